@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,15 @@ RUNS: dict[str, tuple[Any, ...]] = {
 }
 
 
+# One of each kind: random outputs, biases, streams, what explodes, and updates entry by entry.
+FEW = ("relu, ntk", "biases, mup", "resnet, mup", "tanh, standard", "adam with an eps")
+
+
+def cases(runs: Iterable[str], fast: Container[str] = FEW) -> list[Any]:
+    """Names of runs, all but a few of them slow."""
+    return [pytest.param(one, marks=() if one in fast else pytest.mark.slow) for one in runs]
+
+
 def run_of(
     network: Any, parameterization: str, optimizer: str = "sgd", steps: int = 2, batch: int = 2
 ) -> tp.Training:
@@ -67,6 +77,11 @@ def run_of(
     )
 
 
+def many(count: int) -> tp.Samples:
+    """Samples of which no two are equal."""
+    return tp.Samples(np.random.default_rng(0).normal(size=(count, 3)), np.ones(count))
+
+
 def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, tp.Limit]:
     """The limit of a run cell by cell, and of its blocks."""
     blocks = run.unrolled.blocks
@@ -80,7 +95,7 @@ def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, t
     return cells, found
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", cases(RUNS))
 def test_blocks_are_what_their_cells_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cells, blocks = both(run_of(*RUNS[name]), monkeypatch)
     assert sorted(blocks) == sorted(cells)
@@ -119,9 +134,9 @@ class Transformer(tp.Network):
     ("heads", "causal", "parameterization", "optimizer"),
     [
         (1, False, "mup", "sgd"),
-        (2, True, "mup", "sgd"),
+        pytest.param(2, True, "mup", "sgd", marks=pytest.mark.slow),
         (2, True, "ntk", "sgd"),  # powers of n differ from position to position
-        (2, False, "ntk", "adam"),
+        pytest.param(2, False, "ntk", "adam", marks=pytest.mark.slow),
     ],
 )
 def test_transformers(
@@ -218,7 +233,7 @@ def test_a_graph_of_blocks_is_read_back_from_its_text() -> None:
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     data = tp.Samples(np.eye(3), np.ones(3))
     small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])
-    large = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, watch=[])
+    large = tp.Training(tp.MLP(3, "tanh"), "mup", many(208), steps=12, batch=16, watch=[])
     assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
     assert not small.blocks.has_blocks
     assert [name for name, _ in large.blocks.outputs] == [f"f[{step},:]" for step in range(13)]
@@ -246,8 +261,7 @@ def test_values_are_given_cell_by_cell_or_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_samples_follow_the_directions() -> None:
     """Without a wish there are 16 samples for each vector of a side, and a note on what is left."""
-    data = tp.Samples(np.eye(3), np.ones(3))
-    run = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=24, batch=24, watch=[])
+    run = tp.Training(tp.MLP(2, "tanh"), "mup", many(600), steps=24, batch=24, watch=[])
     found = tp.limit(run, outputs=["f[1,0]"], replicates=2)
     assert found["f[1,0]"].samples == 2**12
     assert any("vectors that a matrix is applied to" in note for note in found.table.notes)
@@ -264,8 +278,7 @@ def test_threads_do_not_change_a_bit() -> None:
 
 
 def test_what_reads_cells_says_that_there_are_too_many() -> None:
-    data = tp.Samples(np.eye(3), np.ones(3))
-    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=50, batch=16, watch=[])
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", many(816), steps=50, batch=16, watch=[])
     with pytest.raises(ProgramError, match="cells, and this question reads them one by one"):
         tp.equivalent(run, run)
 

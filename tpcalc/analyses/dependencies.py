@@ -6,16 +6,22 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from tpcalc.analyses.dependence.bits import united_bits
+from tpcalc.analyses.dependence.coefficients import LARGEST, is_large
 from tpcalc.analyses.dependence.correlation import may_correlate
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
-from tpcalc.analyses.orders import width_orders
+from tpcalc.analyses.orders import is_read_as_blocks, width_orders
 from tpcalc.dsl import filled
+from tpcalc.errors import LimitError
 from tpcalc.limit.graph import LRef
-from tpcalc.limit.views import product_of, the_product
-from tpcalc.passes.split import split
-from tpcalc.program.nodes import Kind, Ref
-from tpcalc.program.program import Program
+from tpcalc.limit.views import product_of
+from tpcalc.passes.split import check_size
+from tpcalc.program.names import cell_name
+from tpcalc.program.nodes import Kind, MatMul, Ref
+from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import matmul_of, matrix_of, the_matmul
 from tpcalc.results.dependencies import (
     CorrectionRow,
@@ -129,6 +135,7 @@ def dependencies(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Appendix L (Definition L.1 and Theorem L.9).
@@ -163,11 +170,13 @@ def dependencies(
     used = 0
     for name in read.orders:
         used |= _bits(read, name)
-    gaussians = tuple(read.names.gaussian(ref) for ref in read.sets.names(used))
+    gaussians = tuple(row for row, _ in read.names.listed(used))
     settings = {"verify": str(verify), "depth": str(read.context.ranking.depth)}
     made = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = (DOUBTFUL,) if any(row.doubtful for row in rows) else ()
-    return Dependencies(source, DependencyTable(rows, gaussians, made, notes), read)
+    notes = [DOUBTFUL] if any(row.doubtful for row in rows) else []
+    if verify and is_large(read.sets, [ref for ref in read.cone if ref in read.sets.dots]):
+        notes.append(f"coefficients of more than {LARGEST} products are not estimated")
+    return Dependencies(source, DependencyTable(rows, gaussians, made, tuple(notes)), read)
 
 
 def corrections(
@@ -194,6 +203,7 @@ def corrections(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot) and Lemma C.2.
@@ -213,7 +223,13 @@ def corrections(
         W^T y      none
     """
     started = time.perf_counter()
-    read = _read(program, values, at, budget, verify, seed)
+    source = filled(program)
+    labels = dict[str, MatMul]()
+    if is_read_as_blocks(source):
+        source, labels = _with_products(source)
+    read = _read(source, values, at, budget, verify, seed)
+    if labels:
+        return _of_blocks(read, source, labels, started)
     source = read.orders.program
     products = {
         ref: _product(read, ref)
@@ -226,24 +242,84 @@ def corrections(
     return CorrectionTable(rows, made)
 
 
+def _with_products(source: Program) -> tuple[Program, dict[str, MatMul]]:
+    """The program with its products as outputs, and of the cells of these the product."""
+    out, labels = Builder.copy(source), dict[str, MatMul]()
+    for ref, node in enumerate(source.nodes):
+        if (product := matmul_of(node)) is not None:
+            label = f"product {ref}"
+            out.output(label, ref)
+            cells = np.ndindex(*(size for _, size in source.types[ref].axes))
+            labels |= {cell_name(label, cell): product for cell in cells}
+    return out.finish(), labels
+
+
+def _of_blocks(
+    read: Reading, source: Program, labels: Mapping[str, MatMul], started: float
+) -> CorrectionTable:
+    """The corrections of all cells of products.
+
+    Raises:
+        LimitError: There are too many for their linear systems.
+    """
+    homes = {label: read.names.home(label) for label in labels}
+    nodes = {home[0] for home in homes.values() if home is not None}
+    products = sorted(ref for ref in nodes if ref in read.sets.dots)
+    if read.verify and is_large(read.sets, products):
+        count = sum(len(read.sets.hats(ref)) for ref in products)
+        raise LimitError(
+            f"the coefficients of the corrections of {count} products solve linear systems of "
+            f"all of them, and {LARGEST} are the most.",
+            where=f"a program of {len(read.orders.program.nodes)} nodes",
+            hint="verify=False lists what may be in each, without numbers; or take fewer samples "
+            "in a step, or fewer steps.",
+        )
+    found = read.estimated(products)
+    rows = list[CorrectionRow]()
+    for label, product in labels.items():
+        home = homes[label]
+        if read.orders[label].zero:
+            continue  # cell by cell it is no product
+        name, vector = matrix_of(source.nodes, product).name, "?"
+        terms, note = list[CorrectionTerm](), UNKNOWN if home is None else SUM
+        hat = read.sets.hats(home[0]).get(home[1]) if home and home[0] in products else None
+        if hat is not None:
+            name, vector, note = read.names.matrix(hat), _argument(read, hat), ""
+            terms = _correction_terms(read, hat, found)
+        text, step = f"{side(name, product.transpose)} {vector}", order_key(vector).step
+        row = CorrectionRow(text, name, product.transpose, vector, step, tuple(terms), note)
+        rows.append(row)
+    settings = {"verify": str(read.verify)}
+    digest = read.orders.program.digest
+    made = provenance(digest, read.seed, settings, time.perf_counter() - started)
+    return CorrectionTable(tuple(rows), made)
+
+
 def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> CorrectionRow:
     program = read.orders.program
     node = the_matmul(program.nodes[ref])
     matrix = matrix_of(program.nodes, node)
     vector = read.vector(node.vector)
     name = f"{side(matrix.name, node.transpose)} {vector}"
-    terms, note = [], SUM
+    terms, note = list[CorrectionTerm](), SUM
     if product is not None:
-        dot, note = read.sets.dots[product], ""
-        terms = [CorrectionTerm(_argument(read, q), True) for q in dot.zero]
-        for q in dot.open:
-            number = found.get((product, q))
-            value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
-            terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
+        (hat,), note = read.sets.hats(product).values(), ""
+        terms = _correction_terms(read, hat, found)
     elif not read.run.values[ref].terms:
         note = UNKNOWN
     step = order_key(vector).step
     return CorrectionRow(name, matrix.name, node.transpose, vector, step, tuple(terms), note)
+
+
+def _correction_terms(read: Reading, hat: int, found: Dots) -> list[CorrectionTerm]:
+    """The terms of a product: those that are 0 by symmetry, and the others."""
+    open_, zero = read.sets.below(hat)
+    terms = [CorrectionTerm(_argument(read, q), True) for q in zero]
+    for q in open_:
+        number = found.get((hat, q))
+        value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
+        terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
+    return terms
 
 
 def _product(read: Reading, ref: Ref) -> LRef | None:
@@ -255,9 +331,9 @@ def _product(read: Reading, ref: Ref) -> LRef | None:
     return node
 
 
-def _argument(read: Reading, product: LRef) -> str:
+def _argument(read: Reading, hat: int) -> str:
     """The name of the vector that a product multiplies."""
-    return read.names.vector(the_product(read.context.nodes[product]).vector)
+    return read.names.vector(*read.sets.argument(hat))
 
 
 def _read(
@@ -268,15 +344,15 @@ def _read(
     verify: bool,
     seed: int,
 ) -> Reading:
-    found = width_orders(
-        split(filled(program)), values=values, at=at, budget=budget, verify=verify, seed=seed
-    )
+    source = filled(program)
+    check_size(source)
+    found = width_orders(source, values=values, at=at, budget=budget, verify=verify, seed=seed)
     return Reading(found, verify, seed)
 
 
 def _bits(read: Reading, name: str) -> int:
     lead = read.leads[name]
-    return 0 if lead is None else read.sets.of[lead]
+    return 0 if lead is None else read.sets.whole(lead)
 
 
 def _row(read: Reading, name: str) -> DependencyRow:
@@ -289,11 +365,10 @@ def _row(read: Reading, name: str) -> DependencyRow:
         return DependencyRow(name, order.text, order.status, vector, (), (), None, note)
     if read.context.missing[lead] == "hidden":
         return DependencyRow(name, order.text, order.status, vector, (), (), None, HIDDEN)
-    bits = read.sets.of[lead]
-    on = tuple(read.names.gaussian(ref).name for ref in read.sets.names(bits))
-    doubtful = tuple(
-        read.names.gaussian(ref).name for ref in read.sets.names(bits & ~read.sure[lead])
-    )
+    bits = read.sets.whole(lead)
+    listed = read.names.listed(bits, bits & ~united_bits(read.sure[lead]))
+    on = tuple(row.name for row, _ in listed)
+    doubtful = tuple(row.name for row, weak in listed if weak)
     degree = read.growth.of[lead]
     shown = None if degree is None else str(degree)
     return DependencyRow(name, order.text, order.status, vector, on, doubtful, shown)

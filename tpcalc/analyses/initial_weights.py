@@ -6,24 +6,26 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Reading
-from tpcalc.analyses.orders import Order, width_orders
+from tpcalc.analyses.orders import Order, is_read_as_blocks, width_orders
 from tpcalc.dsl import filled
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.split import split
+from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Kind, LinComb, Ref, Scale
+from tpcalc.program.names import cell_name
+from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import matmul_of, matrix_of, the_matmul
+from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
 __all__ = ["initial_weights"]
 
-Factor = tuple[Fraction | float, Ref | None]
+Factor = tuple[Fraction | float, Ref | None, tuple[str, ...]]
 NOT_FOLLOWED = "the size of {name} is not known exactly: {reason}"
 
 
@@ -67,6 +69,7 @@ def initial_weights(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Lemma L.1 and Theorem L.9.
@@ -81,19 +84,28 @@ def initial_weights(
         W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
     """
     started = time.perf_counter()
-    source = split(filled(program))
+    source = filled(program)
+    check_size(source)
+    source = source if is_read_as_blocks(source) else split(source)
     builder = Builder.copy(source)
     terms: dict[str, tuple[str, _Term]] = {}
     for name, ref in _vectors(source):
         for number, term in enumerate(_terms(source, ref)):
             label = f"term {number} of {name}"
-            builder.output(label, _node(builder, term))
-            terms[label] = (name, term)
+            own = _node(builder, term)
+            builder.output(label, own)
+            axes = builder.type(own).axes
+            for cell in product(*(range(size) for _, size in axes)):
+                terms[cell_name(label, cell)] = (cell_name(name, cell), term)
     found = width_orders(
         builder.finish(), values=values, at=at, budget=budget, verify=verify, seed=seed
     )
     read = Reading(found, verify=False, seed=seed)
-    rows = tuple(_row(read, label, *pair) for label, pair in terms.items())
+    rows = tuple(
+        _row(read, source, label, *pair)
+        for label, pair in terms.items()
+        if not (source.has_blocks and found[label].zero)  # cell by cell it is no term
+    )
     settings = {"verify": str(verify)}
     made = provenance(source.digest, seed, settings, time.perf_counter() - started)
     return InitialWeightTable(rows, made, found.region.lines)
@@ -128,10 +140,11 @@ def _terms(program: Program, root: Ref) -> list[_Term]:
 
 def _summands(node: LinComb, whole: _Term) -> Iterator[_Term]:
     """The last one first."""
-    parts = zip(node.numbers, node.scalars, node.vectors, strict=True)
-    for number, scalar, vector in reversed([part for part in parts if part[0] != 0]):
-        plain = number == 1 and scalar is None
-        factors = whole.factors if plain else (*whole.factors, (number, scalar))
+    over = node.over or ((),) * len(node.numbers)
+    parts = zip(node.numbers, node.scalars, node.vectors, over, strict=True)
+    for number, scalar, vector, axes in reversed([part for part in parts if part[0] != 0]):
+        plain = number == 1 and scalar is None and not axes
+        factors = whole.factors if plain else ((number, scalar, axes), *whole.factors)
         yield _Term(vector, whole.power, factors)
 
 
@@ -147,15 +160,14 @@ _OPENED: Table[Iterable[_Term]] = Table(
 def _node(builder: Builder, term: _Term) -> Ref:
     """A term as a node of its own."""
     ref = term.product
-    for number, scalar in term.factors:
-        ref = builder.add(LinComb((number,), (scalar,), (ref,)))
+    for number, scalar, axes in term.factors:
+        ref = builder.add(LinComb((number,), (scalar,), (ref,), (axes,) if axes else ()))
     return ref if term.power == as_ex(0) else builder.add(Scale(ref, term.power))
 
 
-def _row(read: Reading, label: str, name: str, term: _Term) -> InitialWeightRow:
-    program = read.orders.program
-    node = the_matmul(program.nodes[term.product])
-    matrix = matrix_of(program.nodes, node)
+def _row(read: Reading, source: Program, label: str, name: str, term: _Term) -> InitialWeightRow:
+    node = the_matmul(source.nodes[term.product])
+    matrix = matrix_of(source.nodes, node).name
     own, whole = read.orders[label], read.orders[name]
     n, status, vanishes = _relative(read, own, whole)
     lead = read.leads[label]
@@ -165,9 +177,9 @@ def _row(read: Reading, label: str, name: str, term: _Term) -> InitialWeightRow:
     if whole.status != "exact":
         reason = NOT_FOLLOWED.format(name=name, reason=whole.reason)
     return InitialWeightRow(
-        f"{side(matrix.name, node.transpose)} {read.vector(node.vector)}",
+        f"{side(matrix, node.transpose)} {_vector(read, source, label, node)}",
         name,
-        matrix.name,
+        matrix,
         node.transpose,
         key.layer,
         key.step,
@@ -177,6 +189,18 @@ def _row(read: Reading, label: str, name: str, term: _Term) -> InitialWeightRow:
         "0" if own.zero else None if degree is None else str(degree),
         reason,
     )
+
+
+def _vector(read: Reading, source: Program, label: str, node: MatMul) -> str:
+    """The name of the vector of a product, of blocks by the limit of the product."""
+    if not source.has_blocks:
+        return read.vector(node.vector)
+    home, nodes = read.names.home(label), read.context.nodes
+    while home is not None and (term := lincomb_of(nodes[home[0]])) is not None:
+        home = read.sets.part(term.vectors[0], *home) if len(term.vectors) == 1 else None
+    if home is None or home[0] not in read.sets.dots:
+        return "of a sum"
+    return read.names.vector(*read.sets.argument(read.sets.hats(home[0])[home[1]]))
 
 
 def _relative(read: Reading, own: Order, whole: Order) -> tuple[str | None, str, bool | None]:

@@ -24,7 +24,7 @@ from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable, checks
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
-__all__ = ["Order", "Orders", "orders", "width_orders"]
+__all__ = ["Order", "Orders", "is_read_as_blocks", "orders", "width_orders"]
 
 HALF = Fraction(1, 2)
 
@@ -121,6 +121,11 @@ def orders(
     return width_orders(program, values=values, at=at, budget=budget, verify=verify, seed=seed)
 
 
+def is_read_as_blocks(program: Program) -> bool:
+    """Whether a program has so many cells that its nodes stay blocks."""
+    return program.has_blocks and cells_of(program) > SOME
+
+
 def width_orders(
     program: object,
     *,
@@ -134,7 +139,7 @@ def width_orders(
     started = time.perf_counter()
     source = filled(program)
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
-    large = source.has_blocks and cells_of(source) > SOME
+    large = is_read_as_blocks(source)
     source = with_cells(rows_written(source)) if large else split(source)
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")

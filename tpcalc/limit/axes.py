@@ -7,6 +7,9 @@ node of the program that it is of: along those that it lacks it is the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total
 from tpcalc.limit.views import twice_of
@@ -14,7 +17,7 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["CellsDiffer", "NeedsCells", "axes_of", "united"]
+__all__ = ["CellsDiffer", "NeedsCells", "along", "axes_of", "united"]
 
 
 class NeedsCells(Exception):
@@ -37,6 +40,20 @@ def united(axes: Iterable[Axes]) -> Axes:
             if found.setdefault(name, size) != size:
                 raise NeedsCells(f"the axis {name!r} has {found[name]} and {size} cells")
     return tuple(found.items())
+
+
+def along(cells: NDArray[Any], own: Axes, axes: Axes) -> NDArray[Any]:
+    """What a value has in its cells as that of one with more axes, to be broadcast along these.
+
+    Args:
+        cells: An array along the axes of the value.
+        own: These.
+        axes: All that are wanted.
+    """
+    names = [name for name, _ in own]
+    held = [names.index(name) for name, _ in axes if name in names]
+    sizes = dict(zip(names, cells.shape, strict=True))
+    return cells.transpose(held).reshape([sizes.get(name, 1) for name, _ in axes])
 
 
 _Families = Mapping[str, Family]

@@ -37,6 +37,8 @@ from tpcalc.program.types import Axes
 
 __all__ = ["Building", "is_hidden"]
 
+MEMBERS = 64  # of a block of start vectors that are looked at one by one
+
 
 @dataclass
 class Building:
@@ -131,6 +133,10 @@ class Building:
                 own |= self.roots[ref]
         return own
 
+    def members(self, node: LNode) -> tuple[Start, ...]:
+        """A start vector, or those of a small block along one axis; () of any other node."""
+        return _MEMBERS(node, self)
+
     def varies(self, start: Start) -> bool:
         """Whether a start vector has a variance."""
         cov = self.program.group[start.group].cov
@@ -195,6 +201,14 @@ class _Own(NamedTuple):
 _NOTHING, _HIDDEN, _NOISE = _Own(), _Own(roots=-1, missing="hidden"), _Own(missing="noise")
 
 
+def _of_starts(node: Starts, building: Building) -> _Own:
+    """The bit of a group, and those of its members where one may be a root by itself."""
+    found = building.bit(f"start {node.group}")
+    for member in building.members(node):
+        found |= building.root(member)
+    return _Own(found)
+
+
 def _of_product(node: Product, building: Building) -> _Own:
     return _Own(building.root(node.matrix), building.side(node.matrix, node.transpose))
 
@@ -208,10 +222,20 @@ def _of_fluctuation(node: Fluctuation, building: Building) -> _Own:
     return _Own(building.root(node.root), drawn=True)
 
 
+def _of_block(node: Starts, building: Building) -> tuple[Start, ...]:
+    group = building.program.group[node.group]
+    if len(group.axes) != 1 or group.size > MEMBERS:
+        return ()
+    return tuple(Start(node.group, index) for index in range(group.size))
+
+
+_MEMBERS: Table[tuple[Start, ...]] = Table(
+    {Start: lambda node, building: (node,), Starts: _of_block}, lambda node, building: ()
+)
 _OWN: Table[_Own] = Table(
     {
         Start: lambda node, building: _Own(building.root(node)),
-        Starts: lambda node, building: _Own(building.bit(f"start {node.group}")),
+        Starts: _of_starts,
         Product: _of_product,
         Nonlin: _of_function,
         Expect: _of_function,

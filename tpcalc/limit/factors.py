@@ -11,7 +11,7 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LRef, Product, Start
+from tpcalc.limit.graph import LRef, Product, Start, Starts
 from tpcalc.limit.pieces import collected
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
@@ -182,6 +182,7 @@ def _is_bare_function(node: Nonlin, context: Context) -> bool:
 _BARE: Table[bool] = Table(
     {
         Start: lambda node, context: False,
+        Starts: lambda node, context: not context.members(node),
         Product: lambda node, context: False,
         LinComb: lambda node, context: any(context.bare[v] for v in node.vectors),
         Nonlin: _is_bare_function,

@@ -9,7 +9,7 @@ of start vectors alone are independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -28,11 +28,11 @@ from tpcalc.limit.factors import (
     terms,
     vector_of,
 )
-from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Rows, Start, Twice
+from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Rows, Start, Starts, Twice
 from tpcalc.limit.slopes import is_told, slopes
-from tpcalc.limit.views import product_of, start_of, the_start
+from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import LinComb
+from tpcalc.program.nodes import LinComb, Stack
 
 __all__ = ["fluctuation"]
 
@@ -114,12 +114,12 @@ def _bases(context: Context, term: Term) -> list[_Base]:
         node = product_of(context.nodes[vector])
         others = [*term.vectors[:place], *term.vectors[place + 1 :], *below]
         inner = vector if node is None else node.vector
-        start = start_of(context.nodes[inner])
-        if start is not None:
-            own = context.root(start)
-            centred = context.program.group[start.group].means[start.index] == 0
+        starts = _roots_of(context, inner, others)
+        if starts:
+            own = _united(context.root(start) for start in starts)
+            centred = all(context.program.group[s.group].means[s.index] == 0 for s in starts)
             if centred and not any(own & context.roots[other] for other in others):
-                rank = _rank(context, context.family(start), 0 if inner == vector else 3)
+                rank = _rank(context, context.family(starts[0]), 0 if inner == vector else 3)
                 found.append((rank, own, inner, place))
         if node is not None and node.matrix not in context.orthogonal:
             own = context.side(node.matrix, node.transpose)
@@ -129,6 +129,20 @@ def _bases(context: Context, term: Term) -> list[_Base]:
                 rank = _rank(context, context.family(node.matrix), 2)
                 found.append((rank, context.root(node.matrix), vector, place))
     return [base[2:] for base in sorted(found)]
+
+
+def _roots_of(context: Context, ref: LRef, others: Sequence[LRef]) -> tuple[Start, ...]:
+    """The start vectors of a node that may be roots, of a block where it meets no cell by cell."""
+    found, axes = context.members(context.nodes[ref]), context.axes[ref]
+    apart = others and not any({*axes} & {*context.axes[other]} for other in others)
+    return found if not axes or apart else ()
+
+
+def _united(bits: Iterable[int]) -> int:
+    found = 0
+    for own in bits:
+        found |= own
+    return found
 
 
 def _rank(context: Context, family: str, kind: int) -> int:
@@ -147,37 +161,50 @@ _FAMILIES: Table[str] = Table(
     {
         Product: lambda node, context: context.family(node.matrix),
         Start: lambda node, context: context.family(node),
+        Starts: lambda node, context: context.family(context.members(node)[0]),
     },
     lambda node, context: "",
 )
 
 
-def _chosen(
-    context: Context, term: Term, bases: list[_Base], dim: str
-) -> tuple[Fluctuation, Fraction]:
-    """The fluctuation of a term, with a factor: one that is there already, else the first."""
-    found = []
+def _chosen(context: Context, term: Term, bases: list[_Base], dim: str) -> tuple[LNode, Fraction]:
+    """The fluctuation of a term, with a factor: one that is there already, else the first.
+
+    Of a block of start vectors it is one for each of them.
+    """
+    found = list[tuple[LNode, Fraction]]()
     for base, place in bases:
-        vector, start = product_of(context.nodes[term.vectors[place]]), context.nodes[base]
+        vector = product_of(context.nodes[term.vectors[place]])
+        starts = context.members(context.nodes[base])
         others = replace(term, vectors=(*term.vectors[:place], *term.vectors[place + 1 :]))
         own = partner(context, others, term.vectors[place], dim)
         if vector is None:
-            found.append((Fluctuation(the_start(start), (own,)), Fraction(1)))
+            found.append((_for_each(context, base, starts, own), Fraction(1)))
             continue
         other = context.dims[vector.vector]
         assert other is not None
         ratio = {dim.name: dim.ratio for dim in context.program.dims}
         share = ratio[other] / ratio[dim]  # of averages over the other side
-        if (behind := start_of(start)) is not None:
+        if starts:
             back = Product(vector.matrix, not vector.transpose, own)
             if back in context.known or not found:
-                found.append((Fluctuation(behind, (context.add(back, other),)), share))
+                behind = context.add(back, other)
+                found.append((_for_each(context, base, starts, behind), share))
         elif vector.transpose:
             found.append((Fluctuation(vector.matrix, (vector.vector, own)), share))
         else:
             found.append((Fluctuation(vector.matrix, (own, vector.vector)), Fraction(1)))
     known = (one for one in found if one[0] in context.known)
     return found[0] if context.preferred is not None else next(known, found[0])
+
+
+def _for_each(context: Context, base: LRef, starts: Sequence[Start], own: LRef) -> LNode:
+    """The fluctuation of a vector with a start vector, or a block of those with several."""
+    drawn = [Fluctuation(start, (own,)) for start in starts]
+    axes = context.axes[base]
+    if not axes:
+        return drawn[0]
+    return Stack(tuple(context.add(one, None) for one in drawn), axes[0][0])
 
 
 def _lowered(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import substitute
+from tpcalc.limit.axes import along
 from tpcalc.limit.graph import Expect, LRef, Product, Total
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, LinComb, Nonlin, Rename, Stack
@@ -26,11 +27,7 @@ def _along(zeros: Zeros, own: Axes, axes: Axes) -> Any:
     """Zeros of a value as those of one with more axes."""
     if zeros is None:
         return np.zeros((1,) * len(axes), dtype=bool)
-    names = [name for name, _ in own]
-    held = [names.index(name) for name, _ in axes if name in names]
-    there = {name for name, _ in own}
-    shape = [size if name in there else 1 for name, size in axes]
-    return zeros.transpose(held).reshape(shape)
+    return along(zeros, own, axes)
 
 
 def zeros_of_term(

@@ -40,6 +40,7 @@ class Report:
         count: How many inputs there are.
         axes: The other axes, in the order in which names tell their cells.
         name: The name of an input and of a cell.
+        rows: For each input its cell along the axis, where equal ones are one; (): their order.
     """
 
     ref: Ref
@@ -48,6 +49,12 @@ class Report:
     count: int
     axes: Axes
     name: Callable[[int, Cell], str]
+    rows: tuple[int, ...] = ()
+
+    def row(self, index: int) -> int:
+        """The cell along the axis of an input, by the number of the input."""
+        place = index - self.first
+        return self.rows[place] if self.rows else place
 
     def block(self, sizes: Mapping[str, int]) -> str | None:
         """The name of the node as a block of these axes; None where it does not tell its cells."""
@@ -106,7 +113,7 @@ class Cells:
         """Name the cells of a report at an input."""
         names = [name for name, _ in report.axes]
         for cell in product(*(range(size) for _, size in report.axes)):
-            where = {report.axis: index - report.first, **dict(zip(names, cell, strict=True))}
+            where = {report.axis: report.row(index), **dict(zip(names, cell, strict=True))}
             value = self.values[report.ref][self.cell(report.ref, where)]
             self.out.output(report.name(index, cell), self.node(value))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from tpcalc.program.nodes import Data, Input, Kind, Node, Ref, Stack
 from tpcalc.program.types import Axes
 from tpcalc.program.views import input_of, matmul_of
 
-__all__ = ["Step", "datum", "redrawn"]
+__all__ = ["Merged", "Step", "datum", "redrawn"]
 
 BITS = 10
 
@@ -40,6 +41,41 @@ def redrawn(node: Node, tag: str) -> Node:
     return Input(replace(drawn.family, name=f"{drawn.family.name}@{tag}"), drawn.cell)
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Rows of a batch of which equal ones are one.
+
+    Args:
+        rows: For each row which of those that differ it is.
+        counts: How often each of these is there.
+    """
+
+    rows: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @staticmethod
+    def of(rows: Sequence[Hashable]) -> Merged | None:
+        """Which rows are equal; None where all differ.
+
+        Args:
+            rows: The rows.
+
+        Example:
+            >>> Merged.of(["a", "b", "a"])
+            Merged(rows=(0, 1, 0), counts=(2, 1))
+        """
+        counted = Counter(rows)
+        if len(counted) == len(rows):
+            return None
+        place = {row: k for k, row in enumerate(counted)}
+        return Merged(tuple(place[row] for row in rows), tuple(counted.values()))
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """For each that differs the first row that it is."""
+        return tuple(self.rows.index(k) for k in range(len(self.counts)))
+
+
 @dataclass
 class Step:
     """The network at some inputs.
@@ -50,6 +86,7 @@ class Step:
         rows: The inputs.
         first: The number of the first of them.
         step: The step t.
+        merged: Which of the inputs that are asked for are equal; its own are those that differ.
         made: For each template node that has been typed, its node.
     """
 
@@ -58,6 +95,7 @@ class Step:
     rows: Sequence[Sequence[float]]
     first: int
     step: int
+    merged: Merged | None = None
     made: dict[Ref, Ref] = field(default_factory=dict)
 
     @property

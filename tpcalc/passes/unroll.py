@@ -26,13 +26,13 @@ from tpcalc.passes.picked import one_hot, picked
 from tpcalc.passes.size import cells_of
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
-from tpcalc.passes.step import Step
-from tpcalc.passes.sums import padded
+from tpcalc.passes.step import Merged, Step
+from tpcalc.passes.sums import fresh, padded, renamed
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
-from tpcalc.passes.weights import Weights
+from tpcalc.passes.weights import PRODUCT, Weights
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import Data, Nonlin, Ref
+from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
@@ -98,7 +98,7 @@ class Unrolled:
         """
         out, outputs = Builder.copy(self.written), dict[str, Ref]()
         for report in (one for group in self.groups for one in group):
-            ref, vector = report.ref, bool(out.type(report.ref).width)
+            ref, vector = _restored(out, report), bool(out.type(report.ref).width)
             if vector and report.count > 1:  # what is the same for all inputs is one for each
                 ref = padded(out, ref, ((report.axis, report.count),))
             name = report.block(dict(out.type(ref).axes))
@@ -119,7 +119,10 @@ class Unrolled:
             for index, *cell in product(
                 range(report.count), *(range(size) for _, size in report.axes)
             ):
-                where = {report.axis: index, **dict(zip(others, cell, strict=True))}
+                where = {
+                    report.axis: report.row(report.first + index),
+                    **dict(zip(others, cell, strict=True)),
+                }
                 own = picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
                 out.output(report.name(report.first + index, tuple(cell)), own)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
@@ -206,7 +209,7 @@ def unroll(
     for step in range(steps + 1):
         weights = run.weights
         weights.kept = {ref: schedule.kept(own, step) for ref, own in template.parameters.items()}
-        copies = run.copies(schedule.batches[step], schedule.queries, step)
+        copies = run.copies(schedule, step)
         for start, stop in added.pieces:
             before = [
                 run.contribution(item, node, copy, step)
@@ -264,19 +267,29 @@ class _Run:
     whole: _Differentiated
     weights: Weights
 
-    def copies(
-        self, batch: Sequence[Sequence[float]], queries: Sequence[Sequence[float]], step: int
-    ) -> list[Step]:
-        """The network at the samples of a step, and at the queries."""
-        template, weights = self.whole.template, self.weights
-        parts = [(0, batch), (len(batch), queries)]
-        return [Step(template, weights, rows, first, step) for first, rows in parts if rows]
+    def copies(self, schedule: Schedule, step: int) -> list[Step]:
+        """The network at the samples of a step, of equal ones at one, and at the queries.
+
+        The gradient is a sum over samples, in which equal ones count as often as they are there.
+        Where each draws numbers of its own no two are equal.
+        """
+        template, weights, batch = self.whole.template, self.weights, schedule.batches[step]
+        pairs = list(zip(batch, schedule.targets[step], strict=True))
+        merged = None if template.noise else Merged.of(pairs)
+        rows = batch if merged is None else [batch[row] for row in merged.first]
+        copies = [Step(template, weights, rows, 0, step, merged)]
+        if schedule.queries:
+            copies.append(Step(template, weights, schedule.queries, len(batch), step))
+        return copies
 
     def report(
         self, copy: Step, node: Ref, axes: Axes, name: Callable[[int, tuple[int, ...]], str]
     ) -> Report:
         """A node under a name for each input and cell."""
-        return Report(node, self.weights.sample, copy.first, len(copy.rows), axes, name)
+        rows = copy.merged.rows if copy.merged else ()
+        return Report(
+            node, self.weights.sample, copy.first, len(rows) or len(copy.rows), axes, name, rows
+        )
 
     def contribution(self, item: Contribution, node: Ref, copy: Step, step: int) -> Report:
         """What the last update adds; that of a bias is the same for every input."""
@@ -291,7 +304,7 @@ class _Run:
         held = dict(self.weights.network.type(item.watch.ref).axes)
         ordered = tuple((axis, held[axis]) for axis in held if (axis, held[axis]) in axes)
         found = self.report(copy, node, ordered, name)
-        return replace(found, first=0, count=1) if item.kind == "dB" else found
+        return replace(found, first=0, count=1, rows=()) if item.kind == "dB" else found
 
     def forward(self, copy: Step, shown: Sequence[Watch], step: int) -> Iterator[Report]:
         """The outputs and what is watched."""
@@ -324,9 +337,11 @@ class _Run:
         whole, out = self.whole, self.weights.out
         cells = list(whole.cells)
         f = [picked(out, copy.made[ref], whole.axes(ref), cell) for ref, cell in cells]
+        rows = list(schedule.targets[step])
+        rows = rows if copy.merged is None else [rows[row] for row in copy.merged.first]
         targets = [
             out.add(Data(f"y[{step},{k}]", tuple(_exact(y) for y in column), copy.samples))
-            for k, column in enumerate(zip(*schedule.targets[step], strict=True))
+            for k, column in enumerate(zip(*rows, strict=True))
         ]
         found = [
             (None, expr.value)
@@ -348,9 +363,10 @@ class _Run:
     ) -> None:
         """Subtract rate * n^(-c) * gradient of the mean loss from every parameter."""
         gradients, count = self.whole.gradients, len(copy.rows)
+        chi, mean = self._counted(copy, step, chi)
         for ref, mark in self.whole.template.parameters.items():
             factor, exponent = schedule.rate(mark, step)
-            share, rate = number * Fraction(1, count), factor * mark.rate
+            share, rate = number * mean, factor * mark.rate
             pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices.get(ref, ())]
             adjoint = gradients.adjoints.get(ref)
             gradient = None if adjoint is None else copy.made[adjoint]
@@ -361,6 +377,35 @@ class _Run:
                 self.weights.update_matrix(ref, pairs, -rate * share, chi, exponent, count)
             elif gradient is not None:
                 self.weights.update(ref, gradient, -rate * share, chi, exponent, count)
+
+    def _counted(self, copy: Step, step: int, chi: Ref | None) -> tuple[Ref | None, Fraction]:
+        """The loss derivatives with how often each sample is there, and what is left of the mean.
+
+        Samples that are all there equally often have the mean of those that differ.
+        """
+        counts = copy.merged.counts if copy.merged else (1,)
+        if len({*counts}) == 1:
+            return chi, Fraction(1, len(copy.rows))
+        out = self.weights.out
+        data = out.add(Data(f"count[{step}]", tuple(map(Fraction, counts)), copy.samples))
+        both = data if chi is None else out.add(Nonlin(PRODUCT, (), (chi, data)))
+        return both, Fraction(1, sum(counts))
+
+
+def _restored(out: Builder, report: Report) -> Ref:
+    """The node of a report with a cell for each of its inputs."""
+    ref = report.ref
+    sizes = dict(out.type(ref).axes)
+    if not report.rows or report.axis not in sizes:
+        return ref
+    inner = fresh(f"{report.axis}'", set(sizes))
+    axes = ((report.axis, report.count), (inner, sizes[report.axis]))
+    marks = tuple(Fraction(int(row == k)) for row in report.rows for k in range(axes[1][1]))
+    name = f"row({','.join(map(str, report.rows))}:{axes[1][1]})"
+    chosen = out.add(Data(name, marks, axes))
+    moved = renamed(out, ref, {report.axis: inner})
+    found = out.add(LinComb((Fraction(1),), (chosen,), (moved,), ((inner,),)))
+    return found
 
 
 def _watched(watch: Watch, step: int, before: str, index: int, cell: tuple[int, ...]) -> str:

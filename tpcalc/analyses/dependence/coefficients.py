@@ -7,14 +7,16 @@ covariance of the hats. Each replicate solves its own, so that the spread is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import sqrt
+from math import prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
+from tpcalc.analyses.dependence.bits import Home
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -22,17 +24,20 @@ from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Product, Target, product_mean
 from tpcalc.limit.views import the_product
+from tpcalc.passes.sums import fresh
+from tpcalc.program.nodes import Rename
 from tpcalc.results import Estimate, Method, spread_error
 
-__all__ = ["Coefficient", "coefficients"]
+__all__ = ["LARGEST", "Coefficient", "coefficients", "is_large"]
 
-Pair = tuple[LRef, LRef]
+Pair = tuple[int, int]
 Values = NDArray[np.float64]
 BUDGET = Budget(samples=2**13, replicates=16)
 ROUGH = 64  # times fewer samples, in the second run
 MOST = 2**25  # samples times nodes
 STRONG, FALLS, STEADY = 8.0, 3.0, 0.35  # as for the leading coefficients of orders
 SINGULAR = 1e-9
+LARGEST = 300  # hats of blocks whose corrections are estimated together
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +62,18 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
         seed: Of the draws.
 
     Returns:
-        For pairs of a product and an earlier one the coefficient; pairs that could not be evaluated
+        For pairs of a hat and an earlier one the coefficient; pairs that could not be evaluated
         are left out.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
     """
     wanted = _with_earlier(sets, products)
-    if not wanted:
+    if not wanted or is_large(sets, wanted):
         return {}
     system = _System(sets, wanted)
     samples = BUDGET.samples
-    while samples * len(sets.context.nodes) > MOST and samples > 2 * ROUGH:
+    count = sum(prod(size for _, size in axes) for axes in sets.context.axes)
+    while samples * count > MOST and samples > 2 * ROUGH:
         samples //= 2
     fine, rough = (
         system.solved(replace(BUDGET, samples=count), seed) for count in (samples, samples // ROUGH)
@@ -77,6 +83,18 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
         for pair, values in fine.items()
         if pair in rough
     }
+
+
+def is_large(sets: Sets, products: Iterable[LRef]) -> bool:
+    """Whether blocks of products have too many cells for the linear systems of their corrections.
+
+    Args:
+        sets: What each node depends on.
+        products: Their nodes.
+    """
+    if not sets.context.program.has_blocks:
+        return False
+    return sum(len(sets.hats(ref)) for ref in _with_earlier(sets, products)) > LARGEST
 
 
 def _with_earlier(sets: Sets, products: Iterable[LRef]) -> list[LRef]:
@@ -93,9 +111,14 @@ def _with_earlier(sets: Sets, products: Iterable[LRef]) -> list[LRef]:
 
 @dataclass
 class _System:
+    """The linear systems of all cells of some products.
+
+    Second moments of blocks are those of all pairs of their cells.
+    """
+
     sets: Sets
     products: list[LRef]
-    _pairs: dict[Pair, LRef] = field(default_factory=dict)
+    _pairs: dict[Pair, LRef] = field(default_factory=dict)  # of nodes, to that of their moment
 
     def __post_init__(self) -> None:
         for ref in self.products:
@@ -113,17 +136,26 @@ class _System:
     def _vector(self, ref: LRef) -> LRef:
         return self._node(ref).vector
 
-    def is_random(self, ref: LRef) -> bool:
+    def is_random(self, hat: int) -> bool:
         """Whether a product depends on scalars that stay random."""
-        return bool(self.sets.random(self.sets.of[self._vector(ref)]))
+        vector, cell = self.sets.argument(hat)
+        return bool(self.sets.random(self.sets.at(vector, cell)))
 
     def _moment(self, a: LRef, b: LRef) -> None:
-        pair = (a, b) if a <= b else (b, a)
-        if pair not in self._pairs and not any(self.sets.context.missing[r] for r in pair):
-            self._pairs[pair] = self.sets.context.add(product_mean(a, b), None)
+        pair, context = ((a, b) if a <= b else (b, a)), self.sets.context
+        if pair not in self._pairs and not any(context.missing[r] for r in pair):
+            left, right = pair
+            if context.axes[left]:  # every cell of one with every cell of the other
+                taken = {*dict(context.axes[left]), *dict(context.axes[right])}
+                names = []
+                for name, _ in context.axes[left]:
+                    names.append((name, fresh(f"{name}'", taken)))
+                    taken.add(names[-1][1])
+                left = context.add(Rename(left, tuple(names)), context.dims[left])
+            self._pairs[pair] = context.add(product_mean(left, right), None)
 
     def solved(self, budget: Budget, seed: int) -> dict[Pair, Values]:
-        """For each product and each earlier one the coefficient of every replicate."""
+        """For each hat and each earlier one the coefficient of every replicate."""
         targets = [(str(ref), Target(Fraction(0), ref)) for ref in set(self._pairs.values())]
         if not targets:
             return {}
@@ -133,37 +165,52 @@ class _System:
                 draws = run_particles(compiled, budget, seed)
         except (LimitError, EvaluationError, ScaleError, OutOfMemory):
             return {}
-        moments = {
-            pair: draws.values[:, compiled.scalars[str(ref)]] for pair, ref in self._pairs.items()
-        }
+        moments = dict[Pair, Values]()
+        for pair, ref in self._pairs.items():
+            axes, sizes = self.sets.context.axes, [size for _, size in self.sets.context.axes[ref]]
+            places = [compiled.scalars[cell] for cell in compiled.cells[str(ref)]]
+            values = draws.values[:, places].T.reshape(*sizes, -1)
+            right = [name for name, _ in axes[pair[1]]]
+            names = [name for name, _ in axes[ref]]
+            left = [place for place, name in enumerate(names) if name not in right]
+            order = [*left, *(names.index(name) for name in right), len(names)]
+            moments[pair] = values.transpose(order)
         out: dict[Pair, Values] = {}
-        for ref in self.products:
-            found = self._one(ref, moments, out)
-            if found is not None and np.all(np.isfinite(found)):
-                for place, q in enumerate(self.sets.dots[ref].open):
-                    out[ref, q] = found[:, place]
+        with ThreadpoolController().limit(limits=1, user_api="blas"):  # the systems are small
+            for hat in (hat for ref in self.products for hat in self.sets.hats(ref).values()):
+                earlier = self.sets.below(hat)[0]
+                found = self._one(hat, earlier, moments, out) if earlier else None
+                if found is not None and np.all(np.isfinite(found)):
+                    out |= {(hat, q): found[:, place] for place, q in enumerate(earlier)}
         return out
 
     def _one(
-        self, ref: LRef, moments: dict[Pair, Values], known: dict[Pair, Values]
+        self,
+        hat: int,
+        earlier: tuple[int, ...],
+        moments: Mapping[Pair, Values],
+        known: Mapping[Pair, Values],
     ) -> Values | None:
         """Solve Gamma c = E[hat Z^x] for one product; None where something in it is not known."""
+        sets = self.sets
 
-        def moment(a: LRef, b: LRef) -> Values:
-            return moments[(a, b) if a <= b else (b, a)]
+        def moment(one: Home, two: Home) -> Values:
+            (a, left), (b, right) = sorted((one, two), key=lambda home: home[0])
+            found: Values = moments[a, b][(*left, *right)]
+            return found
 
-        x, earlier = self._vector(ref), self.sets.dots[ref].open
+        x, args = sets.argument(hat), {q: sets.argument(q) for q in earlier}
         try:
-            gamma = [[moment(self._vector(q), self._vector(p)) for p in earlier] for q in earlier]
+            gamma = [[moment(args[q], args[p]) for p in earlier] for q in earlier]
             right = []
             for q in earlier:
-                total = moment(q, x)
-                for below in self.sets.dots[q].open:
-                    total = total - known[q, below] * moment(self._vector(below), x)
+                total = moment(sets.homes[q], x)
+                for below in sets.below(q)[0]:
+                    total = total - known[q, below] * moment(sets.argument(below), x)
                 right.append(total)
         except KeyError:
             return None
-        own, back = self._ratios(ref)
+        own, back = self._ratios(sets.homes[hat][0])
         matrix = np.moveaxis(np.array(gamma), 2, 0) * back
         if not np.all(np.isfinite(matrix)) or not np.all(np.isfinite(right)):
             return None

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tpcalc.analyses.dependence.bits import Weights
 from tpcalc.analyses.dependence.sets import Sets
-from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Start
-from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of, the_start
+from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product
+from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import LinComb
 
 __all__ = ["may_correlate"]
 
 
-def may_correlate(sets: Sets, a: LRef, b: LRef) -> bool:
+def may_correlate(sets: Sets, a: int, b: int) -> bool:
     """Whether two Gaussians may be correlated; if not, they are independent.
 
     Args:
         sets: The graph.
-        a: The node of one.
-        b: That of the other.
+        a: One of them.
+        b: The other.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZHat).
     """
-    first, second = sets.context.nodes[a], sets.context.nodes[b]
+    if a in sets.weights and b in sets.weights:
+        return a == b or _covariance(sets, sets.weights[a], sets.weights[b]) != 0
+    (one, _), (two, _) = sets.homes[a], sets.homes[b]
+    first, second = sets.context.nodes[one], sets.context.nodes[two]
     if a == b or noise_of(first) or noise_of(second):
         return True
-    return _MAY_CORRELATE(first, second, sets, a, b)
+    both = product_of(first) is not None and product_of(second) is not None
+    if both and not sets.alike(a) >> b & 1:  # cells of one block of matrices
+        return False
+    return _MAY_CORRELATE(first, second, sets, one, two)
 
 
 def _products(first: Product, other: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
@@ -43,45 +49,21 @@ def _fluctuations(first: Fluctuation, other: LNode, sets: Sets, a: LRef, b: LRef
     one, two = start_of(first.root), start_of(second.root)
     if one is None or two is None:
         return first.root == second.root and sets.correlated(a, b)
-    shared = _covariance(sets, _alone(one, sets), _alone(two, sets))
+    shared = _covariance(sets, *((((s.group, s.index), Fraction(1)),) for s in (one, two)))
     return shared != 0 and sets.correlated(a, b)
 
 
-def _starts(first: Start | LinComb, second: LNode, sets: Sets, a: LRef, b: LRef) -> bool:
-    other = _WEIGHTS(second, sets)
-    return bool(other) and _covariance(sets, _WEIGHTS(first, sets), other) != 0
-
-
 _MAY_CORRELATE: Table[bool] = Table(
-    {Product: _products, Fluctuation: _fluctuations, Start: _starts, LinComb: _starts},
-    lambda first, second, sets, a, b: False,
+    {Product: _products, Fluctuation: _fluctuations}, lambda first, second, sets, a, b: False
 )
-Weights = dict[tuple[str, int], Fraction]
-
-
-def _alone(node: Start, sets: Sets) -> Weights:
-    return {(node.group, node.index): Fraction(1)}
-
-
-def _sum(node: LinComb, sets: Sets) -> Weights:
-    out: Weights = {}
-    for number, vector in zip(node.numbers, node.vectors, strict=True):
-        start = the_start(sets.context.nodes[vector])
-        place = (start.group, start.index)
-        out[place] = out.get(place, Fraction(0)) + Fraction(number)
-    return out
-
-
-# A sum of start vectors as the number in front of each; nothing for all else.
-_WEIGHTS: Table[Weights] = Table({Start: _alone, LinComb: _sum}, lambda node, sets: {})
 
 
 def _covariance(sets: Sets, first: Weights, second: Weights) -> Fraction:
     """The covariance of two sums of start vectors, in exact arithmetic of the given numbers."""
     total = Fraction(0)
-    for (group, i), left in first.items():
+    for (group, i), left in first:
         cov = sets.context.program.group[group].cov
-        for (other, j), right in second.items():
+        for (other, j), right in second:
             if group == other:
                 entry = Fraction(i == j) if cov is None else Fraction(cov[i][j])
                 total += left * right * entry

@@ -13,10 +13,21 @@ from fractions import Fraction
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.functions import Fn
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
-from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
+from tpcalc.limit.graph import (
+    Expect,
+    Fluctuation,
+    LRef,
+    Noise,
+    Number,
+    OuterExpect,
+    Product,
+    Start,
+    Starts,
+    Total,
+)
 from tpcalc.limit.views import the_product
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 
 __all__ = ["Growth"]
 
@@ -41,7 +52,7 @@ class Growth:
         for ref in range(len(self.sets.of)):
             self.of.append(_DEGREES(self.sets.context.nodes[ref], ref, self))
 
-    def _sum(self, node: LinComb) -> Degree:
+    def _sum(self, node: LinComb | Total) -> Degree:
         scalars = [ZERO if s is None else self.of[s] for s in node.scalars]
         pairs = zip(scalars, (self.of[v] for v in node.vectors), strict=True)
         return largest_degree(degree_sum(pair) for pair in pairs)
@@ -55,11 +66,11 @@ class Growth:
 
     def _average(self, node: Expect, ref: LRef) -> Degree:
         found = self._function(node.fn, node.vectors, node.scalars)
-        return ZERO if found is not None and not self.sets.of[ref] else found
+        return ZERO if found is not None and not self.sets.whole(ref) else found
 
     def _hat(self, *vectors: int) -> Degree:
         """A Gaussian whose variance is a product of E[(Z^x)^2], given scalars that stay random."""
-        random = [self.sets.random(self.sets.of[vector]) for vector in vectors]
+        random = [self.sets.random(self.sets.whole(vector)) for vector in vectors]
         inner = [self.of[vector] for vector in vectors]
         if any(degree is None for degree in inner):
             return None
@@ -69,7 +80,7 @@ class Growth:
         hat, terms = self._hat(node.vector), self.sets.dots[ref].open
         if not terms:
             return hat
-        if self.sets.random(self.sets.of[node.vector]):
+        if self.sets.random(self.sets.whole(node.vector)):
             return None  # the coefficients are functions of random scalars, and not followed
         earlier = [the_product(self.sets.context.nodes[term]) for term in terms]
         return largest_degree([hat, *(self.of[q.vector] for q in earlier)])
@@ -87,7 +98,12 @@ _DEGREES: Table[Degree] = Table(
         Noise: lambda node, ref, growth: None,  # no Gaussian, and its law is not computed
         Product: lambda node, ref, growth: growth._product(node, ref),
         Fluctuation: lambda node, ref, growth: growth._hat(*node.vectors),
+        Starts: lambda node, ref, growth: ONE,
+        Data: lambda node, ref, growth: ZERO,
         LinComb: lambda node, ref, growth: growth._sum(node),
+        Total: lambda node, ref, growth: growth._sum(node),
+        Rename: lambda node, ref, growth: growth.of[node.of],
+        Stack: lambda node, ref, growth: largest_degree(growth.of[one] for one in node.of),
         OuterExpect: lambda node, ref, growth: growth._outer(node),
         Nonlin: lambda node, ref, growth: growth._function(node.fn, node.vectors, node.scalars),
         Expect: lambda node, ref, growth: growth._average(node, ref),

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from tpcalc.analyses.dependence.bits import Bits
 from tpcalc.analyses.dependence.coefficients import Coefficient, coefficients
 from tpcalc.analyses.dependence.gates import Gates, picks
 from tpcalc.analyses.dependence.growth import Growth
 from tpcalc.analyses.dependence.names import Names
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.analyses.orders import Orders
+from tpcalc.analyses.verdict.ledger import particle_tests
 from tpcalc.errors import LimitError
-from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.evaluate.witness import Finding
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty
@@ -27,7 +29,7 @@ from tpcalc.program.views import input_of
 
 __all__ = ["Dots", "Reading"]
 
-Dots = dict[tuple[LRef, LRef], Coefficient]
+Dots = dict[tuple[int, int], Coefficient]  # hats, each with an earlier one
 
 
 @dataclass
@@ -89,9 +91,12 @@ class Reading:
         asked = {scalar for ref in self.cone for scalar in _COEFFICIENTS(self.context.nodes[ref])}
         open_ = sorted(scalar for scalar in asked if not certainty.holds(scalar))
         if self.verify:
-            return nonzero(self.context, open_, self.seed)
+            return self._tested(open_)
         untested = Finding(None, "it was not tested")
         return dict.fromkeys(open_, untested)
+
+    def _tested(self, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
+        return particle_tests(self.seed).coefficients(self.context, refs)
 
     @cached_property
     def sets(self) -> Sets:
@@ -134,15 +139,16 @@ class Reading:
         return coefficients(self.sets, products, self.seed) if self.verify else {}
 
     @cached_property
-    def sure(self) -> list[int]:
+    def sure(self) -> list[Bits]:
         """The sets without what enters through a coefficient that may be 0."""
         missing = self.context.missing  # of an average around 0 the law is unknown, not the size
         weak = [s for s, test in self.tests.items() if not test.nonzero and missing[s] != "noise"]
         faint = [
-            (ref, q)
-            for ref, dot in self.sets.dots.items()
-            for q in dot.open
-            if (ref, q) not in self.dots or not self.dots[ref, q].nonzero
+            (hat, q)
+            for ref in self.sets.dots
+            for hat in self.sets.hats(ref).values()
+            for q in self.sets.below(hat)[0]
+            if (hat, q) not in self.dots or not self.dots[hat, q].nonzero
         ]
         return self.sets.without(weak, faint, self._faint_terms())
 
@@ -161,7 +167,7 @@ class Reading:
                         tuple(node.scalars[i] for i in scalars),
                     )
                     made[ref, term] = context.add(part, context.dims[ref])
-        found = nonzero(context, made.values(), self.seed) if self.verify else {}
+        found = self._tested(made.values()) if self.verify else {}
         return [key for key, part in made.items() if part not in found or not found[part].nonzero]
 
 
