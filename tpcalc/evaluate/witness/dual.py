@@ -171,6 +171,9 @@ class _Sum:
         if self.total is None:
             self.total = factor * of
             return
+        if of.shape == self.total.shape and factor.size == 1 and factor[0, 0] == 1.0:
+            self.total += of
+            return
         if of.shape == self.total.shape and factor.shape[0] in (1, of.shape[-2]):
             self._term = np.multiply(factor, of, out=self._term)  # a column for each replicate
             self.total += self._term
