@@ -10,6 +10,7 @@ import pytest
 from depth_run import STILL, deep_run
 
 import tpcalc as tp
+from tpcalc.analyses.depth.formulas import recursion
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
@@ -105,6 +106,23 @@ def test_functions_that_are_linear_far_out_make_the_stream_grow_like_exp() -> No
 
     one, two = log_of(64), log_of(256)
     assert math.log(two / one) / math.log(4) == pytest.approx(0.5, abs=0.05)
+
+
+def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
+    """C' = V(C) of relu, V(C) = (1/2 - 1/(2 pi)) C; of the identity (1 + 1/L)^L."""
+    (_, stream), (_, adjoint), (_, limit_), _ = recursion(deep_run(*ONES, act="relu"))
+    assert (stream.text, adjoint.text) == (
+        "C(l) = C(l - 1) + V(C(l - 1))/L",
+        "D(l - 1) = (1 + V1(C(l - 1))/L)*D(l)",
+    )
+    assert limit_.text == "Derivative(C(p), p) = V(C(p))" and limit_.mathml.count("<mrow>") > 0
+    found = tp.depth_limit(deep_run(*ONES, act="relu", steps=0)).at("x[0,0]", "oo")
+    assert abs(found.value - math.exp(0.5 - 0.5 / math.pi)) <= found.stderr + 1e-12
+    found = tp.depth_limit(deep_run(*ONES, alpha="3/4", a=2.0, steps=0), (16,)).at("x[0,0]", 16)
+    (_, stream), _ = recursion(deep_run(*ONES, alpha="3/4", a=2.0))
+    assert stream.text == "C(l) = C(l - 1) + 4*V(C(l - 1))/L**(3/2)"
+    assert found.value == pytest.approx((1 + 4 / 16**1.5) ** 16, rel=1e-12)
+    assert not recursion(deep_run(*ONES, act="relu", center=False))
 
 
 def test_proportional_inputs_of_a_kink_are_refused_with_the_reason() -> None:

@@ -46,6 +46,7 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
     from tpcalc.analyses.check import check
+    from tpcalc.analyses.depth.formulas import recursion
     from tpcalc.catalog.written import network_program
     from tpcalc.cli.runs import depths_of
 
@@ -53,6 +54,7 @@ def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     return {
         "model": {"Network": run.network.words, "Parameterization": run.parameterization.text},
         "program_text": str(network_program(run.network, run.parameterization, 1, 1)),
+        "formulas": recursion(run),
         "depth": check(run),
         "depths": depths_of(network, depths or SHOWN, PLACES),
         "phases": _diagram(network),
