@@ -206,12 +206,14 @@ def unroll(
     shown = [watch for watch in template.watch if keep(watch.what)]
     gradients = [w for w in template.watch if w.what != WRITTEN and keep(f"d{w.what}")]
     groups: list[list[Report]] = []
+    made: list[Step] = []
     long = _long(whole.builder)
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         weights = run.weights
         weights.kept = {ref: schedule.kept(own, step) for ref, own in template.parameters.items()}
         copies = run.copies(schedule.batches[step], schedule.queries, step)
+        made += copies
         for start, stop in added.pieces:
             before = [
                 run.contribution(item, node, copy, step)
@@ -223,14 +225,12 @@ def unroll(
             groups.append(before)
             for copy in copies:
                 copy.run(start, stop)
-        weights.long.update(copy.made[ref] for copy in copies for ref in long if ref in copy.made)
         groups.append([report for copy in copies for report in run.forward(copy, shown, step)])
         if step == steps and not gradients:
             break
         batch = copies[0]
         chi, number = run.loss(batch, schedule, step)
         batch.run(whole.forward, len(whole.builder))
-        weights.long.update(batch.made[ref] for ref in long)
         groups.append(list(run.backward(batch, gradients, step)))
         if step < steps:
             run.update(batch, schedule, step, chi, number)
@@ -238,7 +238,7 @@ def unroll(
         out.finish(),
         tuple(groups),
         frozenset(run.weights.closed),
-        frozenset(run.weights.long),
+        frozenset(copy.made[ref] for copy in made for ref in long if ref in copy.made),
         template.zeros,
     )
 

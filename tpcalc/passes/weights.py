@@ -57,7 +57,6 @@ class Weights:
         last: For these the terms of the last update.
         moved: Those whose last update is not part of the value yet.
         closed: The nodes of values that are one where they stand.
-        long: Sums of many terms, which are one as well.
     """
 
     out: Builder
@@ -73,7 +72,6 @@ class Weights:
     last: dict[Ref, list[Term]] = field(default_factory=dict)
     moved: set[Ref] = field(default_factory=set)
     closed: set[Ref] = field(default_factory=set)
-    long: set[Ref] = field(default_factory=set)
 
     def current(self, ref: Ref) -> Ref:
         """The value of a vector or scalar, made when it is first read after an update."""
@@ -245,7 +243,7 @@ class Weights:
         """The terms of a gradient that is a sum of vectors, and of sums in it; else itself."""
         node = lincomb_of(self.out.node(gradient))
         scalar = self.out.type(gradient).kind is Kind.SCALAR
-        if node is None or scalar or gradient in self.closed or gradient in self.long:
+        if node is None or scalar or gradient in self.closed:
             yield Fraction(1), None, gradient
             return
         over = node.over or ((),) * len(node.numbers)
