@@ -7,9 +7,11 @@ What is asserted leaves room for a busy machine; times and memory are printed.
 
 from __future__ import annotations
 
+import math
 import time
 import tracemalloc
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from depth_run import deep_run
@@ -73,3 +75,25 @@ def test_verdicts() -> None:
     symbol = seconds(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
     print(f"\ncheck, L blocks: {symbol:.2f} s")
     assert symbol < BUSY * 3
+
+
+def test_diagram() -> None:
+    net = tp.ResNet("L", "relu", alpha="alpha", nonlin="post", center=True)
+    box = {
+        "alpha": (Fraction(1, 4), Fraction(3, 2)),
+        "gamma": (Fraction(-1, 2), Fraction(1)),
+    }
+    found = seconds(lambda: tp.phases(net, "mup", box, lr_depth="gamma", steps=2), 1)
+    print(f"\n(alpha, gamma) diagram, T = 2: {found:.2f} s")
+    assert found < BUSY * 5
+
+
+def test_unrolled_verdicts() -> None:
+    """Cost of networks whose depth is a number: 64 blocks, and its growth from 16."""
+    cost = {}
+    for blocks in (16, 64):
+        net = tp.ResNet(blocks, "relu")
+        cost[blocks] = seconds(lambda net=net: tp.check(net, "mup"), 1)  # type: ignore[misc]
+        print(f"\ncheck, {blocks} blocks: {cost[blocks]:.2f} s", end="")
+    print(f"\ngrowth with the blocks: L^{math.log(cost[64] / cost[16]) / math.log(4):.2f}")
+    assert cost[64] < BUSY * 10 and cost[64] < 6 * cost[16]

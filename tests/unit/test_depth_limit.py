@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from depth_run import deep_run
+from depth_run import STILL, deep_run
 
 import tpcalc as tp
+from tpcalc.analyses.depth.formulas import recursion
+from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
+from tpcalc.evaluate.depth.averages import Averages, Pairs
 from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)
@@ -69,6 +73,65 @@ def test_rates_of_divergence_are_those_of_the_recursion() -> None:
     moved = [found.at("f[1,0]", depth).value for depth in depths]
     for one, two in pairwise(moved):
         assert math.log(two / one) / math.log(4) == pytest.approx(0.2, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("act", "center", "told"),
+    [
+        ("gelu", True, "linear far out.* log of its mean square is like L^(1/5) (derived)"),
+        ("gelu", False, "linear far out.* log of its mean square is like L^(3/5) (derived)"),
+        ("tanh", True, "bounded: its mean square is like L^(1/5)"),
+        ("relu", True, "multiplies it: log of its mean square is like L^(1/5)"),
+    ],
+)
+def test_growth_at_the_start_says_what_becomes_of_the_mean_square(
+    act: str, center: bool, told: str
+) -> None:
+    net = tp.ResNet("L", act, nonlin="post", alpha="2/5", center=center)
+    first, *more = tp.check(net, "mup", lr_depth="3/5", steps=1).facts
+    begin, _, end = told.partition(".*")
+    assert "the stream, grows" in first and len(more) == 1
+    assert begin in more[0] and more[0].endswith(end)
+
+
+def test_functions_that_are_linear_far_out_make_the_stream_grow_like_exp() -> None:
+    """The mean square q of blocks at alpha = 1/4 by its own recursion: log q is like L^(1/2)."""
+    phi = Averages(lookup("gelu").fn.expr)
+
+    def log_of(blocks: int) -> float:
+        q = np.array([1.0])
+        for _ in range(blocks):
+            q = q + phi.covariance(Pairs(q, q, q)).value / blocks**0.5
+        return float(np.log(q[0]))
+
+    one, two = log_of(64), log_of(256)
+    assert math.log(two / one) / math.log(4) == pytest.approx(0.5, abs=0.05)
+
+
+def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
+    """C' = V(C) of relu, V(C) = (1/2 - 1/(2 pi)) C; of the identity (1 + 1/L)^L."""
+    (_, stream), (_, adjoint), (_, limit_), _ = recursion(deep_run(*ONES, act="relu"))
+    assert (stream.text, adjoint.text) == (
+        "C(l) = C(l - 1) + V(C(l - 1))/L",
+        "D(l - 1) = (1 + V1(C(l - 1))/L)*D(l)",
+    )
+    assert limit_.text == "Derivative(C(p), p) = V(C(p))" and limit_.mathml.count("<mrow>") > 0
+    found = tp.depth_limit(deep_run(*ONES, act="relu", steps=0)).at("x[0,0]", "oo")
+    assert abs(found.value - math.exp(0.5 - 0.5 / math.pi)) <= found.stderr + 1e-12
+    found = tp.depth_limit(deep_run(*ONES, alpha="3/4", a=2.0, steps=0), (16,)).at("x[0,0]", 16)
+    (_, stream), _ = recursion(deep_run(*ONES, alpha="3/4", a=2.0))
+    assert stream.text == "C(l) = C(l - 1) + 4*V(C(l - 1))/L**(3/2)"
+    assert found.value == pytest.approx((1 + 4 / 16**1.5) ** 16, rel=1e-12)
+    assert not recursion(deep_run(*ONES, act="relu", center=False))
+
+
+def test_proportional_inputs_of_a_kink_are_refused_with_the_reason() -> None:
+    line = dict(tp.depth_limit(deep_run((1.3, 0.7, 0.4), (0.5,) * 3, act="relu")).lacking)["oo"]
+    assert "inputs lie on one line" in line and "no two are proportional" in line
+    data = tp.Samples(((1.3, 0.2), (0.7, 0.5), (0.4, -1.0)), ((0.5,),) * 3)
+    net = tp.ResNet("L", "relu", nonlin="post", center=True)
+    run = tp.Training(net, "mup", data, steps=2, lr_depth="1/2", groups=STILL)
+    assert tp.depth_limit(run).at("f[2,0]", "oo").method is Method.QUADRATURE
 
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:

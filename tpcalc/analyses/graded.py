@@ -69,19 +69,16 @@ class Bounds:
             levels.setdefault(power, []).append(coset if power >= floor else ALL)
         kept: list[tuple[Fraction, Coset]] = []
         larger: dict[int, set[int]] = {}  # of more than one character: the others hold themselves
-        holds = self.lattice.holds
+        holds, dimension = self.lattice.holds, self.lattice.dimension
         for power in sorted(levels, reverse=True):
-            fresh = sorted({c for c in levels[power] if not holds(larger, c)})
-            own: dict[int, set[int]] = {}
-            for c in fresh:
-                if c[1] != EVEN[1]:
-                    own.setdefault(c[1], set()).add(c[0])
-            for c in fresh:
-                others = {space: own[space] for space in own if space != c[1]}
-                if not holds(others, c):
-                    kept.append((power, c))
-            for space, places in own.items():
-                larger.setdefault(space, set()).update(places)
+            own: list[Coset] = []
+            # Only what has more directions can hold another: what is held need not be asked later.
+            for c in sorted(set(levels[power]), key=dimension, reverse=True):
+                if not holds(larger, c):
+                    own.append(c)
+                    if c[1] != EVEN[1]:
+                        larger.setdefault(c[1], set()).add(c[0])
+            kept += [(power, c) for c in sorted(own)]
         return tuple(kept)
 
     def size(self, bound: Bound) -> Fraction | None:
@@ -98,10 +95,10 @@ class Bounds:
         Args:
             bounds: Those of its terms.
         """
-        present = [bound for bound in bounds if bound]
+        present = {id(bound): bound for bound in bounds if bound}
         if len(present) < 2:
-            return present[0] if present else ()
-        return self.reduced(part for bound in present for part in bound)
+            return next(iter(present.values()), ())
+        return self.reduced(part for bound in present.values() for part in bound)
 
     def product(self, a: Bound, b: Bound) -> Bound:
         """The bound on a product.

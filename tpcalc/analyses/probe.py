@@ -24,6 +24,9 @@ from tpcalc.program.program import Builder, Program
 __all__ = ["Probe", "not_followed", "probe"]
 
 _PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
+_UPDATE = re.compile(  # of a bias it is the same for every input
+    r"(?P<what>dW_x|dB)\[(?P<label>[^\[\],]+?)(?:@\d+)?,(?P<step>\d+)(?:,(?P<i>\d+))?(?:,\d+)*\]"
+)
 _OUTPUT = re.compile(r"f\[(?P<step>\d+),\d+(?:,\d+)*\]")
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 
@@ -61,6 +64,17 @@ class Probe:
                 what, label, step, index = parts["what"], parts["label"], parts["step"], parts["i"]
                 labels = found.setdefault((what, int(step), int(index)), {})
                 labels[label] = (*labels.get(label, ()), name)
+        return found
+
+    @cached_property
+    def _updates(self) -> Mapping[tuple[str, int], tuple[str, ...]]:
+        """For (label, step) what the last update of a map adds at the query."""
+        found: dict[tuple[str, int], tuple[str, ...]] = {}
+        for name, _ in self.program.outputs:
+            parts = _UPDATE.fullmatch(name)
+            if parts and (parts["what"] == "dB" or parts["i"] == str(self.query)):
+                key = parts["label"], int(parts["step"])
+                found[key] = (*found.get(key, ()), name)
         return found
 
     def at(self, what: str, step: int, index: int | None = None) -> Mapping[str, tuple[str, ...]]:
@@ -128,10 +142,8 @@ class Probe:
 
     def updates(self, label: str, step: int) -> tuple[str, ...]:
         """What update t - 1 of a map adds at the query, at each of its uses."""
-        own = re.compile(rf"(dW_x\[{re.escape(label)}(@\d+)?,{step},{self.query}"
-                         rf"|dB\[{re.escape(label)},{step})[,\]].*")  # fmt: skip
         # A map without a gradient has none.
-        return tuple(name for name, _ in self.program.outputs if own.fullmatch(name))
+        return self._updates.get((label, step), ())
 
 
 def probe(

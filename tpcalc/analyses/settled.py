@@ -44,6 +44,7 @@ class Settled:
         self.ledger = Ledger.of(run.asked, self.point, self.tests, depths=depths)
         exploded = False
         for step in range(run.probe.steps + 1):
+            self.ledger.enter(run.names(step))  # all at once: claims are tested on fewer samples
             # First whether something explodes: the verdict then hangs on nothing later.
             exploded = exploded or bool(self.ledger.ask(run.probe.levels(step), grows, step).holds)
             self.ledger.settle(self._wanted(step, exploded), run.names(step))

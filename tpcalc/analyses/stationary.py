@@ -105,6 +105,7 @@ class _State:
     sizes: dict[Ref, Bound] = field(default_factory=dict)
     flips: dict[object, int] = field(default_factory=dict)
     met: dict[tuple[Ref, bool], dict[Coset, Ref]] = field(default_factory=dict)
+    _totals: dict[tuple[Ref, int], tuple[Bound, Bound]] = field(default_factory=dict)
 
     def flip(self, what: object) -> Coset:
         """The coset of one of the coarse sign flips."""
@@ -114,7 +115,11 @@ class _State:
         """The bound on a node as a whole."""
         if value.base is None:
             return value.change
-        return self.bounds.sum(self.sizes[value.base], value.change)
+        key = value.base, id(value.change)  # asked again and again; the bound is kept with it
+        if key not in self._totals:
+            found = self.bounds.sum(self.sizes[value.base], value.change)
+            self._totals[key] = value.change, found
+        return self._totals[key][1]
 
     def split(self, value: _Value) -> Split:
         """A node as a value and a change."""

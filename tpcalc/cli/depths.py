@@ -54,6 +54,7 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
     from tpcalc.analyses.check import check
+    from tpcalc.analyses.depth.formulas import recursion
     from tpcalc.catalog.written import network_program
     from tpcalc.cli.runs import depths_of, start_alone, theorems_of, with_drawn
 
@@ -68,6 +69,7 @@ def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
         "program_text": str(network_program(run.network, run.parameterization, 1, 1)),
         "depth": verdict,
         "depths": numbers,
+        "formulas": recursion(run),
         "phases": _diagram(network),
     }
 

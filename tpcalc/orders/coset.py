@@ -16,6 +16,7 @@ __all__ = ["ALL", "EVEN", "Coset", "Lattice"]
 Coset = tuple[int, int]  # (representative reduced by the space, number of the space)
 EVEN: Coset = (0, 0)  # what no flip changes: constants
 ALL: Coset = (0, 1)  # may feel every flip
+NOWHERE = -1  # the representative of what is in no coset of a space
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Lattice:
     _joined: dict[tuple[int, int], int] = field(default_factory=dict)
     _products: dict[tuple[Coset, Coset], Coset] = field(default_factory=dict)
     _hulls: dict[tuple[Coset, Coset], Coset] = field(default_factory=dict)
+    _inside: dict[Coset, dict[int, int]] = field(default_factory=dict)  # representatives
 
     def single(self, direction: int) -> Coset:
         """The coset of a direction itself.
@@ -97,12 +99,23 @@ class Lattice:
             cosets: The numbers of their spaces, each with the representatives.
             inner: The coset.
         """
-        place, other = inner
-        return any(
-            self._reduce(place, space) in places
-            for space, places in cosets.items()
-            if self._contains(space, other)
-        )
+        known = self._inside.setdefault(inner, {})
+        for space, places in cosets.items():
+            place = known.get(space)
+            if place is None:
+                there = self._contains(space, inner[1])
+                place = known[space] = self._reduce(inner[0], space) if there else NOWHERE
+            if place in places:
+                return True
+        return False
+
+    def dimension(self, coset: Coset) -> int:
+        """The number of directions of a coset; beyond any other where they are not followed.
+
+        Args:
+            coset: A coset.
+        """
+        return self.largest + 1 if coset[1] == ALL[1] else len(self._tables[coset[1]])
 
     def even(self, coset: Coset) -> Coset:
         """The coset of an even function: the directions of the space.

@@ -81,6 +81,7 @@ class Cells:
     values: list[dict[Cell, Any]] = field(default_factory=list)
     line: str | None = None
     apart: bool = False
+    first: frozenset[Ref] = frozenset()  # what stands first in averages
     given: set[Ref] = field(default_factory=set)
 
     def __post_init__(self) -> None:

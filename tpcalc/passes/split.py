@@ -53,7 +53,10 @@ MOST = 2_000_000  # cells
 
 
 def split_reports(
-    program: Program, groups: Iterable[Sequence[Report]], closed: Collection[Ref]
+    program: Program,
+    groups: Iterable[Sequence[Report]],
+    closed: Collection[Ref],
+    long: Collection[Ref] = (),
 ) -> Program:
     """A training run with a node for each cell; what is reported is named input by input.
 
@@ -61,10 +64,11 @@ def split_reports(
         program: The run.
         groups: What is reported; of a group all of an input comes first.
         closed: What is a node where it stands, also for later sums: values of parameters.
+        long: Sums that are one, too.
     """
     check_size(program)
     state = Cells(program, Builder(program.dims), apart=True)
-    state.named = frozenset(closed)
+    state.named, state.first = frozenset((*closed, *long)), frozenset(closed)
     interpret(program, SPLIT_RULES, state)
     for group in groups:
         last = max((report.first + report.count for report in group), default=0)
@@ -157,7 +161,7 @@ def _each(rule: Callable[[Any, Cells, Where], Value]) -> Callable[[Any, Ref, Any
         if ref in state.named:  # later sums refer to it, so that its adjoint is complete
             nodes = {cell: state.node(value) for cell, value in found.items()}
             found = dict(nodes)
-            state.given.update(nodes.values() if state.apart else ())
+            state.given.update(nodes.values() if ref in state.first else ())
         state.values.append(found)
         return found
 

@@ -32,7 +32,7 @@ from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import PRODUCT, Weights
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import Data, LinComb, Nonlin, Ref
+from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
@@ -40,6 +40,7 @@ from tpcalc.program.views import lincomb_of
 __all__ = ["Schedule", "Unrolled", "unroll"]
 
 SAMPLE = "sample"
+LONG = 8  # terms: a longer sum in a network is one node for later sums, or they grow with the depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +78,21 @@ class Unrolled:
         written: Its nodes.
         groups: What is reported.
         closed: What is a node where it stands: values of parameters.
+        long: Sums that are, too: those of many terms, which later ones would repeat.
         zeros: Names of weights that start at 0.
     """
 
     written: Program
     groups: tuple[Sequence[Report], ...]
     closed: frozenset[Ref]
+    long: frozenset[Ref]
     zeros: frozenset[str]
 
     @cached_property
     def cells(self) -> Program:
         """The run with a node for each cell."""
-        return started_at_zero(split_reports(self.written, self.groups, self.closed), self.zeros)
+        found = split_reports(self.written, self.groups, self.closed, self.long)
+        return started_at_zero(found, self.zeros)
 
     @cached_property
     def blocks(self) -> Program | None:
@@ -205,11 +209,14 @@ def unroll(
     shown = [watch for watch in template.watch if keep(watch.what)]
     gradients = [w for w in template.watch if w.what != WRITTEN and keep(f"d{w.what}")]
     groups: list[list[Report]] = []
+    made: list[Step] = []
+    long = _long(whole.builder)
     steps = len(schedule.batches) - 1
     for step in range(steps + 1):
         weights = run.weights
         weights.kept = {ref: schedule.kept(own, step) for ref, own in template.parameters.items()}
         copies = run.copies(schedule, step)
+        made += copies
         for start, stop in added.pieces:
             before = [
                 run.contribution(item, node, copy, step)
@@ -230,7 +237,13 @@ def unroll(
         groups.append(list(run.backward(batch, gradients, step)))
         if step < steps:
             run.update(batch, schedule, step, chi, number)
-    return Unrolled(out.finish(), tuple(groups), frozenset(run.weights.closed), template.zeros)
+    return Unrolled(
+        out.finish(),
+        tuple(groups),
+        frozenset(run.weights.closed),
+        frozenset(copy.made[ref] for copy in made for ref in long if ref in copy.made),
+        template.zeros,
+    )
 
 
 def _courses(whole: _Differentiated, schedule: Schedule) -> Iterator[tuple[Ref, Course]]:
@@ -258,6 +271,27 @@ def _read(whole: _Differentiated) -> list[Ref]:
     nodes = [whole.builder.node(ref) for ref in range(len(whole.builder))]
     read = {ref for node in nodes if lincomb_of(node) is None for ref in references(node)}
     return [ref for ref in whole.template.parameters if ref in read]
+
+
+def _long(network: Builder) -> Sequence[Ref]:
+    """The sums of a network that have many terms, with all that is summed in them.
+
+    Which they are hangs on the network alone: a sum has the same parts at all steps, so that what
+    did not move cancels part by part.
+    """
+    found: list[Ref] = []
+    terms: dict[Ref, int] = {}  # of sums that stay open
+    for ref in range(len(network)):
+        node = lincomb_of(network.node(ref))
+        if node is None or node.over or network.type(ref).kind is not Kind.VECTOR:
+            continue
+        parts = zip(node.scalars, node.vectors, strict=True)
+        count = sum(terms.get(vector, 1) if scalar is None else 1 for scalar, vector in parts)
+        if count > LONG:
+            found.append(ref)
+        else:
+            terms[ref] = count
+    return found
 
 
 @dataclass(frozen=True)

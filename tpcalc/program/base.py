@@ -42,10 +42,15 @@ def references(node: Any) -> tuple[Ref, ...]:
     """
     found: list[Ref] = []
     for name, holds in _fields(type(node)):
-        if holds == "many":
-            found += [ref for ref in getattr(node, name) if ref is not None]
-        elif holds:
-            found.append(getattr(node, name))
+        if not holds:
+            continue
+        value = getattr(node, name)
+        if holds == "one":
+            found.append(value)
+        elif None in value:
+            found += [ref for ref in value if ref is not None]
+        else:
+            found += value
     return tuple(found)
 
 

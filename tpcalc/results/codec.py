@@ -122,9 +122,16 @@ def _record_types() -> dict[str, type]:
     }
 
 
+class _Numbers:
+    """Stands for ``NDArray`` in the types of fields: numpy is not loaded to read them."""
+
+    def __class_getitem__(cls, kind: object) -> type[_Numbers]:
+        return cls
+
+
 @cache
 def _hints(record: Any) -> dict[str, Any]:
-    hints = get_type_hints(record)
+    hints = get_type_hints(record, localns={"NDArray": _Numbers})
     return {item.name: hints[item.name] for item in fields(record) if item.init}
 
 
@@ -155,6 +162,10 @@ def _encode(value: Any, hint: Any, place: str) -> Any:
         return value.name
     if origin is Literal:
         return _word(value, hint, place)
+    if hint is _Numbers:
+        shape = [int(size) for size in value.shape]
+        numbers = [_encode_plain(number, float, place) for number in value.ravel().tolist()]
+        return {"shape": shape, "numbers": numbers}
     return _encode_plain(value, hint, place)
 
 
@@ -203,7 +214,21 @@ def _decode(value: Any, hint: Any, place: str) -> Any:
         return hint[value]
     if origin is Literal:
         return _word(value, hint, place)
+    if hint is _Numbers:
+        return _array(value, place)
     return _decode_plain(value, hint, place)
+
+
+def _array(value: Any, place: str) -> Any:
+    import numpy as np
+
+    if not isinstance(value, Mapping) or set(value) != {"shape", "numbers"}:
+        raise _misfit(value, "an array, with a shape and numbers", place)
+    shape = _decode(value["shape"], tuple[int, ...], f"{place}.shape")
+    numbers = _decode(value["numbers"], tuple[float, ...], f"{place}.numbers")
+    if any(size < 0 for size in shape) or math.prod(shape) != len(numbers):
+        raise _misfit(shape, f"a shape of {len(numbers)} numbers", place)
+    return np.array(numbers).reshape(shape)
 
 
 def _decode_plain(value: Any, hint: Any, place: str) -> Any:

@@ -42,7 +42,7 @@ RECORDS = [
     for value in vars(results).values()
     if isinstance(value, type)
     and is_dataclass(value)
-    # These hold arrays.
+    # These hold arrays; those of the depth have a test of their own.
     and value not in (results.Kernel, results.DepthArray, results.DepthTable)
 ]
 
@@ -101,6 +101,30 @@ def test_every_record_reads_back(kind: type) -> None:
         assert from_json(data) == record
 
     check()
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3), (0, 2), ()])
+def test_arrays_along_the_depth_read_back(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(3).normal(size=shape)
+    if values.size > 1:
+        values.flat[1] = math.inf
+    array = results.DepthArray(
+        "features", "oo", ("p",), (0.0,), values, abs(values), Method.EXACT, ""
+    )
+    value = results.DepthValue("f[0,0]", "oo", VALUE, "a route")
+    table = results.DepthTable((value,), (("3", "why"),), PROVENANCE, ("a note",), (array,))
+    data = json.loads(json.dumps(to_json(table), allow_nan=False))
+    back = from_json(data)
+    assert (back.rows, back.lacking, back.provenance, back.notes) == (
+        (table.rows, table.lacking, table.provenance, table.notes)
+    )
+    (found,) = back.arrays
+    assert (found.axes, found.places, found.method) == (array.axes, array.places, array.method)
+    np.testing.assert_array_equal(found.values, values)
+    np.testing.assert_array_equal(found.errors, array.errors)
+    data["arrays"][0]["values"]["shape"] = [7]
+    with pytest.raises(StudyError, match="shape of"):
+        from_json(data)
 
 
 PROVENANCE = Provenance("0.1.0", "ab" * 32, 7, (("samples", "1024"),), (("numpy", "2.4"),), 1.5)

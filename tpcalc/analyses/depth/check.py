@@ -8,11 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 
+import numpy as np
+
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
 from tpcalc.catalog.training import Training
 from tpcalc.functions import Call, Fn, Var
+from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import is_sum
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.program.views import applied_of
@@ -30,12 +33,14 @@ ITERATED = (
 )
 LOGS = "at this point a logarithm of L stands beside a power"
 ASIDE = (
-    "at a fixed width sums of size n^(-1/2) grow faster in L than what is left in the limit of the "
-    "width: the two limits do not commute"
+    "{name}: at a fixed width sums of size n^(-1/2) are like n^(-1/2) {aside}, and what is left in "
+    "the limit of the width is {left}: the two limits do not commute; width first holds as long as "
+    "L is small beside n^({most}) (derived)"
 )
 KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
 STARTS: tuple[Pass, ...] = ((FORWARD, 0), (BACKWARD, 0))
 WORDS = {FORWARD: "outputs", BACKWARD: "gradients"}
+FAR, NEAR = 1e4, 1e-3  # arguments where a function may be linear, and how nearly
 BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
 
 
@@ -101,10 +106,31 @@ class Found:
         return all(is_sum(node.fn) for node in nodes if node is not None)
 
     @cached_property
+    def _functions(self) -> list[Fn]:
+        """The functions in a block that are no sums."""
+        nodes = map(applied_of, self.block.body.nodes)
+        return [node.fn for node in nodes if node is not None and not is_sum(node.fn)]
+
+    @property
     def homogeneous(self) -> bool:
         """Whether the block is homogeneous of degree 1, by the functions in it."""
-        fns = [node.fn for node in map(applied_of, self.block.body.nodes) if node is not None]
-        return all(is_sum(fn) or _degree(fn) == 1 for fn in fns)
+        return all(_degree(fn) == 1 for fn in self._functions)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no function in it takes values beyond a bound."""
+        growths = [_growth(fn) for fn in self._functions]
+        return bool(growths) and all(growth == 0 for growth in growths)
+
+    @property
+    def linear_growth(self) -> bool:
+        """Whether each function in it is at most like 1 + |z|."""
+        return all(_growth(fn) in (0, 1) for fn in self._functions)
+
+    @property
+    def tails(self) -> bool:
+        """Whether each function in it is like a multiple of |z| on one side at least."""
+        return self.linear_growth and all(any(_slopes_far_out(fn)) for fn in self._functions)
 
     @property
     def alpha(self) -> Ex:
@@ -320,9 +346,23 @@ class Found:
         name = f"{NAMES[own[0]]}[{own[1]}]"
         what = "the stream" if own[0] == FORWARD else "its adjoint"
         yield f"{name}, {what}, grows: {part}, like {_size(-power)}"
-        if own[1] == 0 and (self.homogeneous or own[0] == BACKWARD):
-            rate = -2 * power if part == "noise" else -power
+        if own[1]:
+            return
+        rate = -2 * power if part == "noise" else -power
+        if self.homogeneous or own[0] == BACKWARD:
             yield f"each block multiplies it: log of its mean square is like {_size(rate)}"
+        elif self.bounded:
+            yield f"what blocks add is bounded: its mean square is like {_size(-2 * power)}"
+        elif self.tails:
+            yield (
+                "functions in a block are linear far out, so that each block multiplies what has "
+                f"grown: log of its mean square is like {_size(rate)} (derived)"
+            )
+        elif self.linear_growth:
+            yield (
+                "functions in a block grow no faster than linearly: log of its mean square is at "
+                f"most like {_size(rate)} (bound)"
+            )
 
     @property
     def notes(self) -> Iterator[str]:
@@ -336,8 +376,7 @@ class Found:
             yield CORRELATED
         if self.anticorrelated:
             yield ITERATED
-        if any(total.aside is not None for total in self.stream.sums.values()):
-            yield ASIDE
+        yield from self._aside()
         if any(total.logs for total in self.stream.sums.values()):
             yield LOGS
         if any(total.kinked for total in self.stream.sums.values()):
@@ -345,9 +384,43 @@ class Found:
         if self.verdict == "undecided" or self.open:
             yield BOUNDS
 
+    def _aside(self) -> Iterator[str]:
+        """What is larger than the limit of the width once there are many blocks, and when."""
+        for own, total in self.stream.sums.items():
+            if total.aside is None:
+                continue
+            at = self.stream.chamber.at
+            left = min(
+                (power for _, power in total.all), key=lambda e: at(power_of(e)), default=None
+            )
+            gap = None if left is None else (left - total.aside).constant
+            yield ASIDE.format(
+                name=f"{NAMES[own[0]]}[{own[1]}]",
+                aside=_size(-total.aside),
+                left="0" if left is None else _size(-left),
+                most=f"1/(2 ({left} - ({total.aside})))"
+                if gap is None
+                else Fraction(1) / (2 * gap),
+            )
+
 
 def _size(power: Ex) -> str:
     return "order 1" if power == Ex() else f"L^({power})"
+
+
+def _growth(fn: Fn) -> object:
+    """The degree of a polynomial bound of a function that is one atom of one argument."""
+    expr = fn.expr
+    return expr.atom.facts.growth if isinstance(expr, Call) and expr.arg == Var(0) else None
+
+
+def _slopes_far_out(fn: Fn) -> list[bool]:
+    """Whether f(z)/z keeps a value that is not 0 at large z of either sign."""
+    far = np.array([-FAR, -(FAR**2), FAR, FAR**2])
+    with np.errstate(all="ignore"):
+        ratio = np.asarray(evaluate(fn, [far]), dtype=float) / far
+    pairs = ratio.reshape(2, 2)
+    return [bool(abs(b) > NEAR and abs(a - b) <= NEAR * abs(b)) for a, b in pairs]
 
 
 def _degree(fn: Fn) -> object:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from tpcalc.results.provenance import provenance
 
 __all__ = ["depth_limit"]
 
+T = TypeVar("T")
+Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray]]
 OO = "oo"
 CLOSED = "closed recursion over {} blocks"
 LIMITS = {
@@ -107,33 +109,17 @@ def depth_limit(
         )
     wanted = [_depth(one) for one in depths]
     shares = tuple(map(_place, places))
-    rows: list[DepthValue] = []
-    arrays: list[DepthArray] = []
-    lacking: list[tuple[str, str]] = []
-    notes: list[str] = []
-    trunk: Trunk | None = None
-    try:
-        trunk = trunk_of(training)
-    except Unlike as reason:
-        notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
-    for depth in dict.fromkeys(wanted):
-        try:
-            if depth == OO:
-                route, closed = _limit(training, trunk)
-            elif trunk is not None and trunk.linear:
-                route, closed = CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
-            else:
-                found = sampled(training, int(depth), shares, seed, settings)
-                rows += found[0]
-                arrays += found[1]
-                continue
-            rows += _rows(depth, route, closed)
-            arrays += profile(closed, depth, route, shares)
-        except EvaluationError as error:
-            lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
-    asked = {"depths": ", ".join(wanted)}
-    made = provenance(_digest(training), seed, asked, time.perf_counter() - started)
-    return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
+
+    def at(depth: str, trunk: Trunk | None) -> Numbers:
+        if depth == OO:
+            route, closed = _limit(training, trunk)
+        elif trunk is not None and trunk.linear:
+            route, closed = CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
+        else:
+            return sampled(training, int(depth), shares, seed, settings)
+        return _rows(depth, route, closed), profile(closed, depth, route, shares)
+
+    return _table(wanted, lambda: trunk_of(training), at, _digest(training), seed, started)
 
 
 def _start(
@@ -146,24 +132,39 @@ def _start(
 ) -> DepthTable:
     """The start of a network at some depths."""
     block = block_at_start(network)
+
+    def at(depth: str, start: Start | None) -> Numbers:
+        return start_found(network, block, start, depth, shares, seed, settings)
+
+    return _table(wanted, lambda: start_of(block), at, block.program.digest, seed, started)
+
+
+def _table(
+    wanted: Sequence[str],
+    read: Callable[[], T],
+    at: Callable[[str, T | None], Numbers],
+    digest: str,
+    seed: int,
+    started: float,
+) -> DepthTable:
+    """Numbers at some depths, by what closed recursions read off a network, where they know it."""
     rows: list[DepthValue] = []
     arrays: list[DepthArray] = []
     lacking: list[tuple[str, str]] = []
     notes: list[str] = []
-    start: Start | None = None
+    known: T | None = None
     try:
-        start = start_of(block)
+        known = read()
     except Unlike as reason:
         notes.append(f"no closed recursion: {reason}; numbers are those of programs of L blocks")
     for depth in dict.fromkeys(wanted):
         try:
-            found = start_found(network, block, start, depth, shares, seed, settings)
-            rows += found[0]
-            arrays += found[1]
+            values, along = at(depth, known)
+            rows += values
+            arrays += along
         except EvaluationError as error:
             lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
-    asked = {"depths": ", ".join(wanted)}
-    made = provenance(block.program.digest, seed, asked, time.perf_counter() - started)
+    made = provenance(digest, seed, {"depths": ", ".join(wanted)}, time.perf_counter() - started)
     return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 
 

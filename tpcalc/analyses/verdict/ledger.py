@@ -188,6 +188,16 @@ class Ledger:
             {claim: None for name, run in self._run.items() for claim in run.claims([name])}
         )
 
+    def enter(self, names: Iterable[str]) -> None:
+        """Derive what was not asked for before.
+
+        Args:
+            names: Outputs.
+        """
+        new = [name for name in dict.fromkeys(names) if name not in self.found]
+        if new or not self._runs:
+            self._derive(0, new)
+
     def settle(self, tested: Iterable[str], others: Iterable[str] = ()) -> None:
         """Put down all that derivations and tests tell.
 
@@ -197,7 +207,7 @@ class Ledger:
         """
         names = list(tested)
         followed = [*names, *others]
-        self._enter(followed)
+        self.enter(followed)
         self._test(names)
         while self._deepen(followed):
             self._test(names)
@@ -211,7 +221,7 @@ class Ledger:
             step: The step that they belong to.
         """
         every, tries = list(names), 0
-        self._enter(every)
+        self.enter(every)
         while True:
             answer, leads = self._answer(every, question, step)
             if answer.holds is not None:
@@ -251,12 +261,6 @@ class Ledger:
         order = orders.get(name, Order(None, "exact", ""))
         guess = any(name in self._assumed for name in orders)
         return Answer(False, name, order, step, guess, tuple(seen)), []
-
-    def _enter(self, names: Iterable[str]) -> None:
-        """Derive what was not asked for before."""
-        new = [name for name in dict.fromkeys(names) if name not in self.found]
-        if new or not self._runs:
-            self._derive(0, new)
 
     def _derive(self, level: int, names: Sequence[str]) -> None:
         """What a depth tells of outputs; where an atom is found, all is derived anew from there."""

@@ -20,6 +20,9 @@ from tpcalc.results import Method
 __all__ = ["Averages", "Pairs"]
 
 
+PROPORTIONAL = 1e-14  # 1 - rho^2: below, two Gaussians are one but for rounding
+
+
 class Pairs(NamedTuple):
     """Centred Gaussians (z, w), as arrays.
 
@@ -115,6 +118,16 @@ class Averages:
         Raises:
             EvaluationError: An average is infinite or has no value.
         """
+        most = pairs.one * pairs.two
+        if self.kinked and np.any(most - pairs.both**2 <= PROPORTIONAL * most):
+            raise EvaluationError(
+                "the limit of a backward pass takes E phi''(z) phi''(w), where phi' jumps and the "
+                "preactivations z and w of two samples are proportional, as they are where the "
+                "stream starts if inputs lie on one line (with one feature they always do): it is "
+                "infinite there.",
+                hint="Take inputs of which no two are proportional, a smooth activation, or "
+                "numbers of blocks, (16, 32, 64).",
+            )
         twice = _two(self._second, self._second, pairs)
         mixed = _less(
             _two(self._second, self.phi, pairs),

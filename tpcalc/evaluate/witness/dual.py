@@ -137,31 +137,52 @@ def total(terms: Sequence[Dual]) -> Dual:
 
 def mixed(parts: Sequence[tuple[Dual, Dual]], common: int) -> Dual:
     """A sum of vectors with numbers in front; what numbers are made of counts beside them."""
-    value: Any = np.zeros((1, 1))
-    size: Any = np.zeros((1, 1))
-    slope: Array | None = None
-    steep: Array | None = None
+    value, size, slope, steep = _Sum(), _Sum(), _Sum(), _Sum()
     for number, vector in parts:
         weight = np.abs(number.value)
-        value = _joined(value, number.value * vector.value)
-        size = _joined(size, weight * vector.size)
+        value.add(number.value, vector.value)
+        size.add(weight, vector.size)
         doubt = number.size if np.any(number.size) else None
         if doubt is not None:
-            size = _joined(size, doubt * np.abs(shared(vector, common)))
+            size.add(doubt, np.abs(shared(vector, common)))
         if vector.slope is not None and vector.steep is not None:
-            slope = _joined(slope, number.value * vector.slope)
-            steep = _joined(steep, weight * vector.steep)
+            slope.add(number.value, vector.slope)
+            steep.add(weight, vector.steep)
             if doubt is not None:
-                steep = _joined(steep, doubt * np.max(np.abs(vector.slope), axis=0))
-    return Dual(value, size, slope, steep)
+                steep.add(doubt, np.max(np.abs(vector.slope), axis=0))
+    none = np.zeros((1, 1))
+    return Dual(
+        none if value.total is None else value.total,
+        none if size.total is None else size.total,
+        slope.total,
+        steep.total,
+    )
 
 
-def _joined(total: Array | None, term: Array) -> Array:
-    """A sum that is this function's own, in place where shapes allow."""
-    if total is None or total.shape != term.shape:
-        return term if total is None else total + term
-    total += term
-    return total
+class _Sum:
+    """A sum of multiples of arrays, in place where shapes allow: most time is memory."""
+
+    def __init__(self) -> None:
+        self.total: Array | None = None
+        self._term: Array | None = None
+
+    def add(self, factor: Array, of: Array) -> None:
+        """Add a multiple."""
+        if self.total is None:
+            self.total = factor * of
+            return
+        if of.shape == self.total.shape and factor.size == 1 and factor[0, 0] == 1.0:
+            self.total += of
+            return
+        if of.shape == self.total.shape and factor.shape[0] in (1, of.shape[-2]):
+            self._term = np.multiply(factor, of, out=self._term)  # a column for each replicate
+            self.total += self._term
+        else:
+            term = factor * of
+            if term.shape == self.total.shape:
+                self.total += term
+            else:
+                self.total, self._term = self.total + term, None
 
 
 def product(a: Dual, b: Dual, at: Callable[[Dual], Array]) -> Dual:

@@ -22,9 +22,10 @@ from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
-from tpcalc.limit.derive import cone, graph_of
+from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Target
 from tpcalc.limit.views import average_of, outer_of
+from tpcalc.program.base import references
 
 __all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
 
@@ -97,7 +98,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     found: dict[LRef, Finding] = {}
     left = {ref: _root(context, ref) for ref in dict.fromkeys(refs)}
     levels: dict[LRef, Level] = {}
-    cost = {ref: _cost(context, root) for ref, root in left.items()}
+    cost = dict(zip(left, _costs(context, list(left.values())), strict=True))
     for budget in BUDGETS:
         tried = {ref: root for ref, root in left.items() if _affordable(budget, cost[ref])}
         if not tried:
@@ -165,7 +166,7 @@ def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[
     found: dict[int, tuple[Law, str]] = {}
     first: dict[int, tuple[Sweep, Apart]] = {}
     left = list(range(len(claims)))
-    cost = [_cost(context, claim.node) for claim in claims]
+    cost = _costs(context, [claim.node for claim in claims])
     for budget in LAWS:
         tried = [place for place in left if _affordable(budget, cost[place])]
         if not tried:
@@ -235,10 +236,18 @@ def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> di
     return found
 
 
-def _cost(context: Context, ref: LRef) -> tuple[int, int]:
-    """The nodes that a node is made of, and how many of them are tables of two arguments."""
-    nodes = cone(context, [ref])
-    return len(nodes), sum(outer_of(context.nodes[node]) is not None for node in nodes)
+def _costs(context: Context, refs: Sequence[LRef]) -> list[tuple[int, int]]:
+    """For each node those that it is made of, and how many of them are tables of two arguments."""
+    below: list[int] = []  # a bit for each node
+    tables = 0
+    for ref in range(max(refs, default=-1) + 1):
+        node, bits = context.nodes[ref], 1 << ref
+        if outer_of(node) is not None:
+            tables |= bits
+        for other in references(node):
+            bits |= below[other]
+        below.append(bits)
+    return [(below[ref].bit_count(), (below[ref] & tables).bit_count()) for ref in refs]
 
 
 def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:

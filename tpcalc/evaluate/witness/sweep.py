@@ -113,7 +113,7 @@ class Sweep:
             For each a dual of shape (replicates, samples), or (replicates, 1) for a scalar; or why
             there is none.
         """
-        against = {ref: self._entangled(ref) for ref in asked}
+        against = self._entangled(list(asked))
         wanted = {ref for ref, reason in against.items() if reason is None}
         last: dict[LRef, int] = {}
         for ref in reversed(cone(self.context, wanted)):
@@ -131,14 +131,19 @@ class Sweep:
                     del found[other]
         return {ref: reason or found[ref] for ref, reason in against.items()}
 
-    def _entangled(self, ref: LRef) -> Unvalued | None:
-        """Why the fluctuations that a node takes cannot be drawn."""
+    def _entangled(self, asked: Sequence[LRef]) -> dict[LRef, Unvalued | None]:
+        """Of each node why the fluctuations that it takes cannot be drawn, if so."""
+        found: dict[LRef, Unvalued | None] = dict.fromkeys(asked)
+        drawn = [ref for ref in found if self.context.random[ref]]
         try:
-            if self.context.random[ref]:
-                check_fluctuations(self.context, cone(self.context, [ref]))
-        except LimitError as error:
-            return Unvalued(error.message)
-        return None
+            check_fluctuations(self.context, cone(self.context, drawn))
+        except LimitError:  # some of them; together they may be correlated where none is alone
+            for ref in drawn:
+                try:
+                    check_fluctuations(self.context, cone(self.context, [ref]))
+                except LimitError as error:
+                    found[ref] = Unvalued(error.message)
+        return found
 
     def _tried(self, ref: LRef, found: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
         below = [found[other] for other in references(self.context.nodes[ref])]

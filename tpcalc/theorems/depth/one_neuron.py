@@ -10,7 +10,7 @@ from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.results import checks
 from tpcalc.sources import Source
-from tpcalc.theorems.integrable.forms.closed import ClosedForm
+from tpcalc.theorems.closed import ClosedForm
 
 __all__ = ["FirstUpdate", "first_update", "log_limit"]
 

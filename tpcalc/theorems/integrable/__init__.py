@@ -4,11 +4,11 @@
 formulas for exponents.
 """
 
+from tpcalc.theorems.closed import ClosedForm as ClosedForm
 from tpcalc.theorems.integrable.forms.bias import BiasStart as BiasStart
 from tpcalc.theorems.integrable.forms.bias import BiasStep as BiasStep
 from tpcalc.theorems.integrable.forms.bias import bias_start as bias_start
 from tpcalc.theorems.integrable.forms.bias import bias_step as bias_step
-from tpcalc.theorems.integrable.forms.closed import ClosedForm as ClosedForm
 from tpcalc.theorems.integrable.forms.exponents import FirstPass as FirstPass
 from tpcalc.theorems.integrable.forms.exponents import NaiveRates as NaiveRates
 from tpcalc.theorems.integrable.forms.exponents import first_pass as first_pass

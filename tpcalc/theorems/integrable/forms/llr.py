@@ -16,7 +16,8 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.moments import Sizes, power_moment, scale_free, sizes

@@ -12,7 +12,8 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import HEAVY
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances, exact_row, table
 from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, learning, llr_step, prepared

@@ -10,7 +10,8 @@ from tpcalc.evaluate.bounded import Bounded, bounded, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr
 from tpcalc.results import Estimate, checks
-from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed
+from tpcalc.theorems.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.closed import Told, closed
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning, side_moments

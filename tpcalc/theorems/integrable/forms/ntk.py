@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tpcalc.evaluate.bounded import Bounded, bounded
 from tpcalc.results import checks
-from tpcalc.theorems.integrable.forms.closed import ClosedForm, Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean, single_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning

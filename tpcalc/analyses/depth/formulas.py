@@ -1,0 +1,74 @@
+"""``recursion``: what blocks add to kernels at the start, as formulas of a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tpcalc.analyses.depth.trunk import Unlike, trunk_of
+from tpcalc.catalog.training import Training
+from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.depth.trunk import HALF
+from tpcalc.results import Formula
+
+__all__ = ["recursion"]
+
+STREAM = "the stream: C(l) is <x_i | x_j> after block l, V(C) is Cov(phi(z_i), phi(z_j))"
+ADJOINT = "its adjoint: D(l) is <dx_i | dx_j> after block l, V1(C) is E phi'(z_i) phi'(z_j)"
+LIMIT = "in the limit of the depth, p = l / L"
+
+
+def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
+    """Kernels over the blocks before the first update; z are Gaussians of covariance C.
+
+    Args:
+        training: A run of a network of L blocks; of one that closed recursions do not know, or
+            whose averages add up over the blocks, there are none.
+
+    Source: Tensor Programs VI, section 6; Appendix E for phi that is not the identity.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> net = tp.ResNet("L", "relu", nonlin="post", center=True)
+        >>> run = tp.Training(net, "mup", tp.Samples(((1.0,),), ((1.0,),)), steps=1)
+        >>> print(recursion(run)[0][1].text)
+        C(l) = C(l - 1) + V(C(l - 1))/L
+    """
+    try:
+        trunk = trunk_of(training)
+    except Unlike:
+        return ()
+    if not (trunk.centred or trunk.linear or is_odd(trunk.activation)):
+        return ()
+    import sympy
+
+    blocks, layer, place = sympy.symbols("L l p", positive=True)
+    stream, adjoint, added, slope = (sympy.Function(name) for name in ("C", "D", "V", "V1"))
+    front = sympy.nsimplify(trunk.multiplier, rational=True) ** 2
+    size = front * blocks ** (-2 * sympy.Rational(trunk.alpha))
+    before = stream(layer - 1)
+    found = [
+        (STREAM, stream(layer), before + size * added(before)),
+        (ADJOINT, adjoint(layer - 1), (1 + size * slope(before)) * adjoint(layer)),
+    ]
+    if trunk.alpha == HALF:
+        here = stream(place)
+        found += [
+            (f"{LIMIT}: {part}", sympy.diff(left, place), front * right)
+            for part, left, right in (
+                ("C", here, added(here)),
+                ("D", adjoint(place), -slope(here) * adjoint(place)),
+            )
+        ]
+    return tuple((name, _formula(left, right)) for name, left, right in found)
+
+
+def _formula(left: Any, right: Any) -> Formula:
+    import sympy
+    from sympy.printing.mathml import mathml
+
+    parts = [mathml(side, printer="presentation") for side in (left, right)]
+    return Formula(
+        " = ".join(map(str, (left, right))),
+        " = ".join(map(sympy.latex, (left, right))),
+        f'<math display="block"><mrow>{parts[0]}<mo>=</mo>{parts[1]}</mrow></math>',
+    )
