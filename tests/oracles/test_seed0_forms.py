@@ -9,8 +9,8 @@ from agree import agree
 from oracles.seed0_data import K00, K01, XI0, XI1
 
 from tpcalc.results import Method
-from tpcalc.theorems.integrable.forms.bias import bias_start, bias_step
 from tpcalc.theorems.closed import ClosedForm
+from tpcalc.theorems.integrable.forms.bias import bias_start, bias_step
 from tpcalc.theorems.integrable.forms.exponents import (
     first_pass,
     first_rates,
