@@ -18,6 +18,7 @@ from tpcalc.dsl import filled
 from tpcalc.errors import LimitError
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import product_of
+from tpcalc.passes.split import check_size
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, MatMul, Ref
 from tpcalc.program.program import Builder, Program
@@ -134,6 +135,7 @@ def dependencies(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Appendix L (Definition L.1 and Theorem L.9).
@@ -201,6 +203,7 @@ def corrections(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot) and Lemma C.2.
@@ -341,9 +344,9 @@ def _read(
     verify: bool,
     seed: int,
 ) -> Reading:
-    found = width_orders(
-        filled(program), values=values, at=at, budget=budget, verify=verify, seed=seed
-    )
+    source = filled(program)
+    check_size(source)
+    found = width_orders(source, values=values, at=at, budget=budget, verify=verify, seed=seed)
     return Reading(found, verify, seed)
 
 

@@ -13,7 +13,7 @@ from tpcalc.analyses.dependence.reading import Reading
 from tpcalc.analyses.orders import Order, is_read_as_blocks, width_orders
 from tpcalc.dsl import filled
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.split import split
+from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
@@ -69,6 +69,7 @@ def initial_weights(
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
         UsageError: Arguments that make no sense.
 
     Source: Hajjar, Chizat, Giraud, Lemma L.1 and Theorem L.9.
@@ -84,6 +85,7 @@ def initial_weights(
     """
     started = time.perf_counter()
     source = filled(program)
+    check_size(source)
     source = source if is_read_as_blocks(source) else split(source)
     builder = Builder.copy(source)
     terms: dict[str, tuple[str, _Term]] = {}

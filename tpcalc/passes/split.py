@@ -47,7 +47,7 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.views import scale_of
 
-__all__ = ["SPLIT_RULES", "Report", "celled", "split", "split_reports"]
+__all__ = ["SPLIT_RULES", "Report", "celled", "check_size", "split", "split_reports"]
 
 MOST = 2_000_000  # cells
 
@@ -62,7 +62,7 @@ def split_reports(
         groups: What is reported; of a group all of an input comes first.
         closed: What is a node where it stands, also for later sums: values of parameters.
     """
-    _check_size(program)
+    check_size(program)
     state = Cells(program, Builder(program.dims), apart=True)
     state.named = frozenset(closed)
     interpret(program, SPLIT_RULES, state)
@@ -114,17 +114,27 @@ def celled(program: Program) -> Program:
     return state.out.finish(keep_unused=False)
 
 
-def _check_size(program: Program) -> None:
+def check_size(program: Program) -> None:
+    """Check that a program has no more cells than can be looked at one by one.
+
+    Args:
+        program: Any program.
+
+    Raises:
+        ProgramError: It has more.
+    """
     count = cells_of(program)
     if count > MOST:
         raise ProgramError(
-            f"the program has about {count} cells, and this question reads them one by one.",
+            f"the program has about {count} cells, and this question reads them one by one "
+            f"({MOST} at most).",
+            where=f"a program of {len(program.nodes)} nodes",
             hint="tp.limit and tp.simulate read blocks; here, take fewer samples or steps.",
         )
 
 
 def _split(program: Program) -> Cells:
-    _check_size(program)
+    check_size(program)
     state = Cells(program, Builder(program.dims))
     interpret(program, SPLIT_RULES, state)
     for name, ref in program.outputs:
