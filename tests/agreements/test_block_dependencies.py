@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_block_zeros import DATA, NETWORKS, run_on
 from tests.agreements.test_blocks import RUNS, run_of
@@ -33,6 +34,11 @@ ROWS = ("W1[0]", "W1[1]", "W1[2]")
 CASES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 # Products of the resnet multiply vectors without names, and sums of its stream are opened in cells.
 NAMED = [one for one in CASES if "resnet, mup" not in str(one)]
+
+
+def short(name: str) -> tp.Training:
+    network, parameterization, *optimizer = RUNS[name]
+    return run_of(network, parameterization, *optimizer, steps=1)
 
 
 def expanded(names: Iterable[str]) -> set[str]:
@@ -61,7 +67,7 @@ def assert_no_less(cells: Any, blocks: Any, name: str) -> None:
 def test_blocks_depend_on_what_their_cells_depend_on(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_of(*RUNS[name], steps=1)
+    run = short(name)
     cells = dependencies(run.unrolled.cells)
     monkeypatch.setattr(orders, "SOME", -1)
     blocks = dependencies(run.unrolled.blocks)
@@ -69,11 +75,11 @@ def test_blocks_depend_on_what_their_cells_depend_on(
     for output in cells:
         one, two = cells[output], blocks[output]
         assert_no_less(one, two, output)
-        found, wanted = expanded(two.on), expanded(one.on)
+        named, wanted = expanded(two.on), expanded(one.on)
         if name in OPENED:  # cell by cell the parameter is a node, and its start stands alone
-            assert opened(found) == opened(wanted), output
+            assert opened(named) == opened(wanted), output
         else:
-            assert found == wanted, output
+            assert named == wanted, output
         assert expanded(two.doubtful) <= expanded(one.doubtful), output
         assert (one.vector, one.note) == (two.vector, two.note)
         # Of random numbers a block is not opened into the terms that are linear in them.
@@ -90,7 +96,7 @@ def test_blocks_depend_on_what_their_cells_depend_on(
 def test_corrections_of_blocks_are_those_of_their_cells(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_of(*RUNS[name], steps=1)
+    run = short(name)
     cells = {row.name: row for row in corrections(run.unrolled.cells).rows}
     monkeypatch.setattr(orders, "SOME", -1)
     blocks = {row.name: row for row in corrections(run.unrolled.blocks).rows}
@@ -117,7 +123,7 @@ def test_corrections_of_blocks_are_those_of_their_cells(
 def test_initial_weights_in_blocks_are_those_in_their_cells(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_of(*RUNS[name], steps=1)
+    run = short(name)
     cells = {(row.name, row.part_of): row for row in initial_weights(run.unrolled.cells).rows}
     monkeypatch.setattr(orders, "SOME", -1)
     blocks = {(row.name, row.part_of): row for row in initial_weights(run.unrolled.blocks).rows}
@@ -143,7 +149,7 @@ def test_zeros_of_data_leave_the_same_out(data: str, monkeypatch: pytest.MonkeyP
 
 
 def test_too_many_corrections_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_of(*RUNS["tanh, mup"], steps=1)
+    run = short("tanh, mup")
     monkeypatch.setattr(orders, "SOME", -1)
     monkeypatch.setattr(coefficients, "LARGEST", 3)
     with pytest.raises(LimitError, match="corrections of") as caught:

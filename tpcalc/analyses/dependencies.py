@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tpcalc.analyses.dependence.bits import united_bits
 from tpcalc.analyses.dependence.coefficients import LARGEST, is_large
 from tpcalc.analyses.dependence.correlation import may_correlate
 from tpcalc.analyses.dependence.names import side
 from tpcalc.analyses.dependence.reading import Dots, Reading
-from tpcalc.analyses.dependence.sets import united_bits
 from tpcalc.analyses.orders import is_read_as_blocks, width_orders
 from tpcalc.dsl import filled
 from tpcalc.errors import LimitError
@@ -173,10 +173,10 @@ def dependencies(
     gaussians = tuple(row for row, _ in read.names.listed(used))
     settings = {"verify": str(verify), "depth": str(read.context.ranking.depth)}
     made = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    notes = (DOUBTFUL,) if any(row.doubtful for row in rows) else ()
+    notes = [DOUBTFUL] if any(row.doubtful for row in rows) else []
     if verify and is_large(read.sets, [ref for ref in read.cone if ref in read.sets.dots]):
-        notes += (f"coefficients of more than {LARGEST} products are not estimated",)
-    return Dependencies(source, DependencyTable(rows, gaussians, made, notes), read)
+        notes.append(f"coefficients of more than {LARGEST} products are not estimated")
+    return Dependencies(source, DependencyTable(rows, gaussians, made, tuple(notes)), read)
 
 
 def corrections(

@@ -337,7 +337,7 @@ class _Run:
         whole, out = self.whole, self.weights.out
         cells = list(whole.cells)
         f = [picked(out, copy.made[ref], whole.axes(ref), cell) for ref, cell in cells]
-        rows = schedule.targets[step]
+        rows = list(schedule.targets[step])
         rows = rows if copy.merged is None else [rows[row] for row in copy.merged.first]
         targets = [
             out.add(Data(f"y[{step},{k}]", tuple(_exact(y) for y in column), copy.samples))

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from tpcalc.analyses.dependence.sets import Home, Sets
+from tpcalc.analyses.dependence.bits import Home
+from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
@@ -195,7 +196,8 @@ class _System:
 
         def moment(one: Home, two: Home) -> Values:
             (a, left), (b, right) = sorted((one, two), key=lambda home: home[0])
-            return moments[a, b][(*left, *right)]
+            found: Values = moments[a, b][(*left, *right)]
+            return found
 
         x, args = sets.argument(hat), {q: sets.argument(q) for q in earlier}
         try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.analyses.dependence.sets import Sets, Weights
+from tpcalc.analyses.dependence.bits import Weights
+from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product
 from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of
 from tpcalc.program.base import Table

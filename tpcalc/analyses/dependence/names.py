@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.analyses.dependence.sets import Cell, Home, Sets, Weights, image_of
+from tpcalc.analyses.dependence.bits import Cell, Home, Weights
+from tpcalc.analyses.dependence.openings import image_of
+from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.functions.numbers import number_text
 from tpcalc.limit.cells import as_drawn
 from tpcalc.limit.derive import graph_of

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, Start, Starts, Total
-from tpcalc.limit.views import data_of
+from tpcalc.limit.views import data_of, start_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Rename, Stack
+from tpcalc.program.views import lincomb_of
 
-__all__ = ["Opened", "Openings"]
+__all__ = ["Opened", "Openings", "image_of"]
 
 DIGITS = 12  # in which numbers of one Gaussian agree, whatever sum they were found in
 LARGEST = 2**24  # cells times start vectors
@@ -138,3 +139,19 @@ _OPENED: Table[Opened | None] = Table(
     },
     lambda node, ref, by: None,
 )
+
+
+def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
+    """The start vectors that a node is a given linear combination of; none for any other node.
+
+    Args:
+        context: The graph.
+        ref: The node.
+    """
+    node = lincomb_of(context.nodes[ref])
+    if node is None or any(scalar is not None for scalar in node.scalars):
+        return ()
+    if len(node.vectors) < 2:  # a multiple of one start vector is that start vector
+        return ()
+    starts = all(start_of(context.nodes[vector]) is not None for vector in node.vectors)
+    return node.vectors if starts else ()

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from tpcalc.analyses.dependence.bits import Bits
 from tpcalc.analyses.dependence.coefficients import Coefficient, coefficients
 from tpcalc.analyses.dependence.gates import Gates, picks
 from tpcalc.analyses.dependence.growth import Growth
 from tpcalc.analyses.dependence.names import Names
-from tpcalc.analyses.dependence.sets import Bits, Sets
+from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.analyses.orders import Orders
 from tpcalc.analyses.verdict.ledger import particle_tests
 from tpcalc.errors import LimitError

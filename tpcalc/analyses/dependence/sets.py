@@ -16,8 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
+from tpcalc.analyses.dependence.bits import Bits, Cell, Home, Weights, united_bits
 from tpcalc.analyses.dependence.gates import Gates
-from tpcalc.analyses.dependence.openings import Opened, Openings
+from tpcalc.analyses.dependence.openings import Opened, Openings, image_of
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, children
 from tpcalc.limit.axes import along, united
@@ -41,12 +42,7 @@ from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Bits", "Cell", "Home", "Sets", "Weights", "image_of", "united_bits"]
-
-Bits = np.ndarray[tuple[int, ...], np.dtype[np.object_]]  # ints, with the axes of a node
-Cell = tuple[int, ...]
-Home = tuple[LRef, Cell]  # a cell of a node
-Weights = tuple[tuple[tuple[str, int], Fraction], ...]  # members of groups with their numbers
+__all__ = ["Sets"]
 
 
 @dataclass
@@ -242,6 +238,10 @@ class Sets:
             self.homes.append((ref, cell))
         return number
 
+    def _randoms(self, bits: Bits) -> Bits:
+        """The parts of sets that are scalars."""
+        return np.asarray(bits & self._scalars, dtype=object)
+
     def _own(self, ref: LRef) -> Bits:
         """A Gaussian for every cell."""
         out = np.empty(self._shape(ref), dtype=object)
@@ -269,14 +269,15 @@ class Sets:
     def _scalar(self, ref: LRef, node: Input | Fluctuation | Noise) -> Bits:
         own = self._own(ref)
         self._scalars |= united_bits(own)
-        return own | self.random(self._all(references(node), ref))
+        return np.asarray(own | self._randoms(self._all(references(node), ref)), dtype=object)
 
     def _product(self, ref: LRef, node: Product) -> Bits:
         found = self._own(ref)
         inner = np.broadcast_to(self._along(node.vector, self.context.axes[ref]), found.shape)
         mask, made = self._all_hats(self.dots[ref].open), dict[int, int]()
         for cell in np.ndindex(*found.shape):
-            felt, hat = inner[cell], self._number(ref, cell)
+            felt: int = inner[cell]
+            hat = self._number(ref, cell)
             self._inner[hat] = felt
             near = felt & mask & self._same(ref, cell) if mask else 0
             if near not in made or self._gone:
@@ -376,7 +377,7 @@ class Sets:
     def _outer(self, ref: LRef, node: OuterExpect) -> Bits:
         every = united(self.context.axes[one] for one in references(node))
         found = self._refs((*node.rows, *node.scalars), every)
-        found = found | self.random(self._refs((*node.cols, node.vector), every))
+        found = found | self._randoms(self._refs((*node.cols, node.vector), every))
         found = np.asarray(found, dtype=object)
         for place in reversed(range(len(every))):
             if every[place][0] in node.over:
@@ -385,7 +386,8 @@ class Sets:
         return along(found, kept, self.context.axes[ref])
 
     def _average(self, ref: LRef, node: Expect) -> Bits:
-        return self._all(node.scalars, ref) | self.random(self._all(node.vectors, ref))
+        found = self._all(node.scalars, ref) | self._randoms(self._all(node.vectors, ref))
+        return np.asarray(found, dtype=object)
 
     def _along(self, of: LRef, axes: Axes) -> Bits:
         return along(self.of[of], self.context.axes[of], axes)
@@ -480,31 +482,3 @@ _SETS: Table[Bits] = Table(
         Data: lambda node, ref, sets: sets._all((), ref),
     }
 )
-
-
-def united_bits(sets: Iterable[int] | Bits) -> int:
-    """All of several sets.
-
-    Args:
-        sets: The sets, also as an array.
-    """
-    bits = 0
-    for one in sets.flat if isinstance(sets, np.ndarray) else sets:
-        bits |= one
-    return bits
-
-
-def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
-    """The start vectors that a node is a given linear combination of; none for any other node.
-
-    Args:
-        context: The graph.
-        ref: The node.
-    """
-    node = lincomb_of(context.nodes[ref])
-    if node is None or any(scalar is not None for scalar in node.scalars):
-        return ()
-    if len(node.vectors) < 2:  # a multiple of one start vector is that start vector
-        return ()
-    starts = all(start_of(context.nodes[vector]) is not None for vector in node.vectors)
-    return node.vectors if starts else ()
