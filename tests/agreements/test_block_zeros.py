@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -80,12 +81,21 @@ def assert_same(cells: tp.Limit, blocks: tp.Limit) -> None:
         assert one.random or (one.value == 0) == (two.value == 0)
 
 
-FIRST = ["tanh, mup", "relu, mup"]
-LATER = [pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS if name not in FIRST]
+# Samples that are divided, rows and targets that are 0, supports that are apart, and start
+# vectors without updates.
+FAST = {
+    ("one-hot, some seen before", "tanh, mup"),
+    ("zero rows and disjoint supports", "relu, mup"),
+    ("a class that is missing", "tanh, mup"),
+}
+CASES = [
+    pytest.param(data, network, marks=() if (data, network) in FAST else pytest.mark.slow)
+    for data in DATA
+    for network in NETWORKS
+]
 
 
-@pytest.mark.parametrize("network", [*FIRST, *LATER])
-@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize(("data", "network"), CASES)
 def test_limits_of_blocks(
     data: str, network: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -118,9 +128,15 @@ def test_a_query_that_shares_nothing_with_the_samples(monkeypatch: pytest.Monkey
     assert blocks["f[2,3]"].value == blocks["f[2,5]"].value == 0 != blocks["f[2,4]"].value
 
 
-@pytest.mark.parametrize("parameterization", ["mup", "ntk"])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("tokens", ["one-hot", "one is 0"])
+TOKENS = [
+    pytest.param(tokens, causal, rule, marks=() if one == 0 else pytest.mark.slow)
+    for one, (tokens, causal, rule) in enumerate(
+        product(("one is 0", "one-hot"), (True, False), ("mup", "ntk"))
+    )
+]
+
+
+@pytest.mark.parametrize(("tokens", "causal", "parameterization"), TOKENS)
 def test_tokens(
     tokens: str, causal: bool, parameterization: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

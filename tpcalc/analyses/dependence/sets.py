@@ -276,8 +276,7 @@ class Sets:
         inner = np.broadcast_to(self._along(node.vector, self.context.axes[ref]), found.shape)
         mask, made = self._all_hats(self.dots[ref].open), dict[int, int]()
         for cell in np.ndindex(*found.shape):
-            felt: int = inner[cell]
-            hat = self._number(ref, cell)
+            felt, hat = int(inner[cell]), self._number(ref, cell)
             self._inner[hat] = felt
             near = felt & mask & self._same(ref, cell) if mask else 0
             if near not in made or self._gone:
