@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tests.agree import agree
-from tests.agreements.test_blocks import RUNS, run_of
+from tests.agreements.test_blocks import RUNS, cases, run_of
 from tpcalc.analyses import orders
 from tpcalc.catalog import training
 
@@ -19,7 +19,7 @@ MORE: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS | MORE)
+@pytest.mark.parametrize("name", cases(RUNS | MORE))
 def test_sizes_of_blocks_are_those_of_their_cells(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,16 @@ RUNS: dict[str, tuple[Any, ...]] = {
 }
 
 
+# One of each kind: of activation and parameterization, biases, norms, streams, and optimizers.
+FEW = ("tanh, mup", "relu, ntk", "biases, mup", "layer norm, mup", "resnet, mup", "tanh, standard")
+FEW += ("momentum", "adam with an eps", "signsgd")
+
+
+def cases(runs: Iterable[str], fast: Container[str] = FEW) -> list[Any]:
+    """Names of runs, all but a few of them slow."""
+    return [pytest.param(one, marks=() if one in fast else pytest.mark.slow) for one in runs]
+
+
 def run_of(
     network: Any, parameterization: str, optimizer: str = "sgd", steps: int = 2, batch: int = 2
 ) -> tp.Training:
@@ -80,7 +91,7 @@ def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, t
     return cells, found
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", cases(RUNS))
 def test_blocks_are_what_their_cells_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cells, blocks = both(run_of(*RUNS[name]), monkeypatch)
     assert sorted(blocks) == sorted(cells)
