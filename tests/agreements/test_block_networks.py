@@ -12,6 +12,7 @@ from agree import agree
 
 import tpcalc as tp
 from tests.agreements import optimizer_networks, own_networks
+from tests.agreements.test_blocks import cases
 from tests.corpus.networks import REGIMES, STRUCTURES
 from tests.run_blocks import BlockRun, block_run, on_digits
 from tests.torch_loop import looped
@@ -51,7 +52,7 @@ RUNS: dict[str, Callable[[], tp.Program]] = {
 }
 # Blocks and cells draw the same numbers in one order here.
 ONE_ORDER = ("ntk-all-biases", "ip-llr-batch-2", "rnn-batch-2", "blocks", "gated, adam")
-IN_LAW = ("ntk-relu-batch-2", "gru", "attention, sgd", "tied, momentum", "heads, adam")
+IN_LAW = ("ntk-relu-batch-2", "gru", "tied, momentum", "heads, adam")
 
 
 @cache
@@ -59,7 +60,11 @@ def run_of(name: str) -> BlockRun:
     return block_run(RUNS[name])
 
 
-@pytest.mark.parametrize("name", RUNS)
+# Momentum is followed like a gradient in any network: one with shared weights stands for all.
+USUAL = [one for one in RUNS if not one.endswith("momentum") or one.startswith("tied")]
+
+
+@pytest.mark.parametrize("name", cases(RUNS, USUAL))
 def test_dense_blocks_are_the_split_networks(name: str) -> None:
     run = run_of(name)
     assert run.blocks.has_blocks and not run.split.has_blocks
@@ -98,19 +103,19 @@ def test_dense_blocks_are_a_loop_written_by_hand() -> None:
 
 
 def test_both_readings_of_a_long_run_agree() -> None:
-    """20 steps of batches of 16: half a million cells and terms, not one of them split."""
-    run = on_digits(20, 16)
-    assert cells_of(run.blocks) > 5 * MANY
+    """12 steps of batches of 12: a hundred thousand cells and terms, not one of them split."""
+    run = on_digits(12, 12)
+    assert cells_of(run.blocks) > MANY
     tables = [
-        tp.simulate(run.blocks, widths=[512], seeds=8, seed=8 * place, backend=backend)
+        tp.simulate(run.blocks, widths=[256], seeds=8, seed=8 * place, backend=backend)
         for place, backend in enumerate(("dense", "lazy"))
     ]
     dense, lazy = ({row.name: row.values for row in table.rows} for table in tables)
-    assert len(dense) == 21 * 16 and dense.keys() == lazy.keys()
-    assert {run.names["f[0,0]"], run.names["f[20,15]"]} < dense.keys()
+    assert len(dense) == 13 * 12 and dense.keys() == lazy.keys()
+    assert {run.names["f[0,0]"], run.names["f[12,11]"]} < dense.keys()
     for name, values in dense.items():
         agree(summary(np.array(values)), summary(np.array(lazy[name])))
-    first, last = (np.array(dense[run.names[f"f[{t},0]"]]) for t in (0, 20))
+    first, last = (np.array(dense[run.names[f"f[{t},0]"]]) for t in (0, 12))
     assert abs(last.mean()) > 5 * abs(first.mean())  # it learns
 
 
