@@ -19,7 +19,10 @@ MORE: dict[str, tuple[Any, ...]] = {
 }
 
 
-@pytest.mark.parametrize("name", cases(RUNS | MORE))
+FEW = ("relu, ntk", "biases, mup", "momentum")
+
+
+@pytest.mark.parametrize("name", cases(RUNS | MORE, FEW))
 def test_sizes_of_blocks_are_those_of_their_cells(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,7 +44,12 @@ def test_sizes_of_blocks_are_those_of_their_cells(
 
 @pytest.mark.parametrize(
     ("parameterization", "verdict"),
-    [("mup", "feature-learning"), ("ntk", "kernel"), ("naive-ip", "trivial"), ("sp", "unstable")],
+    [
+        ("mup", "feature-learning"),
+        ("ntk", "kernel"),
+        pytest.param("naive-ip", "trivial", marks=pytest.mark.slow),
+        pytest.param("sp", "unstable", marks=pytest.mark.slow),
+    ],
 )
 def test_verdicts_do_not_depend_on_the_reading(
     parameterization: str, verdict: str, monkeypatch: pytest.MonkeyPatch
@@ -61,6 +69,7 @@ def test_verdicts_do_not_depend_on_the_reading(
     ]
 
 
+@pytest.mark.slow
 def test_a_verdict_with_sixteen_samples_a_step() -> None:
     run = tp.Training(tp.MLP(3, "tanh"), "mup", tp.digits((3, 8), samples=64), steps=3, batch=16)
     assert run.named.has_blocks
@@ -68,6 +77,7 @@ def test_a_verdict_with_sixteen_samples_a_step() -> None:
     assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
 
 
+@pytest.mark.slow
 def test_few_samples_for_many_directions_shift_nothing() -> None:
     """Two hundred directions on 512 samples: averages would be off by seven standard errors."""
     rng = np.random.default_rng(0)
