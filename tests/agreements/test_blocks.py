@@ -77,6 +77,11 @@ def run_of(
     )
 
 
+def many(count: int) -> tp.Samples:
+    """Samples of which no two are equal."""
+    return tp.Samples(np.random.default_rng(0).normal(size=(count, 3)), np.ones(count))
+
+
 def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, tp.Limit]:
     """The limit of a run cell by cell, and of its blocks."""
     blocks = run.unrolled.blocks
@@ -228,7 +233,7 @@ def test_a_graph_of_blocks_is_read_back_from_its_text() -> None:
 def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     data = tp.Samples(np.eye(3), np.ones(3))
     small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])
-    large = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=12, batch=16, watch=[])
+    large = tp.Training(tp.MLP(3, "tanh"), "mup", many(208), steps=12, batch=16, watch=[])
     assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
     assert not small.blocks.has_blocks
     assert [name for name, _ in large.blocks.outputs] == [f"f[{step},:]" for step in range(13)]
@@ -256,8 +261,7 @@ def test_values_are_given_cell_by_cell_or_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_samples_follow_the_directions() -> None:
     """Without a wish there are 16 samples for each vector of a side, and a note on what is left."""
-    data = tp.Samples(np.eye(3), np.ones(3))
-    run = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=24, batch=24, watch=[])
+    run = tp.Training(tp.MLP(2, "tanh"), "mup", many(600), steps=24, batch=24, watch=[])
     found = tp.limit(run, outputs=["f[1,0]"], replicates=2)
     assert found["f[1,0]"].samples == 2**12
     assert any("vectors that a matrix is applied to" in note for note in found.table.notes)
@@ -274,8 +278,7 @@ def test_threads_do_not_change_a_bit() -> None:
 
 
 def test_what_reads_cells_says_that_there_are_too_many() -> None:
-    data = tp.Samples(np.eye(3), np.ones(3))
-    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=50, batch=16, watch=[])
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", many(816), steps=50, batch=16, watch=[])
     with pytest.raises(ProgramError, match="cells, and this question reads them one by one"):
         tp.equivalent(run, run)
 
