@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tpcalc.analyses.depth.trunk import Unlike, trunk_of
+from tpcalc.analyses.generic import generic_data
 from tpcalc.catalog.training import Training
 from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.evaluate.depth.trunk import HALF
@@ -12,6 +13,7 @@ from tpcalc.results import Formula
 
 __all__ = ["recursion"]
 
+FUNCTIONS = ("C", "D", "V", "V1")
 STREAM = "the stream: C(l) is <x_i | x_j> after block l, V(C) is Cov(phi(z_i), phi(z_j))"
 ADJOINT = "its adjoint: D(l) is <dx_i | dx_j> after block l, V1(C) is E phi'(z_i) phi'(z_j)"
 LIMIT = "in the limit of the depth, p = l / L"
@@ -34,7 +36,7 @@ def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
         C(l) = C(l - 1) + V(C(l - 1))/L
     """
     try:
-        trunk = trunk_of(training)
+        trunk = trunk_of(training.replace(data=generic_data(training)))
     except Unlike:
         return ()
     if not (trunk.centred or trunk.linear or is_odd(trunk.activation)):
@@ -42,7 +44,7 @@ def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
     import sympy
 
     blocks, layer, place = sympy.symbols("L l p", positive=True)
-    stream, adjoint, added, slope = (sympy.Function(name) for name in ("C", "D", "V", "V1"))
+    stream, adjoint, added, slope = (sympy.Function(name) for name in FUNCTIONS)
     front = sympy.nsimplify(trunk.multiplier, rational=True) ** 2
     size = front * blocks ** (-2 * sympy.Rational(trunk.alpha))
     before = stream(layer - 1)
@@ -67,6 +69,8 @@ def _formula(left: Any, right: Any) -> Formula:
     from sympy.printing.mathml import mathml
 
     parts = [mathml(side, printer="presentation") for side in (left, right)]
+    for name in FUNCTIONS:  # that printer has names of functions in small letters
+        parts = [part.replace(f"<mi>{name.lower()}</mi>", f"<mi>{name}</mi>") for part in parts]
     return Formula(
         " = ".join(map(str, (left, right))),
         " = ".join(map(sympy.latex, (left, right))),
