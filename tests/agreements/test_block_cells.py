@@ -93,6 +93,7 @@ def test_cells_that_rest_on_few_others_are_found_exactly(monkeypatch: pytest.Mon
     assert fourth.value == cells["h[2,0,1]"].moment(lambda z: z**4).value
 
 
+@pytest.mark.slow
 def test_what_has_no_answer_of_a_cell_has_none_of_a_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -46,7 +46,7 @@ def test_sizes_of_blocks_are_those_of_their_cells(
     ("parameterization", "verdict"),
     [
         ("mup", "feature-learning"),
-        ("ntk", "kernel"),
+        pytest.param("ntk", "kernel", marks=pytest.mark.slow),
         pytest.param("naive-ip", "trivial", marks=pytest.mark.slow),
         pytest.param("sp", "unstable", marks=pytest.mark.slow),
     ],

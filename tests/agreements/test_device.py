@@ -129,7 +129,7 @@ def test_a_gpu_has_the_draws_of_the_cpu(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["adam", "blocks", "haar-1"])
 @pytest.mark.parametrize(("kind", "word"), [("limit", "storage"), ("lazy", "dtype")])
-@pytest.mark.parametrize("format_", ["float64", "float32"])
+@pytest.mark.parametrize("format_", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_no_tensor_is_on_another_device(
     kind: str, word: str, format_: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,10 @@ def finite_mean(values: Any) -> Estimate:
     return Estimate(float(numbers.mean()), stderr, Method.FINITE, replicates=len(numbers))
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(one, marks=[pytest.mark.slow] * (one == "blocks")) for one in NAMES],
+)
 def case(request: pytest.FixtureRequest) -> tuple[Any, tp.Samples]:
     return NETWORKS[request.param]
 
@@ -83,7 +86,9 @@ def test_the_tangent_kernel_is_the_first_step(case: tuple[Any, tp.Samples]) -> N
 
 
 CASES = [
-    pytest.param(name, param, verdict, marks=[pytest.mark.slow] if name == "blocks" else [])
+    pytest.param(
+        name, param, verdict, marks=[pytest.mark.slow] * (name == "blocks" or param == "ntk")
+    )
     for name in NAMES
     for param, verdict in (("mup", "feature-learning"), ("ntk", "kernel"), ("standard", "unstable"))
 ]

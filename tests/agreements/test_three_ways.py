@@ -30,7 +30,12 @@ def _close(a: tuple[float, float], b: tuple[float, float], what: str, slack: flo
     assert gap <= 5 * spread + 1e-12, f"{what}: {a} and {b}, {gap / spread:.1f} standard errors"
 
 
-@pytest.mark.parametrize("name", list(PROGRAMS))
+LONG = {"outer"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in PROGRAMS]
+)
 def test_S0_6_limit_agrees_with_wide_networks(name: str) -> None:
     """A width of 2048: corrections of order 1/n get a slack of 4/n of the second moments."""
     program = PROGRAMS[name]()

@@ -58,6 +58,7 @@ def test_beside_another_parameterization(tpcalc: Run, tmp_path: Path) -> None:
     assert "Finite networks" in text and "(n = 256)" in text
 
 
+@pytest.mark.slow
 def test_check_and_orders_stop_there(tpcalc: Run) -> None:
     checked = tpcalc("check", *DEEP)
     assert checked.code == 1 and "Steps followed         1 of 3" in checked.out
@@ -71,7 +72,7 @@ def test_check_and_orders_stop_there(tpcalc: Run) -> None:
     assert {row["step"] for row in ordered["rows"]} == {0, 1}
 
 
-@pytest.mark.parametrize("command", ["simulate", "compare"])
+@pytest.mark.parametrize("command", ["simulate", pytest.param("compare", marks=pytest.mark.slow)])
 def test_numbers_that_overflow_are_a_note(tpcalc: Run, command: str) -> None:
     found = tpcalc(command, *DEEP, "--widths", "256,1024", "--seeds", 4)
     assert found.code == 0 and found.err == ""

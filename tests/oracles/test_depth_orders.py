@@ -133,7 +133,10 @@ def test_S1_28_activations_before_the_weights() -> None:
 GAMMAS = tuple(Fraction(k, 4) for k in range(5))
 
 
-@pytest.mark.parametrize("alpha", [HALF, Fraction(3, 4), Fraction(1)])
+@pytest.mark.parametrize(
+    "alpha",
+    [HALF, *(pytest.param(one, marks=pytest.mark.slow) for one in (Fraction(3, 4), Fraction(1)))],
+)
 def test_S1_30_A29_blocks_of_two_layers(alpha: Fraction) -> None:
     survivors = 0
     for first, second in product(GAMMAS, GAMMAS):
@@ -173,7 +176,7 @@ def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:
     return ("trivial" if alpha + gamma > 1 else "feature-learning"), kappa
 
 
-@pytest.mark.parametrize("act", ["identity", "sin", "relu"])
+@pytest.mark.parametrize("act", ["identity", pytest.param("sin", marks=pytest.mark.slow), "relu"])
 def test_S1_23_figure_1(act: str) -> None:
     net = tp.ResNet("L", act, alpha=tp.symbol("alpha"), nonlin="post", center=True)
     box = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (-HALF, Fraction(1))}

@@ -73,7 +73,7 @@ def output_slice(point: Point) -> str:
     return yang_hu((Fraction(0), HALF, HALF, a), (Fraction(0),) * 4, c)
 
 
-@pytest.mark.parametrize("act", ["tanh", "relu"])
+@pytest.mark.parametrize("act", ["tanh", pytest.param("relu", marks=pytest.mark.slow)])
 def test_orders_case9(act: str) -> None:
     """(a_out, c): NTK and muP are vertices, the edge between them the kernel regime."""
     found = diagram(act, "ac:0,1/2,1/2,a;c", BOX)

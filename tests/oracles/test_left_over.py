@@ -7,6 +7,7 @@ networks of finite width.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -46,10 +47,16 @@ def by_kernel(
     return rows
 
 
-@pytest.mark.parametrize("batch", [1, 2], ids=["turn", "batch"])
-@pytest.mark.parametrize("loss", ["mse", "linear"])
-@pytest.mark.parametrize("parameterization", ["ntk", "standard:1"])
-@pytest.mark.parametrize("name", NETS)
+# Each pair of a network and a rule in one way of training; other ways are slow.
+FIRST = {("ntk", "mse", 2), ("standard:1", "linear", 1)}
+TRAINED = [
+    pytest.param(name, *way, marks=[pytest.mark.slow] * (way not in FIRST))
+    for name in NETS
+    for way in product(("ntk", "standard:1"), ("mse", "linear"), (1, 2))
+]
+
+
+@pytest.mark.parametrize(("name", "parameterization", "loss", "batch"), TRAINED)
 def test_layer_norm_in_the_kernel_regime(
     name: str, parameterization: str, loss: str, batch: int
 ) -> None:
@@ -104,7 +111,10 @@ def constant_rates(act: str) -> tuple[tp.MLP, str]:
 
 @pytest.mark.parametrize(
     ("act", "output", "power", "batch"),
-    [("elu", "x[3,1,0]", 1, 1), ("gelu", "dh[1,1,0]", 3, 2)],
+    [
+        ("elu", "x[3,1,0]", 1, 1),
+        pytest.param("gelu", "dh[1,1,0]", 3, 2, marks=pytest.mark.slow),
+    ],
 )
 def test_what_vanishes_beside_networks(act: str, output: str, power: int, batch: int) -> None:
     """Mean squares of vectors that vanish, of averages that fluctuate and of their products."""

@@ -297,7 +297,7 @@ WORDS: dict[str, tuple[Any, str, str, Any, str, str]] = {
 }
 
 
-LONG = {"O23", "O30", "O32", "ntk", "a small readout"}
+LONG = {"O23", "O30", "O32", "ntk", "a small readout", "small features", "O12"}
 
 
 @pytest.mark.parametrize(

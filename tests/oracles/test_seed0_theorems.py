@@ -36,7 +36,12 @@ def agreed(found: Theorem) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("depth", "act", "bias"), [(3, "tanh", "all"), (4, "gelu", "none"), (3, "relu^2", "first")]
+    ("depth", "act", "bias"),
+    [
+        (3, "tanh", "all"),
+        pytest.param(4, "gelu", "none", marks=pytest.mark.slow),
+        (3, "relu^2", "first"),
+    ],
 )
 def test_S0_17_case14_16_naive_ip_is_trivial(depth: int, act: str, bias: str) -> None:
     """Cases 14 and 16: both meanings of trivial, and for all t."""
@@ -66,7 +71,9 @@ def test_S0_17_case15_16_two_layers_are_outside(act: str, moved: str, note: str)
     assert all(claim.agrees is None for claim in found.claims)
 
 
-@pytest.mark.parametrize(("depth", "act"), [(3, "sigmoid"), (4, "softplus")])
+@pytest.mark.parametrize(
+    ("depth", "act"), [(3, "sigmoid"), pytest.param(4, "softplus", marks=pytest.mark.slow)]
+)
 def test_S0_18_learning_is_degenerate(depth: int, act: str) -> None:
     found = degenerate(tp.MLP(depth, act, bias="all"), "naive-ip", loss="linear", data=DATA)
     assert found.answer == "holds" and agreed(found)
@@ -155,7 +162,9 @@ def test_S0_21_case17_ip_llr_learns_and_is_stable(depth: int, act: str, p: int, 
         (3, "tanh", "does not hold", "step 2", "n^(-1/2)"),
         (3, "elu", "does not hold", "step 2", "n^(-1/2)"),
         (4, "swish", "does not hold", "step 2", "at most n^(-1)"),
-        (5, "gelu", "does not hold", "never", "at most n^(-3/2)"),
+        pytest.param(
+            *(5, "gelu", "does not hold", "never", "at most n^(-3/2)"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_S0_33_case18_19_20_linearizable_activations(

@@ -21,7 +21,7 @@ def averaged(found: FiniteTable, name: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("act", ["identity", "sin", "relu", "gelu"])
-@pytest.mark.parametrize("size", NETWORKS)
+@pytest.mark.parametrize("size", [NETWORKS[0], pytest.param(NETWORKS[1], marks=pytest.mark.slow)])
 def test_lazy_networks_of_three_steps(act: str, size: tuple[int, int, int]) -> None:
     """Within 5 standard errors, which are small enough that 5 % more would be seen."""
     blocks, width, seeds = size

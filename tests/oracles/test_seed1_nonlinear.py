@@ -66,7 +66,7 @@ def test_S1_25_A23(blocks: int) -> None:
 
 
 @pytest.mark.parametrize("act", ["relu", "abs"])
-@pytest.mark.parametrize("blocks", [16, 24])
+@pytest.mark.parametrize("blocks", [16, pytest.param(24, marks=pytest.mark.slow)])
 def test_S1_7_25_A19(act: str, blocks: int) -> None:
     k, v = {"relu": (0.5 - 0.5 / math.pi, 0.5), "abs": (1 - 2 / math.pi, 1.0)}[act]
     name = "relu" if act == "relu" else abs_
@@ -100,6 +100,7 @@ def test_S1_25_A20() -> None:
     np.testing.assert_allclose(euler[1:], (0.99946, 1.51858, 1.80537), atol=6e-6)
 
 
+@pytest.mark.slow
 def test_S1_25_A20_as_printed_fails() -> None:
     """Definition E.1 as it is printed: another f_2, and gradients four times as large."""
     wrong = Reference(256, *SAME, 0.5, 0.5, 1.2, 0.5, sine, printed=True)
@@ -113,6 +114,7 @@ def test_S1_25_A20_as_printed_fails() -> None:
         assert abs(value - bad) > 15 * error
 
 
+@pytest.mark.slow
 def test_S1_26_A21() -> None:
     """The mean-field limit, and that of programs; without the dot term 2.39, and with the average
     of phi'(h_0) apart from the rest .396."""
@@ -214,7 +216,7 @@ def test_S1_27_limit_between_one_half_and_one() -> None:
     assert value == pytest.approx(ds[1](0.0) @ ds[1](0.0), rel=1e-8)
 
 
-@pytest.mark.parametrize("act", ["sin", "gelu"])
+@pytest.mark.parametrize("act", ["sin", pytest.param("gelu", marks=pytest.mark.slow)])
 def test_programs_of_many_blocks_lead_to_the_limit(act: str) -> None:
     """The programs of L blocks, by samples, against the functional-integral limit."""
     run = deep_run((1.0, 0.8, 0.6), (1.0,) * 3, 0.5, 0.5, act, a=1.2, eta=0.7)

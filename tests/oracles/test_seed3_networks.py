@@ -45,7 +45,7 @@ def test_S3_13_A14_variance_of_linear_networks(family: Any, rank: float) -> None
     agree(found, limit, rounding=limit * 5 / (rank * 160) + 1e-9)
 
 
-@pytest.mark.parametrize("family", ["gaussian", "orthogonal"])
+@pytest.mark.parametrize("family", ["gaussian", pytest.param("orthogonal", marks=pytest.mark.slow)])
 def test_S3_17_A15_A16_exact_at_finite_width(family: Any) -> None:
     """At width 24 the variance is far from the limit, and the recursion is exact."""
     limit = float(weight_spectrum(family, QUARTER, 1).power(4).relative_variance)

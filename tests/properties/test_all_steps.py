@@ -64,7 +64,7 @@ def check_cell(net: object, param: str, optimizer: str, groups: object) -> bool:
     return True
 
 
-@pytest.mark.parametrize("case", CASES[::19], ids=str)
+@pytest.mark.parametrize("case", CASES[::38], ids=str)
 def test_all_steps(case: tuple[object, str, str, object]) -> None:
     check_cell(*case)
 

@@ -158,7 +158,7 @@ def test_gradients_of_written_programs(case: str) -> None:
     check_slopes(program, "f", program.ref("f"))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(block_programs())
 def test_gradients_are_slopes(program: Program) -> None:
     wanted = scalars(program)

@@ -19,7 +19,7 @@ from tpcalc.program.rules import LOWERED, Level
 from tpcalc.program.text import to_text
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(programs())
 def test_text_reads_back(program: Program) -> None:
     text = to_text(program)
