@@ -13,13 +13,9 @@ from tpcalc.catalog.parameterizations import lookup
 from tpcalc.orders import as_ex
 from tpcalc.results import Verdict
 
+FIRST = {"mup", "ip-llr", "standard"}
 SETTINGS = [
-    pytest.param(
-        net,
-        param,
-        batch,
-        marks=[pytest.mark.slow] * (batch == 1 or (net.hidden > 2) != (param in ("mup", "ip-llr"))),
-    )
+    pytest.param(net, param, batch, marks=[pytest.mark.slow] * (batch == 1 or param not in FIRST))
     for net in (tp.MLP(1, "tanh"), tp.MLP(2, "relu"), tp.MLP(3, "tanh"), tp.ResNet(1, "relu"))
     for param in ("mup", "ntk", "standard", "naive-ip", "ip-llr")
     for batch in (1, 2)
