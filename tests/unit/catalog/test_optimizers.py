@@ -184,6 +184,7 @@ def test_bounds_from_sizes_alone_against_networks() -> None:
     assert slope < 5 * error
 
 
+@pytest.mark.slow
 def test_eps_of_every_layer_is_decided() -> None:
     eps = {"input": "0.1 n^-1", "hidden": "0.1 n^(-3/2)", "readout": "0.1 n^-1"}
     groups = {role: {"eps": value} for role, value in eps.items()}

@@ -107,7 +107,9 @@ def chained(t: tp.Tracer) -> None:
 
 
 @pytest.mark.parametrize(
-    "build", [curved, biased, both_ends, rectangular, correlated, twice, chained]
+    "build",
+    [curved, biased, both_ends, rectangular, correlated, chained]
+    + [pytest.param(twice, marks=pytest.mark.slow)],
 )
 def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
     """At a width of 128, with a slack of 4/n for corrections of order 1/n."""

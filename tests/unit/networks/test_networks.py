@@ -144,6 +144,7 @@ def gated_by_hand(t: tp.Tracer) -> None:
         t.output(f"f{i}", tp.n ** Fraction(1, 2) * t.inner(v, x))
 
 
+@pytest.mark.slow
 def test_kernels_of_a_network_with_two_maps_of_the_input() -> None:
     net = Net(gated)
     found, wanted = tp.kernel(net, X, scale=1), tp.kernel(gated_by_hand)

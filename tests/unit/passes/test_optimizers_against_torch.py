@@ -131,7 +131,7 @@ def equal(run: tp.Training, name: str, own: Own = lambda mark: {}) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("rule", ["mup", "standard"])
+@pytest.mark.parametrize("rule", ["mup", pytest.param("standard", marks=pytest.mark.slow)])
 def test_three_steps_are_those_of_torch(network: str, name: str, rule: str) -> None:
     query = [[0.6, 0.7, -0.2, 0.3]]
     equal(training(NETWORKS[network](), rule, name, DATA, queries=query), name)

@@ -42,7 +42,7 @@ def test_relu_shrinks_as_its_closed_form_says() -> None:
         ("tanh", 1 / 3, 0.0, "0", 1e-6, 3),
         ("gelu", 1 / 3, 0.0, "0", 1e-9, 3),
         ("gelu", 4.5, 0.0, "infinity", 1e8, 3),
-        ("swish", 4.5, 0.2, "infinity", 1e8, 3),
+        pytest.param("swish", 4.5, 0.2, "infinity", 1e8, 3, marks=pytest.mark.slow),
         ("relu", 3.0, 0.5, "infinity", 1e8, 3),
     ],
 )

@@ -59,7 +59,9 @@ DOORS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "door", [pytest.param(one, marks=[pytest.mark.slow] * (one == "survey")) for one in DOORS]
+)
 def test_every_door_takes_every_way(door: str) -> None:
     for way, _ in WAYS:
         wanted = DOORS[door](as_activation(way).expr)
