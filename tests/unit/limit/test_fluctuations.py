@@ -106,11 +106,10 @@ def chained(t: tp.Tracer) -> None:
     t.output("other", raised(t, hat(high.T, y), tp.tanh(q)) + raised(t, w, y))
 
 
-@pytest.mark.parametrize(
-    "build",
-    [curved, biased, both_ends, rectangular, correlated, chained]
-    + [pytest.param(twice, marks=pytest.mark.slow)],
-)
+BUILDS = [curved, biased, both_ends, rectangular, correlated, chained]
+
+
+@pytest.mark.parametrize("build", [*BUILDS, pytest.param(twice, marks=pytest.mark.slow)])
 def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
     """At a width of 128, with a slack of 4/n for corrections of order 1/n."""
     program = tp.program(build).build()
