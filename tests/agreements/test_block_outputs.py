@@ -73,9 +73,9 @@ def test_outputs_before_training_are_independent_over_classes(
 
 @pytest.mark.slow
 def test_the_kernel_regime_of_ten_classes_is_read_as_blocks() -> None:
-    data = tp.digits(range(10), samples=80)
+    data = tp.digits(range(10), samples=112)
     run = tp.Training(
-        tp.MLP(2, "tanh"), "ntk", data, steps=4, batch=16, loss="cross-entropy", watch=[]
+        tp.MLP(2, "tanh"), "ntk", data, steps=6, batch=16, loss="cross-entropy", watch=[]
     )
     assert size.cells_of(run.unrolled.written) > size.MANY
     found = tp.limit(run.blocks, samples=2**10)
