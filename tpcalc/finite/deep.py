@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,32 +12,16 @@ from numpy.typing import NDArray
 from tpcalc.engine.memory import available_cores
 from tpcalc.finite.draws import Network
 from tpcalc.finite.paths import draw_paths
-from tpcalc.functions import Expr, Fn
+from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import along_of
+from tpcalc.program.branch import Branch
 from tpcalc.program.laws import LAWS
 
-__all__ = ["Branch", "run_deep"]
+__all__ = ["run_deep"]
 
 Array = NDArray[np.float64]
 _CHUNK = 2**27  # bytes of matrices that are drawn at once
-
-
-class Branch(Protocol):
-    """What a block adds: a V phi(W x), V or W possibly missing."""
-
-    @property
-    def activation(self) -> Expr: ...
-    @property
-    def multiplier(self) -> float: ...
-    @property
-    def outer(self) -> str | None: ...
-    @property
-    def inner(self) -> str | None: ...
-    @property
-    def centred(self) -> bool: ...
-    @property
-    def laws(self) -> tuple[str, str]: ...
 
 
 def run_deep(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import log10
 
+from tpcalc.report.numbers import Measure, measured
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import DepthRow, DepthTable, DepthVerdict
@@ -301,7 +302,7 @@ def _networks(found: DepthTable) -> Table:
                 for sample in found.samples
                 if sample.width == width
             }
-            shown = (f"{one.value:.3f} ± {one.stderr:.3f}" for one in map(means.get, depths) if one)
+            shown = (measured(Measure.of(one)) if one else "" for one in map(means.get, depths))
             body.append((Cell(words), number(str(width)), *map(number, shown)))
     count = len(found.samples[0].logs[0][0][0])
     return Table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tpcalc.report.numbers import plain
+from tpcalc.report.numbers import Measure, measured, plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.tables import Cell, Table, number
 from tpcalc.report.traces import spread_out
@@ -130,7 +130,7 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
             Cell(one.name),
             Cell(_WORDS[one.regime], tone=_TONES[one.regime]),
             number(plain(one.limit, 4)),
-            number(f"{plain(one.networks.value, 4)} ± {plain(one.networks.stderr, 2)}"),
+            number(measured(Measure.of(one.networks))),
             Cell(one.beside, "sentence"),
             Cell(words[one.same], tone=tones[one.same]),
         )
@@ -149,7 +149,7 @@ def _paths(own: Sequence[WalkRow]) -> Table:
         (
             Cell(one.along),
             number("" if one.expected is None else plain(one.expected, 4)),
-            number(f"{plain(one.hurst.value, 4)} ± {plain(one.hurst.stderr, 2)}"),
+            number(measured(Measure.of(one.hurst))),
         )
         for one in own
     )
@@ -181,7 +181,7 @@ def _share(one: TrainedRow | None) -> Cell:
 
 def _after(own: Sequence[TrainedRow]) -> Table:
     rows = tuple(
-        (Cell(one.along), number(one.alpha), number(_pm(one.hurst)), number(_pm(one.smoothness)))
+        (Cell(one.along), number(one.alpha), *map(_known, (one.hurst, one.smoothness)))
         for one in own
     )
     head = (
@@ -197,8 +197,8 @@ def _after(own: Sequence[TrainedRow]) -> Table:
     return Table("Weights along the depth after training", head, rows, note)
 
 
-def _pm(value: Estimate | None) -> str:
-    return "" if value is None else f"{plain(value.value, 3)} ± {plain(value.stderr, 2)}"
+def _known(value: Estimate | None) -> Cell:
+    return number("" if value is None else measured(Measure.of(value)))
 
 
 def _panels(found: DepthExperiment) -> Iterator[Panel]:

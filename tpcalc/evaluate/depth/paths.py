@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, expm1, pi, sqrt
-from typing import Protocol
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -22,6 +21,7 @@ from tpcalc.functions import Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import Along, along_of
+from tpcalc.program.branch import Branch
 
 __all__ = ["follow", "is_path", "path_limit"]
 
@@ -32,24 +32,7 @@ TOLERANCE, SOLVED = 1e-11, 1e-9
 ROUNDING = 1e-14
 
 
-class Block(Protocol):
-    """What a block adds: a L^(-alpha) V phi(W x), V or W possibly missing."""
-
-    @property
-    def activation(self) -> Expr: ...
-    @property
-    def multiplier(self) -> float: ...
-    @property
-    def alpha(self) -> object: ...
-    @property
-    def outer(self) -> str | None: ...
-    @property
-    def inner(self) -> str | None: ...
-    @property
-    def centred(self) -> bool: ...
-
-
-def is_path(block: Block) -> bool:
+def is_path(block: Branch) -> bool:
     """Whether matrices of a block are paths.
 
     Raises:
@@ -68,7 +51,7 @@ def is_path(block: Block) -> bool:
     return True
 
 
-def follow(block: Block, depth: int) -> list[tuple[Array, ...]]:
+def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
     """Mean squares of pairs and of their adjoints, by a fine and by a coarse rule.
 
     Args:
@@ -105,7 +88,7 @@ def follow(block: Block, depth: int) -> list[tuple[Array, ...]]:
     return found
 
 
-def path_limit(block: Block) -> tuple[tuple[float, float], ...]:
+def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
     """The limits of D^2 and R^2 of the stream and of its adjoint in many blocks, with errors.
 
     Args:
@@ -141,7 +124,7 @@ def path_limit(block: Block) -> tuple[tuple[float, float], ...]:
     )
 
 
-def _solved(block: Block, laws: Sequence[Along | None], x: Array) -> Array:
+def _solved(block: Branch, laws: Sequence[Along | None], x: Array) -> Array:
     """The pairs, and their derivatives by each of the coordinates where they start."""
     value, slope = _functions(block)
     shape = (3, *x.shape)
@@ -184,16 +167,16 @@ class _Path:
         return (sign * number) * np.stack([x[..., 1, :], -x[..., 0, :]], axis=-2)
 
 
-def _laws(block: Block) -> list[Along | None]:
+def _laws(block: Branch) -> list[Along | None]:
     return [None if law is None else along_of(law) for law in (block.outer, block.inner)]
 
 
-def _mixing(block: Block) -> bool:
+def _mixing(block: Branch) -> bool:
     """Whether coordinates depend on each other."""
     return any(law is not None and law.row.turns for law in _laws(block))
 
 
-def _rules(block: Block) -> Iterator[tuple[Array, Array]]:
+def _rules(block: Branch) -> Iterator[tuple[Array, Array]]:
     """Pairs of Gaussians, shape (2, points), with weights: a fine and a coarse rule.
 
     Where coordinates go on their own, both are the same: each is Gaussian, which is all that
@@ -214,7 +197,7 @@ def _mean(x: Array, weights: Array) -> float:
     return float(np.einsum("cn,cn,n->", rows, rows, weights)) / len(rows)
 
 
-def _functions(block: Block) -> tuple[Function, Function]:
+def _functions(block: Branch) -> tuple[Function, Function]:
     """The activation and its slope."""
     fn = Fn(block.activation, 1)
     slope = fn.by(0)
