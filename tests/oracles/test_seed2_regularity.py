@@ -93,3 +93,12 @@ def test_S2_19_other_networks_have_other_powers() -> None:
 def test_bad_input(given: dict, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tp.regularity(**given)
+
+
+def test_few_weights_do_not_tell_independence_from_what_is_near_it() -> None:
+    rng = np.random.default_rng(3)
+    found = tp.regularity(rng.standard_normal((32, 3)))
+    assert found.kind == "independent" and found.hurst.stderr > 0.02
+    assert any("not told from the nearest one" in note for note in found.notes)
+    many = tp.regularity(rng.standard_normal((1000, 400)))
+    assert not any("not told" in note for note in many.notes)

@@ -45,6 +45,11 @@ ONE_DEPTH = "a law of L is told from one L: it holds as long as deeper networks 
 FEW = (
     "few sequences: errors are those of independent sequences of fractional noise of this exponent"
 )
+APART = 0.05  # of exponents: what should be told from the nearest law
+UNSURE = (
+    "the exponent lies between {:.2f} and {:.2f}: laws there are not told from the nearest one, "
+    "and the power is no surer than that"
+)
 SPREAD = "errors are from the spread over groups of sequences, which are taken to be independent"
 
 
@@ -137,6 +142,8 @@ def regularity(
     notes = [ONE_DEPTH, FEW if few else SPREAD]
     if exponent is coarse and kind != "smooth":
         notes.insert(0, COARSE)
+    if kind != "smooth" and (width := SURE * exponent.stderr) > APART:
+        notes.insert(0, UNSURE.format(exponent.value - width, exponent.value + width))
     made = provenance(digest, seed if few else None, {}, time.perf_counter() - started)
     return Regularity(
         depth,
