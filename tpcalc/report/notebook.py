@@ -18,6 +18,7 @@ from tpcalc.report.nonlinearity import (
 from tpcalc.report.numbers import ERRORS, typeset
 from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
 from tpcalc.report.phase_plot import drawable, phase_svg
+from tpcalc.report.ranges import readable
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
 from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
@@ -29,7 +30,6 @@ from tpcalc.report.tables import (
     comparison_table,
     exploded_line,
     finite_table,
-    limit_tables,
     slope_tables,
     unfitted,
 )
@@ -89,7 +89,7 @@ def limit_html(table: LimitTable) -> str:
         >>> "0 ± 1×10<sup>−4</sup>" in limit_html(LimitTable((row,), (), Provenance("0", "ab")))
         True
     """
-    text = _lines(exploded_line(table.exploded)) + "".join(map(_html, limit_tables(table)))
+    text = _lines(exploded_line(table.exploded)) + "".join(map(_html, readable(table)))
     return text + (_lines((ERRORS,)) if bounded(gather(table, None, None)) else "")
 
 

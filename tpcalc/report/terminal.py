@@ -25,6 +25,7 @@ from tpcalc.report.nonlinearity import (
 )
 from tpcalc.report.numbers import ERRORS
 from tpcalc.report.orders import order_lines, order_tables, region_lines, solution_tables
+from tpcalc.report.ranges import readable
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
 from tpcalc.report.signal import judge_signal, signal_sections, signal_summary, signal_tables
@@ -36,7 +37,6 @@ from tpcalc.report.tables import (
     comparison_table,
     exploded_line,
     finite_table,
-    limit_tables,
     slope_tables,
     unfitted,
     worst,
@@ -114,7 +114,7 @@ def limit_group(table: LimitTable, most: int | None = None) -> Group:
         True
     """
     errors = (ERRORS,) if bounded(gather(table, None, None)) else ()
-    return _group(limit_tables(table), (*errors, *table.notes), most, _first(table.exploded))
+    return _group(readable(table), (*errors, *table.notes), most, _first(table.exploded))
 
 
 def finite_group(table: FiniteTable, most: int | None = None) -> Group:

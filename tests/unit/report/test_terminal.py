@@ -53,6 +53,22 @@ def test_limits_show_error_method_and_power() -> None:
     assert "a [bold]note[/bold]" in text
 
 
+def test_blocks_of_many_numbers_are_told_by_their_ends() -> None:
+    rows = [
+        ScalarRow(f"f[3,{b},{k}]", Estimate(b / 60 - k, 0.002 + b / 1e4, Method.PARTICLES))
+        for b in range(60)
+        for k in range(10)
+    ]
+    rows[5] = replace(rows[5], estimate=Estimate(0.0, 0.0, Method.EXACT))
+    text = printed(limit_group(table(*rows, ScalarRow("m", Estimate(2.0, 0.0, Method.EXACT)))))
+    assert re.search(r"f\[3,:,:\] +599 +-9\.0000 ± 0\.0020 +0\.9833 ± 0\.0079 +particles", text)
+    assert re.search(r"f\[3,0,5\] +1 +0 +0 +exact", text)
+    assert re.search(r"m +1 +2 +2 +exact", text)
+    assert "limit.array(pattern)" in text
+    few = printed(limit_group(table(*rows[:500])))
+    assert "f[3,49,9]" in few and "limit.array" not in few
+
+
 def test_vectors_and_finite_tables(report: ReportInput) -> None:
     assert report.limit is not None and report.finite is not None
     text = printed(limit_group(report.limit))
