@@ -22,6 +22,7 @@ RNG = np.random.default_rng(5)
 INPUTS, TARGETS = RNG.normal(size=(12, 3)), RNG.normal(size=12)
 SEVERAL = RNG.normal(size=(12, 2))
 ROWS = [0, 1, 0, 0, 2, 2, 3, 3, 4, 5, 4, 5]  # 3 + 1, 2 + 2, 2 + 2 times
+UNEVEN = [0, 0, 0, 0, 2, 2, 3, 1, 4, 5, 4, 5]  # one, then three, then two that differ
 
 
 def run_on(network: Any, parameterization: str, rows: list[int], **settings: Any) -> tp.Training:
@@ -35,8 +36,8 @@ RUNS: dict[str, Callable[[], tp.Training]] = {
     "tanh, mup": lambda: run_on(tp.MLP(2, "tanh"), "mup", ROWS, queries=[(1.0, 0.5, -1.0)]),
     "biases": lambda: run_on(tp.MLP(2, "relu", bias="all"), "ntk", ROWS),
     "two outputs": lambda: run_on(tp.MLP(2, "tanh"), "mup", ROWS, targets=SEVERAL),
-    "momentum": lambda: run_on(tp.MLP(2, "tanh"), "mup", ROWS, optimizer="momentum"),
-    "adam": lambda: run_on(tp.ResNet(1, "tanh"), "mup", ROWS, optimizer="adam", steps=1),
+    "momentum": lambda: run_on(tp.MLP(2, "tanh"), "mup", UNEVEN, optimizer="momentum"),
+    "adam": lambda: run_on(tp.ResNet(1, "tanh"), "mup", UNEVEN, optimizer="adam"),
     "contributions": lambda: run_on(
         tp.MLP(2, "tanh", bias="all"), "mup", ROWS, watch=["dW_x", "dB", "x"]
     ),

@@ -155,17 +155,16 @@ class Course:
             rows: list[Ref] = []
             cols: list[Ref] = []
             forms: list[int] = []
-            summed: dict[str, str] = {}
+            summed: dict[tuple[str, int], str] = {}  # steps may have other numbers of samples
             for form, step in enumerate(steps):
                 pairs = self.gradients[step]
                 assert not isinstance(pairs, Ref)
                 for row, col in pairs:
-                    names = {
-                        name: summed.setdefault(name, fresh(f"{name}'", taken))
-                        for ref in (row, col)
-                        for name, _ in out.type(ref).axes
-                        if name not in self.family
-                    }
+                    axes = dict.fromkeys((*out.type(row).axes, *out.type(col).axes))
+                    for axis in axes:
+                        if axis[0] not in self.family and axis not in summed:
+                            summed[axis] = fresh(f"{axis[0]}'", taken.union(summed.values()))
+                    names = {axis[0]: summed[axis] for axis in axes if axis in summed}
                     row, col = (renamed(out, ref, names) for ref in (row, col))
                     rows.append(_scaled(out, row, path.shift))
                     cols.append(col)
