@@ -82,7 +82,10 @@ def test_finite_networks_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "name",
-    ["tanh, mup", *(pytest.param(n, marks=pytest.mark.slow) for n in ("biases", "momentum", "adam"))],
+    [
+        "tanh, mup",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("biases", "momentum", "adam")),
+    ],
 )
 def test_limits_and_sizes_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RUNS[name]()

@@ -46,6 +46,6 @@ def explosion(value: float, what: str) -> Exploded:
         )
     return Exploded(
         f"{what} is {value}: numbers left the floating-point range.",
-        hint="The program explodes at these powers of n and learning rates; lower the "
-        "learning rate or the number of steps.",
+        hint="The program explodes at these powers of n and learning rates (lower the learning "
+        "rate or the number of steps), or it divides by 0 (an input of zeros that is normalised).",
     )

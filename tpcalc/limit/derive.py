@@ -20,7 +20,7 @@ from tpcalc.limit.claims import Record, Trial
 from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
-from tpcalc.limit.lost import not_covered, refused
+from tpcalc.limit.lost import not_covered, refused, zero_over_zero
 from tpcalc.limit.moments import moments
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
@@ -224,6 +224,7 @@ def _answers(
         if trial is None or not trial(context, claims):
             break
     notes.extend(record.doubts(context.claims_below(given)))
+    notes.extend(zero_over_zero(context, given))
     for name, ref in open_:
         if isinstance(answers[name], Target):
             below = context.claims_below([ref])

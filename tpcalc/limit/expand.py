@@ -38,7 +38,11 @@ from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
 from tpcalc.orders.chamber import Power, minus, plus, times
 
-__all__ = ["expand", "is_positive"]
+__all__ = ["DividedByZero", "expand", "is_positive"]
+
+
+class DividedByZero(ScaleError):
+    """A division by what is 0 at every width."""
 
 
 def expand(expr: Expr, arguments: Mapping[Expr, Terms], setting: Setting) -> Terms:
@@ -85,7 +89,9 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
             out = multiplied(out, base, setting)
         return out
     if base.is_zero:
-        raise ScaleError(f"{expr.text} of an argument that is identically 0.", where=setting.where)
+        raise DividedByZero(
+            f"{expr.text} of an argument that is identically 0.", where=setting.where
+        )
     function, degree = power(HERE, expr.exponent), expr.exponent
     if not base.terms:  # only a bound is known
         if degree < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -11,15 +11,16 @@ from tpcalc.errors import LimitError, ScaleError, TpcalcError
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.limit.context import Context
+from tpcalc.limit.expand import DividedByZero
 from tpcalc.limit.series import Series
 from tpcalc.orders.chamber import Power
-from tpcalc.program.base import references
+from tpcalc.program.base import cone, references
 from tpcalc.program.grammar import form_of
 from tpcalc.program.nodes import Kind, Node, Ref
 from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
-__all__ = ["not_covered", "refused", "where_lost"]
+__all__ = ["not_covered", "refused", "where_lost", "zero_over_zero"]
 
 NOTHING, BOUND = Fraction(-2), Fraction(-1)  # how far terms are known, below where they are
 
@@ -57,6 +58,24 @@ def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCov
     vector = program.types[program.ref(name)].kind is Kind.VECTOR
     hint = error.hint or ""
     return NotCovered(name, program.place(ref), text, error.message, hint, error.code, vector)
+
+
+def zero_over_zero(context: Context, refs: Iterable[Ref]) -> list[str]:
+    """What a reader should know of outputs that rest on a 0 which is divided by 0.
+
+    Args:
+        context: The graph.
+        refs: Nodes of the program that are covered.
+    """
+    program = context.program
+    needed = cone(program.nodes, refs)
+    for ref, error in context.uncovered.items():
+        if needed[ref] and isinstance(error, DividedByZero):
+            return [
+                f"0 divided by 0 ({program.place(ref)}) counts as 0, as with a small number added "
+                "to what is divided by; networks without one have no number there"
+            ]
+    return []
 
 
 def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:

@@ -223,3 +223,17 @@ def test_what_one_cause_takes_is_one_row() -> None:
     assert all(row.name in table.rows[0][0].text for row in lost)
     later = next(row for row in lost if row.name == "f[2,0]")
     assert later.bound.startswith(("O(n^(", "o(n^(")) and later.bound in str(later.error)
+
+
+def test_zero_over_zero_is_said() -> None:
+    """A sample of zeros that is normalised: 0 in the limit, no number in a network."""
+    rows = ((0.0, 0.0), (1.0, 2.0))
+    net, data = tp.MLP(2, "tanh", norm="layer"), tp.Samples(rows, (1.0, 2.0))
+    run = tp.Training(net, "mup", data, batch=2, lr=0.1, watch=["x"])
+    found = tp.limit(run, samples=2**8)
+    assert found["x[1,0,0]"].second_moment.value == 0
+    assert any(note.startswith("0 divided by 0 (%") for note in found.table.notes)
+    other = tp.limit(run, outputs=["x[1,0,1]"])
+    assert not any("0 divided by 0" in note for note in other.table.notes)
+    with pytest.raises(TpcalcError, match="it divides by 0"):
+        tp.simulate(run, [64], seeds=2, outputs=["x[1,0,0]"])
