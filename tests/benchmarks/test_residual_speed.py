@@ -19,7 +19,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.analyses.depth.experiment import depth_experiment
-from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.finite.paths import draw_paths
 from tpcalc.study.depth_experiment import load_depth_experiment
 

@@ -56,6 +56,38 @@ def test_S2_7_9_check_of_no_steps_asks_the_start() -> None:
     assert result("check", "resnet", *words, "--alpha", "1/4", code=1)["verdict"] == "unstable"
 
 
+@pytest.mark.parametrize(
+    ("along", "alpha", "words", "code"),
+    [
+        ("multiple(1, 1)", "1", "Critical: what all blocks add is of order 1", 0),
+        ("turn(1)", "3/4", "turn pairs of coordinates", 0),
+        ("multiple(1)", "1/2", "Explosion: what all blocks add grows", 1),
+        ("multiple(-1)", "1/2", "Vanishing: blocks shrink the stream", 1),
+        ("turn(1)", "2", "Identity: what all blocks add vanishes", 1),
+    ],
+)
+def test_S2_15_check_of_matrices_that_are_not_random(
+    along: str, alpha: str, words: str, code: int
+) -> None:
+    asked = ("--depth", "L", "--act", "identity", "--along", along, "--alpha", alpha)
+    assert words in " ".join(run("check", "resnet", *asked, code=code).split())
+
+
+def test_S2_24_report_of_matrices_that_are_not_random(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = ("--act", "identity", "--along", "multiple(1, 1)", "--alpha", "1", "--seeds", "4")
+    asked = (*words, "--widths", "8", "--out", str(page))
+    found = result("report", "resnet", "--depth", "8,32", *asked)
+    assert found["check"]["verdict"] == "stationary"
+    text = page.read_text(encoding="utf-8")
+    for part in (
+        "Critical: what all blocks add",
+        "1 of 3 theorems apply",
+        "Norms at the start, log10",
+    ):
+        assert part in text
+
+
 def test_S2_3_check_tells_which_assumption_does_not_hold() -> None:
     words = ("--depth", "L", *RES3, "--steps", "0", "--law", "laplace")
     assert "laplace entries are not sub-Gaussian" in " ".join(

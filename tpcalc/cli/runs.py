@@ -72,7 +72,7 @@ def start_alone(network: Network) -> bool:
 
     So it is of no steps, and of matrices that are correlated along the depth.
     """
-    from tpcalc.analyses.depth.start import block_at_start
+    from tpcalc.analyses.depth.shape import block_at_start
 
     run = network.training
     return not run.steps or bool(block_at_start(run.network).correlated)

@@ -31,11 +31,13 @@ _START = {
     "stationary": ("good", "Critical: what all blocks add is of order 1"),
     "identity": ("warn", "Identity: what all blocks add vanishes"),
     "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+    "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
 }
 _REGIMES = {
     "stationary": "critical",
     "identity": "identity",
     "unstable": "explosion",
+    "vanishing": "vanishing",
     "": "not known",
 }
 _STATUS = {"derived": "derived, not proved"}
@@ -161,8 +163,8 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
     )
     if found.critical:
         yield Table(
-            "Which power in front of a block suits: below it blocks explode, above it they are the "
-            "identity",
+            "Which power in front of a block suits: above it blocks are the identity, below it the "
+            "stream explodes or vanishes",
             (Cell("Of"), Cell("Width"), number("Critical"), Cell("Here"), Cell("Status")),
             tuple(
                 (

@@ -14,7 +14,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.analyses.depth.critical import critical_powers
 from tpcalc.analyses.depth.experiment import depth_experiment
-from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.report.depth_experiment import (
     depth_experiment_figures,

@@ -57,10 +57,10 @@ def generic_block(
             )
         if along_of(law).row.path is not None:
             raise UsageError(
-                f"{name} is {law} along the depth: powers of L of matrices that are not random are "
-                "not read off.",
-                hint="tp.depth_limit gives numbers of blocks, and the limit of alpha = 1; "
-                "tp.resnets.proposition_13 says when they explode.",
+                f"{name} is {law} along the depth: training of matrices that are not random is not "
+                "followed.",
+                hint="tp.check says what becomes of the start at a power of L that is a number, "
+                "tp.depth_limit gives numbers of blocks.",
             )
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     marks = {mark.label: mark for mark in block.template.parameters.values()}
