@@ -179,7 +179,6 @@ def test_S2_18_phases_in_hurst_and_alpha(tmp_path: Path) -> None:
         (["check", "--depth", "L", "--hurst", "3/4", "--law", "uniform"], "are Gaussian", 3),
         (["check", "--depth", "4", "--hurst", "3/4"], "limit --depth 100,1000", 3),
         (["check", "--depth", "L", "--law", "cauchy"], "law is 'cauchy'", 3),
-        (["transfer", "--depth", "4,8", "--hurst", "3/4"], "training with such matrices", 2),
     ],
 )
 def test_bad_input(words: list[str], text: str, code: int) -> None:

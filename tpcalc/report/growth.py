@@ -167,7 +167,8 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
     head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
     note = (
         f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
-        f"{own[0].width}. Colours are what exponents say of the start: explosion, critical, "
+        f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
+        f"{', of which there is one' if own[0].accuracy.samples == 1 else ''}. Colours are what exponents say of the start: explosion, critical, "
         "identity."
     )
     return Table("Accuracy after training", head, tuple(rows), note)
@@ -176,7 +177,8 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
 def _share(one: TrainedRow | None) -> Cell:
     if one is None:
         return number("")
-    return number(f"{one.accuracy.value:.3f} ({plain(one.rate, 2)})", _TONES[one.regime])
+    share = measured(Measure.of(one.accuracy))
+    return number(f"{share} ({plain(one.rate, 2)})", _TONES[one.regime])
 
 
 def _after(own: Sequence[TrainedRow]) -> Table:
