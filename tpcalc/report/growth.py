@@ -165,11 +165,11 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
         cells = [known.get((law, alpha)) for alpha in powers]
         rows.append((Cell(law), *(_share(one) for one in cells)))
     head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
+    single = ", of which there is one" if own[0].accuracy.samples == 1 else ""
     note = (
         f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
         f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
-        f"{', of which there is one' if own[0].accuracy.samples == 1 else ''}. Colours are what exponents say of the start: explosion, critical, "
-        "identity."
+        f"{single}. Colours are what exponents say of the start: explosion, critical, identity."
     )
     return Table("Accuracy after training", head, tuple(rows), note)
 

@@ -181,7 +181,7 @@ def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     assert smooth[0].regime == "unstable" and smooth[1].regime == "stationary"
     assert smooth[1].accuracy.value > smooth[0].accuracy.value + 0.1
     for row in found.trained:
-        p, images = row.accuracy.value, 797  # 1797 digits less 1000 that are trained on
+        p, images = row.accuracy.value, 364  # of the 1797 digits
         binomial = (max(p * (1 - p), 1 / images) / images) ** 0.5
         assert row.accuracy.stderr == pytest.approx(binomial, rel=0.05)
     (table,) = (one for one in growth_tables(found) if one.caption == "Accuracy after training")
