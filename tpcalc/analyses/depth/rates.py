@@ -76,7 +76,9 @@ def generic_block(
             raw = (gradient if linear else Ex()) - given[label]
         rates.append((label, gradient, (gradient if linear else Ex()) - raw, raw))
     speed = {label: raw for label, _, _, raw in rates}
-    if block.shared or block.correlated:  # what updates of these add up to is not followed
+    # What updates of shared matrices add up to is not followed; correlated ones are asked of the
+    # start alone where nothing says how learning rates depend on L.
+    if block.shared or (block.correlated and training.gammas is None):
         training = training.replace(steps=0)
     shown = tuple(BlockRate(label, *map(str, powers)) for label, *powers in rates)
     return Generic(block, training, still.power, speed), shown
