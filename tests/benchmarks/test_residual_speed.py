@@ -102,4 +102,4 @@ def test_figures(name: str) -> None:
     print(f"\n{name}: {found:.0f} s of the processor, {wall:.0f} s")
     # of all figures 10 minutes on two cores, of the diagram 3
     assert found < CORES * (180 if name == "fig7" else 120)
-    assert steps and steps == sorted(steps)
+    assert steps == sorted(steps) and (len(steps) > 1 or name == "fig6")  # it has no networks

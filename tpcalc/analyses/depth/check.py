@@ -11,9 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
-from tpcalc.analyses.depth.paths import has_paths, path_check
-from tpcalc.analyses.depth.rates import generic_block
-from tpcalc.analyses.depth.shape import block_at_start
+from tpcalc.analyses.depth.rates import generic_block, has_paths
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
 from tpcalc.catalog.training import Training
 from tpcalc.functions import Call, Fn, Var
@@ -69,9 +67,10 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         blocks of docs/theory/depth.md.
     """
     started = time.perf_counter()
-    block = block_at_start(training.network)
-    if has_paths(block):
-        return path_check(block, at)
+    if has_paths(training.network):
+        from tpcalc.analyses.depth.paths import path_check  # with what numbers are computed with
+
+        return path_check(training.network, at)
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     digest = generic.block.program.digest

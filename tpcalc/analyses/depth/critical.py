@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tpcalc.analyses.depth.check import depth_check
-from tpcalc.analyses.depth.paths import has_paths
-from tpcalc.analyses.depth.shape import block_at_start
+from tpcalc.analyses.depth.rates import has_paths
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, UsageError
@@ -59,7 +58,7 @@ def critical_powers(network: ResNet) -> Critical:
         >>> list(map(str, critical_powers(net)))
         ['4/5', '3/5', '4/5']
     """
-    if has_paths(block_at_start(network)):
+    if has_paths(network):
         raise UsageError(
             f"matrices are {network.along} along the depth: their regimes are not told apart by "
             "one power.",

@@ -16,20 +16,20 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb
 
-from tpcalc.analyses.depth.shape import start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.analyses.depth.trunk import Unlike
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.paths import is_path
 from tpcalc.evaluate.depth.start import Start, slopes_of
 from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import Pow, walk
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
-from tpcalc.passes.block import Block
 from tpcalc.program.along import Along, along_of
 from tpcalc.results import CriticalPower, DepthRow, DepthVerdict
 from tpcalc.results.provenance import provenance
 
-__all__ = ["has_paths", "path_check"]
+__all__ = ["path_check"]
 
 Polynomial = tuple[Fraction, ...]  # of the share of the depth, from its constant on
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -55,16 +55,11 @@ EARLIER = (
 )
 
 
-def has_paths(block: Block) -> bool:
-    """Whether a block has matrices that are paths along the depth."""
-    return any(along_of(law).row.path is not None for law in block.correlated.values())
-
-
-def path_check(block: Block, at: Mapping[str, Fraction]) -> DepthVerdict:
+def path_check(network: Architecture, at: Mapping[str, Fraction]) -> DepthVerdict:
     """What becomes of the start of a network of L blocks along paths of matrices.
 
     Args:
-        block: Its block.
+        network: The network.
         at: Numbers of symbols in the power of L in front of it.
 
     Raises:
@@ -74,7 +69,7 @@ def path_check(block: Block, at: Mapping[str, Fraction]) -> DepthVerdict:
     Source: Marion, Fermanian, Biau, Vert, Propositions 12 and 13 with the corrections of
         docs/claims.md; where these say nothing, the series above.
     """
-    started = time.perf_counter()
+    started, block = time.perf_counter(), block_at_start(network)
     try:
         start = start_of(block, at)
     except Unlike as reason:

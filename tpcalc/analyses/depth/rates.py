@@ -11,6 +11,7 @@ from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.limit.scales import scales
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
@@ -18,7 +19,13 @@ from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
 from tpcalc.results import BlockRate
 
-__all__ = ["generic_block"]
+__all__ = ["generic_block", "has_paths"]
+
+
+def has_paths(network: Architecture) -> bool:
+    """Whether matrices of a network are no random ones, but paths along the depth."""
+    laws = {family.along for family in network.smallest.families.values() if family.along}
+    return any(along_of(law).row.path is not None for law in laws)
 
 
 def generic_block(
