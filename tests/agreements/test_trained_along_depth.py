@@ -113,6 +113,30 @@ def test_networks_are_drawn_with_the_law_of_the_run() -> None:
         assert np.abs(gap).max() < 5 / 64
 
 
+@pytest.mark.parametrize("bias", [True, "zero"])
+def test_weights_and_biases_of_a_network_of_ones_own(bias: bool | str) -> None:
+    pytest.importorskip("torch")
+
+    @tp.network
+    def net(t, x):
+        def block(layer, z):
+            linear = t.linear(t.n, t.n, bias=bias, along="fgn(4/5)", name="w")
+            return z + tp.tanh(linear(z)) / 2
+
+        x = t.linear(t.n, "in")(x)
+        return t.linear(t.outputs, t.n)(t.repeat("L", x, block))
+
+    own = tp.at_depth(tp.Training(net, "mup", DATA, steps=1, lr=LR), 3)
+    found = tp.limit(own.program, seed=0, outputs=["f[1,0]"])["f[1,0]"]
+    table = tp.simulate(own, [256], 100, backend="dense", seed=1, outputs=["f[1,0]"])
+    values = np.array(table.rows[0].values)
+    error = np.hypot(values.std(ddof=1) / len(values) ** 0.5, found.stderr)
+    assert abs(values.mean() - found.value) < 5 * error
+    _, drawn = trained(own.replace(lr=0), 64, 3)
+    biases = np.array([drawn.parameters[f"w.bias.{k}"].numpy() for k in (1, 2, 3)])
+    assert (np.abs(biases).max() == 0) == (bias == "zero")
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"optimizer": "adamw(decay=0.1)"}, {"parameterization": "ip-llr"}],

@@ -110,6 +110,16 @@ def test_S2_19_A13_limit_of_norms() -> None:
     assert "L = 1000" in shown and "0.202562" in shown
 
 
+def test_training_of_blocks_that_depend_on_each_other() -> None:
+    words = ("--act", "identity", "--nonlin", "post", "--hurst", "3/4", "--alpha", "3/4")
+    found = result("limit", "resnet", "--depth", "2", *words, "--steps", "1")["values"]
+    assert {row["name"] for row in found} == {"f[0,0]", "f[1,0]", "x[0,0]", "x[1,0]", "dx[0,0]"}
+    for gamma, verdict, code in (("1/4", "feature-learning", 0), ("1/2", "trivial", 1)):
+        asked = ("--depth", "L", *words, "--lr-depth", gamma, "--steps", "1")
+        answer = result("check", "resnet", *asked, code=code)
+        assert (answer["verdict"], answer["status"], answer["steps"]) == (verdict, "derived", 1)
+
+
 def test_S2_5_limit_of_independent_blocks_of_any_law() -> None:
     words = ("--depth", "100,oo", *RES3, "--steps", "0", "--law", "uniform")
     found = result("limit", "resnet", *words)["values"]

@@ -81,7 +81,7 @@ class AtDepth(Architecture):
         return tuple(
             AlongDepth(one.along, tuple(numbered(one.name, k) for k in blocks))
             for one in self.network.smallest.families.values()
-            if _is_correlated(one)
+            if _is_correlated(one) and one.mark is not None and not one.mark.at_zero
         )
 
     def _rated(self, node: Input) -> Node:

@@ -13,6 +13,7 @@ from tpcalc.results import DepthRow, DepthTable, DepthVerdict
 __all__ = [
     "PROFILES",
     "RATIOS",
+    "REGIMES",
     "depth_lead",
     "depth_profiles",
     "depth_rows",
@@ -33,7 +34,7 @@ _START = {
     "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
     "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
 }
-_REGIMES = {
+REGIMES = {
     "stationary": "critical",
     "identity": "identity",
     "unstable": "explosion",
@@ -155,9 +156,9 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
     """What is decided at the start, and which power of 1/L would be critical."""
     yield _facts(
         (
-            ("Verdict", f"{_REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
-            ("Outputs", _REGIMES[found.outputs]),
-            ("Gradients", _REGIMES[found.gradients]),
+            ("Verdict", f"{REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
+            ("Outputs", REGIMES[found.outputs]),
+            ("Gradients", REGIMES[found.gradients]),
             ("In front of a block", _power(found.alpha)),
         )
     )
@@ -171,7 +172,7 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
                     Cell(row.of),
                     Cell(_WIDTHS[row.width]),
                     number(_power(row.alpha)),
-                    Cell(_REGIMES[row.here]),
+                    Cell(REGIMES[row.here]),
                     Cell(_STATUS.get(row.status, row.status)),
                 )
                 for row in found.critical

@@ -89,14 +89,13 @@ def trained(
     torch, outputs = load_torch(), data.outputs // network.positions
     start = start_scales(run.parameterization, network.hidden, width)
 
-    def entries(mark: Mark) -> tuple[float, float]:
-        own = start.biases if mark.bias else start.weights
-        return own[mark.layer - 1], 0.0
+    def scale(mark: Mark) -> float:
+        return (start.biases if mark.bias else start.weights)[mark.layer - 1]
 
     program = written(network, data.dimension, outputs)
-    drawn = DrawnNetwork(program, width, seed, device, dtype, entries)
+    drawn = DrawnNetwork(program, width, seed, device, dtype, lambda mark: (scale(mark), 0.0))
     updates, last = Updates(drawn, Scales(run, width)), network.hidden + 2
-    _correlate(drawn, network.along_depth, start.weights)
+    _correlate(drawn, network.along_depth, scale)
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
@@ -158,13 +157,17 @@ def _places(drawn: DrawnNetwork) -> dict[str, list[str]]:
     return places
 
 
-def _correlate(drawn: DrawnNetwork, lines: Sequence[AlongDepth], scales: Sequence[float]) -> None:
-    """Draw square matrices that are correlated along the depth anew."""
+def _correlate(
+    drawn: DrawnNetwork, lines: Sequence[AlongDepth], scale: Callable[[Mark], float]
+) -> None:
+    """Draw what is correlated along the depth anew."""
     marks = marks_of(drawn.program)
     for line in lines:
-        place = marks[line.names[0]].label.partition(".")[2]
+        mark = marks[line.names[0]]
+        place = mark.label.partition(".")[2] + ".bias" * mark.bias
         generator = Network(drawn.seed, drawn.width).stream("along", place)
-        paths = draw_paths(line.law, len(line.names), drawn.width**2, generator)
+        shape = drawn.parameters[line.names[0]].shape
+        paths = draw_paths(line.law, len(line.names), shape.numel(), generator)
         for name, row in zip(line.names, paths.T, strict=True):
-            own = load_torch().from_numpy(row.reshape(drawn.width, -1).copy())
-            drawn.parameters[name].copy_(own * scales[marks[name].layer - 1])
+            own = load_torch().from_numpy(row.reshape(shape).copy())
+            drawn.parameters[name].copy_(own * scale(marks[name]))
