@@ -165,11 +165,12 @@ class DepthVerdict:
     Args:
         verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Where
             only the start is followed, of no steps and of matrices that are correlated along the
-            depth: ``"unstable"``, ``"stationary"`` or ``"identity"``; ``"vanishing"`` where
-            matrices that are not random shrink the stream to nothing.
+            depth where no ``lr_depth`` is given: ``"unstable"``, ``"stationary"`` or
+            ``"identity"``; ``"vanishing"`` where matrices that are not random shrink the stream to
+            nothing.
         status: ``"proved"``, or ``"heuristic"``: what sums over blocks rest on for nonlinear
             blocks after the first update; ``"derived"``: without proof, of matrices that add up to
-            less than independent ones.
+            less than independent ones, and of updates of matrices that are correlated.
         stable_start: Whether the stream and its adjoint stay of order one at the start; None: not
             known.
         stable: The same at all steps that were followed.
