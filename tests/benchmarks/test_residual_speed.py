@@ -19,7 +19,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.analyses.depth.experiment import depth_experiment
-from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.finite.paths import draw_paths
 from tpcalc.study.depth_experiment import load_depth_experiment
 
@@ -102,4 +102,4 @@ def test_figures(name: str) -> None:
     print(f"\n{name}: {found:.0f} s of the processor, {wall:.0f} s")
     # of all figures 10 minutes on two cores, of the diagram 3
     assert found < CORES * (180 if name == "fig7" else 120)
-    assert len(steps) > 1 and steps == sorted(steps)
+    assert steps == sorted(steps) and (len(steps) > 1 or name == "fig6")  # it has no networks

@@ -56,6 +56,38 @@ def test_S2_7_9_check_of_no_steps_asks_the_start() -> None:
     assert result("check", "resnet", *words, "--alpha", "1/4", code=1)["verdict"] == "unstable"
 
 
+@pytest.mark.parametrize(
+    ("along", "alpha", "words", "code"),
+    [
+        ("multiple(1, 1)", "1", "Critical: what all blocks add is of order 1", 0),
+        ("turn(1)", "3/4", "turn pairs of coordinates", 0),
+        ("multiple(1)", "1/2", "Explosion: what all blocks add grows", 1),
+        ("multiple(-1)", "1/2", "Vanishing: blocks shrink the stream", 1),
+        ("turn(1)", "2", "Identity: what all blocks add vanishes", 1),
+    ],
+)
+def test_S2_15_check_of_matrices_that_are_not_random(
+    along: str, alpha: str, words: str, code: int
+) -> None:
+    asked = ("--depth", "L", "--act", "identity", "--along", along, "--alpha", alpha)
+    assert words in " ".join(run("check", "resnet", *asked, code=code).split())
+
+
+def test_S2_24_report_of_matrices_that_are_not_random(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    words = ("--act", "identity", "--along", "multiple(1, 1)", "--alpha", "1", "--seeds", "4")
+    asked = (*words, "--widths", "8", "--out", str(page))
+    found = result("report", "resnet", "--depth", "8,32", *asked)
+    assert found["check"]["verdict"] == "stationary"
+    text = page.read_text(encoding="utf-8")
+    for part in (
+        "Critical: what all blocks add",
+        "1 of 3 theorems apply",
+        "Norms at the start, log10",
+    ):
+        assert part in text
+
+
 def test_S2_3_check_tells_which_assumption_does_not_hold() -> None:
     words = ("--depth", "L", *RES3, "--steps", "0", "--law", "laplace")
     assert "laplace entries are not sub-Gaussian" in " ".join(
@@ -76,6 +108,16 @@ def test_S2_19_A13_limit_of_norms() -> None:
     ).replace("\n", " ")
     shown = run("limit", "resnet", "--depth", "L", *words)
     assert "L = 1000" in shown and "0.202562" in shown
+
+
+def test_training_of_blocks_that_depend_on_each_other() -> None:
+    words = ("--act", "identity", "--nonlin", "post", "--hurst", "3/4", "--alpha", "3/4")
+    found = result("limit", "resnet", "--depth", "2", *words, "--steps", "1")["values"]
+    assert {row["name"] for row in found} == {"f[0,0]", "f[1,0]", "x[0,0]", "x[1,0]", "dx[0,0]"}
+    for gamma, verdict, code in (("1/4", "feature-learning", 0), ("1/2", "trivial", 1)):
+        asked = ("--depth", "L", *words, "--lr-depth", gamma, "--steps", "1")
+        answer = result("check", "resnet", *asked, code=code)
+        assert (answer["verdict"], answer["status"], answer["steps"]) == (verdict, "derived", 1)
 
 
 def test_S2_5_limit_of_independent_blocks_of_any_law() -> None:
@@ -147,7 +189,6 @@ def test_S2_18_phases_in_hurst_and_alpha(tmp_path: Path) -> None:
         (["check", "--depth", "L", "--hurst", "3/4", "--law", "uniform"], "are Gaussian", 3),
         (["check", "--depth", "4", "--hurst", "3/4"], "limit --depth 100,1000", 3),
         (["check", "--depth", "L", "--law", "cauchy"], "law is 'cauchy'", 3),
-        (["transfer", "--depth", "4,8", "--hurst", "3/4"], "training with such matrices", 2),
     ],
 )
 def test_bad_input(words: list[str], text: str, code: int) -> None:

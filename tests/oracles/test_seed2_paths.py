@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import exp, log10, sqrt
 
+import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.depth.start import block_at_start, start_program
-from tpcalc.errors import ProgramError, UsageError
+from tpcalc.analyses.depth.critical import critical_powers
+from tpcalc.analyses.depth.shape import block_at_start
+from tpcalc.analyses.depth.start import start_program
+from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.program.along import along_of
 
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
@@ -98,9 +102,106 @@ def test_limits_of_other_powers() -> None:
     assert "no limit" in tp.depth_limit(path("turn(1)", "3/4")).lacking[0][1]
 
 
+BETWEEN: dict[str, object] = {"nonlin": "between", "layers": 2}
+# of what, its powers of L below which it grows or shrinks and above which it is the identity
+REGIMES = [
+    ("multiple(1, 1)", "identity", {}, "1", "stationary", {"1"}),  # A19
+    ("turn(1)", "identity", {}, "3/4", "stationary", {"1/2", "1"}),  # A20
+    ("turn(1)", "identity", {}, "1/4", "unstable", {"1/2", "1"}),  # A20
+    ("turn(1)", "identity", {}, "1/2", "stationary", {"1/2", "1"}),
+    ("turn(1)", "identity", {}, "3/2", "identity", {"1/2", "1"}),
+    ("multiple(1)", "identity", {}, "1/2", "unstable", {"1"}),  # A21
+    ("multiple(-1)", "identity", {}, "1/2", "vanishing", {"1"}),
+    ("multiple(1, -3)", "identity", {}, "1/2", "vanishing", {"1"}),
+    ("multiple(1)", "relu", {}, "1/2", "unstable", {"1"}),
+    ("multiple(-1)", "relu", {}, "1/2", "stationary", {"1"}),  # half of the coordinates stay
+    ("multiple(-1)", "relu", {"nonlin": "post"}, "1/2", "stationary", {"1"}),
+    ("turn(1)", "identity", BETWEEN, "1/2", "vanishing", {"1"}),
+    ("turn(1)", "identity", BETWEEN | {"multiplier": -1}, "1/2", "unstable", {"1"}),
+    ("multiple(1, 1)", "tanh", {}, "1", "stationary", set()),
+    ("multiple(1, 1)", "tanh", {}, "5/4", "identity", set()),
+]
+
+
+@pytest.mark.parametrize(("along", "act", "shape", "alpha", "regime", "critical"), REGIMES)
+def test_S2_15_A19_A20_A21_check_tells_the_regime_that_numbers_show(
+    along: str, act: str, shape: dict[str, object], alpha: str, regime: str, critical: set[str]
+) -> None:
+    net, (few, many) = path(along, alpha, act, **shape), (250, 1000)
+    found, numbers = tp.check(net, "mup"), tp.depth_limit(net, [few, many])
+    assert (found.verdict, found.outputs, found.gradients) == (regime,) * 3
+    assert {row.alpha for row in found.critical} == critical
+    own = [row for row in found.rows if regime == "identity" or "turn" not in row.part]
+    power = max(float(Fraction(row.L)) for row in own)
+    for stream, moved in (NAMES[:2], NAMES[2:]):
+        logs = [abs(log10(numbers.at(stream, depth).value)) for depth in (few, many)]
+        gaps = [numbers.at(moved, depth).value for depth in (few, many)]
+        if regime in ("unstable", "vanishing"):
+            assert log10(logs[1] / logs[0]) / log10(4) == pytest.approx(power, abs=0.03)
+            assert (numbers.at(stream, many).value > 1) == (regime == "unstable")
+        elif regime == "identity":
+            assert log10(gaps[1] / gaps[0]) / log10(16) == pytest.approx(power, abs=0.03)
+        else:
+            assert 0.01 < gaps[1] < 100 and logs[1] < 2
+
+
+@pytest.mark.parametrize(
+    ("along", "alpha", "regime", "power"),
+    [
+        ("turn(1, -2)", "5/8", "identity", -0.25),
+        ("turn(1, -2)", "1/4", "unstable", 0.5),
+        ("multiple(1, -2)", "5/8", "identity", -0.25),
+        ("multiple(1, -2)", "1/4", "vanishing", 0.5),
+        ("multiple(1, -2)", "3/2", "identity", -1.5),  # a sum whose integral is 0
+    ],
+)
+def test_S2_15_paths_whose_integral_is_0(along: str, alpha: str, regime: str, power: float) -> None:
+    net, law = path(along, alpha), along_of(along)
+
+    def multiplied(depth: int) -> complex:
+        """The log of what all blocks multiply."""
+        i = 1j if law.row.turns else 1 + 0j
+        return complex(np.sum(np.log1p(i * law.path(depth) * depth ** -float(Fraction(alpha)))))
+
+    found, numbers = tp.check(net, "mup"), tp.depth_limit(net, [300])
+    assert found.verdict == regime and float(Fraction(found.rows[0].L)) == power
+    assert {row.alpha for row in found.critical} == {"1/2"}
+    for name, value in (("R^2", 2 * multiplied(300).real), ("D^2", np.expm1(multiplied(300)))):
+        value = np.exp(value) if name == "R^2" else abs(value) ** 2
+        assert numbers.at(name, 300).value == pytest.approx(float(value), rel=1e-9)
+    one, two = multiplied(10**4), multiplied(10**6)
+    gaps = (
+        (abs(np.expm1(one)), abs(np.expm1(two))) if regime == "identity" else (-one.real, -two.real)
+    )
+    assert log10(gaps[1] / gaps[0]) / 2 == pytest.approx(power, abs=0.03)
+
+
+def test_S2_14_what_is_said_of_paths_besides() -> None:
+    found = tp.check(path("multiple(1, -3)", "1/2"), "mup")
+    assert any("Proposition 13" in note for note in found.notes)
+    assert "shrinks" in found.facts[0] and found.rows[0].L == "1/2"
+    end = tp.depth_limit(path("multiple(1, -3)", "1/2"))
+    assert [end.at(name, "oo").value for name in NAMES] == [0, 1, 0, 1]
+    for net in (path("turn(1)", 0), path("turn(1)", "1/2", "tanh"), path("turn(1)", "1/2", "relu")):
+        found = tp.check(net, "mup")
+        assert (found.verdict, found.outputs, found.rows) == ("undecided", "", ())
+    at = {"a": Fraction(1, 2)}
+    assert tp.check(path("multiple(1)", "a"), "mup", at=at).verdict == "unstable"
+    answers = [one.answer for one in tp.resnets.about_the_start(path("turn(1)", "1/4"))]
+    assert answers == ["outside"] * 3
+    growing = tp.resnets.proposition_12(path("multiple(1)", "1/4"), 40)
+    assert growing.answer == "holds" and growing.claims[0].derived == "tends to infinity"
+
+
 def test_what_paths_are_not_asked() -> None:
-    with pytest.raises(UsageError, match="not read off"):
-        tp.check(path("turn(1)", "3/4"), "mup")
+    with pytest.raises(UsageError, match="not followed"):
+        tp.solve(path("turn(1)", "3/4"), "mup")
+    with pytest.raises(UsageError, match="are read off blocks"):
+        tp.check(path("turn(1)", 1, nonlin="post", layers=2), "mup")
+    with pytest.raises(EvaluationError, match="less their average"):
+        tp.check(path("multiple(1)", 1, "relu", center=True), "mup")
+    with pytest.raises(UsageError, match="not told apart"):
+        critical_powers(path("turn(1)", 1))
     with pytest.raises(UsageError, match="even width"):
         tp.depth_simulate(path("turn(1)", 1), 4, 3)
     with pytest.raises(ProgramError, match="no autocovariance"):

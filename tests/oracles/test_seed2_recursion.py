@@ -7,7 +7,8 @@ from math import log, sqrt
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.depth.start import block_at_start, start_program
+from tpcalc.analyses.depth.shape import block_at_start
+from tpcalc.analyses.depth.start import start_program
 from tpcalc.errors import ProgramError, StudyError, TraceError
 from tpcalc.program.along import along_of
 

@@ -66,7 +66,8 @@ def check(
 
     Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth: a
     ``DepthVerdict``, with powers of L, of the stream and of the updates of a block. Of no steps,
-    and of matrices that are correlated along the depth, it is about the start: identity, explosion
+    and of matrices that are correlated along the depth where no ``lr_depth`` says how updates
+    depend on L, it is about the start: identity, explosion
     (unstable) or between (stationary), with the power of 1/L in front of a block that would be.
 
     Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.

@@ -10,6 +10,7 @@ from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.orders import Ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
+from tpcalc.passes.starts_along import started_along
 from tpcalc.passes.template import Template
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
@@ -62,4 +63,5 @@ def network_program(
     def mean(mark: Mark) -> Fraction | float:
         return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
 
-    return parameterized(written(architecture, dimension, outputs), power, mean)
+    program = parameterized(written(architecture, dimension, outputs), power, mean)
+    return started_along(program, architecture.along_depth)

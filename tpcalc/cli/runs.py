@@ -70,12 +70,14 @@ def limit_of(
 def start_alone(network: Network) -> bool:
     """Whether a network of L blocks is asked about its start alone.
 
-    So it is of no steps, and of matrices that are correlated along the depth.
+    So it is of no steps, and of matrices that are correlated along the depth where neither steps
+    nor powers of L of their updates are asked for.
     """
-    from tpcalc.analyses.depth.start import block_at_start
+    from tpcalc.analyses.depth.shape import block_at_start
 
-    run = network.training
-    return not run.steps or bool(block_at_start(run.network).correlated)
+    run, asked = network.training, network.study.training.model_fields_set
+    trained = "steps" in asked or run.gammas is not None
+    return not run.steps or (not trained and bool(block_at_start(run.network).correlated))
 
 
 def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] = ()) -> DepthTable:

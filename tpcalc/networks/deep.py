@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
 
 from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.handles import Scalar
@@ -11,8 +13,11 @@ from tpcalc.functions.roots import root
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.orders import Ex
-from tpcalc.passes.at_depth import at_depth
+from tpcalc.passes.at_depth import at_depth, numbered
+from tpcalc.passes.starts_along import AlongDepth
+from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.base import Table
+from tpcalc.program.family import Family
 from tpcalc.program.nodes import Input, Node
 from tpcalc.program.program import Program
 
@@ -69,11 +74,29 @@ class AtDepth(Architecture):
         nodes = tuple(map(rated, self.network.finished(program).nodes))
         return at_depth(replace(program, nodes=nodes), self.depth, self.base)
 
+    @cached_property
+    def along_depth(self) -> tuple[AlongDepth, ...]:
+        """Its parameters that are correlated along the depth at the start."""
+        blocks = range(1, self.depth + 1)
+        return tuple(
+            AlongDepth(one.along, tuple(numbered(one.name, k) for k in blocks))
+            for one in self.network.smallest.families.values()
+            if _is_correlated(one) and one.mark is not None and not one.mark.at_zero
+        )
+
     def _rated(self, node: Input) -> Node:
         mark = node.family.mark
         if mark is None or mark.label not in self.rates:
             return node
         power = self.rates[mark.label].constant
         assert power is not None
-        factor = root(self.depth, power) / root(self.base, power)
-        return Input(replace(node.family, mark=replace(mark, rate=mark.rate * factor)), node.cell)
+        mark = replace(mark, rate=mark.rate * root(self.depth, power) / root(self.base, power))
+        family = replace(node.family, mark=mark)
+        if _is_correlated(family):  # how these start is written in front of them: ``along_depth``
+            family = replace(family, along=FRESH, mark=replace(mark, start=Fraction(0)))
+        return Input(family, node.cell)
+
+
+def _is_correlated(family: Family) -> bool:
+    """Whether a parameter depends on itself along the depth at the start."""
+    return family.mark is not None and bool(family.along) and not along_of(family.along).fresh

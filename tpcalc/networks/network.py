@@ -23,6 +23,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.tracer import LAST, NetworkTracer
 from tpcalc.orders import Ex
+from tpcalc.passes.starts_along import AlongDepth
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
@@ -117,6 +118,11 @@ class Architecture(ABC):
             program: What it wrote.
         """
         return program
+
+    @cached_property
+    def along_depth(self) -> tuple[AlongDepth, ...]:
+        """Its parameters that are correlated along the depth at the start, blocks written out."""
+        return ()
 
     @cached_property
     def smallest(self) -> Program:

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from tpcalc.engine.starts import factor
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 from tpcalc.orders import Ex, as_ex
+from tpcalc.passes.starts_along import factor_along
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.family import Family
@@ -29,7 +27,7 @@ from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Node, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import carry_of, input_of, repeat_of
 
-__all__ = ["at_depth", "within"]
+__all__ = ["at_depth", "numbered", "within"]
 
 _NUMBER = re.compile(r"\{(\w+)([+-]\d+)?\}")
 
@@ -146,7 +144,7 @@ class _Made:
             yield name, self.new[ref]
             return
         for number, value in enumerate(self.layers[ref], 1):
-            yield _numbered(name, number, "[{}]"), value
+            yield numbered(name, number, "[{}]"), value
 
     def correlated(self, drawn: Input, ref: Ref, number: int, count: int) -> None:
         """What a repetition draws, as a combination of independent draws."""
@@ -161,9 +159,7 @@ class _Made:
             self.multiples[ref], self.new[ref] = float(law.path(count)[number - 1]), ref
             return
         if (family.along, count) not in self.factors:
-            row = law.autocovariance(count)
-            cov = row[abs(np.subtract.outer(range(count), range(count)))]
-            self.factors[family.along, count] = factor(cov, f"{family.name} along the depth")
+            self.factors[family.along, count] = factor_along(law, count, family.name)
         terms = [
             (weight, self.add(replace(drawn, family=_fresh(replace(family, mark=None), m, 0)), ref))
             for m, weight in enumerate(self.factors[family.along, count][number - 1], 1)
@@ -211,8 +207,14 @@ class _Made:
         return x
 
 
-def _numbered(text: str, number: int, end: str = ".{}") -> str:
-    """A name in a repetition."""
+def numbered(text: str, number: int, end: str = ".{}") -> str:
+    """A name in a repetition.
+
+    Args:
+        text: The name, with ``{l}`` or ``{l+1}`` for the number.
+        number: The number of the repetition.
+        end: What comes after a name without one.
+    """
     found, places = _NUMBER.subn(lambda m: str(number + int(m[2] or 0)), text)
     return found if places or not text else text + end.format(number)
 
@@ -221,10 +223,10 @@ def _fresh(family: Family, number: int, shift: int) -> Family:
     """What a repetition draws anew."""
     mark = family.mark
     if mark is not None:
-        whole = _numbered(mark.whole, number)
-        label = _numbered(mark.label, number)
+        whole = numbered(mark.whole, number)
+        label = numbered(mark.label, number)
         mark = replace(mark, label=label, whole=whole, layer=mark.layer + shift)
-    return replace(family, name=_numbered(family.name, number), along="", mark=mark)
+    return replace(family, name=numbered(family.name, number), along="", mark=mark)
 
 
 def _input(node: Input, ref: Ref, made: _Made) -> Ref:

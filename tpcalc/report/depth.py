@@ -13,6 +13,7 @@ from tpcalc.results import DepthRow, DepthTable, DepthVerdict
 __all__ = [
     "PROFILES",
     "RATIOS",
+    "REGIMES",
     "depth_lead",
     "depth_profiles",
     "depth_rows",
@@ -31,11 +32,13 @@ _START = {
     "stationary": ("good", "Critical: what all blocks add is of order 1"),
     "identity": ("warn", "Identity: what all blocks add vanishes"),
     "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+    "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
 }
-_REGIMES = {
+REGIMES = {
     "stationary": "critical",
     "identity": "identity",
     "unstable": "explosion",
+    "vanishing": "vanishing",
     "": "not known",
 }
 _STATUS = {"derived": "derived, not proved"}
@@ -153,23 +156,23 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
     """What is decided at the start, and which power of 1/L would be critical."""
     yield _facts(
         (
-            ("Verdict", f"{_REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
-            ("Outputs", _REGIMES[found.outputs]),
-            ("Gradients", _REGIMES[found.gradients]),
+            ("Verdict", f"{REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
+            ("Outputs", REGIMES[found.outputs]),
+            ("Gradients", REGIMES[found.gradients]),
             ("In front of a block", _power(found.alpha)),
         )
     )
     if found.critical:
         yield Table(
-            "Which power in front of a block suits: below it blocks explode, above it they are the "
-            "identity",
+            "Which power in front of a block suits: above it blocks are the identity, below it the "
+            "stream explodes or vanishes",
             (Cell("Of"), Cell("Width"), number("Critical"), Cell("Here"), Cell("Status")),
             tuple(
                 (
                     Cell(row.of),
                     Cell(_WIDTHS[row.width]),
                     number(_power(row.alpha)),
-                    Cell(_REGIMES[row.here]),
+                    Cell(REGIMES[row.here]),
                     Cell(_STATUS.get(row.status, row.status)),
                 )
                 for row in found.critical

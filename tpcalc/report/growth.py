@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from tpcalc.report.depth import RATIOS, REGIMES
 from tpcalc.report.numbers import Measure, measured, plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.tables import Cell, Table, number
@@ -21,14 +22,7 @@ from tpcalc.results import (
 __all__ = ["growth_figure", "growth_lead", "growth_tables"]
 
 _OO, _BEYOND = "oo", "-> oo"
-_OF = {
-    "D": "|x_L - x_0| / |x_0|",
-    "R": "|x_L| / |x_0|",
-    "Dp": "|p_0 - p_L| / |p_L|",
-    "Rp": "|p_0| / |p_L|",
-}
 _TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
-_WORDS = {"unstable": "explosion", "stationary": "critical", "identity": "identity"}
 _SEVERAL = 4  # laws and powers from which a table is a diagram
 _PANELS = 12
 
@@ -83,7 +77,7 @@ def _diagram(name: str, own: Sequence[Agreement]) -> Table:
         f"Networks, and in brackets infinite width, L = {own[0].depth}. Colours are what exponents "
         "say: explosion, critical, identity."
     )
-    return Table(f"log10 of {_OF[name]}", head, rows, note)
+    return Table(f"log10 of {RATIOS[name]}", head, rows, note)
 
 
 def _point(one: Agreement | None) -> Cell:
@@ -128,7 +122,7 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
             number(one.alpha),
             number(one.depth),
             Cell(one.name),
-            Cell(_WORDS[one.regime], tone=_TONES[one.regime]),
+            Cell(REGIMES[one.regime], tone=_TONES[one.regime]),
             number(plain(one.limit, 4)),
             number(measured(Measure.of(one.networks))),
             Cell(one.beside, "sentence"),
@@ -165,10 +159,11 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
         cells = [known.get((law, alpha)) for alpha in powers]
         rows.append((Cell(law), *(_share(one) for one in cells)))
     head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
+    single = ", of which there is one" if own[0].accuracy.samples == 1 else ""
     note = (
         f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
-        f"{own[0].width}. Colours are what exponents say of the start: explosion, critical, "
-        "identity."
+        f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
+        f"{single}. Colours are what exponents say of the start: explosion, critical, identity."
     )
     return Table("Accuracy after training", head, tuple(rows), note)
 
@@ -176,7 +171,8 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
 def _share(one: TrainedRow | None) -> Cell:
     if one is None:
         return number("")
-    return number(f"{one.accuracy.value:.3f} ({plain(one.rate, 2)})", _TONES[one.regime])
+    share = measured(Measure.of(one.accuracy))
+    return number(f"{share} ({plain(one.rate, 2)})", _TONES[one.regime])
 
 
 def _after(own: Sequence[TrainedRow]) -> Table:
@@ -243,7 +239,7 @@ def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
             label = f"L^(-{alpha})" if alpha else f"n = {width}"
             series.append(_series(x, points, ink, width, label))
     axis = "blocks L" if len(depths) > 1 else "power of 1/L"
-    title = f"log10 {_OF[name]}, {law}"
+    title = f"log10 {RATIOS[name]}, {law}"
     words = f"{title} against {axis}: {len(series)} lines."
     yield Panel(title, words, axis, tuple(series), len(depths) > 1, False, True)
 
@@ -270,9 +266,9 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
                     f"L^(-{alpha})" + (", infinite width" if width == _OO else ""),
                 )
             )
-    title = f"log10 {_OF[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
+    title = f"log10 {RATIOS[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
     if name.endswith("p"):
-        title = f"log10 {_OF[name].replace('p_0', 'p_l')}, {law}"
+        title = f"log10 {RATIOS[name].replace('p_0', 'p_l')}, {law}"
     axis = "share of the blocks gone through"
     yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
 

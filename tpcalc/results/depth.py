@@ -141,8 +141,9 @@ class CriticalPower:
         of: ``"outputs"`` or ``"gradients"``.
         width: ``"oo"``: the width goes to infinity first; ``"n"``: at a fixed width.
         alpha: The power.
-        here: What the network has: ``"unstable"`` below it, ``"stationary"`` at it, ``"identity"``
-            above it; "" where that is not known.
+        here: What the network has: ``"unstable"`` below it (or ``"vanishing"``), ``"stationary"``
+            at it, ``"identity"`` above it; "" where that is not known. Between two rows of one
+            kind, of matrices that turn pairs of coordinates, it is ``"stationary"``.
         status: As of a row: ``"proved"`` or ``"derived"``.
 
     Example:
@@ -164,10 +165,12 @@ class DepthVerdict:
     Args:
         verdict: ``"unstable"``, ``"trivial"``, ``"feature-learning"`` or ``"undecided"``. Where
             only the start is followed, of no steps and of matrices that are correlated along the
-            depth: ``"unstable"``, ``"stationary"`` or ``"identity"``.
+            depth where no ``lr_depth`` is given: ``"unstable"``, ``"stationary"`` or
+            ``"identity"``; ``"vanishing"`` where matrices that are not random shrink the stream to
+            nothing.
         status: ``"proved"``, or ``"heuristic"``: what sums over blocks rest on for nonlinear
             blocks after the first update; ``"derived"``: without proof, of matrices that add up to
-            less than independent ones.
+            less than independent ones, and of updates of matrices that are correlated.
         stable_start: Whether the stream and its adjoint stay of order one at the start; None: not
             known.
         stable: The same at all steps that were followed.

@@ -152,7 +152,8 @@ class TrainedRow:
         width: The width.
         regime: What exponents say of the outputs at the start.
         rate: The best learning rate.
-        accuracy: The share of test images that are named, with that rate; 0 where all diverge.
+        accuracy: The share of test images that are named, with that rate; 0 where all diverge. Its
+            error is that of a sample of images, and of networks where there are several.
         rates: Learning rates with their accuracies.
         hurst: The exponent of sums of the trained weights along the depth; None: they diverge.
         smoothness: That of their differences.

@@ -14,13 +14,14 @@ import pytest
 import tpcalc as tp
 from tpcalc.analyses.depth.critical import critical_powers
 from tpcalc.analyses.depth.experiment import depth_experiment
-from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.report.depth_experiment import (
     depth_experiment_figures,
     depth_experiment_tables,
     judge_depth_experiment,
 )
+from tpcalc.report.growth import growth_tables
 from tpcalc.report.page import write
 from tpcalc.report.record import ReportInput
 from tpcalc.results import DepthExperiment
@@ -179,6 +180,12 @@ def test_S2_21_22_trained_networks_keep_the_regularity_of_their_start() -> None:
     )
     assert smooth[0].regime == "unstable" and smooth[1].regime == "stationary"
     assert smooth[1].accuracy.value > smooth[0].accuracy.value + 0.1
+    for row in found.trained:
+        p, images = row.accuracy.value, 364  # of the 1797 digits
+        binomial = (max(p * (1 - p), 1 / images) / images) ** 0.5
+        assert row.accuracy.stderr == pytest.approx(binomial, rel=0.05)
+    (table,) = (one for one in growth_tables(found) if one.caption == "Accuracy after training")
+    assert "±" in table.rows[0][1].text and "of which there is one" in str(table.note)
     assert rough[1].hurst is not None and smooth[1].hurst is not None
     assert rough[1].hurst.value < 0.35 < 0.7 < smooth[1].hurst.value
     assert len(smooth[1].path) == 20

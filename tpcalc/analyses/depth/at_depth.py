@@ -9,8 +9,9 @@ from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.catalog.training import Training
 from tpcalc.errors import UsageError
 from tpcalc.networks.deep import AtDepth
-from tpcalc.orders import parse_ex
+from tpcalc.orders import as_ex, parse_ex
 from tpcalc.passes import at_depth as passes
+from tpcalc.passes.block import Block
 from tpcalc.program.program import Program
 from tpcalc.results import checks
 
@@ -39,7 +40,8 @@ def at_depth(
     Raises:
         ProgramError: L stands there and is given no number, or one below 1; a network that repeats
             no block.
-        UsageError: A training run with matrices that are correlated along the depth.
+        UsageError: A run whose start fades, as by weight decay, with matrices that are correlated
+            along the depth.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Table 1 and section 10.2 (base depth).
 
@@ -55,16 +57,34 @@ def at_depth(
         base = source.base if base is None else base
         checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
         generic, rates = generic_block(source, {})
-        if generic.block.correlated:
-            name, law = next(iter(generic.block.correlated.items()))
-            raise UsageError(
-                f"{name} is {law} along the depth, and training with such matrices is not written.",
-                hint="Ask the start: tp.check(run), tp.depth_limit(network, depths), "
-                "tp.depth_simulate(network, depths).",
-            )
+        _check_start(source, generic.block)
         powers = {rate.label: parse_ex(rate.raw) for rate in rates}
         network = AtDepth(source.network, blocks, powers, base)
         width = replace(source.parameterization, deep=None)  # its powers of L are numbers now
         return source.replace(network=network, parameterization=width, lr_depth=None)
     build = getattr(source, "build", None)  # a function decorated with tp.program
     return passes.at_depth(source if build is None else build(), depth, base or 1)
+
+
+def _check_start(run: Training, block: Block) -> None:
+    """That a start which is correlated along the depth is kept: it is no part of what is trained.
+
+    Raises:
+        UsageError: It is not.
+    """
+    marks = [family.mark for family in block.program.families.values() if family.mark]
+    for mark in marks if block.correlated else ():
+        path, plain = run.path(mark), ((as_ex(0), 1),)
+        fades = path is not None and any(
+            path([run.rate(mark, t) for t in range(s)]).start != plain
+            for s in range(1, run.steps + 1)
+        )
+        kept = all(run.kept(mark, t) == as_ex(0) for t in range(run.steps + 1))
+        if fades or not kept or (path is not None and mark.start != 1):
+            name, law = next(iter(block.correlated.items()))
+            raise UsageError(
+                f"{name} is {law} along the depth, and training does not keep its start as it is: "
+                "that is not written.",
+                hint="An optimizer without decay, and a parameterization that keeps initial "
+                "weights, as mup.",
+            )

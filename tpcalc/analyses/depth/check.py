@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
-from tpcalc.analyses.depth.rates import generic_block
+from tpcalc.analyses.depth.rates import generic_block, has_paths
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
 from tpcalc.catalog.training import Training
 from tpcalc.functions import Call, Fn, Var
@@ -26,7 +26,19 @@ __all__ = ["Found", "depth_check"]
 
 LATER = "sums over blocks after the first update: that nothing cancels is not proved"
 SHARED = "blocks have the same matrices: only the start is followed"
-CORRELATED = "matrices are correlated along the depth: only the start is followed"
+CORRELATED = (
+    "matrices are correlated along the depth: only the start is followed where no lr_depth says "
+    "how updates depend on L"
+)
+RETURNS = (
+    "after the first update a matrix meets transposes of those that it is correlated with: where "
+    "the start does not explode, what comes back is at most of the size of what is followed "
+    "(derived, not proved)"
+)
+CANCELS = (
+    "what matrices give back may cancel along the depth, as sums of them do: after the first "
+    "update sizes are bounds"
+)
 ITERATED = (
     "what adds up to less than independent blocks, derived, not proved: sums over pairs of blocks "
     "may decide, and were derived to second order"
@@ -55,6 +67,10 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         blocks of docs/theory/depth.md.
     """
     started = time.perf_counter()
+    if has_paths(training.network):
+        from tpcalc.analyses.depth.paths import path_check  # with what numbers are computed with
+
+        return path_check(training.network, at)
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     digest = generic.block.program.digest
@@ -160,10 +176,14 @@ class Found:
     @property
     def stable(self) -> bool | None:
         if self.exploded is not None:
-            return False
+            return None if self._may_cancel(self.exploded[1]) else False
         if not self.stream.generic.steps:
             return None
         return None if self.open else True
+
+    def _may_cancel(self, step: int) -> bool:
+        """Whether what blocks give back at a step may cancel along the depth: only bounds."""
+        return bool(step and self.anticorrelated)
 
     def start(self, own: Pass) -> str:
         """What becomes of a pass at the start: explosion, a limit that is random, or the identity.
@@ -241,6 +261,8 @@ class Found:
     def status(self) -> str:
         if self.start_alone:
             return self.status_at(0)
+        if self.block.correlated:
+            return self.status_at(0) if self.stable_start is False else "derived"
         return "proved" if self.linear or self.stable_start is False else "heuristic"
 
     @cached_property
@@ -262,7 +284,7 @@ class Found:
 
     @property
     def diversity(self) -> str:
-        if self.stable is not True:
+        if self.stable is not True or self.block.correlated:
             return ""
         noises = [self.stream.sums[one].noise for one in self.stream.forward]
         signs = {1 if noise is None else self.sign(noise) for noise in noises}
@@ -291,7 +313,9 @@ class Found:
 
     def status_at(self, step: int) -> str:
         """How sure sizes at a step are."""
-        if step == 0 and self.anticorrelated:
+        if self._may_cancel(step):
+            return "bound"
+        if self.anticorrelated if step == 0 else self.block.correlated:
             return "derived"
         return "proved" if self.linear or step == 0 else "heuristic"
 
@@ -345,6 +369,9 @@ class Found:
         part, power = min(total.all, key=lambda one: self.stream.chamber.at(power_of(one[1])))
         name = f"{NAMES[own[0]]}[{own[1]}]"
         what = "the stream" if own[0] == FORWARD else "its adjoint"
+        if self._may_cancel(own[1]):
+            yield f"{name}, {what}, may grow: {part}, at most like {_size(-power)}"
+            return
         yield f"{name}, {what}, grows: {part}, like {_size(-power)}"
         if own[1]:
             return
@@ -373,7 +400,9 @@ class Found:
         if self.block.shared:
             yield SHARED
         if self.block.correlated:
-            yield CORRELATED
+            yield CORRELATED if self.start_alone else RETURNS
+            if self._may_cancel(self.stream.generic.steps):
+                yield CANCELS
         if self.anticorrelated:
             yield ITERATED
         yield from self._aside()
@@ -381,7 +410,7 @@ class Found:
             yield LOGS
         if any(total.kinked for total in self.stream.sums.values()):
             yield KINKS
-        if self.verdict == "undecided" or self.open:
+        if self.open or (self.verdict == "undecided" and self.exploded is None):
             yield BOUNDS
 
     def _aside(self) -> Iterator[str]:
@@ -394,6 +423,8 @@ class Found:
                 (power for _, power in total.all), key=lambda e: at(power_of(e)), default=None
             )
             gap = None if left is None else (left - total.aside).constant
+            if gap is not None and gap <= 0:
+                continue
             yield ASIDE.format(
                 name=f"{NAMES[own[0]]}[{own[1]}]",
                 aside=_size(-total.aside),

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tpcalc.analyses.depth.check import depth_check
+from tpcalc.analyses.depth.rates import has_paths
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import DepthVerdict
 
 __all__ = ["Critical", "critical_powers", "verdict_at"]
@@ -50,12 +51,19 @@ def critical_powers(network: ResNet) -> Critical:
 
     Raises:
         EvaluationError: What its blocks add to one of them is not known.
+        UsageError: Matrices that are not random.
 
     Example:
         >>> net = ResNet("L", "relu", nonlin="between", layers=2, hurst="4/5")
         >>> list(map(str, critical_powers(net)))
         ['4/5', '3/5', '4/5']
     """
+    if has_paths(network):
+        raise UsageError(
+            f"matrices are {network.along} along the depth: their regimes are not told apart by "
+            "one power.",
+            hint="tp.check says what becomes of the start at a power.",
+        )
     rows = verdict_at(network, Fraction(1)).critical
     found = {(row.of, row.width): Fraction(row.alpha) for row in rows}
     outputs, gradients = (found.get((of, "oo")) for of in ("outputs", "gradients"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -82,27 +82,26 @@ def heat_rows(
                 progress((place + k / len(asked.rates)) / len(cells), words)
             key = "|".join(map(str, (law, alpha, depth, width, rate)))
             if key not in kept:
-                # Only the start is correlated: what is trained has independent weights by name.
-                own = replace(network, along="fresh", hurst=None, alpha=Fraction(alpha))
+                own = replace(own_law(network, law), alpha=Fraction(alpha))
                 run = training.replace(network=own, data=data, lr=exact(rate, what="rate"))
                 numbers = [
-                    _trained(at_depth(run, depth), law, width, seed + s, pictures)
-                    for s in range(seeds)
+                    _trained(at_depth(run, depth), width, seed + s, pictures) for s in range(seeds)
                 ]
                 kept.put(key, numbers)
             tries.append((rate, kept[key]))
         best = max(tries, key=lambda one: float(np.mean([own[0] for own in one[1]])))
-        rows.append(_row(law, alpha, depth, width, regime, best, tries))
+        tested = len(pictures.test_labels)
+        rows.append(_row(law, alpha, depth, width, regime, best, tries, tested))
     if progress is not None:
         progress(1.0, "trained networks")
     return tuple(rows)
 
 
-def _trained(run: Training, law: str, width: int, seed: int, pictures: Any) -> list[Any]:
+def _trained(run: Training, width: int, seed: int, pictures: Any) -> list[Any]:
     """Accuracy, exponents of the weights along the depth, one of them."""
     from tpcalc.finite.training.curve import tested
 
-    share, weights = tested(run, width, seed, law, pictures)
+    share, weights = tested(run, width, seed, pictures)
     if weights is None:
         return [0.0, None, None, []]
     found = regularity(weights, alphas=())
@@ -123,10 +122,11 @@ def _row(
     regime: str,
     best: tuple[float, Any],
     tries: list[tuple[float, Any]],
+    tested: int,
 ) -> TrainedRow:
     rate, numbers = best
     shares = [own[0] for own in numbers]
-    error = float(np.std(shares, ddof=1)) / math.sqrt(len(shares)) if len(shares) > 1 else math.inf
+    share = float(np.mean(shares))
     exponents = [
         None
         if numbers[0][k] is None
@@ -140,9 +140,20 @@ def _row(
         str(width),
         regime,
         rate,
-        Estimate(float(np.mean(shares)), error, Method.FINITE, samples=len(shares)),
+        Estimate(share, _error(shares, tested), Method.FINITE, samples=len(shares)),
         tuple((one, float(np.mean([own[0] for own in found]))) for one, found in tries),
         exponents[0],
         exponents[1],
         tuple(numbers[0][3]),
     )
+
+
+def _error(shares: Sequence[float], tested: int) -> float:
+    """The standard error of the mean of shares of the same images: of these, and of networks.
+
+    The images are a sample, binomial of a share that is not 0 or 1 where all or none are named: one
+    more is counted of either kind.
+    """
+    share = (float(np.mean(shares)) * tested + 1) / (tested + 2)
+    networks = np.var(shares, ddof=1) / len(shares) if len(shares) > 1 else 0.0
+    return math.sqrt(share * (1 - share) / tested + networks)

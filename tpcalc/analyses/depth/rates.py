@@ -11,6 +11,7 @@ from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.limit.scales import scales
+from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
@@ -18,7 +19,13 @@ from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
 from tpcalc.results import BlockRate
 
-__all__ = ["generic_block"]
+__all__ = ["generic_block", "has_paths"]
+
+
+def has_paths(network: Architecture) -> bool:
+    """Whether matrices of a network are no random ones, but paths along the depth."""
+    laws = {family.along for family in network.smallest.families.values() if family.along}
+    return any(along_of(law).row.path is not None for law in laws)
 
 
 def generic_block(
@@ -57,10 +64,10 @@ def generic_block(
             )
         if along_of(law).row.path is not None:
             raise UsageError(
-                f"{name} is {law} along the depth: powers of L of matrices that are not random are "
-                "not read off.",
-                hint="tp.depth_limit gives numbers of blocks, and the limit of alpha = 1; "
-                "tp.resnets.proposition_13 says when they explode.",
+                f"{name} is {law} along the depth: training of matrices that are not random is not "
+                "followed.",
+                hint="tp.check says what becomes of the start at a power of L that is a number, "
+                "tp.depth_limit gives numbers of blocks.",
             )
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     marks = {mark.label: mark for mark in block.template.parameters.values()}
@@ -76,7 +83,9 @@ def generic_block(
             raw = (gradient if linear else Ex()) - given[label]
         rates.append((label, gradient, (gradient if linear else Ex()) - raw, raw))
     speed = {label: raw for label, _, _, raw in rates}
-    if block.shared or block.correlated:  # what updates of these add up to is not followed
+    # What updates of shared matrices add up to is not followed; correlated ones are asked of the
+    # start alone where nothing says how learning rates depend on L.
+    if block.shared or (block.correlated and training.gammas is None):
         training = training.replace(steps=0)
     shown = tuple(BlockRate(label, *map(str, powers)) for label, *powers in rates)
     return Generic(block, training, still.power, speed), shown

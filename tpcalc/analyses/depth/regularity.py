@@ -194,7 +194,7 @@ def _row(network: ResNet, power: Fraction, correlation: Array) -> ScaleRow:
 
 def _with(network: ResNet, correlation: Array) -> Displacement | None:
     """Displacements with this autocorrelation in place of a law; None of another shape."""
-    from tpcalc.analyses.depth.start import block_at_start, start_of
+    from tpcalc.analyses.depth.shape import block_at_start, start_of
     from tpcalc.analyses.depth.trunk import Unlike
 
     try:

@@ -58,7 +58,10 @@ def trunk_of(training: Training) -> Trunk:
         raise Unlike(f"its parameterization is {own.name}, not mup")
     outputs = training.data.outputs // network.positions
     program = network_program(network, own, training.data.dimension, outputs)
-    found = _Shape(program, block_of(program))
+    block = block_of(program)
+    for law in block.correlated.values():
+        raise Unlike(f"its matrices are {law} along the depth")
+    found = _Shape(program, block)
     marks = {mark.role: mark for mark in network.marks}
     if len(marks) != len(network.marks):
         raise Unlike("it has more parameters than the maps at its ends and a matrix in each block")

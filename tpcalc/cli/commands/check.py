@@ -25,6 +25,7 @@ EXITS = {
     "trivial": SAYS_NO,
     "unstable": SAYS_NO,
     "identity": SAYS_NO,
+    "vanishing": SAYS_NO,
     "stationary": 0,
     "kernel": 0,
     "feature-learning": 0,

@@ -21,7 +21,7 @@ from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.networks.network import written
-from tpcalc.program.along import FRESH, along_of
+from tpcalc.passes.starts_along import AlongDepth
 from tpcalc.program.marks import Mark
 from tpcalc.results.images import Images
 
@@ -66,7 +66,6 @@ def trained(
     width: int,
     seed: int = 0,
     *,
-    along: str = FRESH,
     device: str = "cpu",
     dtype: str = "float64",
     report: Callable[[int], None] | None = None,
@@ -77,8 +76,6 @@ def trained(
         run: As of ``losses_of``.
         width: The width n.
         seed: Of the network.
-        along: How the square matrices of its layers depend on each other along the depth at the
-            start, those of one place in their blocks.
         device: Where torch computes.
         dtype: Number format.
         report: Called with each step that is done.
@@ -92,15 +89,13 @@ def trained(
     torch, outputs = load_torch(), data.outputs // network.positions
     start = start_scales(run.parameterization, network.hidden, width)
 
-    def entries(mark: Mark) -> tuple[float, float]:
-        own = start.biases if mark.bias else start.weights
-        return own[mark.layer - 1], 0.0
+    def scale(mark: Mark) -> float:
+        return (start.biases if mark.bias else start.weights)[mark.layer - 1]
 
     program = written(network, data.dimension, outputs)
-    drawn = DrawnNetwork(program, width, seed, device, dtype, entries)
+    drawn = DrawnNetwork(program, width, seed, device, dtype, lambda mark: (scale(mark), 0.0))
     updates, last = Updates(drawn, Scales(run, width)), network.hidden + 2
-    if not along_of(along).fresh:
-        _correlate(drawn, along, start.weights)
+    _correlate(drawn, network.along_depth, scale)
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
@@ -127,7 +122,7 @@ def trained(
 
 
 def tested(
-    run: Training, width: int, seed: int, along: str, images: Images
+    run: Training, width: int, seed: int, images: Images
 ) -> tuple[float, NDArray[np.float64] | None]:
     """The share of test images that a trained network names, and its weights along the depth.
 
@@ -135,14 +130,13 @@ def tested(
         run: The run, of inputs that are images divided by the root of their dimension.
         width: The width n.
         seed: Of the network.
-        along: As of ``trained``.
         images: The images.
 
     Returns:
         The share and the first square matrix of every block, shape (L, n, n); 0 and None where
         training diverges.
     """
-    losses, drawn = trained(run, width, seed, along=along)
+    losses, drawn = trained(run, width, seed)
     if len(losses) <= run.steps:
         return 0.0, None
     torch = load_torch()
@@ -163,12 +157,17 @@ def _places(drawn: DrawnNetwork) -> dict[str, list[str]]:
     return places
 
 
-def _correlate(drawn: DrawnNetwork, along: str, scales: Sequence[float]) -> None:
-    """Square matrices with the same label but for the number of their block, drawn anew."""
+def _correlate(
+    drawn: DrawnNetwork, lines: Sequence[AlongDepth], scale: Callable[[Mark], float]
+) -> None:
+    """Draw what is correlated along the depth anew."""
     marks = marks_of(drawn.program)
-    for place, names in _places(drawn).items():
+    for line in lines:
+        mark = marks[line.names[0]]
+        place = mark.label.partition(".")[2] + ".bias" * mark.bias
         generator = Network(drawn.seed, drawn.width).stream("along", place)
-        paths = draw_paths(along, len(names), drawn.width**2, generator)
-        for name, row in zip(names, paths.T, strict=True):
-            own = load_torch().from_numpy(row.reshape(drawn.width, -1).copy())
-            drawn.parameters[name].copy_(own * scales[marks[name].layer - 1])
+        shape = drawn.parameters[line.names[0]].shape
+        paths = draw_paths(line.law, len(line.names), shape.numel(), generator)
+        for name, row in zip(line.names, paths.T, strict=True):
+            own = load_torch().from_numpy(row.reshape(shape).copy())
+            drawn.parameters[name].copy_(own * scale(marks[name]))

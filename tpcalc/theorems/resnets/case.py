@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 
-from tpcalc.analyses.depth.start import block_at_start, start_of
+from tpcalc.analyses.depth.shape import block_at_start, start_of
 from tpcalc.analyses.depth.trunk import Unlike
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.start import Start, slopes_of
@@ -69,8 +69,12 @@ class Case:
     @property
     def fresh(self) -> bool:
         """Whether all matrices are independent of each other."""
-        laws = [law for law in (self.start.outer, self.start.inner) if law is not None]
-        return all(along_of(law).fresh for law in laws)
+        return all(along_of(law).fresh for law in self.along)
+
+    @property
+    def along(self) -> list[str]:
+        """The laws of its matrices along the depth."""
+        return [law for law in (self.start.outer, self.start.inner) if law is not None]
 
     @cached_property
     def c(self) -> tuple[float, float] | None:
@@ -193,11 +197,10 @@ def _assumptions(
     text = "the gradient at the last block is isotropic given the stream"
     yield "A3", Hypothesis(text, one, f"{outputs} outputs, loss {loss}")
     yield "A4", _fourth(case)
-    laws = [law for law in (case.start.outer, case.start.inner) if law is not None]
-    rows = [along_of(law).row for law in laws]
+    rows = [along_of(law).row for law in case.along]
     smooth = all(row.name == "rbf" or row.path is not None for row in rows)
     text = "matrices are Lipschitz paths of l/L"
-    yield "A5", Hypothesis(text, smooth, f"{', '.join(dict.fromkeys(laws))} along the depth")
+    yield "A5", Hypothesis(text, smooth, f"{', '.join(dict.fromkeys(case.along))} along the depth")
     lipschitz = case.slopes is not None or case.start.activation is not None
     found = "linear on both sides of 0" if case.slopes else "smooth, with a bounded slope"
     yield "A6", Hypothesis("g is Lipschitz", lipschitz and _bounded(case), found)

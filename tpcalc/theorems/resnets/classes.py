@@ -25,6 +25,7 @@ WORDS = {
     "identity": "tends to 0",
     "stationary": "stays between bounds",
     "unstable": "tends to infinity",
+    "vanishing": "tends to 1",
 }
 
 
@@ -159,9 +160,17 @@ def proposition_12(network: Architecture, width: int | None, *, derive: bool = T
     case = case_of(network)
     found = assumptions(network, width)
     conditions = [found["A5"], found["A6"]]
+    paths = [law for law in map(along_of, case.along) if law.row.path is not None]
     if case.beta < 1:
         linear = case.start.inner is None and case.slopes in ((1.0, 1.0),)
         conditions.append(Hypothesis("res-1 without an activation", linear, case.name))
+        for law in paths:
+            first = law.numbers[0]
+            found_there = f"{first:g}{'i' * law.row.turns}"
+            real = first > 0 and not law.row.turns
+            text = "V_0^T has a positive real eigenvalue"
+            conditions.append(Hypothesis(text, real, f"eigenvalue {found_there}"))
+        derive = derive and not any(one < 0 for law in paths for one in law.numbers)
     return _answer(
         case,
         "proposition_12",
