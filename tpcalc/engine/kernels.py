@@ -5,8 +5,8 @@ Rows live in block layout, ``data[blocks, capacity, block]``; vectors are flat f
 by block and added in block order, so that results do not depend on anything but the data. The
 blocks of many replicates lie one after another, in rows and in vectors, and one call serves all.
 
-The passes are bound by memory: one row after another is read from memory, with the row that comes
-four rows later fetched ahead, and whatever is done to a block a second time finds it in cache.
+The passes are bound by memory: one row after another is read from memory, and whatever is done to a
+block a second time finds it in cache.
 """
 
 from __future__ import annotations
@@ -23,10 +23,6 @@ from tpcalc.engine import kernels_blocks as blocks
 from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
-
-# Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
-# (every one ends with a sum over a register).
-DOT_CHUNK, SUM_CHUNK = 2048, 1024
 
 __all__ = [
     "Term",
@@ -113,7 +109,7 @@ def _dots(
     def work(part: slice) -> None:
         blocks.dots(
             data[part.start * count : part.stop * count], part.start, parts, rows, places, rows_of,
-            used, out[part], square[part], gram, DOT_CHUNK // data.itemsize,
+            used, out[part], square[part], gram,
         )  # fmt: skip
 
     if columns:
@@ -155,15 +151,12 @@ def residual(
     Returns:
         ``sum row_i out``, shape (rows,), and ``sum out^2``.
     """
-    count, _, block = data.shape
-    chunk = min(block, SUM_CHUNK // data.itemsize)
     addresses(data, [vector, out])
-    layout = (count, block // chunk, chunk)
+    layout = (len(data), data.shape[2])
     found = np.zeros(rows)
     square = blocks.residual(
-        data.reshape(count, -1, *layout[1:]), rows, vector.reshape(layout), coefficients,
-        out.reshape(layout), found,
-    )  # fmt: skip
+        data, rows, vector.reshape(layout), coefficients, out.reshape(layout), found
+    )
     return found, float(square)
 
 
@@ -206,8 +199,7 @@ def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index
     def work(part: slice) -> None:
         own = slice(part.start * count, part.stop * count)
         blocks.combine(
-            one.data[own], left, two.data[own], right, part.start, parts, count, places, used, add,
-            SUM_CHUNK // two.data.itemsize,
+            one.data[own], left, two.data[own], right, part.start, parts, count, places, used, add
         )  # fmt: skip
 
     rows = left.shape[2] + right.shape[2] + 1
