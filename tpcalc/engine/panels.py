@@ -7,12 +7,22 @@ from functools import cached_property
 
 import numpy as np
 
-from tpcalc.engine.instructions import Gram, Panel
-from tpcalc.engine.vectors import Array, Buffer, Key, Number, Table, Vector
+from tpcalc.engine import kernels_growth
+from tpcalc.engine.instructions import Dot, Gram, Panel
+from tpcalc.engine.vectors import (
+    NONE,
+    Array,
+    Buffer,
+    Factor,
+    Key,
+    Number,
+    Places,
+    Table,
+    Vector,
+    times,
+)
 
-__all__ = ["combined", "grams", "inner_products"]
-
-ONE = 1.0  # the factor of what is no multiple
+__all__ = ["InnerProducts", "combined", "grams"]
 
 
 def combined(
@@ -47,17 +57,17 @@ def combined(
             factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
         held: dict[Key, _Held] = {}
         for place, register in enumerate(term.vectors):
-            vector, number = _root(vectors[register])
+            vector, multiples = _root(vectors[register])
             if vector.rows:
                 key, row = next(iter(vector.rows.items()))
                 if key not in held:
-                    held[key] = _Held([])
-                held[key].entries.append((place, row, number))
+                    held[key] = _Held([], scalars)
+                held[key].entries.append((place, row, multiples))
                 continue
             own = np.zeros((replicates, count))
             used: Sequence[int] = [place] if term.each else range(count)
             own[:, used] = factors[:, place, None] if term.each else factors[:, place]
-            own *= number if isinstance(number, float) else number[:, None]
+            own *= times(multiples, scalars)[:, None]
             if vector.row is not None:
                 key, row = vector.row
                 on(key)[:, :, row] += own
@@ -78,10 +88,11 @@ def combined(
 
 
 class _Held:
-    """Vectors that are rows of the table of a basis, times numbers."""
+    """Vectors that are multiples of rows of the table of a basis."""
 
-    def __init__(self, entries: list[tuple[int, int, Number]]) -> None:
-        self.entries = entries  # place in a list, row, number
+    def __init__(self, entries: list[tuple[int, int, list[Factor]]], scalars: Array) -> None:
+        self.entries = entries  # place in a list, row, factors
+        self.scalars = scalars
 
     @property
     def places(self) -> list[int]:
@@ -95,12 +106,12 @@ class _Held:
 
     def scale(self, values: Array) -> Array:
         """Values (replicates, vectors, anything) times the numbers."""
-        full = np.ones((len(self.entries), len(values)))
-        others = [(i, x) for i, (_, _, x) in enumerate(self.entries) if x is not ONE]
+        others = [(i, factors) for i, (_, _, factors) in enumerate(self.entries) if factors]
         if not others:
             return values
-        for i, number in others:
-            full[i] = number
+        full = np.ones((len(self.entries), len(values)))
+        for i, factors in others:
+            full[i] = times(factors, self.scalars)
         return values * full.T[:, :, None]
 
     def scatter(self, factors: Array, each: bool, out: Array) -> None:
@@ -138,20 +149,24 @@ def _add(
             others[j].append((buffer, factors[:, j] * number))
 
 
-def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]) -> Array:
+def grams(
+    step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table], scalars: Array
+) -> Array:
     """All inner products of two lists with coordinates in one basis, (pairs, replicates).
 
     Args:
         step: The lists.
         vectors: All vectors, by register.
         tables: Coordinates of what matrices were applied to.
+        scalars: The numbers of all replicates, by register.
     """
     lefts, rights = ([vectors[one] for one in own] for own in (step.lefts, step.rights))
     for vector, _ in _sources(lefts[0]):
         for key in vector.rows:
             left, right = _inside(lefts, key), _inside(rights, key)
             if left is not None and right is not None:
-                found = _products(left, right, tables[key])
+                held = _Held(left, scalars), _Held(right, scalars)
+                found = _products(*held, tables[key])
                 return found.reshape(-1, found.shape[2])
     raise AssertionError(step)  # scheduled as inner products of single vectors
 
@@ -165,56 +180,76 @@ def _products(left: _Held, right: _Held, table: Table) -> Array:
     return right.scale(found[:, :, right.rows].transpose(0, 2, 1)).transpose(2, 1, 0)
 
 
-def inner_products(
-    vector: Vector, others: Sequence[Vector], tables: Mapping[Key, Table]
-) -> Array | None:
-    """Inner products of a vector with several, (others, replicates), if one basis has them all."""
-    for one, factor in _sources(vector):
-        for key, row in one.rows.items():
-            held = _inside(others, key)
-            if held is not None:
-                found = held.scale(tables[key].inner(row, held.rows).T[:, :, None])[:, :, 0].T
-                return found if isinstance(factor, float) and factor == 1.0 else found * factor
-    return None
+class InnerProducts:
+    """Where one basis has the coordinates of a vector and of all those it is multiplied with.
+
+    Args:
+        step: The inner products.
+        vectors: All vectors, by register.
+    """
+
+    __slots__ = ("_key", "_outs", "_places", "_row")
+
+    def __init__(self, step: Dot, vectors: Mapping[int, Vector]) -> None:
+        others = [vectors[register] for register in step.others]
+        self._key: Key | None = None
+        self._outs = np.array(step.out, np.int32)
+        for one, factors in _sources(vectors[step.vector]):
+            for key, row in one.rows.items():
+                held = _inside(others, key)
+                if held is not None and self._key is None:
+                    self._key, self._row = key, row
+                    given = [(place, [(1.0, NONE), *own, *factors]) for _, place, own in held]
+                    self._places = Places.of(given)
+
+    def write(self, tables: Mapping[Key, Table], scalars: Array) -> bool:
+        """Write the inner products as scalars, if there is such a basis."""
+        if self._key is None:
+            return False
+        own = self._places
+        kernels_growth.inner_rows(
+            tables[self._key].data, self._row, own.rows, own.numbers, own.registers, scalars,
+            self._outs,
+        )  # fmt: skip
+        return True
 
 
-def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
+def _sources(vector: Vector) -> Iterator[tuple[Vector, list[Factor]]]:
     """A vector, and what it is a multiple of, with the factors."""
-    factor: Number = ONE
-    yield vector, factor
+    factors: list[Factor] = []
+    yield vector, factors
     while vector.source is not None:
         vector, number = vector.source
-        factor = factor * number
-        yield vector, factor
+        factors = [*factors, number]
+        yield vector, factors
 
 
-def _within(vector: Vector, key: Key) -> tuple[int, Number] | None:
-    """The row of a vector, or of what it is a multiple of, in a basis, with the factor."""
-    factor: Number = ONE
+def _within(vector: Vector, key: Key) -> tuple[int, list[Factor]] | None:
+    """The row of a vector, or of what it is a multiple of, in a basis, with the factors."""
+    factors: list[Factor] = []
     while key not in vector.rows:
         if vector.source is None:
             return None
         vector, number = vector.source
-        factor = number if factor is ONE else factor * number
-    return vector.rows[key], factor
+        factors.append(number)
+    return vector.rows[key], factors
 
 
-def _root(vector: Vector) -> tuple[Vector, Number]:
-    """What a vector that was not formed is a multiple of, with the factor."""
-    factor: Number = ONE
+def _root(vector: Vector) -> tuple[Vector, list[Factor]]:
+    """What a vector that was not formed is a multiple of, with the factors."""
+    factors: list[Factor] = []
     while not vector.rows and vector.multiple is not None:
         vector, number = vector.multiple
-        factor = number if factor is ONE else factor * number
-    return vector, factor
+        factors.append(number)
+    return vector, factors
 
 
-def _inside(own: Sequence[Vector], key: Key) -> _Held | None:
+def _inside(own: Sequence[Vector], key: Key) -> list[tuple[int, int, list[Factor]]] | None:
     """Vectors, or what they are multiples of, as rows in a basis, if it has them all."""
-    entries: list[tuple[int, int, Number]] = []
+    entries: list[tuple[int, int, list[Factor]]] = []
     for place, vector in enumerate(own):
-        row = vector.rows.get(key)
-        pair = _within(vector, key) if row is None else (row, ONE)
+        pair = _within(vector, key)
         if pair is None:
             return None
         entries.append((place, *pair))
-    return _Held(entries)
+    return entries
