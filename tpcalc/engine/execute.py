@@ -42,7 +42,7 @@ from tpcalc.engine.instructions import (
 from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
-from tpcalc.engine.panels import InnerProducts, combined, grams
+from tpcalc.engine.panels import Combined, Grams, InnerProducts
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
@@ -106,6 +106,8 @@ class Workspace:
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._sums: dict[int, Combination] = {}
         self._inner: dict[tuple[int, ...], InnerProducts] = {}
+        self._panels: dict[tuple[int, ...], Combined] = {}
+        self._grams: dict[int, Grams] = {}
         self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
         self._draws: list[Draws] = []
@@ -371,12 +373,18 @@ class Workspace:
         self._wait(step.out, Vector(form=form, others=others))
 
     def _panel(self, step: Panel) -> None:
-        found = combined(step, self._vectors, self._tables, self._capacity, self._scalars)
+        known = self._panels.get(step.out) or Combined(step, self._vectors)
+        self._panels[step.out] = known
+        found = known.values(self._vectors, self._tables, self._capacity, self._scalars)
         for register, vector in zip(step.out, found, strict=True):
             self._wait(register, vector)
 
     def _gram(self, step: Gram) -> None:
-        self._scalars[list(step.outs)] = grams(step, self._vectors, self._tables, self._scalars)
+        known = self._grams.get(step.out) or Grams(step, self._vectors)
+        self._grams[step.out] = known
+        self._scalars[step.out : step.out + len(step.outs)] = known.values(
+            self._tables, self._scalars
+        )
 
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)

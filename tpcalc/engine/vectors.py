@@ -18,9 +18,23 @@ from tpcalc.engine import kernels_growth
 from tpcalc.engine.directions import Basis, SampleSpace, Store
 from tpcalc.engine.instructions import Sum
 
-__all__ = ["Buffer", "Combination", "Factor", "Key", "Places", "Pool", "Table", "Vector", "times"]
+__all__ = [
+    "NONE",
+    "Buffer",
+    "Combination",
+    "Factor",
+    "Index",
+    "Key",
+    "Number",
+    "Places",
+    "Pool",
+    "Table",
+    "Vector",
+    "times",
+]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Number = float | Array  # one, or one for each replicate
 Factor = tuple[float, int]  # a number, and the register of a scalar (NONE: 1)
 NONE = -1  # after the scalars of all registers there is a 1
@@ -105,12 +119,19 @@ class Places:
     @classmethod
     def of(cls, given: Sequence[tuple[int, Sequence[Factor]]]) -> Places:
         """Rows with their factors."""
-        levels = list(zip_longest(*(own for _, own in given), fillvalue=(1.0, NONE)))
+        levels = list(zip_longest([(1.0, NONE)], *(own for _, own in given), fillvalue=(1.0, NONE)))
         return cls(
             np.array([row for row, _ in given], np.int32),
-            np.array([[number for number, _ in level] for level in levels]),
-            np.array([[register for _, register in level] for level in levels], np.int32),
+            np.array([[number for number, _ in level[1:]] for level in levels]),
+            np.array([[register for _, register in level[1:]] for level in levels], np.int32),
         )
+
+    def values(self, scalars: Array) -> Array:
+        """The products, (rows, replicates)."""
+        found = self.numbers[0, :, None] * scalars[self.registers[0]]
+        for numbers, registers in zip(self.numbers[1:], self.registers[1:], strict=True):
+            found *= numbers[:, None] * scalars[registers]
+        return found
 
 
 class Table:
