@@ -128,7 +128,7 @@ class Places:
 
     def values(self, scalars: Array) -> Array:
         """The products, (rows, replicates)."""
-        found = self.numbers[0, :, None] * scalars[self.registers[0]]
+        found: Array = self.numbers[0, :, None] * scalars[self.registers[0]]
         for numbers, registers in zip(self.numbers[1:], self.registers[1:], strict=True):
             found *= numbers[:, None] * scalars[registers]
         return found
