@@ -44,6 +44,18 @@ def test_dots(rows, columns, dtype):
     np.testing.assert_allclose(gram, x @ x.T, atol=1e-11)
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_two_stores_in_one_pass_have_the_bits_of_each_alone(columns):
+    _, one, vectors = make(2, 5, columns)
+    two = make(3, 2, columns)[1]
+    pair = [(one, np.array([5])), (two, np.array([2]))]
+    sums, gram = kernels.dots(pair, vectors, True)
+    for own, found in zip(pair, sums, strict=True):
+        (alone,), square = kernels.dots([own], vectors, True)
+        np.testing.assert_array_equal(found, alone)
+        np.testing.assert_array_equal(gram, square)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("columns", [1, 3])
 def test_sums_over_stretches_have_the_same_bits_on_any_number_of_threads(columns, dtype):
