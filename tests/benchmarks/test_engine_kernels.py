@@ -57,7 +57,7 @@ def make(rows, samples, dtype, columns):
 
 
 def run_dots(data, vectors, _):
-    return lambda: kernels.dots(data, np.array([data.shape[1]]), vectors)
+    return lambda: kernels.dots([(data, np.array([data.shape[1]]))], vectors)
 
 
 def run_combine(data, vectors, table):

@@ -250,7 +250,7 @@ class LimitMatrix(_Matrix):
             EvaluationError: If more directions come up than the capacity holds.
         """
         side, other = self.side(transpose), self.side(not transpose)
-        push = side.q.push(vectors)
+        push = side.q.push(vectors, beside=other.e)
         if self._adjoint and other.rows and push.new.any():
             work = self._fresh(push, transpose)
             overlaps = other.q.dots(work, push.new).transpose(0, 2, 1)
@@ -262,7 +262,8 @@ class LimitMatrix(_Matrix):
             for _, replicate, row in push.places():
                 self._draws[transpose].fill(side.e.row_view(row, replicate), spread, replicate)
         factor = side.space.ratio / (side.output.ratio * side.space.size)
-        echo = other.e.dots(vectors).transpose(0, 2, 1) * factor
+        assert push.beside is not None
+        echo = push.beside.transpose(0, 2, 1) * factor
         return Product(push.coords, _finite(echo))
 
 

@@ -44,12 +44,15 @@ class Push:
         before: Number of directions before, of each replicate.
         new: How many were added.
         columns: Which of the pushed vectors brought new direction m, shape (replicates, B).
+        beside: Sums over the samples of row i of the other store times vector j, shape
+            (replicates, rows, B), if it was asked for.
     """
 
     coords: NDArray[np.float64]
     before: Counts
     new: Counts
     columns: Counts
+    beside: NDArray[np.float64] | None = None
 
     def places(self) -> Iterator[tuple[int, int | None, int]]:
         """New directions in order: number, replicate (None: all of them alike), row."""
@@ -180,7 +183,12 @@ class Basis:
 
     # -- growing ---------------------------------------------------------------------------------
 
-    def push(self, vectors: Sequence[Vector], used: Counts | None = None) -> Push:
+    def push(
+        self,
+        vectors: Sequence[Vector],
+        used: Counts | None = None,
+        beside: Store | None = None,
+    ) -> Push:
         """Coordinates of vectors in the basis, which grows where they leave its span.
 
         One pass over the basis for all of them. (1/N) x_j·x_k = coords[j]·coords[k], up to the
@@ -189,14 +197,16 @@ class Basis:
         Args:
             vectors: Flat float64 vectors of padded length.
             used: How many of them each replicate takes (the others count as zero); None: all.
+            beside: Another store whose inner products with them are taken in the same pass.
 
         Raises:
             Exploded: A vector holds infinities or NaN.
             EvaluationError: The capacity is used up.
         """
         store, count, before = self.store, len(vectors), self.counts.copy()
-        overlaps, gram = kernels.dots(self.data, self.counts, vectors, True, used)
-        scales = self._scales(vectors, np.einsum("rii->ri", gram), used)
+        stores = [(one.data, one.counts) for one in (store, beside) if one is not None]
+        (overlaps, *others), gram = kernels.dots(stores, vectors, True, used)
+        scales = self._scales(vectors, gram, used)
         if scales is not None:
             lines = (store.replicates, -1)
             vectors = [
@@ -204,17 +214,17 @@ class Basis:
                 for x, scale in zip(vectors, scales.T, strict=True)
             ]
             scaled = (scales != 1).any(axis=1)  # others keep their bits
-            again, square = kernels.dots(self.data, self.counts, vectors, True, used)
+            (again,), square = kernels.dots(stores[:1], vectors, True, used)
             overlaps[scaled], gram[scaled] = again[scaled], square[scaled]
-        gram /= self.size
         widest = overlaps.shape[1]
         coords = np.zeros((store.replicates, count, min(widest + count, store.capacity)))
-        np.divide(overlaps.transpose(0, 2, 1), self.size, out=coords[:, :, :widest])
-        kernels_growth.on_directions(coords, self.counts, self._triangle)
+        kernels_growth.coordinates(overlaps, gram, self.size, self.counts, self._triangle, coords)
         new, columns = np.zeros_like(before), np.zeros((store.replicates, count), np.int64)
         self._grow(vectors, gram, coords, new, columns)
         coords = coords[:, :, : self.rows]
-        return Push(coords if scales is None else coords * scales[:, :, None], before, new, columns)
+        if scales is not None:
+            coords = coords * scales[:, :, None]
+        return Push(coords, before, new, columns, *others)
 
     def _grow(
         self, vectors: Sequence[Vector], gram: Vector, coords: Vector, new: Counts, columns: Counts
@@ -229,8 +239,9 @@ class Basis:
                 self.min_ratios, self._limits, new, columns, scale, stopped,
             )  # fmt: skip
             self._append(added, new, columns, scale, places)
-            if stopped.max() < 0:
-                if stopped.min() == kernels_growth.FULL:
+            left = stopped.tolist()
+            if max(left) < 0:
+                if min(left) == kernels_growth.FULL:
                     raise full_store(store.capacity)
                 return
             for r in np.flatnonzero(stopped >= 0).tolist():
@@ -256,10 +267,11 @@ class Basis:
         share(len(new), int((new - first).sum()) * blocks * self.store.block, work)
 
     def _scales(
-        self, vectors: Sequence[Vector], squares: NDArray[np.float64], used: Counts | None
+        self, vectors: Sequence[Vector], gram: NDArray[np.float64], used: Counts | None
     ) -> NDArray[np.float64] | None:
         """Numbers to divide vectors by, where squares leave the floating-point range."""
-        if ((squares > SMALL) & (squares < LARGE)).all():
+        squares = gram.diagonal(axis1=1, axis2=2)
+        if squares.min() > SMALL and squares.max() < LARGE:
             return None
         scales = np.ones(squares.shape)
         for r, j in np.argwhere(~((squares > SMALL) & (squares < LARGE))).tolist():

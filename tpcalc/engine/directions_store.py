@@ -217,7 +217,7 @@ class Store:
         self, vectors: Sequence[Vector], used: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Sums over the samples of row i times vector j, shape (replicates, rows, B)."""
-        return kernels.dots(self._data, self.counts, vectors, used=used)[0]
+        return kernels.dots([(self._data, self.counts)], vectors, used=used)[0][0]
 
     def dots_with(
         self, other: Store, first: NDArray[np.int64], used: NDArray[np.int64]

@@ -42,15 +42,15 @@ from tpcalc.engine.instructions import (
 from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
-from tpcalc.engine.panels import combined, grams, inner_products
+from tpcalc.engine.panels import Combined, Grams, InnerProducts
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
+    NONE,
     Array,
     Buffer,
     Combination,
     Key,
-    Number,
     Pool,
     Rows,
     Table,
@@ -62,6 +62,7 @@ from tpcalc.functions.tape import lower, numpy_space, run
 __all__ = ["Workspace"]
 
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
+LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
 BATCH = 16  # vectors formed in one pass over the stores
 
 
@@ -103,6 +104,10 @@ class Workspace:
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
+        self._sums: dict[int, Combination] = {}
+        self._inner: dict[tuple[int, ...], InnerProducts] = {}
+        self._panels: dict[tuple[int, ...], Combined] = {}
+        self._grams: dict[int, Grams] = {}
         self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
         self._draws: list[Draws] = []
@@ -153,7 +158,8 @@ class Workspace:
         script = self.plan.script
         self._vectors.clear()
         self._waiting.clear()
-        self._scalars = np.zeros((script.scalars, self.replicates))
+        self._scalars = np.zeros((script.scalars + 1, self.replicates))
+        self._scalars[NONE] = 1.0
         self._noise, self._chance, self._seeds = {}, [], seeds
         self._draws = streams(self.plan, self.setting, seeds)
         for key, rows in self._rows.items():
@@ -220,13 +226,22 @@ class Workspace:
         vector = self._vectors[register]
         if vector.dense is None:
             if vector.multiple is not None:
-                total = Combination(self._tables, self._capacity, self.replicates)
-                total.add(vector, 1.0)
-                vector.form, vector.others = total.finish()
+                vector.form, vector.others = self._combined(
+                    Sum((1.0,), (None,), (register,), register)
+                )
                 vector.multiple = None
             self._form(register, vector)
         assert vector.dense is not None
         return vector.dense.array
+
+    def _combined(self, step: Sum) -> Any:
+        """Coefficients of a linear combination on stored rows, and arrays with theirs."""
+        found = self._sums.get(step.out)
+        if found is None:
+            found = Combination(self._vectors, step)
+            if len(step.vectors) >= LONG:
+                self._sums[step.out] = found
+        return found.values(self._vectors, self._tables, self._capacity, self._scalars)
 
     def _wait(self, register: int, vector: Vector) -> None:
         """Store a vector that was not formed, beside those that combine the same stores."""
@@ -260,10 +275,13 @@ class Workspace:
             terms = []
             for key in keys:
                 parts = [vector.form[key] for _, vector in group if vector.form is not None]
-                widest = max(part.shape[1] for part in parts)
-                table = np.zeros((self.replicates, len(parts), widest))
-                for j, part in enumerate(parts):
-                    table[:, j, : part.shape[1]] = part
+                if len(parts) == 1:
+                    table = parts[0][:, None]
+                else:
+                    widest = max(part.shape[1] for part in parts)
+                    table = np.zeros((self.replicates, len(parts), widest))
+                    for j, part in enumerate(parts):
+                        table[:, j, : part.shape[1]] = part
                 terms.append((self._rows[key], table))
             materialise(outs, terms)
         for out, (_, vector) in zip(outs, group, strict=True):
@@ -347,31 +365,26 @@ class Workspace:
 
     def _sum(self, step: Sum) -> None:
         if len(step.vectors) == 1:
-            scalar = step.scalars[0]
-            factor: Number = step.numbers[0]
-            if scalar is not None:
-                factor = factor * self._scalars[scalar]
-            source = self._vectors[step.vectors[0]], factor
+            scalar = NONE if step.scalars[0] is None else step.scalars[0]
+            source = self._vectors[step.vectors[0]], (step.numbers[0], scalar)
             self._vectors[step.out] = Vector(multiple=source, source=source)
             return
-        total = Combination(self._tables, self._capacity, self.replicates)
-        factors = np.repeat(np.array(step.numbers)[:, None], self.replicates, axis=1)
-        given = [(place, one) for place, one in enumerate(step.scalars) if one is not None]
-        if given:
-            places, scalars = np.array(given).T
-            factors[places] *= self._scalars[scalars]
-        for own, register in zip(factors, step.vectors, strict=True):
-            total.add(self._vectors[register], own)
-        form, others = total.finish()
+        form, others = self._combined(step)
         self._wait(step.out, Vector(form=form, others=others))
 
     def _panel(self, step: Panel) -> None:
-        found = combined(step, self._vectors, self._tables, self._capacity, self._scalars)
+        known = self._panels.get(step.out) or Combined(step, self._vectors)
+        self._panels[step.out] = known
+        found = known.values(self._vectors, self._tables, self._capacity, self._scalars)
         for register, vector in zip(step.out, found, strict=True):
             self._wait(register, vector)
 
     def _gram(self, step: Gram) -> None:
-        self._scalars[list(step.outs)] = grams(step, self._vectors, self._tables)
+        known = self._grams.get(step.out) or Grams(step, self._vectors)
+        self._grams[step.out] = known
+        self._scalars[step.out : step.out + len(step.outs)] = known.values(
+            self._tables, self._scalars
+        )
 
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
@@ -410,13 +423,14 @@ class Workspace:
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:
-        common = self._vectors[step.vector]
-        partners = [self._vectors[other] for other in step.others]
-        found = inner_products(common, partners, self._tables)
-        if found is not None:  # coordinates in a common basis: no array is read
-            self._scalars[list(step.out)] = found
+        found = self._inner.get(step.out)
+        if found is None:
+            found = InnerProducts(step, self._vectors)
+            if len(step.others) >= LONG:
+                self._inner[step.out] = found
+        if found.write(self._tables, self._scalars):  # no array is read
             return
-        if len(partners) > 1:  # not all of them in one basis: one by one
+        if len(step.others) > 1:  # not all of them in one basis: one by one
             for other, out in zip(step.others, step.out, strict=True):
                 self._dot(Dot(step.vector, (other,), (out,)))
             return

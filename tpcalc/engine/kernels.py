@@ -5,8 +5,8 @@ Rows live in block layout, ``data[blocks, capacity, block]``; vectors are flat f
 by block and added in block order, so that results do not depend on anything but the data. The
 blocks of many replicates lie one after another, in rows and in vectors, and one call serves all.
 
-The passes are bound by memory: one row after another is read from memory, with the row that comes
-four rows later fetched ahead, and whatever is done to a block a second time finds it in cache.
+The passes are bound by memory: one row after another is read from memory, and whatever is done to a
+block a second time finds it in cache.
 """
 
 from __future__ import annotations
@@ -23,10 +23,6 @@ from tpcalc.engine import kernels_blocks as blocks
 from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
-
-# Bytes of a row that are worked on before more is fetched: inner products lose by short stretches
-# (every one ends with a sum over a register).
-DOT_CHUNK, SUM_CHUNK = 2048, 1024
 
 __all__ = [
     "Term",
@@ -54,29 +50,29 @@ class Term:
 
 
 def dots(
-    data: Rows,
-    rows: Index,
+    stores: Sequence[tuple[Rows, Index]],
     vectors: Sequence[Array],
     gram: bool = False,
     used: Index | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[list[Array], Array]:
     """Sums over the samples of rows times vectors, in one pass over the rows.
 
     Args:
-        data: Block layout, the blocks of one replicate after those of another.
-        rows: How many rows, from the first, of each replicate.
+        stores: Rows in block layout, the blocks of one replicate after those of another, and how
+            many of them, from the first, of each replicate.
         vectors: B flat vectors, with the samples of all replicates.
         gram: Whether to form the inner products of the vectors among themselves, too.
         used: How many of the vectors each replicate has (None: all); nothing is done where there
             are none of them.
 
     Returns:
-        ``sum row_i x_j``, shape (replicates, rows, B), and ``sum x_i x_j``, shape
+        ``sum row_i x_j`` for each store, shape (replicates, rows, B), and ``sum x_i x_j``, shape
         (replicates, B, B) (zeros unless asked).
     """
+    data, rows = stores[0]
     if used is None:
         used = _all(len(rows), len(vectors))
-    return _dots(data, rows, addresses(data, vectors)[None], 1, used, gram)
+    return _dots(stores, addresses(data, vectors)[None], 1, used, gram)
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
@@ -98,27 +94,30 @@ def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: In
         first = first - low
     capacity, block = others.shape[1:]
     places = others.ctypes.data + 8 * block * (first[:, None] + np.arange(int(used.max())))
-    return _dots(data, rows, places, capacity, used, False)[0]
+    return _dots([(data, rows)], places, capacity, used, False)[0][0]
 
 
 def _dots(
-    data: Rows, rows: Index, places: Index, rows_of: int, used: Index, gram: bool
-) -> tuple[Array, Array]:
+    stores: Sequence[tuple[Rows, Index]], places: Index, rows_of: int, used: Index, gram: bool
+) -> tuple[list[Array], Array]:
     """``places``: of the vectors of each replicate (or of all), as if it were the first."""
-    columns = places.shape[1]
-    parts, count = _parts(len(data), len(rows))
-    out = np.zeros((len(rows) * parts, max(rows.tolist()), columns))
-    square = np.zeros((len(out), columns, columns))
+    columns, size = places.shape[1], stores[0][0].size // stores[0][0].shape[1]
+    parts, count = _parts(len(stores[0][0]), len(used))
+    shape = len(used) * parts, columns
+    outs = [np.zeros((shape[0], max(rows.tolist()), columns)) for _, rows in stores]
+    squares = [np.zeros((*shape, columns)) for _ in stores]
 
     def work(part: slice) -> None:
-        blocks.dots(
-            data[part.start * count : part.stop * count], part.start, parts, rows, places, rows_of,
-            used, out[part], square[part], gram, DOT_CHUNK // data.itemsize,
-        )  # fmt: skip
+        own = slice(part.start * count, part.stop * count)
+        for (data, rows), out, square in zip(stores, outs, squares, strict=True):
+            blocks.dots(
+                data[own], part.start, parts, rows, places, rows_of, used, out[part],
+                square[part], gram and out is outs[0],
+            )  # fmt: skip
 
     if columns:
-        share(len(out), len(data) * data.shape[2] * (out.shape[1] + 1) * columns, work)
-    return _added(out, parts), _added(square, parts)
+        share(shape[0], size * columns * (1 + sum(out.shape[1] for out in outs)), work)
+    return [_added(out, parts) for out in outs], _added(squares[0], parts)
 
 
 @lru_cache(maxsize=256)
@@ -155,15 +154,12 @@ def residual(
     Returns:
         ``sum row_i out``, shape (rows,), and ``sum out^2``.
     """
-    count, _, block = data.shape
-    chunk = min(block, SUM_CHUNK // data.itemsize)
     addresses(data, [vector, out])
-    layout = (count, block // chunk, chunk)
+    layout = (len(data), data.shape[2])
     found = np.zeros(rows)
     square = blocks.residual(
-        data.reshape(count, -1, *layout[1:]), rows, vector.reshape(layout), coefficients,
-        out.reshape(layout), found,
-    )  # fmt: skip
+        data, rows, vector.reshape(layout), coefficients, out.reshape(layout), found
+    )
     return found, float(square)
 
 
@@ -206,8 +202,7 @@ def _combine(outs: Sequence[Array], one: Term, two: Term, add: bool, used: Index
     def work(part: slice) -> None:
         own = slice(part.start * count, part.stop * count)
         blocks.combine(
-            one.data[own], left, two.data[own], right, part.start, parts, count, places, used, add,
-            SUM_CHUNK // two.data.itemsize,
+            one.data[own], left, two.data[own], right, part.start, parts, count, places, used, add
         )  # fmt: skip
 
     rows = left.shape[2] + right.shape[2] + 1

@@ -1,8 +1,8 @@
 """The numba side of ``kernels``: loops over blocks of samples.
 
-For one vector rows come as ``data[blocks, capacity, chunks, chunk]``: between two chunks of
-arithmetic a piece of a row that is needed later is fetched, so that memory and arithmetic are busy
-at the same time. For several vectors rows and vectors meet in tiles.
+For one vector one row after another is read, and the beginning of the next one is fetched: the
+processor foresees what lies within a row, not where the next one starts. For several vectors rows
+and vectors meet in tiles.
 Vectors come as addresses, so that one compiled function serves any number of them, and replicates
 one after another: each has its own blocks. All loops are in one file: numba's cache notices changes
 of the file of a function only (after a change of ``kernels_tiles`` touch this one).
@@ -33,61 +33,32 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
-AHEAD = 4096  # bytes between a row that is read and the one that is fetched meanwhile
 LINE = 64  # bytes of a cache line
+BEGIN = 4  # lines of a row that are fetched before it is read
 PANEL = 16  # rows that stay in the fastest cache while all columns pass over them
 
 
 @loose
-def _place(data: Rows, start: int, block: int, index: Index, position: int) -> int:
-    """Address of a row of a block, by its position in the list ``index`` of rows that are read.
-
-    Positions past the end count on into the next blocks. (Past the last block nothing is read:
-    a fetch of an address that does not exist does nothing.)
-    """
-    count = index.size
-    if position >= count:
-        block += position // count
-        position %= count
-    row = block * data.shape[1] + int(index[position])
-    return int(start + row * data.shape[2] * data.shape[3] * data.itemsize)
+def _row(data: Rows, block: int, row: int) -> int:
+    """Address of a row; past the last block it is only fetched, which does nothing there."""
+    place = (block * data.shape[1] + row) * data.shape[2]
+    return int(data.ctypes.data + place * data.itemsize)
 
 
 @loose
-def _rows_ahead(data: Rows) -> int:
-    return max(1, AHEAD // int(data.shape[2] * data.shape[3] * data.itemsize))
-
-
-@loose
-def _fetch_chunk(place: int, row: Rows, c: int) -> None:
-    """Fetch chunk ``c`` of a row of the same layout as ``row``."""
-    size = row.shape[1] * row.itemsize
-    for offset in range(0, size, LINE):
-        fetch(place + c * size + offset)
-
-
-@loose
-def _dot_row(row: Rows, x: Array, ahead: int) -> float:
-    """An inner product; another row is fetched meanwhile (none: 0)."""
+def _dot_row(row: Rows, x: Array) -> float:
+    """An inner product."""
     found = 0.0
-    for c in range(row.shape[0]):
-        if ahead:
-            _fetch_chunk(ahead, row, c)
-        p, y = row[c], x[c]
-        for t in range(p.size):
-            found += p[t] * y[t]
+    for t in range(row.size):
+        found += row[t] * x[t]
     return found
 
 
 @loose
-def _add_row(out: Array, factor: float, row: Rows, ahead: int) -> None:
-    """Add a row to ``out``; another one is fetched meanwhile (none: 0)."""
-    for c in range(row.shape[0]):
-        if ahead:
-            _fetch_chunk(ahead, row, c)
-        p, y = row[c], out[c]
-        for t in range(p.size):
-            y[t] += factor * p[t]
+def _begin(place: int) -> None:
+    """Fetch the beginning of the row at an address."""
+    for line in range(BEGIN):
+        fetch(place + line * LINE)
 
 
 @loose
@@ -106,14 +77,14 @@ def _used(coefficients: Array) -> Index:
 @loose
 def _dots_one(data: Rows, rows: int, vector: Array, out: Array, gram: bool) -> float:
     """Inner products of all rows with one vector."""
-    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
     square = 0.0
     for block in range(data.shape[0]):
         x, panel = vector[block, 0], data[block]
         if gram:
-            square += _dot_row(x, x, 0)
+            square += _dot_row(x, x)
         for i in range(rows):
-            out[i, 0] += _dot_row(panel[i], x, _place(data, start, block, order, i + gap))
+            _begin(_row(data, block, i + 1) if i + 1 < rows else _row(data, block + 1, 0))
+            out[i, 0] += _dot_row(panel[i], x)
     return square
 
 
@@ -152,7 +123,7 @@ def _dots_many(
 @loose
 def dots(
     data: Rows, first: int, parts: int, rows: Index, places: Index, rows_of: int, used: Index,
-    out: Array, square: Array, gram: bool, samples: int,
+    out: Array, square: Array, gram: bool,
 ) -> None:  # fmt: skip
     """Inner products of rows with vectors, for some parts of the samples, from ``first`` on.
 
@@ -160,28 +131,29 @@ def dots(
     all) would begin if it were the first; a vector is a row of a store of ``rows_of`` rows (1: the
     samples follow one another).
     ``used``: how many of the vectors a replicate has; with none it is left alone.
-    ``samples``: how many are worked on at once where there is one vector.
     """
-    count, capacity, block = data.shape[0] // len(out), data.shape[1], data.shape[2]
+    count, block = data.shape[0] // len(out), data.shape[2]
     for p in range(len(out)):
         r = (first + p) // parts
         part, mine = data[p * count : (p + 1) * count], places[r if len(places) > 1 else 0]
         own = mine[: used[r]] + 8 * count * block * rows_of * (first + p)
         if used[r] == 1:
-            chunk = min(block, samples)
-            shape = (count, capacity, block // chunk, chunk)
-            vector = carray(pointer(own[0]), (count, rows_of, block // chunk, chunk))
-            square[p, 0, 0] = _dots_one(part.reshape(shape), rows[r], vector, out[p], gram)
+            vector = carray(pointer(own[0]), (count, rows_of, block))
+            square[p, 0, 0] = _dots_one(part, rows[r], vector, out[p], gram)
         elif used[r]:
             _dots_many(part, rows[r], own, rows_of, out[p], square[p], gram)
 
 
 @loose
-def _combine_row(data: Rows, block: int, index: Index, coefficients: Array, out: Array) -> None:
-    panel, start, gap = data[block], data.ctypes.data, _rows_ahead(data)
+def _add_rows(
+    data: Rows, block: int, index: Index, coefficients: Array, out: Array, ahead: int
+) -> None:
+    """Add the rows ``index`` of a block to ``out``; then what lies at ``ahead`` is read."""
     for i in range(index.size):
-        ahead = _place(data, start, block, index, i + gap)
-        _add_row(out, coefficients[index[i]], panel[index[i]], ahead)
+        _begin(_row(data, block, index[i + 1]) if i + 1 < index.size else ahead)
+        factor, row = coefficients[index[i]], data[block, index[i]]
+        for t in range(out.size):
+            out[t] += factor * row[t]
 
 
 @loose
@@ -227,7 +199,7 @@ def _by_rows(coefficients: Array, index: Index) -> Array:
 @loose
 def combine(
     one: Rows, left: Array, two: Rows, right: Array, first: int, parts: int, count: int,
-    addresses: Index, used: Index, add: bool, samples: int,
+    addresses: Index, used: Index, add: bool,
 ) -> None:  # fmt: skip
     """Write or add combinations of rows of two stores, for some parts of the samples.
 
@@ -235,8 +207,7 @@ def combine(
     whose coefficients (replicate, column, row) are all zero are not read.
     """
     block = one.shape[2]
-    chunk = min(block, samples)
-    chunks, stride = block // chunk, 8 * count * block
+    stride = 8 * count * block
     spare = np.zeros(block)  # for the columns of a tile that are not there
     places = np.full((addresses.size + ACROSS - 1) // ACROSS * ACROSS, spare.ctypes.data)
     for p in range(len(one) // count):
@@ -245,14 +216,15 @@ def combine(
         rows, others = one[p * count : (p + 1) * count], two[p * count : (p + 1) * count]
         index, more = _used(left[r, :columns]), _used(right[r, :columns])
         if columns == 1:
-            vector = carray(pointer(addresses[0] + begin), (count, chunks, chunk))
-            near = rows.reshape((count, one.shape[1], chunks, chunk))
-            far = others.reshape((count, two.shape[1], chunks, chunk))
+            vector = carray(pointer(addresses[0] + begin), (count, block))
+            start = index[0] if index.size else 0
             for k in range(count):
                 if not add:
                     vector[k] = 0.0
-                _combine_row(near, k, index, left[r, 0], vector[k])
-                _combine_row(far, k, more, right[r, 0], vector[k])
+                after = _row(rows, k + 1, start)
+                between = _row(others, k, more[0]) if more.size else after
+                _add_rows(rows, k, index, left[r, 0], vector[k], between)
+                _add_rows(others, k, more, right[r, 0], vector[k], after)
             continue
         table, extra = _by_rows(left[r, :columns], index), _by_rows(right[r, :columns], more)
         for k in range(count):
@@ -274,17 +246,14 @@ def residual(
     data: Rows, rows: int, given: Array, coefficients: Array, result: Array, out: Array
 ) -> float:
     """Write result = given - combination of rows, and its inner products with the rows."""
-    count, _, chunks, chunk = data.shape
-    start, order, gap = data.ctypes.data, np.arange(rows), _rows_ahead(data)
-    v = np.empty((chunks, chunk))
+    order, minus = np.arange(rows), -coefficients
+    v = np.empty(data.shape[2])
     square = 0.0
-    for block in range(count):
-        panel = data[block]
+    for block in range(data.shape[0]):
         v[:] = given[block]
+        _add_rows(data, block, order, minus, v, _row(data, block + 1, 0))
         for i in range(rows):
-            _add_row(v, -coefficients[i], panel[i], _place(data, start, block, order, i + gap))
-        for i in range(rows):
-            out[i] += _dot_row(panel[i], v, 0)
-        square += _dot_row(v, v, 0)
+            out[i] += _dot_row(data[block, i], v)
+        square += _dot_row(v, v)
         result[block] = v
     return square

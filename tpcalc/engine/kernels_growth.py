@@ -17,7 +17,9 @@ from tpcalc.engine.kernels_compile import loose, pointer
 
 __all__ = [
     "FULL",
+    "add_factors",
     "append",
+    "coordinates",
     "grow",
     "inner_rows",
     "on_directions",
@@ -143,6 +145,20 @@ def on_directions(sums: Array, rows: Index, triangle: Array) -> None:
 
 
 @loose
+def coordinates(
+    overlaps: Array, gram: Array, size: int, rows: Index, triangle: Array, coords: Array
+) -> None:
+    """Coordinates (replicate, column, direction) from sums with rows; averages in ``gram``."""
+    for r in range(rows.size):
+        for j in range(gram.shape[1]):
+            for i in range(gram.shape[1]):
+                gram[r, j, i] /= size
+            for i in range(overlaps.shape[1]):
+                coords[r, j, i] = overlaps[r, i, j] / size
+    on_directions(coords, rows, triangle)
+
+
+@loose
 def reveal(
     known: Array,
     transpose: bool,
@@ -177,20 +193,45 @@ def reveal(
 
 
 @loose
-def sum_rows(table: Array, places: Index, factors: Array, out: Array) -> None:
-    """Add to ``out[r]`` the rows ``places`` of the table of each replicate, times factors[., r]."""
-    for r in range(table.shape[0]):
-        for m in range(places.size):
-            for i in range(table.shape[2]):
-                out[r, i] += factors[m, r] * table[r, places[m], i]
+def _factor(numbers: Array, registers: Index, scalars: Array, m: int, r: int) -> float:
+    """Product m of numbers times scalars, of replicate r."""
+    found = 1.0
+    for level in range(numbers.shape[0]):
+        found *= numbers[level, m] * scalars[registers[level, m], r]
+    return found
 
 
 @loose
-def inner_rows(table: Array, row: int, places: Index, out: Array) -> None:
-    """Inner products out[., r] of one row with several, in the table of each replicate."""
+def add_factors(
+    places: Index, numbers: Array, registers: Index, scalars: Array, out: Array
+) -> None:
+    """Add to ``out[r, places[m]]`` the product m of numbers times scalars."""
+    for r in range(out.shape[0]):
+        for m in range(places.size):
+            out[r, places[m]] += _factor(numbers, registers, scalars, m, r)
+
+
+@loose
+def sum_rows(
+    table: Array, places: Index, numbers: Array, registers: Index, scalars: Array, out: Array
+) -> None:
+    """Add to ``out[r]`` the rows ``places`` of the table of each replicate, times their factors."""
     for r in range(table.shape[0]):
         for m in range(places.size):
-            out[m, r] = _inner(table[r, places[m]], table[r, row], table.shape[2])
+            factor = _factor(numbers, registers, scalars, m, r)
+            _add(out[r], factor, table[r, places[m]], table.shape[2])
+
+
+@loose
+def inner_rows(
+    table: Array, row: int, places: Index, numbers: Array, registers: Index, scalars: Array,
+    outs: Index,
+) -> None:  # fmt: skip
+    """Write inner products of one row with several, times their factors, as scalars ``outs``."""
+    for r in range(table.shape[0]):
+        for m in range(places.size):
+            found = _inner(table[r, places[m]], table[r, row], table.shape[2])
+            scalars[outs[m], r] = found * _factor(numbers, registers, scalars, m, r)
 
 
 @loose

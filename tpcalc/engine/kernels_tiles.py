@@ -56,7 +56,8 @@ def _prefetch(builder: Any, address: Any, lines: int) -> None:
     found = builder.module.declare_intrinsic("llvm.prefetch", [place], kind)
     for line in range(lines):
         own = builder.inttoptr(_at(builder, address, WORD(line * LINE)), place)
-        builder.call(found, [own, number(0), number(3), number(1)])
+        # Into the second cache: the first has few places for misses, which arithmetic needs.
+        builder.call(found, [own, number(0), number(2), number(1)])
 
 
 def _loop(

@@ -2,119 +2,132 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
-from tpcalc.engine.instructions import Gram, Panel
-from tpcalc.engine.vectors import Array, Buffer, Key, Number, Table, Vector
+from tpcalc.engine import kernels_growth
+from tpcalc.engine.instructions import Dot, Gram, Panel
+from tpcalc.engine.vectors import (
+    Array,
+    Buffer,
+    Factor,
+    Index,
+    Key,
+    Number,
+    Places,
+    Table,
+    Vector,
+    times,
+)
 
-__all__ = ["combined", "grams", "inner_products"]
-
-ONE = 1.0  # the factor of what is no multiple
+__all__ = ["Combined", "Grams", "InnerProducts"]
 
 
-def combined(
-    step: Panel,
-    vectors: Mapping[int, Vector],
-    tables: Mapping[Key, Table],
-    capacity: Mapping[Key, int],
-    scalars: Array,
-) -> list[Vector]:
-    """The linear combinations of a panel, on stored rows where possible.
+class Combined:
+    """Where the vectors of a panel are: on stored rows where possible.
 
     Args:
         step: The panel.
         vectors: All vectors, by register.
-        tables: Coordinates of what matrices were applied to.
-        capacity: Rows of each store.
-        scalars: The numbers of all replicates, by register.
     """
-    count, replicates = len(step.out), scalars.shape[1]
-    forms: dict[Key, Array] = {}
-    inside: dict[Key, Array] = {}
-    others: list[list[tuple[Buffer, Number]]] = [[] for _ in step.out]
 
-    def on(key: Key) -> Array:
-        if key not in forms:
-            forms[key] = np.zeros((replicates, count, capacity[key]))
-        return forms[key]
+    __slots__ = ("_held", "_rest", "_step")
 
-    for term in step.terms:
-        factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
-        if term.scalars is not None:
-            factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
-        held: dict[Key, _Held] = {}
-        for place, register in enumerate(term.vectors):
-            vector, number = _root(vectors[register])
-            if vector.rows:
-                key, row = next(iter(vector.rows.items()))
-                if key not in held:
-                    held[key] = _Held([])
-                held[key].entries.append((place, row, number))
-                continue
-            own = np.zeros((replicates, count))
-            used: Sequence[int] = [place] if term.each else range(count)
-            own[:, used] = factors[:, place, None] if term.each else factors[:, place]
-            own *= number if isinstance(number, float) else number[:, None]
-            if vector.row is not None:
-                key, row = vector.row
-                on(key)[:, :, row] += own
-            else:
-                used = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
-                _add(vector, own, used, on, others)
-        for key, found in held.items():
-            if key not in inside:
-                inside[key] = np.zeros((replicates, count, capacity[key]))
-            found.scatter(factors, term.each, inside[key])
-    for key, own in inside.items():  # one product for all that is inside a basis
-        table, rows = tables[key].data, tables[key].count
-        on(key)[:, :, :rows] += np.matmul(own[:, :, :rows], table[:, :rows, :rows])
-    return [
-        Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
-        for j in range(count)
-    ]
+    def __init__(self, step: Panel, vectors: Mapping[int, Vector]) -> None:
+        self._step = step
+        self._held: list[dict[Key, tuple[Index, Places]]] = []  # inside a basis, for each term
+        self._rest: list[list[tuple[int, int, int, list[Factor]]]] = []
+        for term in step.terms:
+            held: dict[Key, list[tuple[int, int, list[Factor]]]] = defaultdict(list)
+            rest = []
+            for place, register in enumerate(term.vectors):
+                vector, factors = _root(vectors[register])
+                if vector.rows:
+                    key, row = next(iter(vector.rows.items()))
+                    held[key].append((place, row, factors))
+                else:
+                    rest.append((place, register, len(factors), factors))
+            self._held.append({key: _places(found) for key, found in held.items()})
+            self._rest.append(rest)
+
+    def values(
+        self,
+        vectors: Mapping[int, Vector],
+        tables: Mapping[Key, Table],
+        capacity: Mapping[Key, int],
+        scalars: Array,
+    ) -> list[Vector]:
+        """The linear combinations, on stored rows where possible.
+
+        Args:
+            vectors: All vectors, by register.
+            tables: Coordinates of what matrices were applied to.
+            capacity: Rows of each store.
+            scalars: The numbers of all replicates, by register.
+        """
+        count, replicates = len(self._step.out), scalars.shape[1]
+        forms: dict[Key, Array] = {}
+        inside: dict[Key, Array] = {}
+        others: list[list[tuple[Buffer, Number]]] = [[] for _ in self._step.out]
+
+        def on(key: Key) -> Array:
+            if key not in forms:
+                forms[key] = np.zeros((replicates, count, capacity[key]))
+            return forms[key]
+
+        for term, held, rest in zip(self._step.terms, self._held, self._rest, strict=True):
+            factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
+            if term.scalars is not None:
+                factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
+            for place, register, back, multiples in rest:
+                vector = vectors[register]
+                for _ in range(back):
+                    assert vector.multiple is not None
+                    vector, _ = vector.multiple
+                own = np.zeros((replicates, count))
+                used: Sequence[int] = [place] if term.each else range(count)
+                own[:, used] = factors[:, place, None] if term.each else factors[:, place]
+                own *= times(multiples, scalars)[:, None]
+                if vector.row is not None:
+                    key, row = vector.row
+                    on(key)[:, :, row] += own
+                else:
+                    used = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
+                    _add(vector, own, used, on, others)
+            for key, (places, rows) in held.items():
+                if key not in inside:
+                    inside[key] = np.zeros((replicates, count, capacity[key]))
+                _scatter(factors[:, places], places, rows, term.each, scalars, inside[key])
+        for key, own in inside.items():  # one product for all that is inside a basis
+            table, known = tables[key].data, tables[key].count
+            on(key)[:, :, :known] += np.matmul(own[:, :, :known], table[:, :known, :known])
+        return [
+            Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
+            for j in range(count)
+        ]
 
 
-class _Held:
-    """Vectors that are rows of the table of a basis, times numbers."""
+def _places(found: Sequence[tuple[int, int, list[Factor]]]) -> tuple[Index, Places]:
+    """Places in a list, and rows with their factors."""
+    return np.array([place for place, _, _ in found]), Places.of([own[1:] for own in found])
 
-    def __init__(self, entries: list[tuple[int, int, Number]]) -> None:
-        self.entries = entries  # place in a list, row, number
 
-    @property
-    def places(self) -> list[int]:
-        """Where they are in a list."""
-        return [place for place, _, _ in self.entries]
-
-    @cached_property
-    def rows(self) -> list[int]:
-        """The rows."""
-        return [row for _, row, _ in self.entries]
-
-    def scale(self, values: Array) -> Array:
-        """Values (replicates, vectors, anything) times the numbers."""
-        full = np.ones((len(self.entries), len(values)))
-        others = [(i, x) for i, (_, _, x) in enumerate(self.entries) if x is not ONE]
-        if not others:
-            return values
-        for i, number in others:
-            full[i] = number
-        return values * full.T[:, :, None]
-
-    def scatter(self, factors: Array, each: bool, out: Array) -> None:
-        """Add factors of these vectors to ``out[replicate, output, row]``."""
-        if each:
-            values = self.scale(factors[:, self.places, None])[:, :, 0]
-            out[:, self.places, self.rows] += values
-            return
-        values = self.scale(factors[:, self.places]).transpose(0, 2, 1)
-        if len(set(self.rows)) == len(self.rows):
-            out[:, :, self.rows] += values
-        else:
-            for row, own in zip(self.rows, np.moveaxis(values, 2, 0), strict=True):
-                out[:, :, row] += own
+def _scatter(
+    factors: Array, places: Index, rows: Places, each: bool, scalars: Array, out: Array
+) -> None:
+    """Add the factors of vectors to ``out[replicate, output, row]``."""
+    own = rows.values(scalars).T
+    if each:
+        out[:, places, rows.rows] += factors * own
+        return
+    values = (factors * own[:, :, None]).transpose(0, 2, 1)
+    if len(np.unique(rows.rows)) == len(rows.rows):
+        out[:, :, rows.rows] += values
+    else:
+        for row, one in zip(rows.rows, np.moveaxis(values, 2, 0), strict=True):
+            out[:, :, row] += one
 
 
 def _add(
@@ -138,83 +151,104 @@ def _add(
             others[j].append((buffer, factors[:, j] * number))
 
 
-def grams(step: Gram, vectors: Mapping[int, Vector], tables: Mapping[Key, Table]) -> Array:
-    """All inner products of two lists with coordinates in one basis, (pairs, replicates).
+class Grams:
+    """Where one basis has the coordinates of two lists.
 
     Args:
         step: The lists.
         vectors: All vectors, by register.
-        tables: Coordinates of what matrices were applied to.
     """
-    lefts, rights = ([vectors[one] for one in own] for own in (step.lefts, step.rights))
-    for vector, _ in _sources(lefts[0]):
-        for key in vector.rows:
-            left, right = _inside(lefts, key), _inside(rights, key)
-            if left is not None and right is not None:
-                found = _products(left, right, tables[key])
-                return found.reshape(-1, found.shape[2])
-    raise AssertionError(step)  # scheduled as inner products of single vectors
+
+    __slots__ = ("_key", "_left", "_right")
+
+    def __init__(self, step: Gram, vectors: Mapping[int, Vector]) -> None:
+        lefts, rights = ([vectors[one] for one in own] for own in (step.lefts, step.rights))
+        for vector, _ in _sources(lefts[0]):
+            for key in vector.rows:
+                left, right = _inside(lefts, key), _inside(rights, key)
+                if left is not None and right is not None:
+                    self._key, self._left, self._right = key, Places.of(left), Places.of(right)
+                    return
+        raise AssertionError(step)  # scheduled as inner products of single vectors
+
+    def values(self, tables: Mapping[Key, Table], scalars: Array) -> Array:
+        """All inner products, (pairs, replicates)."""
+        table = tables[self._key]
+        data = table.data[:, : table.count, : table.count]
+        one, two = self._left, self._right
+        if len(one.rows) > len(two.rows):
+            one, two = two, one
+        mine = np.take(data, one.rows, axis=1) * one.values(scalars).T[:, :, None]
+        found = np.matmul(mine, data.transpose(0, 2, 1))  # with all rows: none of many is moved
+        found = np.take(found, two.rows, axis=2) * two.values(scalars).T[:, None]
+        order = (1, 2, 0) if one is self._left else (2, 1, 0)
+        return found.transpose(order).reshape(-1, len(found))
 
 
-def _products(left: _Held, right: _Held, table: Table) -> Array:
-    if len(left.rows) > len(right.rows):
-        return _products(right, left, table).transpose(1, 0, 2)
-    data = table.data[:, : table.count, : table.count]
-    mine = left.scale(np.take(data, left.rows, axis=1))
-    found = np.matmul(mine, data.transpose(0, 2, 1))  # with all rows: none of the many is moved
-    return right.scale(found[:, :, right.rows].transpose(0, 2, 1)).transpose(2, 1, 0)
+class InnerProducts:
+    """Where one basis has the coordinates of a vector and of all those it is multiplied with.
+
+    Args:
+        step: The inner products.
+        vectors: All vectors, by register.
+    """
+
+    __slots__ = ("_key", "_outs", "_places", "_row")
+
+    def __init__(self, step: Dot, vectors: Mapping[int, Vector]) -> None:
+        others = [vectors[register] for register in step.others]
+        self._key: Key | None = None
+        self._outs = np.array(step.out, np.int32)
+        for one, factors in _sources(vectors[step.vector]):
+            for key, row in one.rows.items():
+                held = _inside(others, key)
+                if held is not None and self._key is None:
+                    self._key, self._row = key, row
+                    self._places = Places.of([(place, [*own, *factors]) for place, own in held])
+
+    def write(self, tables: Mapping[Key, Table], scalars: Array) -> bool:
+        """Write the inner products as scalars, if there is such a basis."""
+        if self._key is None:
+            return False
+        own = self._places
+        kernels_growth.inner_rows(
+            tables[self._key].data, self._row, own.rows, own.numbers, own.registers, scalars,
+            self._outs,
+        )  # fmt: skip
+        return True
 
 
-def inner_products(
-    vector: Vector, others: Sequence[Vector], tables: Mapping[Key, Table]
-) -> Array | None:
-    """Inner products of a vector with several, (others, replicates), if one basis has them all."""
-    for one, factor in _sources(vector):
-        for key, row in one.rows.items():
-            held = _inside(others, key)
-            if held is not None:
-                found = held.scale(tables[key].inner(row, held.rows).T[:, :, None])[:, :, 0].T
-                return found if isinstance(factor, float) and factor == 1.0 else found * factor
-    return None
-
-
-def _sources(vector: Vector) -> Iterator[tuple[Vector, Number]]:
+def _sources(vector: Vector) -> Iterator[tuple[Vector, list[Factor]]]:
     """A vector, and what it is a multiple of, with the factors."""
-    factor: Number = ONE
-    yield vector, factor
+    factors: list[Factor] = []
+    yield vector, factors
     while vector.source is not None:
         vector, number = vector.source
-        factor = factor * number
-        yield vector, factor
+        factors = [*factors, number]
+        yield vector, factors
 
 
-def _within(vector: Vector, key: Key) -> tuple[int, Number] | None:
-    """The row of a vector, or of what it is a multiple of, in a basis, with the factor."""
-    factor: Number = ONE
+def _within(vector: Vector, key: Key) -> tuple[int, list[Factor]] | None:
+    """The row of a vector, or of what it is a multiple of, in a basis, with the factors."""
+    factors: list[Factor] = []
     while key not in vector.rows:
         if vector.source is None:
             return None
         vector, number = vector.source
-        factor = number if factor is ONE else factor * number
-    return vector.rows[key], factor
+        factors.append(number)
+    return vector.rows[key], factors
 
 
-def _root(vector: Vector) -> tuple[Vector, Number]:
-    """What a vector that was not formed is a multiple of, with the factor."""
-    factor: Number = ONE
+def _root(vector: Vector) -> tuple[Vector, list[Factor]]:
+    """What a vector that was not formed is a multiple of, with the factors."""
+    factors: list[Factor] = []
     while not vector.rows and vector.multiple is not None:
         vector, number = vector.multiple
-        factor = number if factor is ONE else factor * number
-    return vector, factor
+        factors.append(number)
+    return vector, factors
 
 
-def _inside(own: Sequence[Vector], key: Key) -> _Held | None:
+def _inside(own: Sequence[Vector], key: Key) -> list[tuple[int, list[Factor]]] | None:
     """Vectors, or what they are multiples of, as rows in a basis, if it has them all."""
-    entries: list[tuple[int, int, Number]] = []
-    for place, vector in enumerate(own):
-        row = vector.rows.get(key)
-        pair = _within(vector, key) if row is None else (row, ONE)
-        if pair is None:
-            return None
-        entries.append((place, *pair))
-    return _Held(entries)
+    found = [_within(vector, key) for vector in own]
+    return None if None in found else [one for one in found if one is not None]

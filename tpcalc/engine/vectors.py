@@ -1,20 +1,43 @@
-"""Vector registers: an array, or a linear combination of stored rows that was not formed yet."""
+"""Vector registers: an array, or a linear combination of stored rows that was not formed yet.
+
+Where a vector is found (in which store, as a multiple of what) is a matter of the script. It is
+looked up in the first run of a workspace; later ones put in their numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine import kernels_growth
 from tpcalc.engine.directions import Basis, SampleSpace, Store
+from tpcalc.engine.instructions import Sum
 
-__all__ = ["Buffer", "Combination", "Key", "Pool", "Table", "Vector"]
+__all__ = [
+    "NONE",
+    "Buffer",
+    "Combination",
+    "Factor",
+    "Index",
+    "Key",
+    "Number",
+    "Places",
+    "Pool",
+    "Table",
+    "Vector",
+    "times",
+]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 Number = float | Array  # one, or one for each replicate
+Factor = tuple[float, int]  # a number, and the register of a scalar (NONE: 1)
+NONE = -1  # after the scalars of all registers there is a 1
 Key = tuple[str, str, bool]  # ("e" | "q", matrix, transpose), ("stack" | "starts", space, False)
 
 
@@ -57,7 +80,7 @@ class Vector:
         others: Arrays with their coefficients, besides the form.
         rows: For each matrix side it was applied to, its row in the side's table of coordinates.
         row: Its row in the stack of its space.
-        multiple: The vector that it is a multiple of, and the factor; looked up when it is used,
+        multiple: The vector that it is a multiple of, with the factor; looked up when it is used,
             because that vector may get coordinates in the meantime.
         source: The same; it stays when the vector is formed.
     """
@@ -67,14 +90,48 @@ class Vector:
     others: list[tuple[Buffer, Number]] = field(default_factory=list)
     rows: dict[Key, int] = field(default_factory=dict)
     row: tuple[Key, int] | None = None
-    multiple: tuple[Vector, Number] | None = None
-    source: tuple[Vector, Number] | None = None
+    multiple: tuple[Vector, Factor] | None = None
+    source: tuple[Vector, Factor] | None = None
 
     @property
     def has_spare(self) -> bool:
         """Whether sums can do without the array."""
         known = bool(self.rows) or self.row is not None
         return known or self.form is not None or self.multiple is not None
+
+
+def times(factors: Sequence[Factor], scalars: Array) -> Array:
+    """A product of factors, for each replicate."""
+    found = np.ones(scalars.shape[1])
+    for number, register in factors:
+        found = found * (number * scalars[register])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Rows, with a product of factors for each of them: tables (factor, row)."""
+
+    rows: NDArray[np.int32]
+    numbers: Array
+    registers: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, given: Sequence[tuple[int, Sequence[Factor]]]) -> Places:
+        """Rows with their factors."""
+        levels = list(zip_longest([(1.0, NONE)], *(own for _, own in given), fillvalue=(1.0, NONE)))
+        return cls(
+            np.array([row for row, _ in given], np.int32),
+            np.array([[number for number, _ in level[1:]] for level in levels]),
+            np.array([[register for _, register in level[1:]] for level in levels], np.int32),
+        )
+
+    def values(self, scalars: Array) -> Array:
+        """The products, (rows, replicates)."""
+        found: Array = self.numbers[0, :, None] * scalars[self.registers[0]]
+        for numbers, registers in zip(self.numbers[1:], self.registers[1:], strict=True):
+            found *= numbers[:, None] * scalars[registers]
+        return found
 
 
 class Table:
@@ -92,67 +149,77 @@ class Table:
         self.count += 1
         return row
 
-    def inner(self, row: int, others: list[int]) -> Array:
-        """Inner products of a row with several, shape (others, replicates)."""
-        out = np.empty((len(others), len(self.data)))
-        kernels_growth.inner_rows(self.data, row, np.array(others), out)
-        return out
-
 
 class Combination:
-    """A linear combination of vectors under construction, kept on stored rows where possible.
+    """Where the vectors of a linear combination are: on stored rows where possible.
 
     Coordinates in a basis come first: many vectors share its rows, which a product reads anyway.
+
+    Args:
+        vectors: All vectors, by register.
+        step: The combination.
     """
 
-    def __init__(
-        self, tables: Mapping[Key, Table], capacity: Mapping[Key, int], replicates: int
-    ) -> None:
-        self._tables = tables
-        self._capacity = capacity
-        self._replicates = replicates
-        self._form: dict[Key, Array] = {}
-        self._others: list[tuple[Buffer, Number]] = []
-        self._rows: dict[Key, tuple[list[int], list[Number]]] = {}
+    __slots__ = ("_inside", "_rest", "_stored")
 
-    def add(self, vector: Vector, factor: Number) -> None:
-        """Add ``factor`` times a vector."""
-        while not vector.rows and vector.multiple is not None:
-            vector, number = vector.multiple
-            factor *= number
-        if vector.rows:
-            key = next(iter(vector.rows))
-            found = self._rows.get(key)
-            if found is None:
-                found = self._rows[key] = ([], [])
-            found[0].append(vector.rows[key])
-            found[1].append(factor)
-        elif vector.row is not None:
-            key, row = vector.row
-            self._on(key)[:, row] += factor
-        elif vector.dense is not None:
-            self._others.append((vector.dense, factor))
-        else:
+    def __init__(self, vectors: Mapping[int, Vector], step: Sum) -> None:
+        inside: dict[Key, list[tuple[int, list[Factor]]]] = defaultdict(list)
+        stored: dict[Key, list[tuple[int, list[Factor]]]] = defaultdict(list)
+        self._rest: list[tuple[int, int, list[Factor]]] = []  # a register, multiples back, factors
+        for register, own, scalar in zip(step.vectors, step.numbers, step.scalars, strict=True):
+            factors, back = [(own, NONE if scalar is None else scalar)], 0
+            vector = vectors[register]
+            while not vector.rows and vector.multiple is not None:
+                vector, number = vector.multiple
+                factors.append(number)
+                back += 1
+            if vector.rows:
+                key, row = next(iter(vector.rows.items()))
+                inside[key].append((row, factors))
+            elif vector.row is not None:
+                key, row = vector.row
+                stored[key].append((row, factors))
+            else:
+                self._rest.append((register, back, factors))
+        self._inside, self._stored = (
+            [(key, Places.of(held)) for key, held in found.items()] for found in (inside, stored)
+        )
+
+    def values(
+        self,
+        vectors: Mapping[int, Vector],
+        tables: Mapping[Key, Table],
+        capacity: Mapping[Key, int],
+        scalars: Array,
+    ) -> tuple[dict[Key, Array], list[tuple[Buffer, Number]]]:
+        """Coefficients on stored rows, and arrays with theirs."""
+        form: dict[Key, Array] = {}
+        others: list[tuple[Buffer, Number]] = []
+
+        def on(key: Key) -> Array:
+            if key not in form:
+                form[key] = np.zeros((scalars.shape[1], capacity[key]))
+            return form[key]
+
+        for register, back, factors in self._rest:
+            vector, factor = vectors[register], times(factors, scalars)
+            for _ in range(back):
+                assert vector.multiple is not None
+                vector, _ = vector.multiple
+            if vector.dense is not None:
+                others.append((vector.dense, factor))
+                continue
             assert vector.form is not None
             for key, coefficients in vector.form.items():
-                part = factor if isinstance(factor, float) else factor[:, None]
-                self._on(key)[:, : coefficients.shape[1]] += part * coefficients
-            self._others.extend((buffer, factor * number) for buffer, number in vector.others)
-
-    def _on(self, key: Key) -> Array:
-        found = self._form.get(key)
-        if found is None:
-            found = self._form[key] = np.zeros((self._replicates, self._capacity[key]))
-        return found
-
-    def finish(self) -> tuple[dict[Key, Array], list[tuple[Buffer, Number]]]:
-        """Coefficients on stored rows, and arrays with theirs."""
-        for key, (indices, factors) in self._rows.items():
-            own = np.array(factors).reshape(len(indices), -1)
-            if own.shape[1] != self._replicates:  # numbers that all replicates have
-                own = np.repeat(own, self._replicates, axis=1)
-            kernels_growth.sum_rows(self._tables[key].data, np.array(indices), own, self._on(key))
-        return self._form, self._others
+                on(key)[:, : coefficients.shape[1]] += factor[:, None] * coefficients
+            others.extend((buffer, factor * number) for buffer, number in vector.others)
+        for key, own in self._stored:
+            kernels_growth.add_factors(own.rows, own.numbers, own.registers, scalars, on(key))
+        for key, own in self._inside:
+            kernels_growth.sum_rows(
+                tables[key].data, own.rows, own.numbers, own.registers, scalars, on(key)
+            )
+        return form, others
 
 
 Rows = Store | Basis

@@ -22,7 +22,7 @@ def flat(data, rows):
 
 def dots(data, rows, vectors, gram=False):
     """The inner products of one replicate."""
-    out, square = kernels.dots(data, np.array([rows]), vectors, gram)
+    (out,), square = kernels.dots([(data, np.array([rows]))], vectors, gram)
     return out[0], square[0]
 
 
@@ -44,6 +44,18 @@ def test_dots(rows, columns, dtype):
     np.testing.assert_allclose(gram, x @ x.T, atol=1e-11)
 
 
+@pytest.mark.parametrize("columns", [1, 3])
+def test_two_stores_in_one_pass_have_the_bits_of_each_alone(columns):
+    _, one, vectors = make(2, 5, columns)
+    two = make(3, 2, columns)[1]
+    pair = [(one, np.array([5])), (two, np.array([2]))]
+    sums, gram = kernels.dots(pair, vectors, True)
+    for own, found in zip(pair, sums, strict=True):
+        (alone,), square = kernels.dots([own], vectors, True)
+        np.testing.assert_array_equal(found, alone)
+        np.testing.assert_array_equal(gram, square)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("columns", [1, 3])
 def test_sums_over_stretches_have_the_same_bits_on_any_number_of_threads(columns, dtype):
@@ -55,7 +67,7 @@ def test_sums_over_stretches_have_the_same_bits_on_any_number_of_threads(columns
     for threads in (1, 2, 5):
         outs = [np.empty(length) for _ in range(columns)]
         with crew.at_work(threads):
-            sums, _ = kernels.dots(data, np.full(replicates, rows), list(vectors))
+            (sums,), _ = kernels.dots([(data, np.full(replicates, rows))], list(vectors))
             kernels.combine(outs, [kernels.Term(data, table)])
         runs.append((sums, np.array(outs)))
     for sums, outs in runs[1:]:
@@ -73,7 +85,7 @@ def test_tiles_of_short_blocks(block):
     rng = np.random.default_rng(14)
     data, vectors = rng.standard_normal((6, 20, block)), rng.standard_normal((9, 6 * block))
     lines = data.transpose(1, 0, 2).reshape(20, -1)
-    out, gram = kernels.dots(data, np.array([20]), list(vectors), True)
+    (out,), gram = kernels.dots([(data, np.array([20]))], list(vectors), True)
     np.testing.assert_allclose(out[0], lines @ vectors.T, atol=1e-11)
     np.testing.assert_allclose(gram[0], vectors @ vectors.T, atol=1e-11)
     table, outs = rng.standard_normal((9, 20)), [np.empty(6 * block) for _ in range(9)]

@@ -11,7 +11,12 @@ import tpcalc as tp
 from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, materialise
 from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.draws import PlainDraws, SobolDraws
+from tpcalc.engine.execute import Workspace
+from tpcalc.engine.schedule import plan
+from tpcalc.engine.setting import Setting
 from tpcalc.errors import Exploded
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.limit.derive import derive
 
 SIZE, COUNT = 256, 4
 
@@ -157,3 +162,17 @@ def explodes(program, seeds, seed):
     except Exploded:
         return True
     return False
+
+
+@pytest.mark.parametrize(("steps", "batch", "blocks"), [(9, 1, False), (3, 4, True)])
+def test_runs_before_change_no_bit(steps, batch, blocks):
+    """Where vectors are found is looked up in the first run of a workspace alone."""
+    rng = np.random.default_rng(5)
+    data = tp.Samples(rng.normal(size=(40, 3)), rng.normal(size=40))
+    run = tp.Training(tp.MLP(3, "tanh"), "mup", data, steps=steps, batch=batch, lr=0.5, watch=())
+    program = run.blocks if blocks else run.program
+    found = plan(compile_graph(derive(program)).script)
+    used, new = (Workspace(found, Setting("limit", 256), 2) for _ in range(2))
+    used.run([(0,), (1,)])
+    for own, other in zip(used.run([(2,), (3,)]), new.run([(2,), (3,)]), strict=True):
+        assert own.scalars == other.scalars
