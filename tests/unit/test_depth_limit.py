@@ -125,13 +125,26 @@ def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     assert not recursion(deep_run(*ONES, act="relu", center=False))
 
 
-def test_proportional_inputs_of_a_kink_are_refused_with_the_reason() -> None:
-    line = dict(tp.depth_limit(deep_run((1.3, 0.7, 0.4), (0.5,) * 3, act="relu")).lacking)["oo"]
-    assert "inputs lie on one line" in line and "no two are proportional" in line
+def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() -> None:
+    """Inputs of opposite sign move no preactivation of each other where depth adds no noise."""
+    line = dict(
+        tp.depth_limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu")).lacking
+    )["oo"]
+    assert "stay proportional" in line and "no two are proportional" in line
+    still = deep_run((1.0, 1.0, 1.0), (0.5,) * 3, act="relu", eta=0.0)
+    assert "stay proportional" in dict(tp.depth_limit(still).lacking)["oo"]
     data = tp.Samples(((1.3, 0.2), (0.7, 0.5), (0.4, -1.0)), ((0.5,),) * 3)
     net = tp.ResNet("L", "relu", nonlin="post", center=True)
     run = tp.Training(net, "mup", data, steps=2, lr_depth="1/2", groups=STILL)
-    assert tp.depth_limit(run).at("f[2,0]", "oo").method is Method.QUADRATURE
+    assert tp.depth_limit(run).at("f[2,0]", "oo").stderr < 1e-9
+
+
+def test_coefficients_are_not_told_where_streams_start_as_one() -> None:
+    found = tp.depth_limit(deep_run((1.0,) * 3, (2.0,) * 3, act="relu"), places=(0, 0.5))
+    errors = found.along("coefficients", "oo").errors
+    assert np.isinf(errors[1, :, 0, 0]).all()
+    errors[1, :, 0, 0] = 0.0
+    assert errors.max() < 1e-5
 
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:

@@ -239,14 +239,14 @@ class _Solved:
         xi, low = trunk.samples, len(before)
         rates, _ = trunk.ends(i // trunk.batch)
         start = xi[i] @ self.first - (xi[:low] @ xi[i] * rates) @ self.d[0, :low]
-        self._repeated(self.x, i, start, self.panels.from_left, self._moved)
+        self._repeated(self.x, i, start, self.panels.from_left(0), self._moved)
 
     def _backward(self, i: int) -> None:
         trunk, low = self.trunk, len(self._earlier(i))
         chi = self.chi.reshape(trunk.count, -1)
         _, rates = trunk.ends(i // trunk.batch)
         start = chi[i] @ self.last - (chi[:low] @ chi[i] * rates) @ self.x[-1, :low]
-        self._repeated(self.d, i, start, self.panels.from_right, self._pulled)
+        self._repeated(self.d, i, start, self.panels.from_right(0), self._pulled)
 
     def _repeated(
         self,
