@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
+from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.evaluate.closure.slopes import jumps, slope
 from tpcalc.evaluate.depth.trunk import Array
 from tpcalc.functions import Expr, Var
@@ -166,6 +167,8 @@ class Averages:
 
 
 def _one(factor: Expr, variance: Array) -> Answer:
+    if is_odd(factor):
+        return Answer(np.zeros_like(variance), 0.0)
     return _integral([factor], [[variance]])
 
 

@@ -146,7 +146,7 @@ def limit(trunk: Trunk, passes: int | None = None) -> Limit:
     while error > TARGET and level < MOST:
         level += 1
         try:
-            finer = Solved(trunk, _panels(level, kinked), count)
+            finer = Solved(trunk, _panels(level, kinked), count, found)
         except EvaluationError:
             if error > NOISE:
                 raise

@@ -143,10 +143,21 @@ class Panels:
             values: The values.
             place: p.
         """
-        root = place ** (1 / self.power)
-        panel = min(int(np.searchsorted(self._ends, root, "right")) - 1, self.count - 1)
-        inside = 2 * (root - self._ends[panel]) / self._lengths[panel] - 1
-        weights = chebyshev.chebvander(np.array([inside]), self.order)[0] @ self._coefficients
-        own = values[panel * self.width : (panel + 1) * self.width]
-        found: Array = np.tensordot(weights, own, axes=1)
+        rule = self.at_all(np.array([place]))[0]
+        near = np.flatnonzero(rule)
+        found: Array = np.tensordot(rule[near], values[near], axes=1)
         return found
+
+    def at_all(self, places: Array) -> Array:
+        """What values at all nodes are taken times for the function at some places, one a row.
+
+        Args:
+            places: The p.
+        """
+        roots = places ** (1 / self.power)
+        panels = np.clip(np.searchsorted(self._ends, roots, "right") - 1, 0, self.count - 1)
+        inside = 2 * (roots - self._ends[panels]) / self._lengths[panels] - 1
+        weights = chebyshev.chebvander(inside, self.order) @ self._coefficients
+        found = np.zeros((len(places), self.count, self.width))
+        found[np.arange(len(places)), panels] = weights
+        return found.reshape(len(places), -1)

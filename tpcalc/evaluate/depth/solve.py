@@ -28,11 +28,14 @@ class Solved(Run):
         trunk: The network and its run.
         panels: The panels.
         passes: How many passes.
+        near: A solution on fewer panels, from which rounds begin.
     """
 
-    def __init__(self, trunk: Trunk, panels: Panels, passes: int) -> None:
+    def __init__(
+        self, trunk: Trunk, panels: Panels, passes: int, near: Solved | None = None
+    ) -> None:
         super().__init__(trunk, trunks.store(panels.nodes.size - 1, trunk.batch, trunk.steps))
-        self.panels, self.begun = panels, 0
+        self.panels, self.begun, self.near = panels, 0, near
         # Coefficients of a Gaussian of depth p, by the root of dp; beyond alpha = 1/2 none is left.
         self.noise = trunk.multiplier if trunk.alpha == HALF else 0.0
         moves = trunk.alpha + trunk.gamma == 1
@@ -40,6 +43,7 @@ class Solved(Run):
         with np.errstate(all="ignore"):
             for index in range(passes):
                 self._backward(index // 2) if index % 2 else self._forward(index // 2)
+        self.near = None
 
     def _forward(self, step: int) -> None:
         self.start_forward(step)
@@ -54,6 +58,7 @@ class Solved(Run):
                 (own, columns),
                 self.panels.from_left(panel),
                 lambda nodes=nodes: self._ahead(step, nodes),  # type: ignore[misc]
+                self._guess("forward", nodes, new),
             )
         s.features[:, :high, new] = s.features[:, new, :high].transpose(0, 2, 1)
         self.read(step)
@@ -78,6 +83,7 @@ class Solved(Run):
                 (own, columns),
                 to_end,
                 lambda nodes=nodes: self._back(step, nodes),  # type: ignore[misc]
+                self._guess("backward", nodes, new),
             )
         s.gradients[:, :high, new] = s.gradients[:, new, :high].transpose(0, 2, 1)
 
@@ -95,6 +101,14 @@ class Solved(Run):
     def _nodes(self, panel: int) -> slice:
         return slice(panel * self.panels.width, (panel + 1) * self.panels.width)
 
+    def _guess(self, name: str, nodes: slice, new: slice) -> tuple[Array, Array] | None:
+        """Solutions and Gram matrices at the nodes of a panel, by those that are near."""
+        if self.near is None:
+            return None
+        rule = self.near.panels.at_all(self.panels.nodes.ravel()[nodes])
+        found = getattr(self.near.store, name)[:, new], self.near.store.gram
+        return np.tensordot(rule, found[0], axes=1), np.tensordot(rule, found[1], axes=1)
+
     def _repeated(
         self,
         solutions: tuple[Array, Array],
@@ -102,14 +116,18 @@ class Solved(Run):
         rows: tuple[Index, Index],
         integral: Array,
         change: Callable[[], tuple[Array, Array]],
+        guess: tuple[Array, Array] | None,
     ) -> None:
         """Solutions and Gram matrices of a panel, from what they are where the pass enters it."""
         out, start = solutions
         kernels, begin = gram
         own, columns = rows
         start, begin = start.copy(), begin[np.ix_(own, columns)].copy()
-        out[:] = start
-        _write(kernels, own, columns, np.broadcast_to(begin, (len(kernels), *begin.shape)))
+        out[:] = start if guess is None else guess[0]
+        first = np.broadcast_to(begin, (len(kernels), *begin.shape))
+        if guess is not None:
+            first = guess[1][:, own[:, None], columns]
+        _write(kernels, own, columns, first)
         for _ in range(ROUNDS):
             by, sources = change()
             moved = start + np.tensordot(integral, by, axes=1)
