@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
 from tpcalc.evaluate.depth.averages import Averages, Pairs
+from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)
@@ -110,7 +112,7 @@ def test_functions_that_are_linear_far_out_make_the_stream_grow_like_exp() -> No
 
 def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     """C' = V(C) of relu, V(C) = (1/2 - 1/(2 pi)) C; of the identity (1 + 1/L)^L."""
-    (_, stream), (_, adjoint), (_, limit_), _ = recursion(deep_run(*ONES, act="relu"))
+    (_, stream), (_, adjoint), (_, limit_), *_ = recursion(deep_run(*ONES, act="relu"))
     assert (stream.text, adjoint.text) == (
         "C(l) = C(l - 1) + V(C(l - 1))/L",
         "D(l - 1) = (1 + V1(C(l - 1))/L)*D(l)",
@@ -123,6 +125,36 @@ def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     assert stream.text == "C(l) = C(l - 1) + 4*V(C(l - 1))/L**(3/2)"
     assert found.value == pytest.approx((1 + 4 / 16**1.5) ** 16, rel=1e-12)
     assert not recursion(deep_run(*ONES, act="relu", center=False))
+
+
+def test_formulas_over_the_steps_are_those_of_the_numbers() -> None:
+    """dA/dp by differences of what the limit gives, for the identity and for sin."""
+    a, eta, t, r, p, q = 1.2, 0.5, 2, 0, 0.6, 0.8
+    for act in ("identity", "sin"):
+        *_, (_, stream), (_, adjoint) = recursion(deep_run(*ONES, act=act, a=a, eta=eta))
+        linear = act == "identity"
+        moved = "B(s, r, p, q)" + "*V1(t, s, p)" * (not linear)
+        bracket = "(-36*eta*C(t, s, p)/25 + 6*A1(t, s, p, p)/5)"
+        want = f"Derivative(A(t, r, p, q), p) = Sum({bracket}*{moved}, (s, 0, t - 1))"
+        assert stream.text == want and adjoint.text.startswith(
+            "Derivative(B(t, r, p, q), p) = -Sum"
+        )
+        assert "<mi>A</mi>" in stream.mathml
+        phi = lookup(act).fn.expr
+        found = limit(Trunk((1.0, 0.8, 0.5), (1.0,) * 3, phi, multiplier=a, rates=eta))
+
+        def gamma(
+            place: float, edge: float, ket: int, found: Kets = found
+        ) -> np.ndarray[Any, np.dtype[np.float64]]:
+            return found.coefficients(place, edge)[ket][1].value
+
+        kernel, inner, back = found.features(p).value, gamma(p, p, 0), gamma(p, q, 1)
+        diagonal = np.diagonal(kernel)
+        pairs = Pairs(np.full(t, diagonal[t]), diagonal[:t], kernel[t, :t])
+        slopes = np.ones(t) if linear else Averages(phi).slopes(pairs).value
+        right = slopes * back[:t, r] @ (a * inner[t, :t] - eta * a**2 * kernel[t, :t])
+        left = (gamma(p + 1e-4, q, 0) - gamma(p - 1e-4, q, 0))[t, r] / 2e-4
+        assert left == pytest.approx(right, rel=1e-6) and abs(right) > 1e-3
 
 
 def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() -> None:
