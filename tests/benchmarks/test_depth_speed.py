@@ -62,7 +62,7 @@ def test_nonlinear_recursion(name: str) -> None:
     assert found < BUSY * 5
 
 
-@pytest.mark.parametrize("act", ["identity", "sin", "gelu"])
+@pytest.mark.parametrize("act", ["identity", "sin", "gelu", "relu", "tanh"])
 def test_limit(act: str) -> None:
     run = deep_run([1.0, 0.8, 0.6, 0.9], [2.0] * 4, 0.5, 0.5, act, eta=0.5)
     found = seconds(lambda: tp.depth_limit(run), 1)

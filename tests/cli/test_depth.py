@@ -133,7 +133,8 @@ def test_report(tmp_path: Path) -> None:
     result = json.loads(out)["result"]
     assert result["check"]["verdict"] == "feature-learning"
     text = page.read_text(encoding="utf-8")
-    for word in ("Verdicts over the box", "Against the number of blocks", "Along the depth"):
+    words = ("Verdicts over the box", "Against the number of blocks", "Along the depth")
+    for word in (*words, "Along training", "Gamma of products with x"):
         assert word in text
     assert text.count("<svg") >= 5 and "carry %2 over l:L" in text
 

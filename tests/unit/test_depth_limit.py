@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
 from tpcalc.evaluate.depth.averages import Averages, Pairs
+from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)
@@ -110,7 +112,7 @@ def test_functions_that_are_linear_far_out_make_the_stream_grow_like_exp() -> No
 
 def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     """C' = V(C) of relu, V(C) = (1/2 - 1/(2 pi)) C; of the identity (1 + 1/L)^L."""
-    (_, stream), (_, adjoint), (_, limit_), _ = recursion(deep_run(*ONES, act="relu"))
+    (_, stream), (_, adjoint), (_, limit_), *_ = recursion(deep_run(*ONES, act="relu"))
     assert (stream.text, adjoint.text) == (
         "C(l) = C(l - 1) + V(C(l - 1))/L",
         "D(l - 1) = (1 + V1(C(l - 1))/L)*D(l)",
@@ -125,13 +127,56 @@ def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     assert not recursion(deep_run(*ONES, act="relu", center=False))
 
 
-def test_proportional_inputs_of_a_kink_are_refused_with_the_reason() -> None:
-    line = dict(tp.depth_limit(deep_run((1.3, 0.7, 0.4), (0.5,) * 3, act="relu")).lacking)["oo"]
-    assert "inputs lie on one line" in line and "no two are proportional" in line
+def test_formulas_over_the_steps_are_those_of_the_numbers() -> None:
+    """dA/dp by differences of what the limit gives, for the identity and for sin."""
+    a, eta, t, r, p, q = 1.2, 0.5, 2, 0, 0.6, 0.8
+    for act in ("identity", "sin"):
+        *_, (_, stream), (_, adjoint) = recursion(deep_run(*ONES, act=act, a=a, eta=eta))
+        linear = act == "identity"
+        moved = "B(s, r, p, q)" + "*V1(t, s, p)" * (not linear)
+        bracket = "(-36*eta*C(t, s, p)/25 + 6*A1(t, s, p, p)/5)"
+        want = f"Derivative(A(t, r, p, q), p) = Sum({bracket}*{moved}, (s, 0, t - 1))"
+        assert stream.text == want and adjoint.text.startswith(
+            "Derivative(B(t, r, p, q), p) = -Sum"
+        )
+        assert "<mi>A</mi>" in stream.mathml
+        phi = lookup(act).fn.expr
+        found = limit(Trunk((1.0, 0.8, 0.5), (1.0,) * 3, phi, multiplier=a, rates=eta))
+
+        def gamma(
+            place: float, edge: float, ket: int, found: Kets = found
+        ) -> np.ndarray[Any, np.dtype[np.float64]]:
+            return found.coefficients(place, edge)[ket][1].value
+
+        kernel, inner, back = found.features(p).value, gamma(p, p, 0), gamma(p, q, 1)
+        diagonal = np.diagonal(kernel)
+        pairs = Pairs(np.full(t, diagonal[t]), diagonal[:t], kernel[t, :t])
+        slopes = np.ones(t) if linear else Averages(phi).slopes(pairs).value
+        right = slopes * back[:t, r] @ (a * inner[t, :t] - eta * a**2 * kernel[t, :t])
+        left = (gamma(p + 1e-4, q, 0) - gamma(p - 1e-4, q, 0))[t, r] / 2e-4
+        assert left == pytest.approx(right, rel=1e-6) and abs(right) > 1e-3
+
+
+def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() -> None:
+    """Inputs of opposite sign move no preactivation of each other where depth adds no noise."""
+    line = dict(
+        tp.depth_limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu")).lacking
+    )["oo"]
+    assert "stay proportional" in line and "no two are proportional" in line
+    still = deep_run((1.0, 1.0, 1.0), (0.5,) * 3, act="relu", eta=0.0)
+    assert "stay proportional" in dict(tp.depth_limit(still).lacking)["oo"]
     data = tp.Samples(((1.3, 0.2), (0.7, 0.5), (0.4, -1.0)), ((0.5,),) * 3)
     net = tp.ResNet("L", "relu", nonlin="post", center=True)
     run = tp.Training(net, "mup", data, steps=2, lr_depth="1/2", groups=STILL)
-    assert tp.depth_limit(run).at("f[2,0]", "oo").method is Method.QUADRATURE
+    assert tp.depth_limit(run).at("f[2,0]", "oo").stderr < 1e-9
+
+
+def test_coefficients_are_not_told_where_streams_start_as_one() -> None:
+    found = tp.depth_limit(deep_run((1.0,) * 3, (2.0,) * 3, act="relu"), places=(0, 0.5))
+    errors = found.along("coefficients", "oo").errors
+    assert np.isinf(errors[1, :, 0, 0]).all()
+    errors[1, :, 0, 0] = 0.0
+    assert errors.max() < 1e-5
 
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:

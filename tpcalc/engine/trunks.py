@@ -90,11 +90,11 @@ def _kernel(row: Any, gram: Any, rows: Any, width: int, out: Any, count: int) ->
 
 
 @loose
-def _jump(row: Any, jumps: Any, own: int, old: int, size: float) -> None:
+def _jump(row: Any, jumps: Any, own: int, size: float) -> None:
     """The jump of a new ket: that of its own Gaussian, and what earlier ones do to it."""
     out = jumps[own]
     out[:own] = 0.0
-    for k in range(old):
+    for k in range(own):
         if row[k] != 0.0:
             for c in range(k + 1):
                 out[c] -= row[k] * jumps[k, c]
@@ -168,7 +168,7 @@ def forward_edges(
             row = s.forward[edge - 1, i]
             features = s.features[edge - 1, i]
             _kernel(row, s.gram[edge - 1], s.forward[edge - 1], width, features, high)
-            _jump(row, s.jumps[edge], columns[i], old, m)
+            _jump(row, s.jumps[edge], columns[i], m)
             s.forward[edge, i] = row
             for j in range(low):
                 # Beyond an edge coefficients of its Gaussians are jumps of x, before it of -dx.
@@ -230,7 +230,7 @@ def backward_edges(
         for i in range(low, high):
             row, gradients = s.backward[edge, i], s.gradients[edge, i]
             _kernel(row, s.gram[edge], s.backward[edge], width, gradients, high)
-            _jump(row, s.jumps[edge], columns[i], old, -m)
+            _jump(row, s.jumps[edge], columns[i], -m)
             for j in range(high):
                 slopes[j] = _slope(row, s.jumps[edge], features, features[j])
             if linear:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import log10
+from typing import Any
+
+from numpy.typing import NDArray
 
 from tpcalc.report.numbers import Measure, measured
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
-from tpcalc.results import DepthRow, DepthTable, DepthVerdict
+from tpcalc.results import DepthArray, DepthRow, DepthTable, DepthVerdict
 
 __all__ = [
     "PROFILES",
@@ -17,8 +20,10 @@ __all__ = [
     "depth_lead",
     "depth_profiles",
     "depth_rows",
+    "depth_steps",
     "depth_tables",
     "depth_values",
+    "gammas",
     "judge_depth",
 ]
 
@@ -48,6 +53,12 @@ PROFILES = {
     "features": "the stream x",
     "gradients": "its adjoint dx",
     "preactivations": "preactivations h of a block",
+}
+GAMMAS = {
+    (0, 0): "products with x, in the stream x at its end",
+    (0, 1): "products of transposes with dx, in the stream x at its end",
+    (1, 0): "products with x, in the adjoint dx at its start",
+    (1, 1): "products of transposes with dx, in the adjoint dx at its start",
 }
 RATIOS = {
     "R": "|x_L| / |x_0|",
@@ -239,6 +250,46 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
                 )
             )
     return tuple(tables)
+
+
+def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], NDArray[Any]]]:
+    """Gamma over the steps: of a kind its words, its array, values and errors for t and r.
+
+    They are what the Gaussians of the middle block at step r are in x or dx of step t, first
+    samples of the steps alone; in the limit where there is one, else of the deepest network.
+
+    Args:
+        found: The numbers.
+    """
+    known = [one for one in found.arrays if one.name == "coefficients" and 0.5 in one.places]
+    if not known:
+        return
+    one = next((one for one in known if one.depth == "oo"), known[-1])
+    middle, steps = one.places.index(0.5), slice(0, None, found.batch)
+    for (ket, base), words in GAMMAS.items():
+        place = (ket, base, -1 if ket == 0 else 0, middle, steps, steps)
+        if one.values[place].any():
+            yield words, one, one.values[place], one.errors[place]
+
+
+def depth_steps(found: DepthTable) -> tuple[Table, ...]:
+    """Gamma over the steps, a table for each kind.
+
+    Args:
+        found: The numbers.
+    """
+    return tuple(
+        Table(
+            f"Gamma of {words}, L = {one.depth}",
+            (number("t"), *(number(f"r = {r}") for r in range(values.shape[1]))),
+            tuple(
+                (number(str(t)), *(number(f"{value:.6g}") for value in row))
+                for t, row in enumerate(values)
+            ),
+            "Coefficients at step t of what the middle block drew at step r, times sqrt(L).",
+        )
+        for words, one, values, _ in gammas(found)
+    )
 
 
 def _trajectories(found: DepthTable) -> Iterator[Table]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from tpcalc.report.depth import PROFILES, RATIOS
+from tpcalc.report.depth import PROFILES, RATIOS, gammas
 from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.traces import spread_out
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 
-__all__ = ["PROFILE", "depth_figures"]
+__all__ = ["PROFILE", "STEPS", "depth_figures"]
 
 PROFILE = "depths-profile"
+STEPS = "depths-steps"
 _LIMIT = "oo"
 _RANGE = 20.0  # from this ratio on an axis is logarithmic
 
@@ -24,8 +25,10 @@ def depth_figures(found: DepthTable) -> dict[str, Figure]:
     Args:
         found: The numbers.
     """
-    ways = (_norms, _trajectories) if found.start else (_against, _along)
-    made = dict(zip(("depths", PROFILE), (way(found) for way in ways), strict=True))
+    if found.start:
+        made = {"depths": _norms(found), PROFILE: _trajectories(found)}
+    else:
+        made = {"depths": _against(found), PROFILE: _along(found), STEPS: _over(found)}
     return {key: figure for key, figure in made.items() if figure is not None}
 
 
@@ -175,6 +178,21 @@ def _profile(one: DepthArray, batch: int) -> Iterable[Series]:
             for error, root in zip(errors, roots, strict=True)
         )
         yield Series(one.places, roots, bars, str(colour), shape, f"t = {sample // batch}, {depth}")
+
+
+def _over(found: DepthTable) -> Figure | None:
+    """Gamma over the steps, a colour for each step r that a block drew at."""
+    panels = []
+    for words, one, values, errors in gammas(found):
+        series = []
+        count = min(values.shape)
+        for colour, r in enumerate(spread_out(list(range(count)), COLOURS)):
+            steps, own, bars = range(r, len(values)), values[r:, r], errors[r:, r]
+            numbers = tuple(map(float, steps)), tuple(map(float, own)), tuple(map(float, bars))
+            series.append(Series(*numbers, str(colour), "line", f"r = {r}"))
+        panels.append(_panel(f"Gamma of {words}, L = {one.depth}", "step t", series))
+    note = "Coefficients at step t of what the middle block drew at step r, times the root of L."
+    return Figure("Along training", note, tuple(panels)) if panels else None
 
 
 def _panel(title: str, axis: str, series: Sequence[Series], *, log_x: bool = False) -> Panel:

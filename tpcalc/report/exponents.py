@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tpcalc.report.depth import depth_lead, depth_profiles, depth_tables, depth_values, judge_depth
+from tpcalc.report.depth import (
+    depth_lead,
+    depth_profiles,
+    depth_steps,
+    depth_tables,
+    depth_values,
+    judge_depth,
+)
 from tpcalc.report.depth_experiment import (
     depth_experiment_figures,
     depth_experiment_lead,
     depth_experiment_tables,
     judge_depth_experiment,
 )
-from tpcalc.report.depth_plot import PROFILE
+from tpcalc.report.depth_plot import PROFILE, STEPS
 from tpcalc.report.experiment import (
     experiment_sections,
     experiment_summary,
@@ -95,6 +102,8 @@ def _depths(report: ReportInput) -> Iterable[ExponentPart]:
         yield ExponentPart("depths", "At infinite width", "", tables, found.notes, made)
         if found.arrays:
             yield ExponentPart(PROFILE, "Along the depth", "", depth_profiles(found), (), None)
+        if steps := depth_steps(found):
+            yield ExponentPart(STEPS, "Along training", "", steps, (), None)
 
 
 def _theorems(report: ReportInput) -> Iterable[ExponentPart]:

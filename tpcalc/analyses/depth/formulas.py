@@ -14,9 +14,15 @@ from tpcalc.results import Formula
 __all__ = ["recursion"]
 
 FUNCTIONS = ("C", "D", "V", "V1")
+TRAINED = ("A", "B", "K", "A1")
 STREAM = "the stream: C(l) is <x_i | x_j> after block l, V(C) is Cov(phi(z_i), phi(z_j))"
 ADJOINT = "its adjoint: D(l) is <dx_i | dx_j> after block l, V1(C) is E phi'(z_i) phi'(z_j)"
 LIMIT = "in the limit of the depth, p = l / L"
+STEPS = (
+    "over the steps t, but for a jump at p = q: A(t, r, p, q) is what of the Gaussians that step r "
+    "drew in block q is in x_t at p (Gamma), A1 of those of transposes; C(t, s, p) is <x_t | x_s>"
+)
+BACK = "B(t, r, p, q) is the same of dx_t, K what dx_t is moved by x_s"
 
 
 def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
@@ -61,7 +67,27 @@ def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
                 ("D", adjoint(place), -slope(here) * adjoint(place)),
             )
         ]
+    if trunk.alpha == trunk.gamma == HALF:
+        found += _over_steps(trunk.linear, sympy.nsimplify(trunk.multiplier, rational=True))
     return tuple((name, _formula(left, right)) for name, left, right in found)
+
+
+def _over_steps(linear: bool, front: Any) -> list[tuple[str, Any, Any]]:
+    """Gamma of a step from those before, where the limit is a functional integral."""
+    import sympy
+
+    t, r, s = sympy.symbols("t r s", integer=True)
+    p, q, rate = sympy.symbols("p q eta", positive=True)
+    stream, adjoint, pull, inner = (sympy.Function(name) for name in TRAINED)
+    kernel, slope = (sympy.Function(name) for name in ("C", "V1"))
+    drift = front * inner(t, s, p, p) - rate * front**2 * kernel(t, s, p)
+    moved = adjoint(s, r, p, q) * drift * (1 if linear else slope(t, s, p))
+    back = pull(t, s, p) * stream(s, r, p, q)
+    last = t - 1 if linear else t
+    return [
+        (STEPS, sympy.diff(stream(t, r, p, q), p), sympy.Sum(moved, (s, 0, t - 1))),
+        (BACK, sympy.diff(adjoint(t, r, p, q), p), -sympy.Sum(back, (s, 0, last))),
+    ]
 
 
 def _formula(left: Any, right: Any) -> Formula:
@@ -69,7 +95,7 @@ def _formula(left: Any, right: Any) -> Formula:
     from sympy.printing.mathml import mathml
 
     parts = [mathml(side, printer="presentation") for side in (left, right)]
-    for name in FUNCTIONS:  # that printer has names of functions in small letters
+    for name in (*FUNCTIONS, *TRAINED):  # that printer has names of functions in small letters
         parts = [part.replace(f"<mi>{name.lower()}</mi>", f"<mi>{name}</mi>") for part in parts]
     return Formula(
         " = ".join(map(str, (left, right))),

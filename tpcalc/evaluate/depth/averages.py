@@ -7,20 +7,22 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
+from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.evaluate.closure.slopes import jumps, slope
 from tpcalc.evaluate.depth.trunk import Array
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import mul
 from tpcalc.results import Method
 
-__all__ = ["Averages", "Pairs"]
+__all__ = ["Averages", "Pairs", "proportional"]
 
 
-PROPORTIONAL = 1e-14  # 1 - rho^2: below, two Gaussians are one but for rounding
+PROPORTIONAL = 1e-14
 
 
 class Pairs(NamedTuple):
@@ -35,6 +37,17 @@ class Pairs(NamedTuple):
     one: Array
     two: Array
     both: Array
+
+
+def proportional(pairs: Pairs) -> NDArray[np.bool_]:
+    """Where two Gaussians are one but for a number in front, up to rounding.
+
+    Args:
+        pairs: The Gaussians.
+    """
+    most = pairs.one * pairs.two
+    found: NDArray[np.bool_] = most - pairs.both**2 <= PROPORTIONAL * most
+    return found
 
 
 @dataclass(frozen=True)
@@ -118,15 +131,13 @@ class Averages:
         Raises:
             EvaluationError: An average is infinite or has no value.
         """
-        most = pairs.one * pairs.two
-        if self.kinked and np.any(most - pairs.both**2 <= PROPORTIONAL * most):
+        if self.kinked and np.any(proportional(pairs)):
             raise EvaluationError(
                 "the limit of a backward pass takes E phi''(z) phi''(w), where phi' jumps and the "
-                "preactivations z and w of two samples are proportional, as they are where the "
-                "stream starts if inputs lie on one line (with one feature they always do): it is "
+                "preactivations z and w of two samples stay proportional, up to rounding: it is "
                 "infinite there.",
-                hint="Take inputs of which no two are proportional, a smooth activation, or "
-                "numbers of blocks, (16, 32, 64).",
+                hint="Take larger rates, inputs of which no two are proportional, a smooth "
+                "activation, or numbers of blocks, (16, 32, 64).",
             )
         twice = _two(self._second, self._second, pairs)
         mixed = _less(
@@ -156,6 +167,8 @@ class Averages:
 
 
 def _one(factor: Expr, variance: Array) -> Answer:
+    if is_odd(factor):
+        return Answer(np.zeros_like(variance), 0.0)
     return _integral([factor], [[variance]])
 
 

@@ -17,7 +17,7 @@ from tpcalc.results import Method
 
 __all__ = ["Passes", "finite"]
 
-WINDOW = 16  # edges whose averages are found at once
+WINDOW = 32  # edges whose averages are found at once
 
 
 @dataclass(frozen=True, eq=False)

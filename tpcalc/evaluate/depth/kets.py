@@ -107,7 +107,7 @@ class Kets(ABC):
         chi = self.chi.reshape(self.trunk.count, -1)
         inputs, outputs = (
             tuple(self._answer(ket[:, columns] @ vectors) for ket in kets)
-            for columns, vectors in ((first, self.trunk.samples), (last, chi))
+            for columns, vectors in ((first, self.trunk.starts), (last, chi))
         )
         return (inputs[0], inputs[1]), (outputs[0], outputs[1])
 

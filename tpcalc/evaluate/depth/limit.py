@@ -10,6 +10,7 @@ from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.depth.averages import Averages
 from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.evaluate.depth.panels import Panels
 from tpcalc.evaluate.depth.run import EPS, only, places
@@ -20,7 +21,8 @@ from tpcalc.results import Method
 __all__ = ["Limit", "limit"]
 
 TARGET = 1e-11
-MOST = 64
+MOST = 6  # levels
+NOISE = 1e-6  # a difference that does not fall any more is one of rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,9 @@ class Limit(Kets):
         store: Kets at all nodes; coefficients of a Gaussian of depth q by the root of dq.
         outputs: f, of shape (T, B, k).
         chi: The derivative of the loss by the outputs, of the same shape.
-        error: Relative to the largest number of a kind; by comparison with half as many panels.
+        error: Relative to the largest number of a kind; by comparison with fewer panels.
+        told: Where coefficients of Gaussians behind begin to be known. Streams that start as one
+            differ by a Gaussian of next to no size there, with a coefficient like log p.
     """
 
     trunk: Trunk
@@ -42,6 +46,7 @@ class Limit(Kets):
     outputs: Array
     chi: Array
     error: float
+    told: float = 0.0
 
     def at(self, place: float) -> float:
         """The place itself.
@@ -81,13 +86,24 @@ class Limit(Kets):
         s, at = self.store, self.panels.at
         own, columns = places(self.trunk)
         start, end, total = self._spread(first, last)
-        points, weights = np.polynomial.legendre.leggauss(32)
-        for point, weight in zip(points, weights, strict=True):
-            place = first + (last - first) * (point + 1) / 2
+        for place, weight in zip(*self.panels.between(first, last), strict=True):
             jumps, law = at(s.jumps, place), at(s.law, place)
             part = end @ only(jumps, own) + start @ only(jumps, columns)
-            total += weight * (last - first) / 2 * (part @ law @ part.T)
+            total += weight * (part @ law @ part.T)
         return self._answer(total)
+
+    def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
+        """As of ``Kets``; of no certainty where they are not told.
+
+        Args:
+            place: p.
+            edge: q.
+        """
+        found = super().coefficients(place, edge)
+        if not edge <= place < self.told:
+            return found
+        parts = [(one.value, np.full_like(one.value, np.inf), one.method) for one in found[1]]
+        return found[0], tuple(Answer(*part) for part in parts)
 
     def _kept(self, part: Array, place: float) -> Array:
         return self.panels.at(part, place)
@@ -125,21 +141,36 @@ def limit(trunk: Trunk, passes: int | None = None) -> Limit:
     """
     _refuse(trunk)
     count = 2 * trunk.steps if passes is None else passes
-    found, panels = Solved(trunk, Panels(1), count), 1
-    while True:
-        panels *= 2
-        finer = Solved(trunk, Panels(panels), count)
-        error = _apart(found, finer)
-        found = finer
-        if error <= TARGET or panels >= MOST or not np.isfinite(error):
+    kinked = Averages(trunk.activation).kinked
+    found, error, level = Solved(trunk, _panels(0, kinked), count), np.inf, 0
+    while error > TARGET and level < MOST:
+        level += 1
+        try:
+            finer = Solved(trunk, _panels(level, kinked), count, found)
+        except EvaluationError:
+            if error > NOISE:
+                raise
             break
+        apart = _apart(found, finer)
+        if not np.isfinite(apart) or error <= min(apart, NOISE):
+            error = apart
+            break
+        found, error = finer, apart
     if not np.isfinite(error):
         raise EvaluationError(
             "kets of the trunk leave the range of floats as its depth grows.",
             hint="Take smaller rates or a smaller multiplier.",
         )
     error = max(error, 100 * EPS) + found.off
-    return Limit(trunk, found.panels, found.store, found.outputs, found.chi, error)
+    kets = found.panels, found.store, found.outputs, found.chi
+    return Limit(trunk, *kets, error, found.panels.inner if found.begun else 0.0)
+
+
+def _panels(level: int, kinked: bool) -> Panels:
+    """Twice as many at each level; with a kink they are small where streams may start as one."""
+    if not kinked:
+        return Panels(2**level)
+    return Panels(2 ** (level // 2), power=2, halved=(level + 3) // 2)
 
 
 def _apart(coarse: Solved, fine: Solved) -> float:
@@ -149,6 +180,8 @@ def _apart(coarse: Solved, fine: Solved) -> float:
         one, two = getattr(coarse.store, name), getattr(fine.store, name)
         size = max(float(np.abs(two).max()), EPS)
         for place in (0.0, 0.17, 0.5, 0.83, 1.0):
+            if not place and fine.begun and name == "backward":  # like log p, times next to nothing
+                continue
             gap = np.abs(coarse.panels.at(one, place) - fine.panels.at(two, place)).max()
             worst = max(worst, float(gap) / size) if np.isfinite(gap) else np.inf
     return worst

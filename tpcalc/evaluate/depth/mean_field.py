@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
@@ -21,11 +22,14 @@ from tpcalc.results import Method
 
 __all__ = ["MeanField", "mean_field"]
 
-LEVELS = ((6, 10, 20), (8, 12, 28))  # degrees in p, points of a weight, of one of many kets
-TARGET = 1e-9
-FEW = 2  # kets at once that take twice as many points
+LEVELS = ((6, 14, 36), (8, 18, 50))  # degrees in p, points of a weight, of one of many kets
+TARGET = 1e-9  # which tables keep
 MOST = 4_000_000
 ROUNDS = 60
+TURNS = 18.0  # radians for each standard deviation that a lattice tells apart
+WIDEST = 8.0  # standard deviations that it covers
+TABLE = 8.0  # and that tables of averages over the last Gaussian take
+STEP = 0.01  # of these tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,23 +146,29 @@ def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
         if error <= TARGET:
             break
     assert found is not None
-    return MeanField(trunk, found.outputs, found.chi, max(error, 100 * EPS), found)
+    return MeanField(trunk, found.outputs, found.chi, max(error, TARGET), found)
 
 
-def _grid(count: int, points: int) -> tuple[Array, Array]:
-    """Points and weights for so many independent Gaussians."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-    weights = weights / weights.sum()
-    if points**count > MOST:
+def _grid(count: int, nodes: Array, weights: Array) -> tuple[Array, Array]:
+    """Points and weights for so many independent Gaussians, by a rule for one."""
+    if len(nodes) ** count > MOST:
         raise EvaluationError(
             f"the mean-field limit averages over {count} Gaussians at once, which is too many.",
             hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
         )
-    grid = np.stack(np.meshgrid(*[nodes] * count, indexing="ij"), axis=-1).reshape(-1, count)
+    grid = np.array(list(product(nodes, repeat=count))).reshape(len(nodes) ** count, count)
     mass = np.ones(1)
     for _ in range(count):
-        mass = np.multiply.outer(mass, weights).ravel()
+        mass = np.multiply.outer(mass, weights / weights.sum()).ravel()
     return grid, mass
+
+
+def _lattice(points: int) -> tuple[Array, Array]:
+    """The trapezoidal rule for one Gaussian: it tells quick turns better than that of Gauss."""
+    # What is left out beyond is as small as what a turn so quick is taken for.
+    reach = min((np.sqrt(TURNS**2 + 4 * np.pi * points) - TURNS) / 2, WIDEST)
+    nodes = np.linspace(-reach, reach, points)
+    return nodes, np.exp(-(nodes**2) / 2)
 
 
 class _Solved:
@@ -168,14 +178,16 @@ class _Solved:
         order, points, self.inner = level
         self.trunk, self.panels = trunk, Panels(1, order)
         features = trunk.inputs.shape[2]
-        grid, self.mass = _grid(features + trunk.targets.shape[2], points)
+        rule = np.polynomial.hermite_e.hermegauss(points)
+        grid, self.mass = _grid(features + trunk.targets.shape[2], *rule)
         self.first, self.last = grid[:, :features].T, grid[:, features:].T
         self.x = np.zeros((order + 1, trunk.count, len(grid)))
         self.d = np.zeros_like(self.x)
         self.outputs, self.chi = np.zeros_like(trunk.targets), np.zeros_like(trunk.targets)
-        phi = trunk.activation
-        self.phi, self.slope = _values(phi), _values(slope(phi, Var(0)))
-        self.bend = _values(slope(slope(phi, Var(0)), Var(0)))
+        slopes = [trunk.activation]
+        for _ in range(3):
+            slopes.append(slope(slopes[-1], Var(0)))
+        self.slopes = [_values(one) for one in slopes]
         self.rates = trunk.updates(1)
         for index in range(passes):
             for sample in range(trunk.batch):
@@ -220,9 +232,10 @@ class _Solved:
         for node, i in product(range(nodes), range(count)):
             low = len(self._earlier(i))
             for j in range(low, i + 1):
-                samples, states, _, mass = self._states(i, node, (j,))
+                samples, states, size, _, mass = self._states(i, node, (j,))
                 for col in (*range(low), len(samples) - 1 - (j < i)):
                     value = self.mass @ (states[col] * states[-1]) @ mass
+                    value += size**2 * (col == len(samples) - 1)
                     found[node, i, samples[col]] = found[node, samples[col], i] = value
         return self.panels.at(found, place)
 
@@ -239,14 +252,14 @@ class _Solved:
         xi, low = trunk.samples, len(before)
         rates, _ = trunk.ends(i // trunk.batch)
         start = xi[i] @ self.first - (xi[:low] @ xi[i] * rates) @ self.d[0, :low]
-        self._repeated(self.x, i, start, self.panels.from_left, self._moved)
+        self._repeated(self.x, i, start, self.panels.from_left(0), self._moved)
 
     def _backward(self, i: int) -> None:
         trunk, low = self.trunk, len(self._earlier(i))
         chi = self.chi.reshape(trunk.count, -1)
         _, rates = trunk.ends(i // trunk.batch)
         start = chi[i] @ self.last - (chi[:low] @ chi[i] * rates) @ self.x[-1, :low]
-        self._repeated(self.d, i, start, self.panels.from_right, self._pulled)
+        self._repeated(self.d, i, start, self.panels.from_right(0), self._pulled)
 
     def _repeated(
         self,
@@ -281,15 +294,18 @@ class _Solved:
 
     def _states(
         self, i: int, node: int, beside: tuple[int, ...] = ()
-    ) -> tuple[list[int], list[Array], Array, Array]:
+    ) -> tuple[list[int], list[Array], float, Array, Array]:
         """Preactivations of a sample and those before it, at all points; shares of these points.
 
-        Others of its step come before it.
+        Others of its step come before it. The last is without the Gaussian that it alone has,
+        whose size is given.
         """
         samples = [*self._earlier(i), *(j for j in beside if j != i), i]
         kernel = self._inner(self.x[node, samples])
-        grid, mass = _grid(len(samples), self._points(len(samples)))
-        fresh = grid @ _root(kernel).T
+        count = len(samples) - 1
+        grid, mass = _grid(count, *_lattice(self._points(count)))
+        root = _root(kernel)
+        fresh = grid @ root[:, :count].T
         found: list[Array] = []
         for row, sample in enumerate(samples):
             own = np.broadcast_to(fresh[:, row], (len(self.mass), len(mass)))
@@ -297,9 +313,22 @@ class _Solved:
                 other = samples[col]
                 size = self.rates[other] * kernel[row, col]
                 by = self._centred(self.d[node, other])[:, None]
-                own = own - size * self.slope(found[col]) * by
+                own = own - size * self.slopes[1](found[col]) * by
             found.append(own)
-        return samples, found, kernel, mass
+        return samples, found, float(root[-1, -1]), kernel, mass
+
+    def _mean(self, order: int, centre: Array, size: float) -> Array:
+        """E of a slope of phi, the Gaussian of the last preactivation averaged over by a table."""
+        if size == 0.0:
+            found: Array = self.slopes[order](centre)
+            return found
+        low, high = float(centre.min()), float(centre.max())
+        places = np.linspace(low, high + STEP, 2 + int((high - low) / STEP))
+        z = np.linspace(-TABLE, TABLE, 1 + int(8 * TABLE))
+        weights = np.exp(-(z**2) / 2)
+        at = places[:, None] + size * z
+        values, rise = (self.slopes[k](at) @ (weights / weights.sum()) for k in (order, order + 1))
+        return np.asarray(CubicHermiteSpline(places, values, rise)(centre))
 
     def _points(self, count: int) -> int:
         """Points for each of so many Gaussians: fewer where there are many.
@@ -307,19 +336,20 @@ class _Solved:
         Preactivations are functions of functions of them, which turn quickly.
         """
         room = MOST / len(self.mass)
-        most = 2 * self.inner if count <= FEW else self.inner
-        return max(min(most, int(room ** (1 / count))), 6)
+        return max(min(self.inner * (2 if count < 2 else 1), int(room ** (1 / max(count, 1)))), 6)
 
     def _moved(self, i: int, node: int) -> Array:
         """The change of x with p."""
-        _, states, _, mass = self._states(i, node)
-        return self.trunk.multiplier * self._centred(self.phi(states[-1]) @ mass)
+        _, states, size, _, mass = self._states(i, node)
+        return self.trunk.multiplier * self._centred(self._mean(0, states[-1], size) @ mass)
 
     def _pulled(self, i: int, node: int) -> Array:
         """The change of dx against the direction of p."""
-        samples, states, kernel, mass = self._states(i, node)
-        slopes = [self.slope(state) for state in states]
-        bends = [self.bend(state) for state in states]
+        samples, states, size, kernel, mass = self._states(i, node)
+        slopes, bends = (
+            [*map(self.slopes[order], states[:-1]), self._mean(order, states[-1], size)]
+            for order in (1, 2)
+        )
         kets = [self._centred(self.d[node, sample])[:, None] for sample in samples]
         last = len(samples) - 1
         pull = np.zeros(len(samples))
@@ -329,8 +359,8 @@ class _Solved:
             for row in range(col + 1, len(samples)):
                 moved = np.zeros_like(states[col])
                 for mid in range(col, len(self._earlier(samples[row]))):
-                    size = self.rates[samples[mid]] * kernel[row, mid]
-                    moved = moved - size * bends[mid] * kets[mid] * moves[mid]
+                    share = self.rates[samples[mid]] * kernel[row, mid]
+                    moved = moved - share * bends[mid] * kets[mid] * moves[mid]
                 moves[row] = moved
             pull[col] = self.mass @ (bends[last] * kets[last] * moves[last]) @ mass
             if col < last:

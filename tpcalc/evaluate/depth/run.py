@@ -70,12 +70,13 @@ class Run:
         Args:
             step: t.
         """
-        s, xi = self.store, self.trunk.samples
+        s, xi, starts = self.store, self.trunk.samples, self.trunk.starts
         new, high = self.new(step)
         rates, _ = self.trunk.ends(step)
         s.forward[0, new] = -(xi[new] @ xi[: new.start].T * rates) @ s.backward[0, : new.start]
+        s.forward[0, new, self.own[:high]] += self.trunk.lines[new, :high].T
         s.forward[0, np.arange(new.start, high), self.own[new]] = 1.0
-        self._start(0, self.own[:high], self.own[new], xi[:high] @ xi[new].T)
+        self._start(0, self.own[:high], self.own[new], starts[:high] @ starts[new].T)
 
     def start_backward(self, step: int) -> None:
         """dx^L of a step.
@@ -141,18 +142,29 @@ class Run:
             kernels: Kernels at these edges.
         """
         new, high = self.new(step)
-        low, own = new.start, np.arange(new.start, high)
-        one, two = np.repeat(own, low), np.tile(np.arange(low), high - low)
-        variance = np.diagonal(kernels, axis1=1, axis2=2)
-        found = self.averages.own(variance[:, own])
+        own = np.arange(new.start, high)
+        found = self.averages.own(np.diagonal(kernels, axis1=1, axis2=2)[:, own])
         self._keep(found)
         self.store.averages[3][edges, own, own] = found.value
-        if not low:
+        if not new.start:
             return
-        pairs = Pairs(variance[:, one], variance[:, two], kernels[:, one, two])
+        one, two, pairs = self.earlier(step, kernels)
         for place, part in enumerate(self.averages.backward(pairs)):
             self._keep(part)
             self.store.averages[2 + place][edges, one, two] = part.value
+
+    def earlier(self, step: int, kernels: Array) -> tuple[Index, Index, Pairs]:
+        """The pairs of the samples of a step with all before.
+
+        Args:
+            step: t.
+            kernels: Kernels at some edges.
+        """
+        new, high = self.new(step)
+        one = np.repeat(np.arange(new.start, high), new.start)
+        two = np.tile(np.arange(new.start), high - new.start)
+        variance = np.diagonal(kernels, axis1=1, axis2=2)
+        return one, two, Pairs(variance[:, one], variance[:, two], kernels[:, one, two])
 
     def _keep(self, found: Answer) -> None:
         self.method = max(self.method, found.method, key=list(Method).index)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tpcalc.engine import trunks
+from tpcalc.evaluate.depth.averages import proportional
 from tpcalc.evaluate.depth.panels import Panels
 from tpcalc.evaluate.depth.run import EPS, Index, Run
 from tpcalc.evaluate.depth.trunk import HALF, Array, Trunk
@@ -14,6 +15,7 @@ from tpcalc.evaluate.depth.trunk import HALF, Array, Trunk
 __all__ = ["Solved"]
 
 ROUNDS = 100
+FEW = 3  # nodes of a panel that others tell
 
 
 class Solved(Run):
@@ -26,11 +28,14 @@ class Solved(Run):
         trunk: The network and its run.
         panels: The panels.
         passes: How many passes.
+        near: A solution on fewer panels, from which rounds begin.
     """
 
-    def __init__(self, trunk: Trunk, panels: Panels, passes: int) -> None:
+    def __init__(
+        self, trunk: Trunk, panels: Panels, passes: int, near: Solved | None = None
+    ) -> None:
         super().__init__(trunk, trunks.store(panels.nodes.size - 1, trunk.batch, trunk.steps))
-        self.panels = panels
+        self.panels, self.begun, self.near = panels, 0, near
         # Coefficients of a Gaussian of depth p, by the root of dp; beyond alpha = 1/2 none is left.
         self.noise = trunk.multiplier if trunk.alpha == HALF else 0.0
         moves = trunk.alpha + trunk.gamma == 1
@@ -38,6 +43,7 @@ class Solved(Run):
         with np.errstate(all="ignore"):
             for index in range(passes):
                 self._backward(index // 2) if index % 2 else self._forward(index // 2)
+        self.near = None
 
     def _forward(self, step: int) -> None:
         self.start_forward(step)
@@ -50,8 +56,9 @@ class Solved(Run):
                 (s.forward[nodes, new], s.forward[known, new]),
                 (s.gram[nodes], s.gram[known]),
                 (own, columns),
-                self.panels.from_left,
+                self.panels.from_left(panel),
                 lambda nodes=nodes: self._ahead(step, nodes),  # type: ignore[misc]
+                self._guess("forward", nodes, new),
             )
         s.features[:, :high, new] = s.features[:, new, :high].transpose(0, 2, 1)
         self.read(step)
@@ -60,22 +67,47 @@ class Solved(Run):
         self.start_backward(step)
         s, (new, high) = self.store, self.new(step)
         own, columns = self.columns[new], self.columns[:high]
+        begun = self._begun(step)
+        self.begun = max(self.begun, begun)
         if not self.trunk.linear:
-            self.fill_backward(step, slice(None), s.features)
+            self.fill_backward(step, slice(begun, None), s.features[begun:])
         for panel in reversed(range(self.panels.count)):
             nodes = self._nodes(panel)
             known = nodes.stop - (panel == self.panels.count - 1)
+            to_end = self.panels.from_right(panel)
+            if begun and not panel:
+                to_end = self.panels.from_right_beyond(panel, begun)
             self._repeated(
                 (s.backward[nodes, new], s.backward[known, new]),
                 (s.gram[nodes], s.gram[known]),
                 (own, columns),
-                self.panels.from_right,
+                to_end,
                 lambda nodes=nodes: self._back(step, nodes),  # type: ignore[misc]
+                self._guess("backward", nodes, new),
             )
         s.gradients[:, :high, new] = s.gradients[:, new, :high].transpose(0, 2, 1)
 
+    def _begun(self, step: int) -> int:
+        """How many nodes lie where averages of phi'' are infinite, but for rounding.
+
+        Streams of inputs on one line start as one. Times dp / du what they bring is finite there.
+        """
+        if not self.averages.kinked:
+            return 0
+        *_, pairs = self.earlier(step, self.store.features)
+        alike = np.any(proportional(pairs), axis=1)
+        return min(int(np.argmin(alike)), FEW)
+
     def _nodes(self, panel: int) -> slice:
         return slice(panel * self.panels.width, (panel + 1) * self.panels.width)
+
+    def _guess(self, name: str, nodes: slice, new: slice) -> tuple[Array, Array] | None:
+        """Solutions and Gram matrices at the nodes of a panel, by those that are near."""
+        if self.near is None:
+            return None
+        rule = self.near.panels.at_all(self.panels.nodes.ravel()[nodes])
+        found = getattr(self.near.store, name)[:, new], self.near.store.gram
+        return np.tensordot(rule, found[0], axes=1), np.tensordot(rule, found[1], axes=1)
 
     def _repeated(
         self,
@@ -84,14 +116,18 @@ class Solved(Run):
         rows: tuple[Index, Index],
         integral: Array,
         change: Callable[[], tuple[Array, Array]],
+        guess: tuple[Array, Array] | None,
     ) -> None:
         """Solutions and Gram matrices of a panel, from what they are where the pass enters it."""
         out, start = solutions
         kernels, begin = gram
         own, columns = rows
         start, begin = start.copy(), begin[np.ix_(own, columns)].copy()
-        out[:] = start
-        _write(kernels, own, columns, np.broadcast_to(begin, (len(kernels), *begin.shape)))
+        out[:] = start if guess is None else guess[0]
+        first = np.broadcast_to(begin, (len(kernels), *begin.shape))
+        if guess is not None:
+            first = guess[1][:, own[:, None], columns]
+        _write(kernels, own, columns, first)
         for _ in range(ROUNDS):
             by, sources = change()
             moved = start + np.tensordot(integral, by, axes=1)
@@ -120,7 +156,7 @@ class Solved(Run):
         _write(law, own, self.own[:high], products)
         drift = -self.updates[:low] * kernel[..., :low]
         if self.noise:
-            self._jump(rows, jumps, own, old, self.noise)
+            self._jump(rows, jumps, own, self.noise)
             places = self.columns[:low]
             inner = jumps[:, places[:, None], places]
             drift = drift - self.noise * (rows[..., places] @ inner)
@@ -145,7 +181,7 @@ class Solved(Run):
         _write(law, own, columns, kernel * first)
         slopes = np.zeros_like(kernel)
         if self.noise:
-            self._jump(rows, jumps, own, old, -self.noise)
+            self._jump(rows, jumps, own, -self.noise)
             places = self.own[:high]
             slopes = self.noise * (rows[..., places] @ jumps[:, places[:, None], places])
         weights = first * slopes
@@ -164,11 +200,13 @@ class Solved(Run):
         return by, _sources(jumps, law, own, columns)
 
     @staticmethod
-    def _jump(rows: Array, jumps: Array, own: Index, old: int, size: float) -> None:
+    def _jump(rows: Array, jumps: Array, own: Index, size: float) -> None:
         """The jumps of new kets: by their own Gaussians, and what earlier jumps do to them."""
         jumps[:, own] = 0.0
-        jumps[:, own, :old] = -rows[..., :old] @ jumps[:, :old, :old]
-        jumps[:, own, own] = size
+        for place, column in enumerate(own):
+            row = rows[:, place, None, :column]
+            jumps[:, column, :column] = -(row @ jumps[:, :column, :column])[:, 0]
+            jumps[:, column, column] = size
 
 
 def _sources(jumps: Array, law: Array, own: Index, columns: Index) -> Array:

@@ -18,6 +18,7 @@ __all__ = ["Array", "Trunk"]
 
 Array = NDArray[np.float64]
 HALF = Fraction(1, 2)
+ROUNDED = 1e-14  # a part of an input that is left of it by rounding
 
 
 def _difference(outputs: Array, targets: Array) -> Array:
@@ -113,6 +114,29 @@ class Trunk:
     def samples(self) -> Array:
         """The inputs of all steps, one a row."""
         return np.ascontiguousarray(self.inputs.reshape(self.count, -1))
+
+    @cached_property
+    def lines(self) -> Array:
+        """Of each sample the first one before it on its line through 0, times what; else 0.
+
+        Streams of such samples start as one, so that it is their differences that are told apart.
+        """
+        found = np.zeros((self.count, self.count))
+        rows = self.samples
+        for i, row in enumerate(rows):
+            for j in range(i):
+                size = rows[j] @ rows[j]
+                ratio = (row @ rows[j]) / size if size else 0.0
+                if ratio and np.abs(row - ratio * rows[j]).max() <= ROUNDED * np.abs(row).max():
+                    found[i, j] = ratio
+                    break
+        return found
+
+    @cached_property
+    def starts(self) -> Array:
+        """What is new in the inputs of each sample."""
+        known = np.any(self.lines, axis=1, keepdims=True)
+        return np.where(known, 0.0, self.samples)
 
     def branch(self, layers: float) -> float:
         """The multiplier of a branch at this depth.

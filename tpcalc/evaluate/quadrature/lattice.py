@@ -19,7 +19,7 @@ from tpcalc.evaluate.quadrature.decay import shortfall
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape
 
-__all__ = ["lattice_gap", "lattice_moments"]
+__all__ = ["COARSEST", "ENOUGH", "Line", "lattice_gap", "lattice_moments", "line_of"]
 
 REACH = 9.0  # standard deviations; what is beyond is judged by what is near the end
 COARSEST = 0.42  # step, of the smallest standard deviation
@@ -37,7 +37,7 @@ TINY, NEAR = 3e-3, 0.1  # of the smallest unit: steps over which the slope is a 
 RULES = ((TINY, 4, 4), (0.02, 6, 5), (NEAR, 8, 8))  # up to a step: nodes across, nodes along it
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """The rule for one standard Gaussian.
 
     Args:
@@ -58,13 +58,13 @@ class _Line(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _line(step: float) -> _Line:
+def _line(step: float) -> Line:
     count = ceil(REACH / step)
     index = np.arange(-count, count + 1, dtype=np.float64)
     z = step * index
     weights = step / sqrt(2.0 * pi) * np.exp(-0.5 * z * z)
     ends = np.where(np.abs(z) > REACH - LAST, 1.0, 0.0)
-    return _Line(step, z, weights, z * z - 1.0, _signs(index), ends)
+    return Line(step, z, weights, z * z - 1.0, _signs(index), ends)
 
 
 def _signs(index: Array) -> Array:
@@ -75,6 +75,16 @@ def _signs(index: Array) -> Array:
 def _on_ladder(step: float) -> float:
     """The next smaller of some steps, so that tables are used again."""
     return float(2.0 ** (floor(4.0 * log2(step)) / 4.0))
+
+
+def line_of(step: float) -> Line | None:
+    """A rule with at most this step; None where it takes too many nodes.
+
+    Args:
+        step: The distance of nodes.
+    """
+    found = _line(_on_ladder(step))
+    return found if len(found.z) <= LONGEST else None
 
 
 def _unit(function: Shape, slope: Shape) -> float:
@@ -100,8 +110,8 @@ def lattice_moments(function: Shape, slope: Shape, q: float) -> Moments | None:
     spread = sqrt(q)
     start = min(COARSEST, STEEP * _unit(function, slope) / spread)
     for share in FINER:
-        line = _line(_on_ladder(start * share))
-        if len(line.z) > LONGEST:
+        line = line_of(start * share)
+        if line is None:
             return None
         x = spread * line.z
         f, g = function.values(x), slope.values(x)
@@ -183,7 +193,7 @@ def _by_values(function: Shape, spread: float, step: float, unit: float) -> Carr
     return None
 
 
-def _squares(values: Array, line: _Line, wide: int, mesh: float) -> _Plane:
+def _squares(values: Array, line: Line, wide: int, mesh: float) -> _Plane:
     """[f(x + y) - f(x - y)]^2 at the nodes."""
     index = np.arange(1, wide + 1, dtype=np.float64)
     t = mesh * index
@@ -204,7 +214,7 @@ def _squares(values: Array, line: _Line, wide: int, mesh: float) -> _Plane:
     return _Plane(along, t, profile, unseen + 2.0 * float(profile[t > REACH - LAST].sum()))
 
 
-def _joined(plane: _Plane, line: _Line, spread: float, step: float) -> Carried:
+def _joined(plane: _Plane, line: Line, spread: float, step: float) -> Carried:
     row = plane.along * line.weights
     value = float(row.sum())
     if not value > 0.0:
@@ -221,8 +231,8 @@ def _by_slopes(slope: Shape, spread: float, step: float, unit: float) -> Carried
     """Squares of integrals of the slope over short steps, by rules of few nodes."""
     rules = [(nodes, within) for most, nodes, within in RULES if step <= most * unit]
     for share, (nodes, within) in [*((1.0, rule) for rule in rules), (0.5, rules[-1])]:
-        line = _line(_on_ladder(min(COARSEST, STEEP * share * unit / spread)))
-        if len(line.z) > LONGEST:
+        line = line_of(min(COARSEST, STEEP * share * unit / spread))
+        if line is None:
             return None
         plane = _short_steps(slope, line, spread, step, (_hermite(nodes), _legendre(within)))
         found = _joined(plane, line, spread, step)
@@ -232,7 +242,7 @@ def _by_slopes(slope: Shape, spread: float, step: float, unit: float) -> Carried
 
 
 def _short_steps(
-    slope: Shape, line: _Line, spread: float, step: float, rules: tuple[_Few, _Few]
+    slope: Shape, line: Line, spread: float, step: float, rules: tuple[_Few, _Few]
 ) -> _Plane:
     across, inside = rules
     shift = step * (across.points[:, None] * inside.points)

@@ -12,6 +12,7 @@ from tpcalc.evaluate.quadrature.families import Family, Index, Pairs, beyond
 from tpcalc.evaluate.quadrature.geometry import Plane
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.one_dimension import REACH, WHOLE, Lines, line_integrals
+from tpcalc.evaluate.quadrature.plane_sums import plane_sums
 from tpcalc.evaluate.quadrature.shape import Shape
 from tpcalc.evaluate.quadrature.turned import turned_series
 from tpcalc.evaluate.quadrature.two_dimensions import plane_integrals
@@ -32,7 +33,12 @@ def pair_integrals(first: Family, second: Family, pairs: Pairs) -> Integrals:
     """
     shown = pairs.plane.rho.shape
     size = np.zeros(shown)
-    value, error = turned_series(first, second, pairs)
+    value, error = plane_sums(first, second, pairs)
+    left_out = ~np.isfinite(error) & (pairs.plane.kappa > 0.0)
+    if left_out.any():
+        series = turned_series(first, second, pairs)
+        value = np.where(left_out, series[0], value)
+        error = np.where(left_out, series[1], error)
     flat = _flat(pairs)
     left = np.broadcast_to(pairs.left, shown).ravel()
     right = np.broadcast_to(pairs.right, shown).ravel()

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.computed import Computed
 from tpcalc.evaluate.quadrature import expectation
-from tpcalc.evaluate.quadrature.families import distinct, family
+from tpcalc.evaluate.quadrature.families import Pairs, distinct, family
 from tpcalc.evaluate.quadrature.geometry import plane
 from tpcalc.evaluate.quadrature.mehler import mehler
+from tpcalc.evaluate.quadrature.plane_sums import plane_sums
 from tpcalc.evaluate.quadrature.shape import shape
 from tpcalc.evaluate.quadrature.two_dimensions import plane_integrals
 from tpcalc.functions import Atom, Expr, Facts, Var
@@ -127,3 +128,21 @@ def test_three_axes() -> None:
     assert alone is not None
     assert found.value.shape == (2, 3, 2)
     assert found.value[1, 2, 0] == pytest.approx(float(alone.value), rel=1e-12)
+
+
+def test_sums_in_the_plane_at_correlations_next_to_one() -> None:
+    """erf of Gaussians: E erf(u) erf(v) = 2/pi asin(2 c / sqrt((1 + 2 q)(1 + 2 r)))."""
+    q, r = np.array([[0.1], [1.0], [4.0]]), np.array([0.5, 1.0, 3.0])
+    for gap in (0.7, 0.1, 1e-3, 1e-8):
+        c = (1 - gap) * np.sqrt(q * r)
+        part = plane(np.zeros(1), np.zeros(1), q, r, c)
+        erf = lookup("erf")(Z)
+        found = shape(erf)
+        assert found is not None
+        first, second = (family(found, np.zeros(3), np.sqrt(s).ravel()) for s in (q, r))
+        assert first is not None and second is not None
+        left, right = np.arange(3)[:, None], np.arange(3)[None]
+        pairs = Pairs(part, left, right, {(0, 0): np.ones(())}, np.ones(()))
+        value, error = plane_sums(first, second, pairs)
+        want = 2 / np.pi * np.arcsin(2 * c / np.sqrt((1 + 2 * q) * (1 + 2 * r)))
+        assert (error < 1e-12).all() and (np.abs(value - want) <= error + 1e-15).all()
