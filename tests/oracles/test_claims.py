@@ -398,7 +398,7 @@ def test_truth(name: str) -> None:
     claim = CLAIMS[name]
     program = claim.program
     dense = any(is_input(node, Kind.MATRIX) for node in program.nodes)
-    widths, seeds = ((2**7, 2**10), 32) if dense else ((2**8, 2**13), 1000)
+    widths, seeds = ((2**7, 2**10), 32) if dense else ((2**8, 2**13), 300)
     heavy = claim.truth.mean is None
     sizes = []
     for width in widths:
