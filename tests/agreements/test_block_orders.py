@@ -19,7 +19,7 @@ MORE: dict[str, tuple[Any, ...]] = {
 }
 
 
-FEW = ("relu, ntk", "biases, mup", "momentum")
+FEW = ("biases, mup",)
 # The blocks of RMSprop take four minutes; those of Adam hold the same averages of squares.
 SIZED = {name: run for name, run in (RUNS | MORE).items() if name != "rmsprop"}
 

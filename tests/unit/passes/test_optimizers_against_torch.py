@@ -195,8 +195,15 @@ EDGES: dict[str, tuple[Any, str, tp.Samples, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("case", EDGES)
+# Each edge with several optimizers and each optimizer with several edges; the others are slow.
+CROSSED = [
+    pytest.param(case, name, marks=[pytest.mark.slow] * ((i + k) % 3 > 0))
+    for i, case in enumerate(EDGES)
+    for k, name in enumerate(SETTINGS)
+]
+
+
+@pytest.mark.parametrize(("case", "name"), CROSSED)
 def test_edges(case: str, name: str) -> None:
     """torch trains W = s w where s is the deviation of the start: eps and decay are those of W."""
     network, rule, data, settings = EDGES[case]

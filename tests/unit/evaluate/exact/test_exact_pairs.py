@@ -57,7 +57,7 @@ def moderate(name: str, pair: Two) -> Two:
 @pytest.mark.parametrize(("f", "g"), PAIRS, ids=lambda name: name)
 def test_pairs_at_random_covariances(f: str, g: str) -> None:
     rng = np.random.default_rng(len(f + g))
-    for pair in covariances(rng, 36):
+    for pair in covariances(rng, 18):
         pair = moderate(g, moderate(f, pair))
         if max(pair.variances) > 1e4 and "exp" in (f, g):
             continue
