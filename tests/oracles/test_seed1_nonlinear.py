@@ -137,7 +137,7 @@ def test_S1_26_A21() -> None:
 def test_S1_26_A21_two_updates() -> None:
     """With three steps at once rules are coarse, and the error says so."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 1, 0, "sin", **SIZES)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**12)
+    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**11)
     value, error = extrapolated(found, "f[2,0]")
     limit = found.at("f[2,0]", "oo")
     assert 1e-4 < limit.stderr < 0.1
