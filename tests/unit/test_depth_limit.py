@@ -156,7 +156,8 @@ def test_limits_that_are_not_of_this_kind() -> None:
 def test_nothing_moves_above_the_line() -> None:
     found = tp.depth_limit(deep_run(*ONES, 0.5, 0.75, "gelu"), places=(1,))
     assert found.at("f[1,0]", "oo").value == 0.0
-    assert found.at("x[1,0]", "oo").value == found.at("x[0,0]", "oo").value
+    before, after = (found.at(f"x[{step},0]", "oo") for step in (0, 1))
+    assert abs(after.value - before.value) <= before.stderr + after.stderr < 1e-12
 
 
 def test_outputs_at_the_start_are_0() -> None:
