@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ class Claim:
     truth: Truth
     vector: bool = False
 
-    @property
+    @cached_property
     def program(self) -> tp.Program:
         return tp.program(lambda t: t.output("y", self.build(t))).build()
 
