@@ -14,8 +14,8 @@ SMALL = {
     "02_feature_learning_on_digits": ({"steps": 2, "samples": 2**8}, "t = 2"),
     "03_the_kernel_regime_is_random": ({"samples": 2**10, "replicates": 8}, "0.42"),
     "07_many_digits": (
-        {"steps": 4, "held_out": 10, "samples": 2**9, "replicates": 2, "widths": (64,)},
-        "of 10 digits after 64",
+        {"steps": 2, "held_out": 4, "samples": 2**9, "replicates": 2, "widths": (64,)},
+        "of 4 digits after 32",
     ),
     "06_signal": ({"depth": 10}, "tanh, weights 2.5: chaotic"),
     "05_kernel_regression": ({"train": 100, "test": 50}, "ntk: "),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, get_args
 
 import numpy as np
@@ -67,6 +68,18 @@ CASES: dict[str, Callable[[], tp.Program]] = {
 CHOSEN = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in CASES]
 
 
+@cache
+def made(name: str) -> tp.Program:
+    """The program of a case, with what has been derived from it."""
+    return CASES[name]()
+
+
+@cache
+def in_place(kind: str, name: str) -> dict[str, Estimate]:
+    """What the compiled engine says of a case, in double precision."""
+    return READ[kind](made(name))
+
+
 def limits(program: tp.Program, **options: Any) -> dict[str, Estimate]:
     """The estimates of all outputs by name; of vectors of their two moments."""
     table = tp.limit(program, samples=2**10, replicates=4, method="particles", **options).table
@@ -105,15 +118,14 @@ def gap(left: dict[str, Estimate], right: dict[str, Estimate]) -> float:
 @pytest.mark.parametrize("name", CHOSEN)
 @pytest.mark.parametrize("kind", READ)
 def test_every_draw_agrees(kind: str, name: str) -> None:
-    program, read = CASES[name](), READ[kind]
-    assert gap(read(program, device="cpu"), read(program)) < 1e-10
+    assert gap(READ[kind](made(name), device="cpu"), in_place(kind, name)) < 1e-10
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 @pytest.mark.parametrize(("kind", "word"), [("limit", "storage"), ("lazy", "dtype")])
 def test_single_precision(kind: str, word: str, name: str) -> None:
-    program, read = CASES[name](), READ[kind]
-    single, double = read(program, device="cpu", **{word: "float32"}), read(program)
+    single = READ[kind](made(name), device="cpu", **{word: "float32"})
+    double = in_place(kind, name)
     assert 0 < gap(single, double) < SINGLE.get(name, 1e-5)
     for key, found in single.items():
         agree(found, double[key])
@@ -123,8 +135,7 @@ def test_single_precision(kind: str, word: str, name: str) -> None:
 @pytest.mark.parametrize("name", CHOSEN)
 @pytest.mark.parametrize("kind", READ)
 def test_a_gpu_has_the_draws_of_the_cpu(kind: str, name: str) -> None:
-    program, read = CASES[name](), READ[kind]
-    assert gap(read(program, device="cuda"), read(program)) < 1e-9
+    assert gap(READ[kind](made(name), device="cuda"), in_place(kind, name)) < 1e-9
 
 
 @pytest.mark.parametrize("name", ["adam", "blocks", "haar-1"])
@@ -142,7 +153,7 @@ def test_no_tensor_is_on_another_device(
     from tpcalc.engine.device import run as device
     from tpcalc.engine.device.rows import Place
 
-    program, read, known = CASES[name](), READ[kind], []
+    program, read, known = made(name), READ[kind], []
     host, filled = Place.host, Place.filled
 
     def kept(place: Place, tensor: Any) -> np.ndarray:
@@ -184,7 +195,7 @@ def test_the_host_waits_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Place, "host", counted)
     monkeypatch.setitem(device.HANDLERS, Multiply, product)
-    limits(CASES["mup-tanh-8-steps"](), device="cpu")
+    limits(made("mup-tanh-8-steps"), device="cpu")
     assert times["products"] == 34
     assert times["host"] == 34 + 2  # whether scalars are finite, and the results
 
@@ -210,7 +221,7 @@ def test_every_instruction_is_executed_here(monkeypatch: pytest.MonkeyPatch) -> 
     spies = {kind: spied(kind, handler) for kind, handler in device.HANDLERS.items()}
     monkeypatch.setattr(device, "HANDLERS", spies)
     for name in ("ntk-all-biases", "outer", "blocks"):
-        limits(CASES[name](), device="cpu")
+        limits(made(name), device="cpu")
     assert seen == set(get_args(Instruction))
 
 

@@ -19,7 +19,7 @@ from tpcalc.limit.graph import LimitGraph
 from tpcalc.limit.text import from_text, to_text
 from tpcalc.program.program import Program
 
-NARROW, WIDE, SEEDS = 64, 1024, 4
+NARROW, WIDE, SEEDS = 64, 1024, 2
 FALLS, SMALL = 0.75, 0.2
 # Terms that fall like n^(-1/4), or squares of squares whose few largest coordinates decide.
 SLOW = {"flat-1", "squared-relu"}

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+SHORT = ("--widths", "64,128", "--depth", "1", "--seeds", "2", "--particles", "256")
 QUESTIONS = [
     ("limit", "mlp", "--param", "mup"),
     ("limit", "mlp", "--param", "mup", "--batch", "2", "--storage", "float32"),
     ("simulate", "mlp", "--param", "mup", "--widths", "64,1024"),
-    ("compare", "resnet", "--param", "mup", "--widths", "64,128", "--optimizer", "adam"),
+    ("compare", "resnet", "--param", "mup", "--optimizer", "adam", *SHORT),
     ("kernel", "mlp", "--act", "relu"),
     ("kernel", "mlp", "--act", "erf"),
 ]

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,7 @@ def test_every_library_imported_is_a_declared_dependency() -> None:
     assert declared <= set(used), f"declared but never imported: {declared - set(used)}"
 
 
+@cache
 def _imported(path: Path) -> set[str]:
     modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

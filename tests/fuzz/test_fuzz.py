@@ -20,7 +20,7 @@ CHUNK = 3
 
 
 def seeds(family: str) -> int:
-    return 12 if family in ASSUMED else 6
+    return 6 if family in ASSUMED else 3
 
 
 CHUNKS = [

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ class Claim:
     truth: Truth
     vector: bool = False
 
-    @property
+    @cached_property
     def program(self) -> tp.Program:
         return tp.program(lambda t: t.output("y", self.build(t))).build()
 
@@ -398,7 +399,7 @@ def test_truth(name: str) -> None:
     claim = CLAIMS[name]
     program = claim.program
     dense = any(is_input(node, Kind.MATRIX) for node in program.nodes)
-    widths, seeds = ((2**7, 2**10), 32) if dense else ((2**8, 2**13), 1000)
+    widths, seeds = ((2**7, 2**10), 32) if dense else ((2**8, 2**13), 300)
     heavy = claim.truth.mean is None
     sizes = []
     for width in widths:

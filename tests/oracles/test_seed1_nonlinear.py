@@ -137,7 +137,7 @@ def test_S1_26_A21() -> None:
 def test_S1_26_A21_two_updates() -> None:
     """Three steps at once: functions of two Gaussians that turn quickly, the third in tables."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 1, 0, "sin", **SIZES)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**12)
+    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**11)
     value, error = extrapolated(found, "f[2,0]")
     limit = found.at("f[2,0]", "oo")
     assert limit.stderr < 3e-3

@@ -19,7 +19,7 @@ from tpcalc.program.rules import LOWERED, Level
 from tpcalc.program.text import to_text
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(programs())
 def test_text_reads_back(program: Program) -> None:
     text = to_text(program)
@@ -74,7 +74,7 @@ def test_exponents_read_back(exponent: Ex) -> None:
 def test_the_strategy_reaches_every_node_type() -> None:
     seen: Counter[tuple[type, Kind]] = Counter()
 
-    @settings(max_examples=200)
+    @settings(max_examples=80)
     @given(programs())
     def collect(program: Program) -> None:
         kinds = (found.kind for found in program.types)

@@ -202,7 +202,7 @@ def test_nothing_moves_above_the_line() -> None:
     found = tp.depth_limit(deep_run(*ONES, 0.5, 0.75, "gelu"), places=(1,))
     assert found.at("f[1,0]", "oo").value == 0.0
     before, after = (found.at(f"x[{step},0]", "oo") for step in (0, 1))
-    assert abs(after.value - before.value) <= before.stderr
+    assert abs(after.value - before.value) <= before.stderr + after.stderr < 1e-12
 
 
 def test_outputs_at_the_start_are_0() -> None:

@@ -113,7 +113,7 @@ BUILDS = [curved, biased, both_ends, rectangular, correlated, chained]
 def test_joint_covariances(build: Callable[[tp.Tracer], None]) -> None:
     """At a width of 128, with a slack of 4/n for corrections of order 1/n."""
     program = tp.program(build).build()
-    width, seeds = 128, 200
+    width, seeds = 128, 80
     found, drawn = tp.limit(program), tp.limit(program, method="particles")
     names = [name for name, _ in program.outputs]
     assert not found.table.uncovered

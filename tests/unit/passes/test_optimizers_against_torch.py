@@ -129,9 +129,16 @@ def equal(run: tp.Training, name: str, own: Own = lambda mark: {}) -> None:
                 assert abs(program[which, "value"] - value) < 1e-10 * max(1, abs(value)), which
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("rule", ["mup", pytest.param("standard", marks=pytest.mark.slow)])
+# In muP all pairs of a network and an optimizer; in standard parameterization each with several.
+STEPPED = [(network, name, "mup") for network in NETWORKS for name in SETTINGS] + [
+    pytest.param(network, name, "standard", marks=pytest.mark.slow)
+    for i, network in enumerate(NETWORKS)
+    for k, name in enumerate(SETTINGS)
+    if (i + k) % 2
+]
+
+
+@pytest.mark.parametrize(("network", "name", "rule"), STEPPED)
 def test_three_steps_are_those_of_torch(network: str, name: str, rule: str) -> None:
     query = [[0.6, 0.7, -0.2, 0.3]]
     equal(training(NETWORKS[network](), rule, name, DATA, queries=query), name)
@@ -195,8 +202,15 @@ EDGES: dict[str, tuple[Any, str, tp.Samples, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("case", EDGES)
+# Each edge with several optimizers and each optimizer with several edges; the others are slow.
+CROSSED = [
+    pytest.param(case, name, marks=[pytest.mark.slow] * ((i + k) % 3 > 0))
+    for i, case in enumerate(EDGES)
+    for k, name in enumerate(SETTINGS)
+]
+
+
+@pytest.mark.parametrize(("case", "name"), CROSSED)
 def test_edges(case: str, name: str) -> None:
     """torch trains W = s w where s is the deviation of the start: eps and decay are those of W."""
     network, rule, data, settings = EDGES[case]

@@ -93,7 +93,7 @@ def depth(hint: Any) -> int:
 def test_every_record_reads_back(kind: type) -> None:
     """Large records with fewer examples: each holds many of those that have their own."""
 
-    @settings(max_examples=40 if depth(kind) < 3 else 12)
+    @settings(max_examples=20 if depth(kind) < 3 else 6)
     @given(records(kind))
     def check(record: Any) -> None:
         data = json.loads(json.dumps(to_json(record), allow_nan=False))

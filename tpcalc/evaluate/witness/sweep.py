@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,29 @@ LAWS = (
     Budget(3547, 256),
     Budget(14197, 512),
 )
+KEPT = 1000  # own samples of Gaussians that are kept, half a megabyte each
 COLUMNS = 256  # of an outer function that are averaged over
 FRESH = 10.0  # sizes of terms, beside what they make, that are carried through a matrix
 SEEN = 1e-3  # of the terms: what scatters less may be their rounding
 MOST = 2**27  # numbers that directions may hold: 1 GiB
+
+
+def _gaussian(budget: Budget, seeds: tuple[int, int]) -> Dual:
+    """A standard Gaussian of these seeds, whose arrays are not written to."""
+    random = np.random.default_rng(seeds)
+    shared = np.repeat(random.standard_normal((budget.pairs, budget.common)), 2, axis=0)
+    value = np.concatenate([random.standard_normal((2 * budget.pairs, budget.own)), shared], axis=1)
+    sizes = np.abs(shared)
+    value.flags.writeable = sizes.flags.writeable = False
+    if not budget.slopes:
+        return Dual(value, sizes)
+    slope = random.standard_normal((budget.slopes, 1, 1))
+    slope.flags.writeable = False
+    return Dual(value, sizes, slope, np.full((1, 1), float(np.max(np.abs(slope)))))
+
+
+# Derivations of one program that go deeper each time, or take more steps, ask for the same ones.
+_kept = lru_cache(maxsize=128)(_gaussian)
 
 
 @dataclass
@@ -234,18 +254,15 @@ class Sweep:
 
     def _generator(self, *key: object) -> np.random.Generator:
         """Draws that depend on what they are for, not on when they are asked."""
-        return np.random.default_rng([self.seed, zlib.crc32(repr(key).encode())])
+        return np.random.default_rng(self._seeds(key))
+
+    def _seeds(self, key: tuple[object, ...]) -> tuple[int, int]:
+        return self.seed, zlib.crc32(repr(key).encode())
 
     def _gaussian(self, *key: object) -> Dual:
         """A fresh standard Gaussian."""
-        pairs, own, common = self.budget.pairs, self.budget.own, self.budget.common
-        random = self._generator(*key)
-        shared = np.repeat(random.standard_normal((pairs, common)), 2, axis=0)
-        value = np.concatenate([random.standard_normal((2 * pairs, own)), shared], axis=1)
-        if not self.budget.slopes:
-            return Dual(value, np.abs(shared))
-        slope = random.standard_normal((self.budget.slopes, 1, 1))
-        return Dual(value, np.abs(shared), slope, np.full((1, 1), float(np.max(np.abs(slope)))))
+        drawn = _kept if self.budget.own <= KEPT else _gaussian
+        return drawn(self.budget, self._seeds(key))
 
     def _start(self, node: Start) -> Dual:
         members = self._starts.get(node.group)

@@ -56,8 +56,7 @@ FACTORS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mean", [0.0, 0.3])
-@pytest.mark.parametrize("aligned", [0.0, 0.9])
+@pytest.mark.parametrize(("aligned", "mean"), [(0.0, 0.0), (0.9, 0.3)])
 @pytest.mark.parametrize("name", FACTORS)
 def test_series_equal_the_rule(name: str, aligned: float, mean: float) -> None:
     factor, cov = FACTORS[name], gram(8, aligned)
