@@ -19,7 +19,7 @@ from tpcalc.evaluate.quadrature.decay import shortfall
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape
 
-__all__ = ["COARSEST", "ENOUGH", "Line", "lattice_gap", "lattice_moments", "line_of"]
+__all__ = ["COARSEST", "Line", "lattice_gap", "lattice_moments", "line_of"]
 
 REACH = 9.0  # standard deviations; what is beyond is judged by what is near the end
 COARSEST = 0.42  # step, of the smallest standard deviation

@@ -12,14 +12,15 @@ from tpcalc.evaluate.quadrature.adaptive import EPS
 from tpcalc.evaluate.quadrature.decay import shortfall
 from tpcalc.evaluate.quadrature.families import Family, Pairs
 from tpcalc.evaluate.quadrature.geometry import Plane
-from tpcalc.evaluate.quadrature.lattice import COARSEST, ENOUGH, Line, line_of
+from tpcalc.evaluate.quadrature.lattice import COARSEST, Line, line_of
 from tpcalc.evaluate.quadrature.nodes import Array
 from tpcalc.evaluate.quadrature.shape import Shape
 
 __all__ = ["plane_sums"]
 
-SHARE = 0.2  # step, of the smallest unit of a function
+SHARE = 0.17  # step, of the smallest unit of a function
 FINER = (1.0, 0.5)
+ENOUGH = 4e-14  # relative to the natural scale: no more than a series leaves out
 MOST = 2**24  # nodes of all pairs: more cost as much as a series
 BLOCK = 2**17  # values held at a time
 ROUNDS = 16.0
