@@ -333,10 +333,13 @@ class _Solved:
     def _points(self, count: int) -> int:
         """Points for each of so many Gaussians: fewer where there are many.
 
-        Preactivations are functions of functions of them, which turn quickly.
+        Preactivations are functions of functions of them, which turn quickly. Where there is not
+        room for all points, coarser rules keep their share, so that they stay the coarser ones.
         """
-        room = MOST / len(self.mass)
-        return max(min(self.inner * (2 if count < 2 else 1), int(room ** (1 / max(count, 1)))), 6)
+        _, most, inner = LEVELS[-1]
+        kets = self.trunk.inputs.shape[2] + self.trunk.targets.shape[2]
+        room = (MOST / most**kets) ** (1 / max(count, 1))
+        return max(min(self.inner * (2 if count < 2 else 1), int(room * self.inner / inner)), 6)
 
     def _moved(self, i: int, node: int) -> Array:
         """The change of x with p."""
