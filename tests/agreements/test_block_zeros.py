@@ -110,7 +110,7 @@ def test_limits_of_blocks(
 # The last of the data is a class that is missing.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("data", "network"), zip([*DATA][:-1], cycle(("tanh, mup", "relu, ntk")), strict=False)
+    ("data", "network"), [*zip([*DATA][:-1], cycle(("tanh, mup", "relu, ntk")), strict=False)]
 )
 def test_sizes_of_blocks(data: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_on(DATA[data], *NETWORKS[network])

@@ -76,7 +76,7 @@ OWN |= {name: as_network(net) for name, (net, _) in NETWORKS.items()}
 
 
 # A loss enters through its slopes at the outputs alone, of which each network is given one.
-@pytest.mark.parametrize(("name", "loss"), zip(OWN, cycle(("mse", "linear"))))
+@pytest.mark.parametrize(("name", "loss"), [*zip(OWN, cycle(("mse", "linear")))])
 def test_blocks_are_trained_as_their_cells(
     name: str, loss: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

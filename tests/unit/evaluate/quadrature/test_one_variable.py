@@ -139,7 +139,7 @@ COMPOSED: dict[str, tuple[Expr, Callable[[Any], Any], tuple[Any, ...]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "gaussian"), zip(COMPOSED, cycle([(0.0, 1.0), (0.5, 1.0), (0.0, 400.0)]))
+    ("name", "gaussian"), [*zip(COMPOSED, cycle([(0.0, 1.0), (0.5, 1.0), (0.0, 400.0)]))]
 )
 def test_compositions(name: str, gaussian: tuple[float, float]) -> None:
     factor, values, places = COMPOSED[name]
