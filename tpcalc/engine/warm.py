@@ -91,6 +91,9 @@ def _script(batch: int) -> Script:
             Sum(weights, parts, (x, y, z), total)
             for x, y, z, total in zip(last, mapped, first[1:], sums, strict=True)
         ]
+        if transpose:  # what several sums read is kept in a stack
+            again = zip(mapped, first[1:], new(batch), strict=True)
+            steps += [Sum(weights[:2], parts[1:], (y, z), total) for y, z, total in again]
         last, scalars = sums, scalars + 2
     inner = Fn(Var(0) * Var(1), 2)
     steps.append(Mean(inner, (heads[0], heads[2]), (), scalars))  # both were multiplied by W
