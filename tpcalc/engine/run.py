@@ -28,7 +28,8 @@ Progress = Callable[[float, str], None]
 # Below this residual, directions stored in float32 lose their orthogonality. A device projects
 # twice, which keeps it: there nothing has to be run again.
 FLOAT32_GUARD = 1e-2
-BUNDLE = 2**28  # bytes of the replicates that are run side by side
+BUNDLE = 2**31  # bytes of the replicates that are run side by side, ...
+PART = 4  # ... and this part of what there is
 
 
 class Interrupted(Exception):
@@ -95,7 +96,7 @@ class Runner:
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
             raise too_large(setting, needed, limit)
-        most = max(1, min(BUNDLE, limit) // max(needed, 1))
+        most = max(1, min(BUNDLE, limit // PART) // max(needed, 1))
         return self.threads or available_cores(), -(-jobs // -(-jobs // most))
 
     def _run(
