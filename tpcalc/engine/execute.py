@@ -7,7 +7,7 @@ numbers, by the same passes for any number of others beside it: its bits are tho
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from tpcalc.engine.instructions import (
 from tpcalc.engine.needs import array_bytes, largest_batches
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
-from tpcalc.engine.panels import Combined, Grams, InnerProducts
+from tpcalc.engine.panels import Combinations, Grams, InnerProducts
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import (
@@ -51,6 +51,7 @@ from tpcalc.engine.vectors import (
     Buffer,
     Combination,
     Key,
+    Number,
     Pool,
     Rows,
     Table,
@@ -61,6 +62,7 @@ from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Workspace"]
 
+P = TypeVar("P")
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
 BATCH = 16  # vectors formed in one pass over the stores
@@ -104,10 +106,7 @@ class Workspace:
         self._tables: dict[Key, Table] = {}
         self._vectors: dict[int, Vector] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
-        self._sums: dict[int, Combination] = {}
-        self._inner: dict[tuple[int, ...], InnerProducts] = {}
-        self._panels: dict[tuple[int, ...], Combined] = {}
-        self._grams: dict[int, Grams] = {}
+        self._known: dict[tuple[type, object], Any] = {}
         self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
         self._draws: list[Draws] = []
@@ -234,13 +233,18 @@ class Workspace:
         assert vector.dense is not None
         return vector.dense.array
 
-    def _combined(self, step: Sum) -> Any:
-        """Coefficients of a linear combination on stored rows, and arrays with theirs."""
-        found = self._sums.get(step.out)
+    def _places(self, kind: Callable[[Any, Any], P], step: Any, count: int = LONG) -> P:
+        """Where the vectors of a step are; kept for later runs where there are many."""
+        found: P | None = self._known.get((type(step), step.out))
         if found is None:
-            found = Combination(self._vectors, step)
-            if len(step.vectors) >= LONG:
-                self._sums[step.out] = found
+            found = kind(step, self._vectors)
+            if count >= LONG:
+                self._known[type(step), step.out] = found
+        return found
+
+    def _combined(self, step: Sum) -> tuple[dict[Key, Array], list[tuple[Buffer, Number]]]:
+        """Coefficients of a linear combination on stored rows, and arrays with theirs."""
+        found = self._places(Combination, step, len(step.vectors))
         return found.values(self._vectors, self._tables, self._capacity, self._scalars)
 
     def _wait(self, register: int, vector: Vector) -> None:
@@ -373,18 +377,14 @@ class Workspace:
         self._wait(step.out, Vector(form=form, others=others))
 
     def _panel(self, step: Panel) -> None:
-        known = self._panels.get(step.out) or Combined(step, self._vectors)
-        self._panels[step.out] = known
+        known = self._places(Combinations, step)
         found = known.values(self._vectors, self._tables, self._capacity, self._scalars)
         for register, vector in zip(step.out, found, strict=True):
             self._wait(register, vector)
 
     def _gram(self, step: Gram) -> None:
-        known = self._grams.get(step.out) or Grams(step, self._vectors)
-        self._grams[step.out] = known
-        self._scalars[step.out : step.out + len(step.outs)] = known.values(
-            self._tables, self._scalars
-        )
+        found = self._places(Grams, step).values(self._tables, self._scalars)
+        self._scalars[step.out : step.out + len(step.outs)] = found
 
     def _map(self, step: Map) -> None:
         buffer = self._new_buffer(step.out)
@@ -423,11 +423,7 @@ class Workspace:
         self._set(step.out, sums / size, lambda: f"a moment of {self._label(step.vectors[0])}")
 
     def _dot(self, step: Dot) -> None:
-        found = self._inner.get(step.out)
-        if found is None:
-            found = InnerProducts(step, self._vectors)
-            if len(step.others) >= LONG:
-                self._inner[step.out] = found
+        found = self._places(InnerProducts, step, len(step.others))
         if found.write(self._tables, self._scalars):  # no array is read
             return
         if len(step.others) > 1:  # not all of them in one basis: one by one

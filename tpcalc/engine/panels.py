@@ -19,13 +19,15 @@ from tpcalc.engine.vectors import (
     Places,
     Table,
     Vector,
+    back,
+    root,
     times,
 )
 
-__all__ = ["Combined", "Grams", "InnerProducts"]
+__all__ = ["Combinations", "Grams", "InnerProducts"]
 
 
-class Combined:
+class Combinations:
     """Where the vectors of a panel are: on stored rows where possible.
 
     Args:
@@ -38,17 +40,17 @@ class Combined:
     def __init__(self, step: Panel, vectors: Mapping[int, Vector]) -> None:
         self._step = step
         self._held: list[dict[Key, tuple[Index, Places]]] = []  # inside a basis, for each term
-        self._rest: list[list[tuple[int, int, int, list[Factor]]]] = []
+        self._rest: list[list[tuple[int, int, list[Factor]]]] = []
         for term in step.terms:
             held: dict[Key, list[tuple[int, int, list[Factor]]]] = defaultdict(list)
             rest = []
             for place, register in enumerate(term.vectors):
-                vector, factors = _root(vectors[register])
+                vector, factors = root(vectors[register])
                 if vector.rows:
                     key, row = next(iter(vector.rows.items()))
                     held[key].append((place, row, factors))
                 else:
-                    rest.append((place, register, len(factors), factors))
+                    rest.append((place, register, factors))
             self._held.append({key: _places(found) for key, found in held.items()})
             self._rest.append(rest)
 
@@ -81,11 +83,8 @@ class Combined:
             factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
             if term.scalars is not None:
                 factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
-            for place, register, back, multiples in rest:
-                vector = vectors[register]
-                for _ in range(back):
-                    assert vector.multiple is not None
-                    vector, _ = vector.multiple
+            for place, register, multiples in rest:
+                vector = back(vectors[register], len(multiples))
                 own = np.zeros((replicates, count))
                 used: Sequence[int] = [place] if term.each else range(count)
                 own[:, used] = factors[:, place, None] if term.each else factors[:, place]
@@ -237,15 +236,6 @@ def _within(vector: Vector, key: Key) -> tuple[int, list[Factor]] | None:
         vector, number = vector.source
         factors.append(number)
     return vector.rows[key], factors
-
-
-def _root(vector: Vector) -> tuple[Vector, list[Factor]]:
-    """What a vector that was not formed is a multiple of, with the factors."""
-    factors: list[Factor] = []
-    while not vector.rows and vector.multiple is not None:
-        vector, number = vector.multiple
-        factors.append(number)
-    return vector, factors
 
 
 def _inside(own: Sequence[Vector], key: Key) -> list[tuple[int, list[Factor]]] | None:

@@ -30,6 +30,8 @@ __all__ = [
     "Pool",
     "Table",
     "Vector",
+    "back",
+    "root",
     "times",
 ]
 
@@ -100,6 +102,23 @@ class Vector:
         return known or self.form is not None or self.multiple is not None
 
 
+def root(vector: Vector) -> tuple[Vector, list[Factor]]:
+    """What a vector that was not formed is a multiple of, with the factors."""
+    factors: list[Factor] = []
+    while not vector.rows and vector.multiple is not None:
+        vector, number = vector.multiple
+        factors.append(number)
+    return vector, factors
+
+
+def back(vector: Vector, count: int) -> Vector:
+    """What a vector is a multiple of, so many multiples back."""
+    for _ in range(count):
+        assert vector.multiple is not None
+        vector, _ = vector.multiple
+    return vector
+
+
 def times(factors: Sequence[Factor], scalars: Array) -> Array:
     """A product of factors, for each replicate."""
     found = np.ones(scalars.shape[1])
@@ -156,23 +175,19 @@ class Combination:
     Coordinates in a basis come first: many vectors share its rows, which a product reads anyway.
 
     Args:
-        vectors: All vectors, by register.
         step: The combination.
+        vectors: All vectors, by register.
     """
 
     __slots__ = ("_inside", "_rest", "_stored")
 
-    def __init__(self, vectors: Mapping[int, Vector], step: Sum) -> None:
+    def __init__(self, step: Sum, vectors: Mapping[int, Vector]) -> None:
         inside: dict[Key, list[tuple[int, list[Factor]]]] = defaultdict(list)
         stored: dict[Key, list[tuple[int, list[Factor]]]] = defaultdict(list)
         self._rest: list[tuple[int, int, list[Factor]]] = []  # a register, multiples back, factors
         for register, own, scalar in zip(step.vectors, step.numbers, step.scalars, strict=True):
-            factors, back = [(own, NONE if scalar is None else scalar)], 0
-            vector = vectors[register]
-            while not vector.rows and vector.multiple is not None:
-                vector, number = vector.multiple
-                factors.append(number)
-                back += 1
+            vector, multiples = root(vectors[register])
+            factors = [(own, NONE if scalar is None else scalar), *multiples]
             if vector.rows:
                 key, row = next(iter(vector.rows.items()))
                 inside[key].append((row, factors))
@@ -180,7 +195,7 @@ class Combination:
                 key, row = vector.row
                 stored[key].append((row, factors))
             else:
-                self._rest.append((register, back, factors))
+                self._rest.append((register, len(multiples), factors))
         self._inside, self._stored = (
             [(key, Places.of(held)) for key, held in found.items()] for found in (inside, stored)
         )
@@ -201,11 +216,8 @@ class Combination:
                 form[key] = np.zeros((scalars.shape[1], capacity[key]))
             return form[key]
 
-        for register, back, factors in self._rest:
-            vector, factor = vectors[register], times(factors, scalars)
-            for _ in range(back):
-                assert vector.multiple is not None
-                vector, _ = vector.multiple
+        for register, count, factors in self._rest:
+            vector, factor = back(vectors[register], count), times(factors, scalars)
             if vector.dense is not None:
                 others.append((vector.dense, factor))
                 continue
