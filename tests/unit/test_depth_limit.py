@@ -174,9 +174,22 @@ def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() 
 def test_coefficients_are_not_told_where_streams_start_as_one() -> None:
     found = tp.depth_limit(deep_run((1.0,) * 3, (2.0,) * 3, act="relu"), places=(0, 0.5))
     errors = found.along("coefficients", "oo").errors
-    assert np.isinf(errors[1, :, 0, 0]).all()
-    errors[1, :, 0, 0] = 0.0
-    assert errors.max() < 1e-5
+    followed = errors[:, :, :, :, :2]
+    assert np.isinf(followed[1, :, 0, 0]).all()
+    followed[1, :, 0, 0] = 0.0
+    assert followed.max() < 1e-5
+
+
+@pytest.mark.parametrize("depth", [8, "oo"])
+def test_what_is_in_an_adjoint_that_is_not_followed_is_no_number(depth: int | str) -> None:
+    """Of two updates no backward pass comes after the last."""
+    found = tp.depth_limit(deep_run((1.3, 0.7, 0.4), (0.9, 0.0, 0.5)), (depth,), places=(0.5,))
+    for name, steps in (("coefficients", -2), ("inputs", -2), ("outputs", -2)):
+        array = found.along(name, depth)
+        for part in (array.values, array.errors):
+            x, dx = np.moveaxis(part, steps, 1)
+            assert not np.isnan(x).any() and not np.isnan(dx[:2]).any()
+            assert np.isnan(dx[2:]).all()
 
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from math import log10
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.report.numbers import Measure, measured
+from tpcalc.report.numbers import SETTLED, Measure, measured, settled
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
-from tpcalc.results import DepthArray, DepthRow, DepthTable, DepthVerdict
+from tpcalc.results import DepthArray, DepthRow, DepthTable, DepthVerdict, Estimate
 
 __all__ = [
     "PROFILES",
@@ -268,8 +269,10 @@ def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], N
     middle, steps = one.places.index(0.5), slice(0, None, found.batch)
     for (ket, base), words in GAMMAS.items():
         place = (ket, base, -1 if ket == 0 else 0, middle, steps, steps)
-        if one.values[place].any():
-            yield words, one, one.values[place], one.errors[place]
+        values, errors = one.values[place], one.errors[place]
+        followed = ~np.isnan(values).all(axis=1)  # adjoints end before the last step
+        if values[followed].any():
+            yield words, one, values[followed], errors[followed]
 
 
 def depth_steps(found: DepthTable) -> tuple[Table, ...]:
@@ -283,13 +286,25 @@ def depth_steps(found: DepthTable) -> tuple[Table, ...]:
             f"Gamma of {words}, L = {one.depth}",
             (number("t"), *(number(f"r = {r}") for r in range(values.shape[1]))),
             tuple(
-                (number(str(t)), *(number(f"{value:.6g}") for value in row))
-                for t, row in enumerate(values)
+                (
+                    number(str(t)),
+                    *(
+                        _told(one, value, error) if r <= t else number("")
+                        for r, (value, error) in enumerate(zip(*row, strict=True))
+                    ),
+                )
+                for t, row in enumerate(zip(values, errors, strict=True))
             ),
-            "Coefficients at step t of what the middle block drew at step r, times sqrt(L).",
+            "Coefficients at step t of what the middle block drew at step r, times sqrt(L). "
+            + SETTLED,
         )
-        for words, one, values, _ in gammas(found)
+        for words, one, values, errors in gammas(found)
     )
+
+
+def _told(one: DepthArray, value: float, error: float) -> Cell:
+    """A number of an array, with its error where six digits show it."""
+    return number(settled(Estimate(float(value), float(error), one.method)))
 
 
 def _trajectories(found: DepthTable) -> Iterator[Table]:
@@ -300,10 +315,10 @@ def _trajectories(found: DepthTable) -> Iterator[Table]:
             f"The start along the depth, L = {depth}",
             (number("p = l/L"), *(number(one.name) for one in own)),
             tuple(
-                (number(f"{p:.4g}"), *(number(f"{one.values[k]:.6g}") for one in own))
+                (number(f"{p:.4g}"), *(_told(one, one.values[k], one.errors[k]) for one in own))
                 for k, p in enumerate(own[0].places)
             ),
-            f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}).",
+            f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}). {SETTLED}",
         )
 
 

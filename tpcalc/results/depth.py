@@ -257,7 +257,7 @@ class DepthArray:
     """Numbers of a run along the depth, at a number of blocks or in the limit.
 
     Indices i and j are samples of all steps, t B + b. Of T updates there are forward passes
-    0 ... T and adjoints of 0 ... T - 1.
+    0 ... T and adjoints of 0 ... T - 1; what is in those after the last update is NaN.
 
     Args:
         name: ``"features"``: <x_i | x_j> of the stream; ``"gradients"``: <dx_i | dx_j> of its

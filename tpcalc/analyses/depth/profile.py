@@ -77,12 +77,28 @@ def profile(
         return
     ends = [held(place) for place in places]
     for side, name in enumerate(("inputs", "outputs")):
-        yield made(name, ENDS, [end[side][ket] for ket in (0, 1) for end in ends], 2)
+        parts = [_of_ket(ket, end[side][ket], moved) for ket in (0, 1) for end in ends]
+        yield made(name, ENDS, parts, 2)
     inner: Callable[[float, float], tuple[tuple[Answer, ...], ...]]
     inner = found.coefficients  # type: ignore[attr-defined]
     grid = [[inner(one, two) for two in places] for one in places]
-    parts = [one[ket][base] for ket in (0, 1) for base in (0, 1) for row in grid for one in row]
+    parts = [
+        _of_ket(ket, one[ket][base], moved)
+        for ket in (0, 1)
+        for base in (0, 1)
+        for row in grid
+        for one in row
+    ]
     yield made("coefficients", GAMMA, parts, 2, 2, len(places))
+
+
+def _of_ket(ket: int, found: Answer, moved: int) -> Answer:
+    """What is in x, or in dx where it is followed: NaN of samples that have no adjoint."""
+    if ket == 0:
+        return found
+    value, error = found.value.copy(), np.array(np.broadcast_to(found.error, found.value.shape))
+    value[moved:] = error[moved:] = np.nan
+    return Answer(value, error, found.method)
 
 
 def _first(kernel: Answer, count: int) -> Answer:

@@ -69,8 +69,8 @@ def _lines(first: Shape, second: Shape, pair: Plane, share: float) -> tuple[Line
     along = max(float(pair.su.max()) / near, float((pair.sv * np.abs(pair.rho)).max()) / far)
     across = float((pair.sv * pair.kappa).max()) / far
     steps = [min(COARSEST, SHARE / wide if wide else COARSEST) * share for wide in (along, across)]
-    found = [line_of(step) for step in steps]
-    return None if None in found else (found[0], found[1])  # type: ignore[return-value]
+    front, back = map(line_of, steps)
+    return None if front is None or back is None else (front, back)
 
 
 def _sums(
