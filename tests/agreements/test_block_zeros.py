@@ -102,7 +102,7 @@ def test_limits_of_blocks(
     data: str, network: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     if data == "a class that is missing" and network == "relu, mup":
-        reason = "gates of later steps hide a zero"
+        reason = "gates of later steps hide a zero: of order 1 in blocks, n^(-1/4) in cells"
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert_same(*both(run_on(DATA[data], *NETWORKS[network]), monkeypatch))
 
