@@ -39,7 +39,7 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
     "draws": [(draws, "sobol_normals")],
     "functions": [(execute, "coordinatewise")],
     "small tables": [
-        (panels.Combined, "values"),
+        (panels.Combinations, "values"),
         (panels.Grams, "values"),
         (kernels_growth, "grow"),
         (kernels_growth, "coordinates"),

@@ -37,6 +37,7 @@ __all__ = [
     "SampleSpace",
     "Store",
     "accumulate",
+    "images_of",
     "materialise",
 ]
 
@@ -69,7 +70,8 @@ class MatrixSide:
         space: Where the inputs of this side live.
         output: Where its images live.
         capacity: Largest number of directions.
-        dtype: Storage type of both arrays.
+        dtype: Storage type of directions.
+        images: Storage type of images.
         tolerance: Residuals below this part of their vector add no direction.
     """
 
@@ -79,6 +81,7 @@ class MatrixSide:
         output: SampleSpace,
         capacity: int,
         dtype: DTypeLike,
+        images: DTypeLike,
         tolerance: float,
     ) -> None:
         self.space = space
@@ -87,7 +90,7 @@ class MatrixSide:
         self.q = Basis(
             space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
         )
-        self.e = Store(output.size, capacity, dtype, output.block, replicates, output.memory)
+        self.e = Store(output.size, capacity, images, output.block, replicates, output.memory)
 
     @property
     def rows(self) -> int:
@@ -116,6 +119,7 @@ class _Matrix:
         draws_rows: Draws,
         draws_cols: Draws,
         storage: str,
+        images: str,
         tolerance: float,
     ) -> None:
         if storage not in ("float64", "float32"):
@@ -123,9 +127,9 @@ class _Matrix:
                 f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
             )
         check_spaces(row_space, col_space)
-        dtype = np.dtype(storage)
-        self.forward = MatrixSide(col_space, row_space, capacity_forward, dtype, tolerance)
-        self.transposed = MatrixSide(row_space, col_space, capacity_transposed, dtype, tolerance)
+        options = np.dtype(storage), np.dtype(images), tolerance
+        self.forward = MatrixSide(col_space, row_space, capacity_forward, *options)
+        self.transposed = MatrixSide(row_space, col_space, capacity_transposed, *options)
         self._draws = {False: draws_rows, True: draws_cols}
         self._work: dict[bool, list[Vector]] = {False: [], True: []}
 
@@ -229,7 +233,7 @@ class LimitMatrix(_Matrix):
     ) -> None:
         super().__init__(
             row_space, col_space, capacity_forward, capacity_transposed,
-            draws_rows, draws_cols, storage, tolerance,
+            draws_rows, draws_cols, storage, images_of(storage, adjoint), tolerance,
         )  # fmt: skip
         self._adjoint = adjoint
 
@@ -313,7 +317,7 @@ class FiniteMatrix(_Matrix):
     ) -> None:
         super().__init__(
             row_space, col_space, capacity_forward, capacity_transposed,
-            draws_rows, draws_cols, storage, tolerance,
+            draws_rows, draws_cols, storage, storage, tolerance,
         )  # fmt: skip
         widths = [space.size / space.ratio for space in (row_space, col_space)]
         if not math.isclose(*widths, rel_tol=1e-9):
@@ -359,6 +363,11 @@ class FiniteMatrix(_Matrix):
             )
             accumulate(work, [(other.q, target)], push.new)
         self._keep(work, push, transpose)
+
+
+def images_of(storage: str, adjoint: bool) -> str:
+    """The storage of the images of limits: fresh draws, which single precision holds as they are."""
+    return storage if adjoint else "float32"
 
 
 def check_spaces(row_space: SampleSpace, col_space: SampleSpace) -> None:

@@ -109,6 +109,8 @@ class SobolDraws:
     The points are those of ``scipy.stats.qmc.Sobol(scramble=True)`` at the centre of their cells
     of side 2^-30, in the natural order of the digits instead of Gray order (the same set).
     Rows beyond the last dimension (asked for, or of the sequence: 21201) are plain draws.
+    Normals times their scale are rounded to single precision, so that rows of float32 hold them as
+    they are: half of the memory, and the same numbers in whatever is computed from them.
 
     Args:
         dimensions: Rows to take from the sequence.
@@ -151,6 +153,7 @@ class SobolDraws:
             dimension, (directions, shift) = self._used[r], self._numbers[r]
             if dimension >= len(directions):
                 self._plain.fill(part, scale, r)
+                part[:] = part.astype(np.float32)
                 continue
             self._used[r] += 1
             of = directions[dimension], shift[dimension], self.size, float(scale)

@@ -136,7 +136,7 @@ def sobol_normals(
     directions: NDArray[np.uint32], shift: int, size: int, scale: float, row: NDArray[Any],
     first: int,
 ) -> None:  # fmt: skip
-    """Write normals of one Sobol dimension, which has ``size``, into blocks of a row.
+    """Write normals of one Sobol dimension, which has ``size``, into blocks of a row, as float32.
 
     The row begins with block ``first`` of the dimension.
 
@@ -167,4 +167,4 @@ def sobol_normals(
             odds[t] = np.float64(np.int32(inner[t] ^ outer)) * 2.0 + 1.0
         _quantiles(odds, places, part)
         for t in range(block):
-            row[k, t] = part[t] * scale
+            row[k, t] = np.float32(part[t] * scale)

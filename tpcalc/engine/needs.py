@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpcalc.engine.directions import images_of
 from tpcalc.engine.draws import STOCK
 from tpcalc.engine.instructions import Multiply, Noise
 from tpcalc.engine.memory import memory_text
@@ -57,16 +58,20 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
     """Bytes of them in arrays over spaces, which come and go with a workspace."""
     script = schedule.script
     ratio = {space.name: space.ratio for space in script.spaces}
-    entry = 4 if setting.storage == "float32" else 8
-    total = 0
+    entries = {"float32": 4, "float64": 8}
+    entry, total = entries[setting.storage], 0
     batch = largest_batches(schedule)
     for matrix in script.matrices:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
-        for transpose in (False, True):
-            total += schedule.directions.get((matrix.name, transpose), 0) * (rows + cols) * entry
-            in_buffers = setting.mode == "finite" or matrix.adjoint or matrix.law == "orthogonal"
-            if in_buffers:  # images under way
-                total += batch.get((matrix.name, transpose), 0) * (cols if transpose else rows) * 8
+        drawn = setting.mode == "limit" and matrix.law != "orthogonal"
+        image = entry
+        if drawn and setting.device is None:  # tensors all have one storage
+            image = entries[images_of(setting.storage, matrix.adjoint)]
+        for transpose, to, source in ((False, rows, cols), (True, cols, rows)):
+            count = schedule.directions.get((matrix.name, transpose), 0)
+            total += count * (to * image + source * entry)
+            if not drawn or matrix.adjoint:  # images under way
+                total += batch.get((matrix.name, transpose), 0) * to * 8
     for counts in (schedule.stack_rows, schedule.start_rows, schedule.peak_dense):
         for name, count in counts.items():
             total += count * setting.size(ratio[name]) * 8

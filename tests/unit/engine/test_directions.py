@@ -16,7 +16,7 @@ Z = 5
 
 
 class Recorded:
-    """Draws that remember what they gave."""
+    """Draws that remember what they gave: numbers of single precision, as those of limits are."""
 
     def __init__(self, size, seed):
         self.plain = PlainDraws(size, seed)
@@ -25,9 +25,9 @@ class Recorded:
 
     def fill(self, row, scale=1.0, replicate=None):
         work = np.zeros(row.shape)
-        self.plain.fill(work, 1.0)
-        self.given.append(work.reshape(-1)[: self.size].copy())
-        row[:] = work * scale
+        self.plain.fill(work, scale)
+        row[:] = work = work.astype(np.float32)
+        self.given.append(work.reshape(-1)[: self.size].astype(float))
 
     def scalar(self):
         return self.plain.scalar()
@@ -69,7 +69,7 @@ class DenseLimit:
         length = np.sqrt(left @ left / space.size)
         if length > 1e-5 * np.sqrt(x @ x / space.size):
             self.q[transpose].append(left / length)
-            self.e[transpose].append(np.sqrt(space.ratio) * next(self.draws[transpose]))
+            self.e[transpose].append(next(self.draws[transpose]))
         out = np.zeros(output.size)
         for q, e in zip(self.q[transpose], self.e[transpose], strict=True):
             out += e * (q @ x) / space.size
@@ -359,7 +359,7 @@ def test_single_precision_storage(ratio):
     results = []
     for storage in ("float64", "float32"):
         matrix, _ = limit_matrix(rows, cols, seed=2, storage=storage)
-        assert matrix.forward.e.data.dtype == storage
+        assert matrix.forward.q.data.dtype == storage
         v = padded(rows, np.random.default_rng(5).standard_normal(4096))
         outs = []
         for _ in range(6):
