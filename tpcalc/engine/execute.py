@@ -39,7 +39,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.needs import array_bytes, largest_batches
+from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
 from tpcalc.engine.panels import Combinations, Grams, InnerProducts
@@ -82,8 +82,7 @@ class Workspace:
         self.setting = setting
         self.replicates = replicates
         script = plan.script
-        batch = max(largest_batches(plan).values(), default=1)
-        block = setting.block([space.ratio for space in script.spaces], batch)
+        block = setting.block([space.ratio for space in script.spaces])
         memory = Memory(replicates * array_bytes(plan, setting))
         self._spaces = {
             space.name: SampleSpace(

@@ -20,11 +20,13 @@ from tpcalc.engine.kernels_compile import loose, pointer
 from tpcalc.engine.kernels_tiles import (
     ACROSS,
     DOWN,
+    HIGH,
     LANES,
-    add_short_tile,
+    WIDE,
     add_tile,
     dot_tile,
     fetch,
+    transpose,
 )
 
 __all__ = ["combine", "dots", "residual"]
@@ -35,7 +37,12 @@ Rows = NDArray[Any]  # float64 or float32, and in chunks
 
 LINE = 64  # bytes of a cache line
 BEGIN = 4  # lines of a row that are fetched before it is read
-PANEL = 16  # rows that stay in the fastest cache while all columns pass over them
+MOST = 2 * LANES  # columns of a tile of inner products
+STEP = WIDE * LANES  # samples of a tile of sums
+TALL, LOW, _ = DOWN
+(tall_thin, tall_wide), (low_thin, low_wide), (one_thin, one_wide) = (
+    (dot_tile[down, 1], dot_tile[down, 2]) for down in DOWN
+)
 
 
 @loose
@@ -89,35 +96,77 @@ def _dots_one(data: Rows, rows: int, vector: Array, out: Array, gram: bool) -> f
 
 
 @loose
+def _zeros(count: int) -> Array:
+    """Zeros that begin with a cache line: vectors of them never lie across two."""
+    found = np.zeros(count + LANES)
+    first = -found.ctypes.data % LINE // 8
+    return found[first : first + count]
+
+
+@loose
+def _panels(
+    data: Rows, start: int, pitch: int, rows: int, after: int, columns: Array, width: int,
+    out: Array, room: Array,
+) -> None:  # fmt: skip
+    """Add inner products of rows with up to 16 columns; then what lies at ``after`` is read."""
+    i, count, line = 0, columns.shape[0] // LANES, 8 * out.shape[1]
+    x, spare = columns.ctypes.data, room.ctypes.data
+    while i < rows:
+        place, row = out.ctypes.data + i * line, start + i * pitch
+        down = TALL if rows - i >= TALL else (LOW if rows - i >= LOW else 1)
+        ahead = row + down * pitch if i + down < rows else after
+        if width > LANES:
+            if down == TALL:
+                tall_wide(data, row, pitch, x, count, place, line, ahead, spare)
+            elif down == LOW:
+                low_wide(data, row, pitch, x, count, place, line, ahead, spare)
+            else:
+                one_wide(data, row, pitch, x, count, place, line, ahead, spare)
+        elif down == TALL:
+            tall_thin(data, row, pitch, x, count, place, line, ahead, spare)
+        elif down == LOW:
+            low_thin(data, row, pitch, x, count, place, line, ahead, spare)
+        else:
+            one_thin(data, row, pitch, x, count, place, line, ahead, spare)
+        i += down
+
+
+@loose
 def _dots_many(
     data: Rows, rows: int, addresses: Index, rows_of: int, out: Array, square: Array, gram: bool
 ) -> None:
-    """Inner products of all rows with several vectors."""
+    """Inner products of all rows with several vectors, 16 of them at a time."""
     count, capacity, block = data.shape
     columns, size = addresses.size, block * data.itemsize
-    padded, lines = (columns + ACROSS - 1) // ACROSS * ACROSS, 3 * block // LANES * LINE
-    places, panel = np.empty(padded + DOWN, np.int64), np.empty(rows + DOWN, np.int64)
-    found, among = np.zeros((rows + DOWN, padded)), np.zeros((columns + DOWN, padded))
-    p, x, pitch = panel.ctypes.data, places.ctypes.data, 8 * padded
+    room, copy = _zeros(TALL * LANES), np.empty((columns, block))
+    groups = (columns + MOST - 1) // MOST
+    places = np.empty(groups * MOST, np.int64)  # what is beyond is computed, and left
+    found, among = np.zeros((groups, rows, MOST)), np.zeros((groups, columns, MOST))
+    by_sample = _zeros(groups * block * MOST).reshape(groups, block * MOST)
     for k in range(count):
         start = data.ctypes.data + k * capacity * size
-        for j in range(places.size):  # what is beyond is computed, and left
+        for j in range(places.size):
             places[j] = addresses[min(j, columns - 1)] + 8 * block * rows_of * k
-        for i in range(panel.size):
-            panel[i] = start + max(0, min(i, rows - 1)) * size
+            if gram and j < columns:
+                copy[j] = carray(pointer(places[j]), (block,))
+        for g in range(groups):
+            width = min(columns - g * MOST, MOST)
+            thin = LANES if width <= LANES else MOST
+            # The tiles read a vector of columns, or two, for every sample.
+            x = by_sample[g, : block * thin].reshape(block, thin)
+            for j in range(0, thin, LANES):
+                out_of = places.ctypes.data + 8 * (g * MOST + j)
+                transpose(out_of, block // LANES, x.ctypes.data + 8 * j, 8 * thin)
+            if gram:
+                own = copy.ctypes.data
+                _panels(copy, own, 8 * block, columns, start, x, width, among[g], room)
+            after = start + (capacity * size if g + 1 == groups else 0)
+            _panels(data, start, size, rows, after, x, width, found[g], room)
+    for g in range(groups):
+        low, high = g * MOST, min((g + 1) * MOST, columns)
+        out[:rows, low:high] = found[g, :, : high - low]
         if gram:
-            for i in range(0, columns, DOWN):
-                for j in range(0, padded, ACROSS):
-                    place = among.ctypes.data + i * pitch + 8 * j
-                    dot_tile(among, x + 8 * i, x + 8 * j, block // LANES, place, pitch, start)
-        for i in range(0, rows, DOWN):
-            ahead = start + (i + DOWN if i + DOWN < rows else capacity) * size
-            for j in range(0, padded, ACROSS):
-                place = found.ctypes.data + i * pitch + 8 * j
-                dot_tile(data, p + 8 * i, x + 8 * j, block // LANES, place, pitch, ahead)
-                ahead = ahead + lines if j == 0 else start
-    out[:rows, :columns] = found[:rows, :columns]
-    square[:columns, :columns] = among[:columns, :columns]
+            square[:columns, low:high] = among[g, :, : high - low]
 
 
 @loose
@@ -158,42 +207,42 @@ def _add_rows(
 
 @loose
 def _combine_block(
-    data: Rows, block: int, index: Index, table: Array, places: Index, ahead: int
+    data: Rows, block: int, index: Index, table: Array, sums: Array, ahead: int
 ) -> None:
-    """Add the rows ``index`` of a block times ``table[row, column]`` to the vectors at ``places``.
+    """Add the rows ``index`` of a block times a table to the sums of all columns.
 
-    Panel by panel, so that rows are in cache for every column; meanwhile the next panel is fetched,
-    after the last one what lies at ``ahead``.
+    Eight rows after eight others, so that they are read once for all columns; meanwhile the next
+    ones are fetched, after the last ones what lies at ``ahead``.
     """
-    rows, size = index.size, data.shape[2] * data.itemsize
-    panel, pitch = np.empty(rows, np.int64), 8 * table.shape[1]
-    for i in range(rows):
-        panel[i] = data.ctypes.data + (block * data.shape[1] + index[i]) * size
-    tall = 4 * LANES if data.shape[2] >= 4 * LANES else 2 * LANES
-    for low in range(0, rows, PANEL):
-        high = min(low + PANEL, rows)
-        fetched = panel[high] if high < rows else ahead
-        end = fetched + PANEL * size
-        p, factors = panel.ctypes.data + 8 * low, table.ctypes.data + low * pitch
-        for t in range(0, data.shape[2], tall):
-            for j in range(0, table.shape[1], ACROSS):
-                own, out = factors + 8 * j, places.ctypes.data + 8 * j
-                if tall == 4 * LANES:
-                    add_tile(data, p, high - low, t, own, pitch, out, fetched)
-                else:
-                    add_short_tile(data, p, high - low, t, own, pitch, out, fetched)
-                fetched = fetched + 2 * LINE * (high - low) if fetched < end else panel[low]
+    size, rows, high = data.shape[2] * data.itemsize, index.size, HIGH * table.shape[0]
+    panel = np.empty(high + HIGH, np.int64)
+    for i in range(high):  # whole panels: coefficients of what is added are 0
+        panel[i] = data.ctypes.data + (block * data.shape[1] + index[min(i, rows - 1)]) * size
+    for i in range(HIGH):
+        panel[high + i] = ahead + i * size
+    for low in range(table.shape[0]):
+        place, own = panel.ctypes.data + 8 * HIGH * low, table[low].ctypes.data
+        for m in range(sums.shape[0]):
+            add_tile(data, place, m * STEP, own, sums[m].ctypes.data, table.shape[1])
 
 
 @loose
 def _by_rows(coefficients: Array, index: Index) -> Array:
-    """Coefficients (column, row) of some rows as (row, column), padded to whole tiles."""
-    columns = coefficients.shape[0]
-    table = np.zeros((index.size, (columns + ACROSS - 1) // ACROSS * ACROSS))
-    for i in range(index.size):
+    """Coefficients (column, row) of some rows by tiles (panel, four columns, row, column)."""
+    columns, rows = coefficients.shape[0], index.size
+    panels, groups = (rows + HIGH - 1) // HIGH, (columns + ACROSS - 1) // ACROSS
+    table = _zeros(groups * panels * HIGH * ACROSS).reshape(panels, groups, HIGH, ACROSS)
+    for i in range(rows):
         for j in range(columns):
-            table[i, j] = coefficients[j, index[i]]
+            table[i // HIGH, j // ACROSS, i % HIGH, j % ACROSS] = coefficients[j, index[i]]
     return table
+
+
+@loose
+def _by_steps(address: int, block: int) -> Array:
+    """The block of a vector, as steps of samples."""
+    found: Array = carray(pointer(address), (block // STEP, STEP))
+    return found
 
 
 @loose
@@ -208,8 +257,8 @@ def combine(
     """
     block = one.shape[2]
     stride = 8 * count * block
-    spare = np.zeros(block)  # for the columns of a tile that are not there
-    places = np.full((addresses.size + ACROSS - 1) // ACROSS * ACROSS, spare.ctypes.data)
+    padded = (addresses.size + ACROSS - 1) // ACROSS * ACROSS
+    sums = _zeros(block * padded).reshape(block // STEP, padded, STEP)
     for p in range(len(one) // count):
         r, begin = (first + p) // parts, stride * (first + p)
         columns = used[r]
@@ -229,16 +278,15 @@ def combine(
         table, extra = _by_rows(left[r, :columns], index), _by_rows(right[r, :columns], more)
         for k in range(count):
             for j in range(columns):
-                places[j] = addresses[j] + begin + 8 * block * k
-                if not add:
-                    carray(pointer(places[j]), (block,))[:] = 0.0
-            after = min(k + 1, count - 1)
-            ahead = rows[after].ctypes.data
-            _combine_block(
-                rows, k, index, table, places, others[k].ctypes.data if more.size else ahead
-            )
-            _combine_block(others, k, more, extra, places, ahead)
-        places[:] = spare.ctypes.data
+                sums[:, j] = 0.0
+                if add:
+                    sums[:, j] = _by_steps(addresses[j] + begin + 8 * block * k, block)
+            ahead = rows[min(k + 1, count - 1)].ctypes.data
+            between = others[k].ctypes.data if more.size else ahead
+            _combine_block(rows, k, index, table, sums, between)
+            _combine_block(others, k, more, extra, sums, ahead)
+            for j in range(columns):
+                _by_steps(addresses[j] + begin + 8 * block * k, block)[:] = sums[:, j]
 
 
 @loose

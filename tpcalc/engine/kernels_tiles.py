@@ -1,8 +1,9 @@
 """The innermost loops of panels: tiles of sums that stay in vector registers.
 
 Written as LLVM code: numba has no vector types, and what its compiler makes of plain loops adds up
-a register at the end of every stretch. Addresses of rows and columns come in arrays, so that rows
-may lie anywhere. Meanwhile other rows are fetched: memory and arithmetic are busy at the same time.
+a register at the end of every stretch. Every number of a row is read once for all columns of a
+tile. Meanwhile other rows are fetched, at the samples where these are read: memory and arithmetic
+are busy at the same time.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["ACROSS", "DOWN", "LANES", "add_short_tile", "add_tile", "dot_tile", "fetch"]
+__all__ = ["ACROSS", "DOWN", "HIGH", "LANES", "WIDE", "add_tile", "dot_tile", "fetch", "transpose"]
 
 LANES = 8  # numbers in a vector; where registers are shorter the compiler takes several
-ACROSS = 4  # columns of a tile
-DOWN = 6  # rows of a tile of inner products
+DOWN = (12, 4, 1)  # rows of a tile of inner products
+HIGH, ACROSS, WIDE = 8, 4, 2  # rows, columns and vectors of samples of a tile of sums
 LINE = 64  # bytes of a cache line
 
 WORD, FLOAT, BYTE = ir.IntType(64), ir.DoubleType(), ir.IntType(8)
@@ -45,19 +46,13 @@ def _store(builder: Any, value: Any, address: Any) -> None:
     builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=8)
 
 
-def _words(builder: Any, address: Any, count: int) -> list[Any]:
-    """The first addresses of an array of them."""
-    return [_load(builder, _at(builder, address, WORD(8 * i)), WORD) for i in range(count)]
-
-
-def _prefetch(builder: Any, address: Any, lines: int) -> None:
+def _prefetch(builder: Any, address: Any) -> None:
     place, number = BYTE.as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [place, number, number, number])
     found = builder.module.declare_intrinsic("llvm.prefetch", [place], kind)
-    for line in range(lines):
-        own = builder.inttoptr(_at(builder, address, WORD(line * LINE)), place)
-        # Into the second cache: the first has few places for misses, which arithmetic needs.
-        builder.call(found, [own, number(0), number(2), number(1)])
+    own = builder.inttoptr(address, place)
+    # Into the second cache: the first has few places for misses, which arithmetic needs.
+    builder.call(found, [own, number(0), number(2), number(1)])
 
 
 def _loop(
@@ -96,25 +91,43 @@ def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
     return builder.shuffle_vector(one, two, mask)
 
 
-def _sums(builder: Any, vectors: Sequence[Any]) -> Any:
-    """The sums of eight vectors, as one."""
-    halves = (
-        ((0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)),
-        ((0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)),
-        ((0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)),
-    )
-    held = list(vectors)
-    for low, high in halves:
-        held = [
-            builder.fadd(_shuffled(builder, a, b, low), _shuffled(builder, a, b, high))
-            for a, b in zip(held[::2], held[1::2], strict=True)
-        ]
-    return held[0]
-
-
 def _broadcast(builder: Any, value: Any) -> Any:
-    whole = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, ir.IntType(32)(0))
-    return _shuffled(builder, whole, whole, [0] * LANES)
+    undefined = ir.Constant(VECTOR, ir.Undefined)
+    whole = builder.insert_element(undefined, value, ir.IntType(32)(0))
+    return _shuffled(builder, whole, undefined, [0] * LANES)
+
+
+@intrinsic
+def transpose(typing: Any, columns: Any, count: Any, out: Any, width: Any) -> Any:
+    """Write ``count`` times eight samples of eight columns sample by sample.
+
+    ``columns`` has the addresses of the columns; samples in ``out`` are ``width`` bytes apart.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        columns, count, out, width = args
+        given = [_load(builder, _at(builder, columns, WORD(8 * j)), WORD) for j in range(LANES)]
+
+        def step(index: Any, held: list[Any]) -> list[Any]:
+            near = builder.mul(index, WORD(LINE))
+            found = [_load(builder, _at(builder, column, near), VECTOR) for column in given]
+            for half in (1, 2, 4):  # two by two, then blocks of two by two, then of four by four
+                low = [lane + (LANES - half) * bool(lane & half) for lane in range(LANES)]
+                high = [lane + half for lane in low]
+                for i in (lane for lane in range(LANES) if not lane & half):
+                    pair = found[i], found[i + half]
+                    found[i] = _shuffled(builder, *pair, low)
+                    found[i + half] = _shuffled(builder, *pair, high)
+            place = _at(builder, out, builder.mul(index, builder.mul(width, WORD(LANES))))
+            for value in found:
+                _store(builder, value, place)
+                place = _at(builder, place, width)
+            return []
+
+        _loop(builder, count, [], step)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
 
 
 @intrinsic
@@ -122,7 +135,7 @@ def fetch(typing_context: Any, address: Any) -> Any:
     """Ask for the cache line at an address; never faults."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _prefetch(builder, args[0], 1)
+        _prefetch(builder, args[0])
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
@@ -133,92 +146,116 @@ def _entry(data: Any) -> tuple[Any, int]:
     return (FLOAT, 8) if data.dtype == types.float64 else (ir.FloatType(), 4)
 
 
-@intrinsic
-def dot_tile(
-    typing: Any, data: Any, rows: Any, columns: Any, count: Any, out: Any, width: Any, ahead: Any
-) -> Any:
-    """Add inner products of six rows and four columns to ``out``, rows ``width`` bytes apart.
-
-    ``data`` says what rows consist of, ``rows`` and ``columns`` where their addresses are; of each
-    ``count`` vectors are read. Three lines for each vector are fetched from ``ahead`` on.
-    """
-    entry, size = _entry(data)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, rows, columns, count, out, width, ahead = args
-        p, x = _words(builder, rows, DOWN), _words(builder, columns, ACROSS)
-
-        def step(index: Any, held: list[Any]) -> list[Any]:
-            _prefetch(builder, _at(builder, ahead, builder.mul(index, WORD(3 * LINE))), 3)
-            near = builder.mul(index, WORD(8 * LANES))
-            far = builder.mul(index, WORD(size * LANES))
-            y = [_load(builder, _at(builder, one, near), VECTOR) for one in x]
-            found = []
-            for i, row in enumerate(p):
-                a = _load(builder, _at(builder, row, far), ir.VectorType(entry, LANES))
-                own = held[i * ACROSS : (i + 1) * ACROSS]
-                found += [_multiply_add(builder, s, a, b) for s, b in zip(own, y, strict=True)]
-            return found
-
-        found = _loop(builder, count, [ir.Constant(VECTOR, None)] * (DOWN * ACROSS), step)
-        for i in range(0, DOWN, 2):
-            sums = _sums(builder, found[i * ACROSS : (i + 2) * ACROSS])
-            for row in (0, 1):
-                own = _shuffled(builder, sums, sums, range(row * ACROSS, (row + 1) * ACROSS))
-                place = _at(builder, out, builder.mul(width, WORD(i + row)))
-                _store(builder, builder.fadd(own, _load(builder, place, own.type)), place)
-        return context.get_dummy_value()
-
-    return types.void(data, *[types.int64] * 6), generate
-
-
-def _add_tile(vectors: int) -> Any:
+def _dot_tile(down: int, vectors: int) -> Any:
     @intrinsic
     def tile(
-        typing: Any, data: Any, rows: Any, count: Any, first: Any, table: Any, width: Any,
-        columns: Any, ahead: Any,
+        typing: Any, data: Any, rows: Any, pitch: Any, columns: Any, count: Any, out: Any,
+        width: Any, ahead: Any, room: Any,
     ) -> Any:  # fmt: skip
-        """Add rows times a table, rows ``width`` bytes apart, to a few vectors of four columns.
+        """Add inner products of a few rows with one or two vectors of columns to ``out``.
 
-        ``data`` says what rows consist of, ``rows`` (``count`` of them) and ``columns`` where their
-        addresses are; ``first`` is the sample to begin with. Two lines for each row are fetched
-        from ``ahead`` on.
+        ``data`` says what rows consist of; they begin at ``rows``, ``pitch`` bytes apart. The
+        columns lie sample by sample; ``count`` times eight samples are read. Rows of ``out`` are
+        ``width`` bytes apart, as many rows from ``ahead`` on are fetched. ``room``: a line for each
+        row, where numbers of single precision become double.
         """
         entry, size = _entry(data)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, rows, count, first, table, width, columns, ahead = args
-            near, far = builder.mul(first, WORD(8)), builder.mul(first, WORD(size))
-            places = [
-                _at(builder, column, near, WORD(8 * LANES * v))
-                for column in _words(builder, columns, ACROSS)
-                for v in range(vectors)
-            ]
+            _, rows, pitch, columns, count, out, width, ahead, room = args
 
             def step(index: Any, held: list[Any]) -> list[Any]:
-                _prefetch(builder, _at(builder, ahead, builder.mul(index, WORD(2 * LINE))), 2)
-                row = _load(builder, _at(builder, rows, builder.mul(index, WORD(8))), WORD)
-                own = _at(builder, table, builder.mul(index, width))
-                kind = ir.VectorType(entry, LANES)
-                p = [
-                    _load(builder, _at(builder, row, far, WORD(v * LANES * size)), kind)
-                    for v in range(vectors)
-                ]
-                found = []
-                for j in range(ACROSS):
-                    factor = _load(builder, _at(builder, own, WORD(8 * j)), FLOAT)
-                    c, sums = _broadcast(builder, factor), held[j * vectors : (j + 1) * vectors]
-                    found += [_multiply_add(builder, s, c, a) for s, a in zip(sums, p, strict=True)]
+                near = builder.mul(index, WORD(vectors * LANES * LINE))
+                far = builder.mul(index, WORD(size * LANES))
+                later, row = _at(builder, ahead, far), _at(builder, rows, far)
+                places = []
+                for i in range(down):
+                    _prefetch(builder, later)
+                    place = row
+                    if size < 8:
+                        place = _at(builder, room, WORD(i * LINE))
+                        wide = _load(builder, row, ir.VectorType(entry, LANES))
+                        _store(builder, wide, place)
+                    places.append(place)
+                    later, row = _at(builder, later, pitch), _at(builder, row, pitch)
+                found = list(held)
+                for t in range(LANES):
+                    own = [
+                        _load(
+                            builder,
+                            _at(builder, columns, near, WORD((t * vectors + v) * LINE)),
+                            VECTOR,
+                        )
+                        for v in range(vectors)
+                    ]
+                    for i, place in enumerate(places):
+                        number = _load(builder, _at(builder, place, WORD(8 * t)), FLOAT)
+                        factor = _broadcast(builder, number)
+                        for v, x in enumerate(own, start=i * vectors):
+                            found[v] = _multiply_add(builder, found[v], factor, x)
                 return found
 
-            start = [_load(builder, place, VECTOR) for place in places]
-            for value, place in zip(_loop(builder, count, start, step), places, strict=True):
-                _store(builder, value, place)
+            start = [ir.Constant(VECTOR, None)] * (down * vectors)
+            for v, value in enumerate(_loop(builder, count, start, step)):
+                row = builder.mul(width, WORD(v // vectors))
+                place = _at(builder, out, row, WORD(v % vectors * LINE))
+                _store(builder, builder.fadd(value, _load(builder, place, VECTOR)), place)
             return context.get_dummy_value()
 
-        return types.void(data, *[types.int64] * 7), generate
+        return types.void(data, *[types.int64] * 8), generate
 
     return tile
 
 
-add_tile, add_short_tile = _add_tile(4), _add_tile(2)
+dot_tile = {(down, vectors): _dot_tile(down, vectors) for down in DOWN for vectors in (1, 2)}
+
+
+@intrinsic
+def add_tile(
+    typing: Any, data: Any, panel: Any, first: Any, table: Any, sums: Any, count: Any
+) -> Any:
+    """Add eight rows times a table to sixteen samples of ``count`` times four columns.
+
+    ``data`` says what rows consist of; their addresses are in ``panel``, after them those of eight
+    rows that are fetched; ``first`` is the sample to begin with. ``table`` has the coefficients of
+    eight rows and four columns after those of others, ``sums`` the samples of a column after those
+    of another: what is read soon after it was written is never a multiple of a page away, for which
+    a processor would wait.
+    """
+    entry, size = _entry(data)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _, panel, first, table, sums, count = args
+        far, kind = builder.mul(first, WORD(size)), ir.VectorType(entry, LANES)
+        rows = []
+        for i in range(HIGH):
+            row, later = (
+                _at(builder, _load(builder, _at(builder, panel, WORD(8 * m)), WORD), far)
+                for m in (i, i + HIGH)
+            )
+            for line in range(WIDE * size // 8):
+                _prefetch(builder, _at(builder, later, WORD(line * LINE)))
+            rows += [
+                _load(builder, _at(builder, row, WORD(v * LANES * size)), kind) for v in range(WIDE)
+            ]
+
+        def step(index: Any, held: list[Any]) -> list[Any]:
+            factors = _at(builder, table, builder.mul(index, WORD(8 * HIGH * ACROSS)))
+            own = _at(builder, sums, builder.mul(index, WORD(LINE * ACROSS * WIDE)))
+            places = [_at(builder, own, WORD(LINE * m)) for m in range(ACROSS * WIDE)]
+            found = [_load(builder, place, VECTOR) for place in places]
+            for i in range(HIGH):
+                for j in range(ACROSS):
+                    place = _at(builder, factors, WORD(8 * (i * ACROSS + j)))
+                    factor = _broadcast(builder, _load(builder, place, FLOAT))
+                    for v in range(WIDE):
+                        m = j * WIDE + v
+                        found[m] = _multiply_add(builder, found[m], factor, rows[i * WIDE + v])
+            for value, place in zip(found, places, strict=True):
+                _store(builder, value, place)
+            return []
+
+        _loop(builder, count, [], step)
+        return context.get_dummy_value()
+
+    return types.void(data, *[types.int64] * 5), generate

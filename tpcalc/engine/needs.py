@@ -10,7 +10,7 @@ from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import OutOfMemory
 
-__all__ = ["array_bytes", "largest_batches", "memory_needed", "too_large"]
+__all__ = ["array_bytes", "memory_needed", "too_large"]
 
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
@@ -60,7 +60,7 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
     ratio = {space.name: space.ratio for space in script.spaces}
     entries = {"float32": 4, "float64": 8}
     entry, total = entries[setting.storage], 0
-    batch = largest_batches(schedule)
+    batch = _largest_batches(schedule)
     for matrix in script.matrices:
         rows, cols = setting.size(ratio[matrix.rows]), setting.size(ratio[matrix.cols])
         drawn = setting.mode == "limit" and matrix.law != "orthogonal"
@@ -78,7 +78,7 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
     return total
 
 
-def largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
+def _largest_batches(schedule: Plan) -> dict[tuple[str, bool], int]:
     """The largest batch of each (matrix, transpose) side."""
     out: dict[tuple[str, bool], int] = {}
     for step in schedule.script.instructions:

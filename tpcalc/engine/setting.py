@@ -10,8 +10,6 @@ __all__ = ["Mode", "Setting"]
 
 Mode = Literal["limit", "finite"]
 BLOCKS = (512, 256, 128, 64, 32, 16)
-NEAR_BY = 2048  # numbers of a batch that stay in the fastest cache while rows pass
-SHORTEST = 128  # samples: shorter blocks cost more than they save
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,7 @@ class Setting:
         """Dimension of a space over n, exact for sizes that were rounded."""
         return ratio if self.mode == "limit" else self.size(ratio) / self.width
 
-    def block(self, ratios: Iterable[float], batch: int = 1) -> int:
-        """Samples in a block of all spaces: small where spaces are, so that little is padding.
-
-        A block of a batch of vectors, beside a few rows, fits into the fastest cache.
-        """
+    def block(self, ratios: Iterable[float]) -> int:
+        """Samples in a block of all spaces: few where spaces are small, so that little is padding."""
         sizes = [self.size(ratio) for ratio in ratios]
-        fitting = [block for block in BLOCKS if block <= max(SHORTEST, NEAR_BY // batch)]
-        return min(fitting, key=lambda block: sum(-(-size // block) * block for size in sizes))
+        return min(BLOCKS, key=lambda block: sum(-(-size // block) * block for size in sizes))
