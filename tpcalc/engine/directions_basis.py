@@ -162,7 +162,14 @@ class Basis:
 
     def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> NDArray[np.float64]:
         """Sums over the samples of direction i times vector j, shape (replicates, rows, B)."""
-        found = self.store.dots(vectors, used).transpose(0, 2, 1).copy()
+        return self._of_directions(self.store.dots(vectors, used))
+
+    def dots_with(self, other: Store, first: Counts, used: Counts) -> NDArray[np.float64]:
+        """The same with rows ``first``, ... of a store, ``used`` of each replicate."""
+        return self._of_directions(self.store.dots_with(other, first, used))
+
+    def _of_directions(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = sums.transpose(0, 2, 1).copy()
         kernels_growth.on_directions(found, self.counts, self._triangle)
         return found.transpose(0, 2, 1)
 

@@ -231,7 +231,8 @@ def _by_rows(coefficients: Array, index: Index) -> Array:
     """Coefficients (column, row) of some rows by tiles (panel, four columns, row, column)."""
     columns, rows = coefficients.shape[0], index.size
     panels, groups = (rows + HIGH - 1) // HIGH, (columns + ACROSS - 1) // ACROSS
-    table = _zeros(groups * panels * HIGH * ACROSS).reshape(panels, groups, HIGH, ACROSS)
+    shape = panels, groups, HIGH, ACROSS
+    table: Array = _zeros(groups * panels * HIGH * ACROSS).reshape(shape)
     for i in range(rows):
         for j in range(columns):
             table[i // HIGH, j // ACROSS, i % HIGH, j % ACROSS] = coefficients[j, index[i]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpcalc.engine.directions import images_of
+from tpcalc.engine.directions import IMAGES
 from tpcalc.engine.draws import STOCK
 from tpcalc.engine.instructions import Multiply, Noise
 from tpcalc.engine.memory import memory_text
@@ -31,6 +31,8 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
             count = schedule.directions.get((matrix.name, transpose), 0)
             tables = both if matrix.law == "orthogonal" else count
             total += SMALL_TABLES * tables**2 * 8
+            if matrix.adjoint:  # draws times directions of the other side
+                total += count * (both - count) * 8
     ratio = {space.name: space.ratio for space in script.spaces}
     for step in script.instructions:
         if isinstance(step, Noise):  # keeps its vectors
@@ -66,7 +68,7 @@ def array_bytes(schedule: Plan, setting: Setting) -> int:
         drawn = setting.mode == "limit" and matrix.law != "orthogonal"
         image = entry
         if drawn and setting.device is None:  # tensors all have one storage
-            image = entries[images_of(setting.storage, matrix.adjoint)]
+            image = entries[IMAGES]
         for transpose, to, source in ((False, rows, cols), (True, cols, rows)):
             count = schedule.directions.get((matrix.name, transpose), 0)
             total += count * (to * image + source * entry)

@@ -158,8 +158,9 @@ class Runner:
 
 
 def _alone(script: Script) -> AbstractContextManager[object]:
-    """Matrix products of panels are small: with threads of their own they wait for each other."""
-    if not any(isinstance(step, Panel | Gram) for step in script.instructions):
+    """Matrix products of tables are small: with threads of their own they wait for each other."""
+    tables = any(isinstance(step, Panel | Gram) for step in script.instructions)
+    if not tables and not any(matrix.adjoint for matrix in script.matrices):
         return nullcontext()
     one_each: AbstractContextManager[object] = ThreadpoolController().limit(
         limits=1, user_api="blas"

@@ -39,6 +39,6 @@ class Setting:
         return ratio if self.mode == "limit" else self.size(ratio) / self.width
 
     def block(self, ratios: Iterable[float]) -> int:
-        """Samples in a block of all spaces: few where spaces are small, so that little is padding."""
+        """Samples in a block of all spaces: few where spaces are small, as padding is lost."""
         sizes = [self.size(ratio) for ratio in ratios]
         return min(BLOCKS, key=lambda block: sum(-(-size // block) * block for size in sizes))
