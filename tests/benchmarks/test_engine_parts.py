@@ -42,7 +42,6 @@ PARTS: dict[str, list[tuple[Any, str]]] = {
         (panels.Combinations, "values"),
         (panels.Grams, "values"),
         (kernels_growth, "grow"),
-        (kernels_growth, "coordinates"),
         (kernels_growth, "on_rows"),
         (kernels_growth, "on_directions"),
         (kernels_growth, "sum_rows"),

@@ -13,7 +13,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
 
-__all__ = ["at_work", "share", "stretches"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["at_work", "products", "share", "stretches"]
 
 STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
 WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
@@ -67,6 +70,17 @@ def share(count: int, size: int, work: Callable[[slice], None]) -> None:
         wait(futures)  # also where this thread is interrupted: they write into its memory
     for future in futures:
         future.result()
+
+
+def products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Matrix products, one for each replicate."""
+    out = np.empty((*left.shape[:2], right.shape[2]))
+
+    def work(own: slice) -> None:
+        np.matmul(left[own], right[own], out=out[own])
+
+    share(len(out), left.size * right.shape[2], work)
+    return out
 
 
 def stretches(blocks: int) -> int:

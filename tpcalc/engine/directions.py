@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tpcalc.engine.crew import products
 from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector, accumulate, materialise
 from tpcalc.engine.draws import Draws
@@ -251,8 +252,9 @@ class LimitMatrix(_Matrix):
         off = np.zeros(1)
         if self._adjoint:
             (count, rows), coords = (other.rows, side.rows), push.coords
-            overlaps -= coords @ self._off[not transpose][:, :count, :rows].transpose(0, 2, 1)
-            off = coords @ self._off[transpose][:, :rows, :count]
+            known = self._off[not transpose][:, :count, :rows].transpose(0, 2, 1)
+            overlaps -= products(coords, known)
+            off = products(coords, self._off[transpose][:, :rows, :count])
         echo = overlaps * (side.space.ratio / side.output.ratio) - off
         return Product(push.coords, _finite(echo))
 

@@ -11,7 +11,7 @@ residual it is done for that one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,7 +157,7 @@ class Basis:
             coefficients: On directions, shape (replicates, B, k), k at most their number.
         """
         out = coefficients.copy()
-        kernels_growth.on_rows(out, self.counts, self._triangle)
+        self._each(out, kernels_growth.on_rows)
         return out
 
     def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> NDArray[np.float64]:
@@ -170,8 +170,18 @@ class Basis:
 
     def _of_directions(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         found = sums.transpose(0, 2, 1).copy()
-        kernels_growth.on_directions(found, self.counts, self._triangle)
+        self._each(found, kernels_growth.on_directions)
         return found.transpose(0, 2, 1)
+
+    def _each(
+        self, numbers: NDArray[np.float64], turn: Callable[[NDArray[Any], Counts, Vector], None]
+    ) -> None:
+        """Turn numbers of rows in memory into numbers of directions, or back, in place."""
+
+        def work(own: slice) -> None:
+            turn(numbers[own], self.counts[own], self._triangle[own])
+
+        share(len(numbers), numbers.size * numbers.shape[2], work)
 
     def reveal(
         self,
@@ -223,9 +233,11 @@ class Basis:
             scaled = (scales != 1).any(axis=1)  # others keep their bits
             (again,), square = kernels.dots(stores[:1], vectors, True, used)
             overlaps[scaled], gram[scaled] = again[scaled], square[scaled]
-        widest = overlaps.shape[1]
-        coords = np.zeros((store.replicates, count, min(widest + count, store.capacity)))
-        kernels_growth.coordinates(overlaps, gram, self.size, self.counts, self._triangle, coords)
+        width = overlaps.shape[1]
+        coords = np.zeros((store.replicates, count, min(width + count, store.capacity)))
+        gram /= self.size
+        np.divide(overlaps.transpose(0, 2, 1), self.size, out=coords[:, :, :width])
+        self._each(coords, kernels_growth.on_directions)
         new, columns = np.zeros_like(before), np.zeros((store.replicates, count), np.int64)
         self._grow(vectors, gram, coords, new, columns)
         coords = coords[:, :, : self.rows]
@@ -239,12 +251,17 @@ class Basis:
         """Add the directions of all columns, and the coordinates of columns on them."""
         store, stopped = self.store, np.zeros_like(new)
         scale, places = np.zeros(columns.shape), kernels.addresses(self.data, vectors)
+
+        def work(own: slice) -> None:
+            kernels_growth.grow(
+                gram[own], coords[own], self.counts[own], self._triangle[own], self._made[own],
+                self._growth[own], self.min_ratios[own], self._limits, new[own], columns[own],
+                scale[own], stopped[own],
+            )  # fmt: skip
+
         while True:
             added = new.copy()
-            kernels_growth.grow(
-                gram, coords, self.counts, self._triangle, self._made, self._growth,
-                self.min_ratios, self._limits, new, columns, scale, stopped,
-            )  # fmt: skip
+            share(len(new), coords.size * coords.shape[2], work)
             self._append(added, new, columns, scale, places)
             left = stopped.tolist()
             if max(left) < 0:

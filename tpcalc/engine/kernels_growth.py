@@ -19,7 +19,6 @@ __all__ = [
     "FULL",
     "add_factors",
     "append",
-    "coordinates",
     "grow",
     "inner_rows",
     "on_directions",
@@ -142,20 +141,6 @@ def on_directions(sums: Array, rows: Index, triangle: Array) -> None:
             mine = triangle[r, m]
             for j in range(columns):
                 sums[r, j, m] = _inner(mine, sums[r, j], m + 1)
-
-
-@loose
-def coordinates(
-    overlaps: Array, gram: Array, size: int, rows: Index, triangle: Array, coords: Array
-) -> None:
-    """Coordinates (replicate, column, direction) from sums with rows; averages in ``gram``."""
-    for r in range(rows.size):
-        for j in range(gram.shape[1]):
-            for i in range(gram.shape[1]):
-                gram[r, j, i] /= size
-            for i in range(overlaps.shape[1]):
-                coords[r, j, i] = overlaps[r, i, j] / size
-    on_directions(coords, rows, triangle)
 
 
 @loose

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from tpcalc.engine import kernels_growth
+from tpcalc.engine.crew import products
 from tpcalc.engine.instructions import Dot, Gram, Panel
 from tpcalc.engine.vectors import (
     Array,
@@ -79,29 +80,29 @@ class Combinations:
                 forms[key] = np.zeros((replicates, count, capacity[key]))
             return forms[key]
 
-        for term, held, rest in zip(self._step.terms, self._held, self._rest, strict=True):
+        for term, held, alone in zip(self._step.terms, self._held, self._rest, strict=True):
             factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
             if term.scalars is not None:
                 factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
-            for place, register, multiples in rest:
+            for place, register, multiples in alone:
                 vector = back(vectors[register], len(multiples))
                 own = np.zeros((replicates, count))
-                used: Sequence[int] = [place] if term.each else range(count)
+                used = slice(place, place + 1) if term.each else slice(count)
                 own[:, used] = factors[:, place, None] if term.each else factors[:, place]
                 own *= times(multiples, scalars)[:, None]
                 if vector.row is not None:
                     key, row = vector.row
                     on(key)[:, :, row] += own
                 else:
-                    used = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
-                    _add(vector, own, used, on, others)
+                    columns = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
+                    _add(vector, own, used, columns, on, others)
             for key, (places, rows) in held.items():
                 if key not in inside:
                     inside[key] = np.zeros((replicates, count, capacity[key]))
                 _scatter(factors[:, places], places, rows, term.each, scalars, inside[key])
         for key, own in inside.items():  # one product for all that is inside a basis
             table, known = tables[key].data, tables[key].count
-            on(key)[:, :, :known] += np.matmul(own[:, :, :known], table[:, :known, :known])
+            on(key)[:, :, :known] += products(own[:, :, :known], table[:, :known, :known])
         return [
             Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
             for j in range(count)
@@ -132,21 +133,25 @@ def _scatter(
 def _add(
     vector: Vector,
     factors: Array,
-    used: Sequence[int],
-    on: object,
+    used: slice,
+    columns: Sequence[int],
+    on: Callable[[Key], Array],
     others: list[list[tuple[Buffer, Number]]],
 ) -> None:
-    """Add multiples of a vector that is an array, or a combination that was not formed."""
+    """Add multiples of a vector that is an array, or a combination that was not formed.
+
+    ``used``: where there are any factors; ``columns``: which of them the script names.
+    """
+    arrays = vector.others
     if vector.dense is not None:
-        for j in used:
-            others[j].append((vector.dense, factors[:, j].copy()))
-        return
-    assert vector.form is not None and callable(on)
-    for key, coefficients in vector.form.items():
-        part = factors[:, used, None] * coefficients[:, None]
-        on(key)[:, used, : coefficients.shape[1]] += part
-    for buffer, number in vector.others:
-        for j in used:
+        arrays = [(vector.dense, 1.0)]
+    else:
+        assert vector.form is not None
+        for key, coefficients in vector.form.items():
+            part = factors[:, used, None] * coefficients[:, None]
+            on(key)[:, used, : coefficients.shape[1]] += part
+    for buffer, number in arrays:
+        for j in columns:
             others[j].append((buffer, factors[:, j] * number))
 
 
@@ -178,7 +183,7 @@ class Grams:
         if len(one.rows) > len(two.rows):
             one, two = two, one
         mine = np.take(data, one.rows, axis=1) * one.values(scalars).T[:, :, None]
-        found = np.matmul(mine, data.transpose(0, 2, 1))  # with all rows: none of many is moved
+        found = products(mine, data.transpose(0, 2, 1))  # with all rows: none of many is moved
         found = np.take(found, two.rows, axis=2) * two.values(scalars).T[:, None]
         order = (1, 2, 0) if one is self._left else (2, 1, 0)
         return found.transpose(order).reshape(-1, len(found))
