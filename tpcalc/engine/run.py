@@ -28,8 +28,11 @@ Progress = Callable[[float, str], None]
 # Below this residual, directions stored in float32 lose their orthogonality. A device projects
 # twice, which keeps it: there nothing has to be run again.
 FLOAT32_GUARD = 1e-2
-BUNDLE = 2**31  # bytes of the replicates that are run side by side, ...
-PART = 4  # ... and this part of what there is
+# Bytes of the replicates that are run side by side, and what part of the memory there is. Threads
+# wait for Python, which all replicates share; one thread waits for memory that no cache holds.
+BUNDLE = 2**31
+BUNDLE_OF_ONE = 2**26
+PART = 4
 
 
 class Interrupted(Exception):
@@ -96,8 +99,10 @@ class Runner:
         limit = self.memory_limit if self.memory_limit is not None else available_memory()
         if needed > limit:
             raise too_large(setting, needed, limit)
-        most = max(1, min(BUNDLE, limit // PART) // max(needed, 1))
-        return self.threads or available_cores(), -(-jobs // -(-jobs // most))
+        threads = self.threads or available_cores()
+        bundle = min(BUNDLE if threads > 1 else BUNDLE_OF_ONE, limit // PART)
+        most = max(1, bundle // max(needed, 1))
+        return threads, -(-jobs // -(-jobs // most))
 
     def _run(
         self,
