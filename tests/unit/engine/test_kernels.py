@@ -34,7 +34,7 @@ def make(seed, rows, columns, dtype=np.float64):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("columns", [1, 2, 5])
+@pytest.mark.parametrize("columns", [1, 2, 9, 20])
 @pytest.mark.parametrize("rows", ROWS)
 def test_dots(rows, columns, dtype):
     _, data, vectors = make(1, rows, columns, dtype)
@@ -110,7 +110,7 @@ def test_residual(dtype):
     np.testing.assert_allclose(again, overlaps, atol=1e-10)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 6])
+@pytest.mark.parametrize("columns", [1, 2, 18])
 @pytest.mark.parametrize("add", [False, True])
 @pytest.mark.parametrize("types", [(np.float64, np.float64), (np.float32, np.float64)])
 def test_combine_several_stores(types, add, columns):
