@@ -228,6 +228,12 @@ class LimitMatrix(_Matrix):
             for side, counts in ((False, shape), (True, shape[::-1]))
         }
 
+    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
+        """Forget all directions and keep the memory, for the next replicate."""
+        super().reset(draws_rows, draws_cols)
+        for table in self._off.values():  # replicates with fewer directions read zeros beyond
+            table.fill(0.0)
+
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
         """Products of W (or of its transpose) with several vectors.
 
@@ -261,17 +267,15 @@ class LimitMatrix(_Matrix):
     def _draw(self, push: Push, transpose: bool) -> None:
         """Images of new directions, and what they are projected off."""
         side, other = self.side(transpose), self.side(not transpose)
-        spread, off = math.sqrt(side.space.ratio), self._off[transpose]
+        spread = math.sqrt(side.space.ratio)
         side.e.reserve(push.new)
         for _, replicate, row in push.places():
             self._draws[transpose].fill(side.e.row_view(row, replicate), spread, replicate)
-            if self._adjoint:
-                off[slice(None) if replicate is None else replicate, row] = 0.0
         if self._adjoint and other.rows and push.new.any():
             overlaps = other.q.dots_with(side.e, push.before, push.new) / side.output.size
             for m, replicate, row in push.places():
                 own = slice(None) if replicate is None else replicate
-                off[own, row, : other.rows] = overlaps[own, :, m]
+                self._off[transpose][own, row, : other.rows] = overlaps[own, :, m]
 
 
 class FiniteMatrix(_Matrix):

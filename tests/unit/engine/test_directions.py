@@ -424,3 +424,27 @@ def test_misuse_of_stores_and_combinations():
         SampleSpace(0)
     with pytest.raises(EvaluationError, match="ratio"):
         SampleSpace(5, -1.0)
+
+
+def test_what_another_run_left_is_not_read_where_replicates_differ():
+    space = SampleSpace(1024, replicates=2)
+
+    def draws(seed):
+        return [SobolDraws(9, 10, (seed, side, 0), (seed, side, 1)) for side in (0, 1)]
+
+    def run(matrix, same):
+        outs, x = [], space.zeros()
+        x[:] = np.random.default_rng(4).standard_normal(len(x))
+        for transpose in PROGRAM:
+            if same:  # the second replicate needs no more directions
+                x[1024:] = 1.0
+            out = form(matrix, matrix.multiply([x], transpose), transpose)
+            outs.append(out.copy())
+            x = np.tanh(out) + 0.3 * x
+        return np.array(outs)
+
+    fresh, used = (LimitMatrix(space, space, 9, 9, *draws(0), adjoint=True) for _ in range(2))
+    run(used, False)
+    used.reset(*draws(1))
+    fresh.reset(*draws(1))
+    np.testing.assert_array_equal(run(used, True), run(fresh, True))
