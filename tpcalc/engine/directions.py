@@ -178,7 +178,7 @@ class LimitMatrix(_Matrix):
         capacity_transposed: The same of W^T.
         draws_rows: Fresh normals on ``row_space``.
         draws_cols: Fresh normals on ``col_space``.
-        storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
+        storage: Of directions, ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
         tolerance: Residuals below this part of their vector are dropped.
         adjoint: Whether draws are projected; it takes a quarter as much time again.
 

@@ -169,6 +169,7 @@ class Basis:
         return self._of_directions(self.store.dots_with(other, first, used))
 
     def _of_directions(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums (replicates, rows, B) over rows in memory as those over directions."""
         found = sums.transpose(0, 2, 1).copy()
         self._each(found, kernels_growth.on_directions)
         return found.transpose(0, 2, 1)

@@ -40,9 +40,6 @@ BEGIN = 4  # lines of a row that are fetched before it is read
 MOST = 2 * LANES  # columns of a tile of inner products
 STEP = WIDE * LANES  # samples of a tile of sums
 TALL, LOW, _ = DOWN
-(tall_thin, tall_wide), (low_thin, low_wide), (one_thin, one_wide) = (
-    (dot_tile[down, 1], dot_tile[down, 2]) for down in DOWN
-)
 
 
 @loose
@@ -105,29 +102,18 @@ def _zeros(count: int) -> Array:
 
 @loose
 def _panels(
-    data: Rows, start: int, pitch: int, rows: int, after: int, columns: Array, width: int,
-    out: Array, room: Array,
+    data: Rows, start: int, pitch: int, rows: int, after: int, columns: Array, out: Array,
+    room: Array,
 ) -> None:  # fmt: skip
     """Add inner products of rows with up to 16 columns; then what lies at ``after`` is read."""
-    i, count, line = 0, columns.shape[0] // LANES, 8 * out.shape[1]
+    i, line, count = 0, 8 * out.shape[1], columns.shape[0] // LANES
+    vectors = columns.shape[1] // LANES
     x, spare = columns.ctypes.data, room.ctypes.data
     while i < rows:
         place, row = out.ctypes.data + i * line, start + i * pitch
         down = TALL if rows - i >= TALL else (LOW if rows - i >= LOW else 1)
         ahead = row + down * pitch if i + down < rows else after
-        if width > LANES:
-            if down == TALL:
-                tall_wide(data, row, pitch, x, count, place, line, ahead, spare)
-            elif down == LOW:
-                low_wide(data, row, pitch, x, count, place, line, ahead, spare)
-            else:
-                one_wide(data, row, pitch, x, count, place, line, ahead, spare)
-        elif down == TALL:
-            tall_thin(data, row, pitch, x, count, place, line, ahead, spare)
-        elif down == LOW:
-            low_thin(data, row, pitch, x, count, place, line, ahead, spare)
-        else:
-            one_thin(data, row, pitch, x, count, place, line, ahead, spare)
+        dot_tile(data, down, vectors, row, pitch, x, count, place, line, ahead, spare)
         i += down
 
 
@@ -150,18 +136,17 @@ def _dots_many(
             if gram and j < columns:
                 copy[j] = carray(pointer(places[j]), (block,))
         for g in range(groups):
-            width = min(columns - g * MOST, MOST)
-            thin = LANES if width <= LANES else MOST
             # The tiles read a vector of columns, or two, for every sample.
-            x = by_sample[g, : block * thin].reshape(block, thin)
-            for j in range(0, thin, LANES):
-                out_of = places.ctypes.data + 8 * (g * MOST + j)
-                transpose(out_of, block // LANES, x.ctypes.data + 8 * j, 8 * thin)
+            width = LANES if columns - g * MOST <= LANES else MOST
+            x = by_sample[g, : block * width].reshape(block, width)
+            for j in range(0, width, LANES):
+                given = places.ctypes.data + 8 * (g * MOST + j)
+                transpose(given, block // LANES, x.ctypes.data + 8 * j, 8 * width)
             if gram:
                 own = copy.ctypes.data
-                _panels(copy, own, 8 * block, columns, start, x, width, among[g], room)
+                _panels(copy, own, 8 * block, columns, start, x, among[g], room)
             after = start + (capacity * size if g + 1 == groups else 0)
-            _panels(data, start, size, rows, after, x, width, found[g], room)
+            _panels(data, start, size, rows, after, x, found[g], room)
     for g in range(groups):
         low, high = g * MOST, min((g + 1) * MOST, columns)
         out[:rows, low:high] = found[g, :, : high - low]

@@ -9,6 +9,7 @@ are busy at the same time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 from llvmlite import ir
@@ -146,68 +147,71 @@ def _entry(data: Any) -> tuple[Any, int]:
     return (FLOAT, 8) if data.dtype == types.float64 else (ir.FloatType(), 4)
 
 
-def _dot_tile(down: int, vectors: int) -> Any:
-    @intrinsic
-    def tile(
-        typing: Any, data: Any, rows: Any, pitch: Any, columns: Any, count: Any, out: Any,
-        width: Any, ahead: Any, room: Any,
-    ) -> Any:  # fmt: skip
-        """Add inner products of a few rows with one or two vectors of columns to ``out``.
+def _dots(
+    builder: Any, entry: Any, size: int, down: int, vectors: int, args: Sequence[Any]
+) -> None:
+    """Code of a tile of ``down`` rows and ``vectors`` times eight columns."""
+    rows, pitch, columns, count, out, width, ahead, room = args
 
-        ``data`` says what rows consist of; they begin at ``rows``, ``pitch`` bytes apart. The
-        columns lie sample by sample; ``count`` times eight samples are read. Rows of ``out`` are
-        ``width`` bytes apart, as many rows from ``ahead`` on are fetched. ``room``: a line for each
-        row, where numbers of single precision become double.
-        """
-        entry, size = _entry(data)
+    def step(index: Any, held: list[Any]) -> list[Any]:
+        near = builder.mul(index, WORD(vectors * LANES * LINE))
+        far = builder.mul(index, WORD(size * LANES))
+        later, row = _at(builder, ahead, far), _at(builder, rows, far)
+        places = []
+        for i in range(down):
+            _prefetch(builder, later)
+            place = row
+            if size < 8:
+                place = _at(builder, room, WORD(i * LINE))
+                _store(builder, _load(builder, row, ir.VectorType(entry, LANES)), place)
+            places.append(place)
+            later, row = _at(builder, later, pitch), _at(builder, row, pitch)
+        found = list(held)
+        for t in range(LANES):
+            samples = [
+                _at(builder, columns, near, WORD((t * vectors + v) * LINE)) for v in range(vectors)
+            ]
+            own = [_load(builder, sample, VECTOR) for sample in samples]
+            for i, place in enumerate(places):
+                number = _load(builder, _at(builder, place, WORD(8 * t)), FLOAT)
+                factor = _broadcast(builder, number)
+                for v, x in enumerate(own, start=i * vectors):
+                    found[v] = _multiply_add(builder, found[v], factor, x)
+        return found
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, rows, pitch, columns, count, out, width, ahead, room = args
-
-            def step(index: Any, held: list[Any]) -> list[Any]:
-                near = builder.mul(index, WORD(vectors * LANES * LINE))
-                far = builder.mul(index, WORD(size * LANES))
-                later, row = _at(builder, ahead, far), _at(builder, rows, far)
-                places = []
-                for i in range(down):
-                    _prefetch(builder, later)
-                    place = row
-                    if size < 8:
-                        place = _at(builder, room, WORD(i * LINE))
-                        wide = _load(builder, row, ir.VectorType(entry, LANES))
-                        _store(builder, wide, place)
-                    places.append(place)
-                    later, row = _at(builder, later, pitch), _at(builder, row, pitch)
-                found = list(held)
-                for t in range(LANES):
-                    own = [
-                        _load(
-                            builder,
-                            _at(builder, columns, near, WORD((t * vectors + v) * LINE)),
-                            VECTOR,
-                        )
-                        for v in range(vectors)
-                    ]
-                    for i, place in enumerate(places):
-                        number = _load(builder, _at(builder, place, WORD(8 * t)), FLOAT)
-                        factor = _broadcast(builder, number)
-                        for v, x in enumerate(own, start=i * vectors):
-                            found[v] = _multiply_add(builder, found[v], factor, x)
-                return found
-
-            start = [ir.Constant(VECTOR, None)] * (down * vectors)
-            for v, value in enumerate(_loop(builder, count, start, step)):
-                row = builder.mul(width, WORD(v // vectors))
-                place = _at(builder, out, row, WORD(v % vectors * LINE))
-                _store(builder, builder.fadd(value, _load(builder, place, VECTOR)), place)
-            return context.get_dummy_value()
-
-        return types.void(data, *[types.int64] * 8), generate
-
-    return tile
+    start = [ir.Constant(VECTOR, None)] * (down * vectors)
+    for v, value in enumerate(_loop(builder, count, start, step)):
+        row = builder.mul(width, WORD(v // vectors))
+        place = _at(builder, out, row, WORD(v % vectors * LINE))
+        _store(builder, builder.fadd(value, _load(builder, place, VECTOR)), place)
 
 
-dot_tile = {(down, vectors): _dot_tile(down, vectors) for down in DOWN for vectors in (1, 2)}
+@intrinsic
+def dot_tile(
+    typing: Any, data: Any, down: Any, vectors: Any, rows: Any, pitch: Any, columns: Any,
+    count: Any, out: Any, width: Any, ahead: Any, room: Any,
+) -> Any:  # fmt: skip
+    """Add inner products of ``down`` rows with one or two vectors of columns to ``out``.
+
+    ``data`` says what rows consist of; they begin at ``rows``, ``pitch`` bytes apart, and there is
+    one tile for each of ``DOWN``. The columns lie sample by sample; ``count`` times eight samples
+    are read. Rows of ``out`` are ``width`` bytes apart, as many rows from ``ahead`` on are fetched.
+    ``room``: a line for each row, where numbers of single precision become double.
+    """
+    entry, size = _entry(data)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _, down, vectors, *rest = args
+        for shape in product(DOWN, (1, 2)):
+            same = (
+                builder.icmp_signed("==", given, WORD(own))
+                for given, own in zip((down, vectors), shape, strict=True)
+            )
+            with builder.if_then(builder.and_(*same)):
+                _dots(builder, entry, size, *shape, rest)
+        return context.get_dummy_value()
+
+    return types.void(data, *[types.int64] * 10), generate
 
 
 @intrinsic
