@@ -52,7 +52,9 @@ def test_S1_17_18_20_21_22_A11_points(act: str, point: tuple[str, str]) -> None:
         found.diversity,
         found.linearized,
     )
-    assert flags == POINTS[point]
+    *stated, linear = POINTS[point]
+    linear = True if act == "identity" and linear is False else linear  # it has no second slope
+    assert flags == (*stated, linear)
 
 
 @pytest.mark.parametrize("act", ["identity", "relu"])
@@ -166,6 +168,30 @@ def test_complete_p_in_blocks_of_two_layers() -> None:
     assert flags == ("feature-learning", True, "0", False)
 
 
+# At complete-p updates are as large as what they move: a block is linear in them where it is
+# without L, a function of one map with no second slope behind it, and no product of two maps.
+LINEARIZED = {
+    ("identity", "post", 1): True,  # x + W x
+    ("tanh", "post", 1): False,
+    ("relu", "post", 1): False,  # its slope jumps
+    ("tanh", "pre", 1): True,  # x + V tanh(x)
+    ("identity", "between", 2): False,  # x + V W x: V and W move both
+}
+
+
+@pytest.mark.parametrize("case", LINEARIZED)
+def test_S1_22_blocks_that_are_linear_in_their_updates(case: tuple[str, str, int]) -> None:
+    act, nonlin, layers = case
+    net = tp.ResNet("L", act, nonlin=nonlin, layers=layers, center=nonlin == "post")
+    assert tp.check(net, "complete-p").linearized is LINEARIZED[case]
+    opened = tp.ResNet("L", act, alpha="alpha", nonlin=nonlin, layers=layers, center=True)
+    box = {"alpha": (Fraction(7, 8), Fraction(9, 8)), "gamma": (Fraction(-1, 8), Fraction(1, 8))}
+    cells = tp.phases(opened, "mup", box, lr_depth="gamma", steps=1).cells
+    (here,) = (cell for cell in cells if dict(cell.sample) == {"alpha": "1", "gamma": "0"})
+    words = "blocks linear in their updates" if LINEARIZED[case] else "blocks not linear"
+    assert words in here.fact
+
+
 def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:
     """The verdict and what is said beside it, by section 7 of the paper."""
     if alpha < HALF:
@@ -192,7 +218,8 @@ def test_S1_23_figure_1(act: str) -> None:
         assert beside in cell.fact, cell
         if verdict == "feature-learning":
             assert ("unfaithful" in cell.fact) == (sample["alpha"] > 1)
-            assert ("blocks linear" in cell.fact) == (sample["gamma"] > 0)
+            linear = sample["gamma"] > 0 or act == "identity"
+            assert ("blocks linear" in cell.fact) == linear
         seen.add((cell.dimension, verdict, beside, sample["alpha"] == 1))
     assert (0, "feature-learning", "diverse", False) in seen  # Depth-muP is a point
     assert (0, "feature-learning", "redundant", True) in seen  # and so is alpha = 1

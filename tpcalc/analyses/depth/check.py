@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
+from tpcalc.analyses.depth.curvature import curvature
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.analyses.depth.rates import generic_block, has_paths
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
@@ -295,13 +296,17 @@ class Found:
         """Whether the second order of Taylor's formula in the updates, summed, vanishes."""
         if self.stable is not True or self.verdict == "trivial":
             return None
-        for one in self.stream.forward[1:]:
-            for rate in self.rates:
-                start, _ = self.stream.lead(f"P[{rate.label},{one[1]}]")
-                moved, _ = self.stream.lead(f"W[{rate.label},{one[1]}]")
+        pairs = sorted(curvature(self.block.template))
+        for one, pair in product(self.stream.forward[1:], pairs):
+            size = self.alpha
+            for label in pair:
+                start, _ = self.stream.lead(f"P[{label},{one[1]}]")
+                moved, _ = self.stream.lead(f"W[{label},{one[1]}]")
                 if start is None or moved is None:
-                    continue
-                if self.sign(self.alpha + 2 * (start - moved) - 1) <= 0:
+                    break
+                size += start - moved
+            else:
+                if self.sign(size - 1) <= 0:
                     return False
         return True
 
