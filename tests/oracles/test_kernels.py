@@ -284,6 +284,25 @@ def test_S0_29_case34() -> None:
     assert found.independent is True
 
 
+@pytest.mark.parametrize(("bias", "last"), [("all", 0.0025), ("hidden", 0.0)])
+def test_all_biases_have_the_variance(bias: str, last: float) -> None:
+    """The readout's too, as of stax.Dense(..., b_std=0.05) in every layer; a recursion by hand."""
+    draws = np.random.default_rng(0).standard_normal((4, 5))
+    nngp = draws @ draws.T / 5 * 2 + 0.0025
+    ntk = nngp.copy()
+    for weights, shift in ((2.0, 0.0025), (2.0, 0.0025), (1.0, last)):
+        sizes = np.sqrt(np.diag(nngp))
+        cosine = np.clip(nngp / np.outer(sizes, sizes), -1, 1)
+        angle = np.arccos(cosine)
+        below = (np.sqrt(1 - cosine**2) + (np.pi - angle) * cosine) * np.outer(sizes, sizes)
+        nngp = weights * below / (2 * np.pi) + shift
+        ntk = nngp + ntk * weights * (np.pi - angle) / (2 * np.pi)
+    found = tp.kernel(tp.MLP(3, "relu", bias=bias, weight_variance=2, bias_variance=0.0025), draws)
+    assert found.nngp is not None and found.ntk is not None
+    np.testing.assert_allclose(found.nngp, nngp, rtol=1e-12)
+    np.testing.assert_allclose(found.ntk, ntk, rtol=1e-7)  # angles near 0 are roots of rounding
+
+
 def centred(depth: int, act: Callable[[Expr], Expr]) -> tp.Program:
     """x^l = x^(l-1) + L^(-1/2) MS(act(W x^(l-1))), MS(y) = y - its mean over coordinates."""
 

@@ -251,7 +251,7 @@ def network(
         raise UsageError(
             f"an input has {left.shape[1]} numbers, which {tokens} tokens cannot share.",
             where="X",
-            hint="A row holds the tokens one after the other, all of one dimension.",
+            hint=f"A row holds the tokens one after the other: {tokens} times d numbers.",
         )
     size = left.shape[1] // tokens
     factor = 1.0 / size if scale is None else float(checks.real(scale, "scale"))

@@ -195,7 +195,7 @@ def _axes(network: Architecture, dimension: int) -> Axes:
         raise StudyError(
             f"an input has {dimension} numbers, which {cells} tokens cannot share.",
             where=network.name,
-            hint="A row holds the tokens one after the other, all of one dimension.",
+            hint=f"A row holds the tokens one after the other: {cells} times d numbers.",
         )
     return (*network.axes.items(), (FEATURES, dimension // cells))
 

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from tpcalc.analyses.generic import FEATURES, generic
 from tpcalc.catalog.losses import lookup as find_loss
 from tpcalc.catalog.training import Routine, Training
 from tpcalc.data import csv, digits, inline, queries
@@ -25,6 +28,7 @@ __all__ = ["build", "data_of", "network_of"]
 _SHOWN = {"depth", "length", "act", "bias"}
 # A few images show training at work; hundreds would make a long program.
 _DIGITS = 4
+PIXELS = 64  # of a digit
 
 
 def build(study: Study, watch: Sequence[str] = ()) -> Model:
@@ -47,7 +51,7 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
         ['f[0,0]', 'f[1,0]']
     """
     part = study.training
-    data = _data(part)
+    data = data_of(study)
     run = _training(study, data).replace(
         queries=queries(part.query, data.dimension) if part.query is not None else (),
         watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
@@ -87,14 +91,31 @@ def network_of(study: Study) -> Network:
     """
     data = None
     if study.training.model_fields_set & {"data", "inputs", "samples", "classes", "seed"}:
-        data = _data(study.training)
+        data = data_of(study)
     run = _training(study, data)
     return Network(run, study, heading(run), _description(study, run.network, data))
 
 
 def data_of(study: Study) -> Samples:
-    """The data of a study; without any in it a few digits."""
-    return _data(study.training)
+    """The data of a study; without any in it a few digits, or numbers of the network's own shape."""
+    part = study.training
+    if part.data is None and part.inputs is None:
+        network = architecture(study.model)
+        if PIXELS % network.tokens:
+            return _shaped(part, network)
+    return _data(part)
+
+
+def _shaped(part: TrainingPart, network: Architecture) -> Samples:
+    """Numbers that are nobody's data, for a network whose tokens cannot share a digit's pixels."""
+    tokens, count = network.tokens, part.samples or _DIGITS
+    drawn = np.random.default_rng(part.seed).normal(size=(count, tokens * FEATURES)) / FEATURES**0.5
+    return Samples(
+        drawn.round(6),
+        generic(part.loss, count, tokens, network.targets(FEATURES)).targets,
+        f"random numbers for {tokens} tokens, seed {part.seed} (your own: --data FILE.csv "
+        f"with {tokens} times d columns before the targets)",
+    )
 
 
 def _training(study: Study, data: Samples | None) -> Training:

@@ -127,7 +127,7 @@ class ModelPart(_Part):
         p: Degree of homogeneity that ``ip-llr`` takes its learning rates for.
         bias: Which layers have biases.
         weight_variance: Of the weights of hidden layers; of an mlp one for each, if they differ.
-        bias_variance: Of the biases of hidden layers.
+        bias_variance: Of the biases, of an mlp those of all layers that have one.
         variances: Whether they are factors in front of weights and biases or initial ones.
         weight_rate: Factors of the learning rates of an mlp's weights, one or one for each layer.
         bias_rate: Those of its biases.

@@ -51,7 +51,7 @@ def mlp(net: tp.MLP, at: Inputs, width: int) -> dict[str, np.ndarray]:
     last = net.depth + 1
     found["f"] = width**-0.5 * (at[f"W{last}[0]"] @ x)
     if net.bias == "all":
-        found["f"] = found["f"] + at[f"b{last}"]
+        found["f"] = found["f"] + sqrt(net.bias_variance or 1) * at[f"b{last}"]
     return found
 
 
@@ -92,6 +92,7 @@ def rnn(net: tp.RNN, at: Inputs, width: int) -> dict[str, np.ndarray]:
 CASES: list[tuple[Architecture, Callable[[Any, Inputs, int], dict[str, np.ndarray]]]] = [
     (tp.MLP(3, "tanh", "all"), mlp),
     (tp.MLP(2, "tanh", "first", weight_variance=2, bias_variance=Fraction(9, 4)), mlp),
+    (tp.MLP(2, "tanh", "all", bias_variance=Fraction(9, 4)), mlp),
     (tp.MLP(3, "tanh", weight_variance=0.3, bias_variance=0.7, norm="layer"), mlp),
     (tp.MLP(1, "tanh", norm="layer"), mlp),
     (tp.ResNet(3, "tanh"), resnet),

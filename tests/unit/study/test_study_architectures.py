@@ -166,8 +166,20 @@ def test_a_study_file_of_a_recurrent_network(tmp_path: Path) -> None:
 
 
 def test_data_that_do_not_fit_the_tokens() -> None:
+    study = {"model": {"architecture": "rnn", "length": 3}}
     with pytest.raises(StudyError, match="64 numbers, which 3 tokens cannot share"):
-        build(study_of({"model": {"architecture": "rnn", "length": 3}}))
+        build(study_of({**study, "training": {"data": "digits"}}))
+
+
+def test_a_network_that_digits_do_not_fit_has_numbers_of_its_own_shape() -> None:
+    study = {"model": {"architecture": "rnn", "length": 3}, "training": {"samples": 7, "steps": 1}}
+    model = build(study_of(study))
+    assert "random numbers for 3 tokens" in model.facts["Data"]
+    assert "--data FILE.csv with 3 times d columns" in model.facts["Data"]
+    assert model.network is not None and model.network.training.data is not None
+    assert len({*model.network.training.data.inputs}) == 7
+    fits = build(study_of({"model": {"architecture": "rnn", "length": 4}}))
+    assert "digits" in fits.facts["Data"]
 
 
 def test_watching_normalised_preactivations() -> None:

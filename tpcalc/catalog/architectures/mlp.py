@@ -58,11 +58,11 @@ class MLP(Architecture):
     h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
     f_k = (W^{L+1} x^L + b^{L+1})_k, with W^l = sigma_w n^(-a_l) w^l and w^l N(0, 1) at the start,
     and the same for biases with sigma_b; biases share the power of their layer, unless the
-    parameterization gives them their own. The readout has 1.
+    parameterization gives them their own. The weights of the readout have 1, its bias sigma_b.
 
-    The standard deviations sigma_w and sigma_b of the hidden layers are factors in front of the
-    trained w^l and b^l, so that an update of W^l carries sigma_w^2; or initial ones, which only
-    the entries at the start have. The latter is the former with a learning rate divided by the
+    The standard deviations sigma_w and sigma_b are factors in front of the trained w^l and b^l, so
+    that an update of W^l carries sigma_w^2; or initial ones, which only the entries at the start
+    have. The latter is the former with a learning rate divided by the
     variance, and that is how it is written; initial ones may be 0.
 
     Learning rates have factors of their own, ``weight_rate`` and ``bias_rate``. With the widths of
@@ -78,9 +78,9 @@ class MLP(Architecture):
             readout) or ``"all"``.
         weight_variance: sigma_w^2 of the hidden layers: a number or its text, or one for each of
             the L hidden layers (a sequence, or a text with commas).
-        bias_variance: sigma_b^2 of the hidden layers; None: 1 where there are biases. A number
+        bias_variance: sigma_b^2 of all biases there are, the readout's too; None: 1. A number
             above 0 gives all hidden layers biases where ``bias`` is ``"none"``; 0 means none.
-            With ``"initial"`` 0 lets all biases there are start at 0, the readout's too.
+            With ``"initial"`` 0 lets all biases start at 0.
         variances: ``"factors"``: in front of trained weights; ``"initial"``: of their start alone.
         weight_rate: Factors of the learning rates of the weights: a number or its text, or one for
             each of the layers 1..L+1; 0: not trained.
@@ -235,7 +235,7 @@ class MLP(Architecture):
         """The weights of a layer, with its bias."""
         shifted = Fraction(1) if self.bias_variance is None else Fraction(self.bias_variance)
         at_zero = shifted == 0
-        if at_zero or layer > self.depth:  # an output's bias has variance 1, or starts at 0 as all
+        if at_zero:
             shifted = Fraction(1)
         weights, biases = root(variance or 1), root(shifted)
         faster, shift = self.rates[layer - 1]
