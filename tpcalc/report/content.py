@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tpcalc.report.exponents import exponent_parts, judge_exponents, summarize_exponents
 from tpcalc.report.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
 from tpcalc.report.record import ReportInput
+from tpcalc.report.regimes import judged
 from tpcalc.report.tables import (
     Cell,
     Table,
@@ -108,15 +109,31 @@ def compose(
 
 
 def _verdict(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
-    """What the box at the head says: of a network that explodes, that it does."""
+    """What the box at the head says: the verdict where there is one, and the agreement below it."""
     if not _numeric(report):
         return judge_exponents(report)
     agreement = judge(report, traces)
-    if report.check is None or report.check.exploded is None:
-        return agreement
-    found = judge_exponents(report)
-    reasons = (*found.reasons, report.check.exploded.text, f"{agreement.headline}.")
-    return Verdict(found.level, found.headline, (*reasons, *agreement.reasons))
+    if report.check is None:
+        return agreement if "Verdict" not in report.model else _without(report, agreement)
+    found, beside = judge_exponents(report), []
+    if report.check.exploded is not None:
+        beside.append(report.check.exploded.text)
+    if report.versus is not None:
+        other = report.versus.right
+        beside.append(f"{other.name}, beside it: {judged(other.check).headline}.")
+    headline, level = found.headline, found.level
+    if agreement.level == "bad":  # what finite networks contradict is no good news
+        headline = f"{headline}; but {agreement.headline[0].lower()}{agreement.headline[1:]}"
+        level = "bad" if level == "bad" else "warn"
+    beside += [f"{agreement.headline}.", *agreement.reasons]
+    return Verdict(level, headline, (*found.reasons, *beside))
+
+
+def _without(report: ReportInput, agreement: Verdict) -> Verdict:
+    """The box of a network that is trained and has no verdict."""
+    level = agreement.level if agreement.level in ("bad", "warn") else "info"
+    reasons = (f"{agreement.headline}.", *agreement.reasons)
+    return Verdict(level, f"No verdict: {report.model['Verdict']}", reasons)
 
 
 def _numeric(report: ReportInput) -> bool:

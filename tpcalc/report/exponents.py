@@ -222,9 +222,6 @@ def summarize_exponents(report: ReportInput) -> str:
         report: The records.
     """
     sentences = []
-    if report.check is not None:
-        first = f": {report.check.facts[0]}" if report.check.facts else ""
-        sentences.append(f"{judged(report.check).headline}{first}.")
     if report.theorems is not None and report.theorems.rows:
         sentences.append(theorem_lead(report.theorems))
     if report.orders is not None:
@@ -281,6 +278,11 @@ def judge_exponents(report: ReportInput) -> Judgement:
         return judge_signal(report.signal)
     rows = report.orders.rows if report.orders is not None else ()
     bounds = [row.name for row in rows if row.status != "exact"]
+    apart = [row.name for row in rows if row.agrees is False]
+    if apart:
+        reason = f"Slopes that do not agree with the exponents: {', '.join(apart[:3])}"
+        reason += ", ..." if len(apart) > 3 else "."
+        return Judgement("warn", "Some measured slopes disagree with the exponents", (reason,))
     if bounds:
         named = ", ".join(bounds[:3]) + (", ..." if len(bounds) > 3 else "")
         return Judgement("warn", "Some orders are upper bounds", (f"Bounds: {named}.",))

@@ -25,7 +25,7 @@ VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
 
 _WORDS = {
     "feature-learning": ("good", "Feature learning: outputs and features move"),
-    "kernel": ("good", "Kernel regime: outputs move, features do not"),
+    "kernel": ("limit", "Kernel regime: outputs move, features do not"),
     "trivial": ("bad", "Trivial: no output moves"),
     "unstable": ("bad", "Unstable: something grows without bound with the width"),
     "undecided": ("warn", "Undecided"),

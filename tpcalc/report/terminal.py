@@ -93,7 +93,13 @@ __all__ = [
 _WRAPPED = ("Limit", "Finite, mean over seeds")
 _GAP, _EDGE = 3, 1  # blanks between columns and at the sides
 _TONES = {"": "", "warn": "yellow", "bad": "bold red"}
-_LEVELS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "info": "bold"}
+_LEVELS = {
+    "good": "bold green",
+    "limit": "bold blue",
+    "warn": "bold yellow",
+    "bad": "bold red",
+    "info": "bold",
+}
 
 
 def limit_group(table: LimitTable, most: int | None = None) -> Group:

@@ -23,7 +23,7 @@ class Verdict:
     """The answer to "does a real network agree?".
 
     Args:
-        level: ``good``, ``warn``, ``bad`` or ``info``.
+        level: ``good``, ``limit`` (as the kernel regime is drawn), ``warn``, ``bad`` or ``info``.
         headline: The answer in a few words.
         reasons: The facts it rests on.
     """

@@ -97,7 +97,7 @@ def network_of(study: Study) -> Network:
 
 
 def data_of(study: Study) -> Samples:
-    """The data of a study; without any in it a few digits, or numbers of the network's own shape."""
+    """The data of a study; where it has none a few digits, or numbers of the network's shape."""
     part = study.training
     if part.data is None and part.inputs is None:
         network = architecture(study.model)

@@ -141,7 +141,7 @@ def test_regions() -> None:
 @pytest.mark.parametrize("word", VERDICTS)
 def test_verdicts_have_a_headline_and_a_level(word: str) -> None:
     said = judged(replace(VERDICT, verdict=word, valid_for="t<=3"))
-    level = {"feature-learning": "good", "kernel": "good", "undecided": "warn"}.get(word, "bad")
+    level = {"feature-learning": "good", "kernel": "limit", "undecided": "warn"}.get(word, "bad")
     assert said.level == level
     assert said.headline.endswith("for t<=3") == (word != "undecided")
     assert said.reasons[0] == VERDICT.facts[0]

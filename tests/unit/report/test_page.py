@@ -10,16 +10,22 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from golden.exponents import ORDERS, VERDICT
+from unit.report.test_verdict import biased
 
 from tpcalc.errors import StudyError
 from tpcalc.report import ReportInput, render_html, render_markdown, write
+from tpcalc.report.regimes import VERDICTS, judged
 from tpcalc.results import (
+    Card,
+    Contrast,
     Estimate,
     FiniteRow,
     FiniteTable,
     Formula,
     LimitTable,
     Method,
+    OrderRow,
     Provenance,
     ScalarRow,
     VectorRow,
@@ -332,3 +338,47 @@ def test_bounds_are_not_called_standard_errors(report: ReportInput) -> None:
     )
     assert "a bound on the error" in render_html(replace(report, limit=limit))
     assert "a bound on the error" not in render_html(report)
+
+
+BOX = re.compile(r'<section class="verdict (\w+)".*?<h2[^>]*>(.*?)</h2>(.*?)</section>', re.S)
+LEVELS = {"feature-learning": "good", "kernel": "limit", "undecided": "warn"}
+
+
+def box(report: ReportInput) -> tuple[str, str, str]:
+    """The colour of the box of a page, its headline and what is below it."""
+    text = render_html(report)
+    found = BOX.search(text)
+    assert found is not None and text.count('<section class="verdict') == 1
+    return found[1], found[2], found[3]
+
+
+@pytest.mark.parametrize("word", VERDICTS)
+def test_the_box_is_the_verdict_in_its_colour(report: ReportInput, word: str) -> None:
+    check = replace(VERDICT, verdict=word)
+    for answers in (report, without(report, "comparison"), without(report, "finite", "comparison")):
+        level, headline, below = box(replace(answers, check=check))
+        assert (level, headline) == (LEVELS.get(word, "bad"), judged(check).headline)
+        assert "inite networks" in below or "Networks" in below
+    disagree = biased(report, "f[5,0]", 0.5, 0.5, 0.5)
+    level, headline, below = box(replace(disagree, check=check))
+    assert headline.endswith("but finite networks disagree with the limit")
+    assert level == ("bad" if word in ("trivial", "unstable") else "warn")
+
+
+def test_the_box_names_what_stands_beside_it(report: ReportInput) -> None:
+    mine = Card("mup", (), replace(VERDICT, verdict="kernel"))
+    other = Card("naive-ip", (), VERDICT)
+    page = replace(report, check=mine.check, versus=Contrast(mine, other))
+    assert "naive-ip, beside it: Trivial: no output moves" in box(page)[2]
+
+
+def test_without_a_verdict_the_box_says_so(report: ReportInput) -> None:
+    found = box(replace(report, model={"Verdict": "none is made: its weights are shared."}))
+    assert found[:2] == ("info", "No verdict: none is made: its weights are shared.")
+    assert "Finite networks agree with the limit." in found[2]
+
+
+def test_slopes_that_disagree_are_not_exact_exponents() -> None:
+    rows = (OrderRow("f", "0", "exact", slope=0.4, low=0.3, high=0.5, agrees=False),)
+    found = box(ReportInput("Measured", orders=replace(ORDERS, rows=rows)))
+    assert found[:2] == ("warn", "Some measured slopes disagree with the exponents")

@@ -203,5 +203,5 @@ def _agreement(found: Comparison) -> str:
         return "no number of the limit is compared"
     widest = max(row.width for row in found.rows)
     rows = [row for row in found.rows if row.width == widest]
-    close = sum(row.z <= 3 for row in rows)
+    close = sum(abs(row.z) <= 3 for row in rows)
     return f"width {widest}: {close} of {len(rows)} numbers within z = 3 of the limit"
