@@ -120,6 +120,29 @@ def test_what_is_not_covered_is_a_row(tpcalc: Run) -> None:
     assert "its argument explodes like n^(1/2)." in " ".join(ran.out.split())
 
 
+def test_an_output_without_a_number_is_4_and_the_others_are_printed(
+    tpcalc: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "means.py"
+    lines = [
+        "import tpcalc as tp",
+        "@tp.program",
+        "def means(t):",
+        "    x = t.gaussian('x')",
+        "    t.output('large', tp.mean(tp.exp(x * x)))",
+        "    t.output('square', tp.mean(x * x))",
+        "    t.output('pole', tp.mean(1 / x))",
+    ]
+    path.write_text("\n".join(lines))
+    ran = tpcalc("limit", f"{path}:means", "--json")
+    result = ran.json["result"]
+    assert ran.code == 4 and "large is not covered" in ran.err
+    assert "pole is not covered" in ran.err
+    assert [row["name"] for row in result["not_covered"]] == ["large", "pole"]
+    assert [(row["name"], row["value"]) for row in result["scalars"]] == [("square", 1.0)]
+    assert tpcalc("limit", f"{path}:means").code == 4
+
+
 def test_an_explosion_is_4(tpcalc: Run) -> None:
     """The numbers that there are stand in the table all the same."""
     ran = tpcalc("limit", "mlp", "--lr", 1e300, "--particles", 64, "--replicates", 2)

@@ -49,12 +49,16 @@ def check_tolerance(table: LimitTable) -> None:
     Raises:
         typer.Exit: It was not.
     """
-    errors = [row.error for row in table.uncovered]
-    failed = [error for error in errors if isinstance(error, EvaluationError)]
+    failed = [row.error for row in table.uncovered]
     if table.exploded is not None:
-        failed = [error for error in failed if not isinstance(error, Exploded)]
+        failed = [
+            error
+            for error in failed
+            if isinstance(error, EvaluationError) and not isinstance(error, Exploded)
+        ]
     if failed:
-        typer.echo(str(failed[0]), err=True)
+        first = {error.code: error for error in reversed(failed)}  # of each kind
+        typer.echo("\n".join(map(str, reversed(first.values()))), err=True)
         raise typer.Exit(TOLERANCE_NOT_MET)
     missed = [
         row.name for row in table.scalars if row.estimate.status is Status.TOLERANCE_NOT_REACHED

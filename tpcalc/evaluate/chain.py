@@ -212,20 +212,19 @@ def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
     return Estimate(value, error, method, status, std=std, std_error=off)
 
 
-def refuse(reasons: Sequence[tuple[str, str]], method: str) -> EvaluationError:
+def refuse(name: str, why: str, method: str) -> EvaluationError:
     """The error where a method that was forced does not give an answer.
 
     Args:
-        reasons: Name of an output, and why.
+        name: Of an output.
+        why: Why not.
         method: The method.
 
     Example:
-        >>> refuse([("f", "no closed form")], "exact").message
+        >>> refuse("f", "no closed form", "exact").message
         "method='exact' does not give f: no closed form."
     """
-    name, why = reasons[0]
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     return EvaluationError(
-        f"method={method!r} does not give {name}{more}: {why}.",
+        f"method={method!r} does not give {name}: {why}.",
         hint="Use method='auto', which turns to quadrature and particles where closed forms end.",
     )

@@ -109,7 +109,8 @@ def limit(
         ScaleError: No output is covered, the first because a scalar grows, or a vector explodes
             where a function that is not homogeneous reads it; or a symbol has no value.
         LimitError: No output is covered, the first because a rule is missing.
-        EvaluationError: The method that was asked for does not give an output.
+        EvaluationError: No output has a number: an expectation is infinite, say, or the method
+            that was asked for gives none.
         MissingBackend: The device is not there, or torch is not installed.
         OutOfMemory: It does not fit; said before the run.
 

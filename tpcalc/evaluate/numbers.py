@@ -92,11 +92,11 @@ def numbers(
         replicates: Independent replicates; None: as many as the question needs.
 
     Raises:
-        EvaluationError: A method was forced, and does not give one of them.
+        EvaluationError: A method was forced that does not evaluate blocks.
         OutOfMemory: It does not fit.
     """
-    known = _closed(graph, method, seed)
     out = Numbers(budget)
+    known = _closed(graph, method, seed, out.failed)
     names = [name for name, own in known.items() if None in own]
     while names:
         part = restricted(graph, set(names))
@@ -131,7 +131,9 @@ def numbers(
     return out
 
 
-def _closed(graph: LimitGraph, method: str, seed: int) -> dict[str, tuple[Estimate | None, ...]]:
+def _closed(
+    graph: LimitGraph, method: str, seed: int, failed: dict[str, Failure]
+) -> dict[str, tuple[Estimate | None, ...]]:
     """What is known of targets without samples; of blocks only which are 0."""
     if graph.has_blocks:
         if method not in ("auto", "particles"):
@@ -141,10 +143,15 @@ def _closed(graph: LimitGraph, method: str, seed: int) -> dict[str, tuple[Estima
             )
         return {name: _unknown(graph, target.node) for name, target in graph.targets}
     chain = Chain(graph, chosen(method), seed)
-    known = {name: chain.estimates(name) for name, _ in graph.targets}
-    if method not in ("auto", "particles") and chain.reasons:
-        raise refuse([*chain.reasons.items()], method)
-    return known
+    known = dict[str, tuple[Estimate | None, ...]]()
+    for name, _ in graph.targets:
+        try:
+            known[name] = chain.estimates(name)
+            if method not in ("auto", "particles") and name in chain.reasons:
+                raise refuse(name, chain.reasons[name], method)
+        except EvaluationError as error:
+            failed[name] = Failure("", error)
+    return {name: own for name, own in known.items() if name not in failed}
 
 
 def _unknown(graph: LimitGraph, node: LRef | None) -> tuple[Estimate | None, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -60,8 +61,12 @@ def test_what_ends_in_particles_leaves_the_rest_exact() -> None:
 )
 def test_a_forced_method_says_what_it_cannot(act: str, method: str, why: str) -> None:
     steps = 0 if act == "tanh" else 2
-    with pytest.raises(EvaluationError, match=f"method='{method}' does not give .*{why}"):
-        tp.limit(first_pass(act, steps=steps), method=method)
+    found = tp.limit(first_pass(act, steps=steps), method=method)
+    assert found.table.uncovered
+    for row in found.table.uncovered:
+        with pytest.raises(EvaluationError, match=f"method='{method}' does not give .*"):
+            found[row.name]
+    assert any(re.search(why, row.reason) for row in found.table.uncovered)
 
 
 def test_forced_methods_agree() -> None:

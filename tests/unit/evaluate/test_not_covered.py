@@ -12,7 +12,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import LimitError, ScaleError, TpcalcError
+from tpcalc.errors import EvaluationError, LimitError, ScaleError, TpcalcError
 from tpcalc.report.tables import alone_tables, limit_tables
 from tpcalc.results import codec
 
@@ -78,6 +78,19 @@ REFUSED: dict[str, tuple[Build, type[TpcalcError], str, str]] = {
         "depends on terms .* sit on a kink",
         "{relu(x0)}",
     ),
+    "infinite": (lambda t, u, v, w: t.mean(tp.exp(u * u)), EvaluationError, "is infinite", ""),
+    "infinite factor": (
+        lambda t, u, v, w: large * t.mean(u) * t.mean(tp.exp(v * v)),
+        EvaluationError,
+        "is infinite",
+        "",
+    ),
+    "infinite second moment": (
+        lambda t, u, v, w: tp.exp(u * u / 4) * v,
+        EvaluationError,
+        "is infinite",
+        "",
+    ),
     "sampled zero": (
         lambda t, u, v, w: t.inner(v, v) / (t.inner(u, u) ** 3 - t.mean(tp.relu(u) ** 2) * 2),
         LimitError,
@@ -120,6 +133,19 @@ def test_what_is_not_covered_is_a_row(name: str) -> None:
     with pytest.raises(kind) as alone:
         tp.limit(program(build), outputs=["y0"], samples=2**8)
     assert re.sub(r"%\d+", "%", str(alone.value.message)) == re.sub(r"%\d+", "%", row.error.message)
+
+
+@pytest.mark.parametrize(("method", "lost"), [("exact", {"y0", "y1"}), ("quadrature", {"y1"})])
+def test_a_forced_method_gives_what_it_can(method: str, lost: set[str]) -> None:
+    made = program(
+        lambda t, u, v, w: t.mean(tp.tanh(u) ** 2),
+        lambda t, u, v, w: t.mean(tp.tanh(u * tp.exp(v)) ** 2),
+    )
+    found = tp.limit(made, method=method)
+    assert {row.name for row in found.table.uncovered} == lost
+    assert found["ok"].value == pytest.approx(0.5)
+    with pytest.raises(EvaluationError, match=f"method='{method}' does not give y1"):
+        found["y1"]
 
 
 def test_answers_do_not_depend_on_what_else_is_asked() -> None:
