@@ -12,11 +12,11 @@ import pytest
 
 from tests import graph_run, numpy_run
 from tests.corpus.runs import FAMILIES
+from tests.graph_text import from_text, to_text
 from tpcalc.catalog.activations import atom
 from tpcalc.evaluate import settle
 from tpcalc.limit.derive import cover
 from tpcalc.limit.graph import LimitGraph
-from tpcalc.limit.text import from_text, to_text
 from tpcalc.program.program import Program
 
 NARROW, WIDE, SEEDS = 64, 1024, 2
