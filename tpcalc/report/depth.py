@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tpcalc.report.numbers import SETTLED, Measure, measured, settled
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
-from tpcalc.results import DepthArray, DepthRow, DepthTable, DepthVerdict, Estimate
+from tpcalc.results import NEVER, DepthArray, DepthRow, DepthTable, DepthVerdict, Estimate
 
 __all__ = [
     "PROFILES",
@@ -31,7 +31,7 @@ __all__ = [
 _WORDS = {
     "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
     "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
-    "unstable": ("bad", "Unstable: the stream grows with the depth"),
+    "unstable": ("bad", "Unstable as blocks are added"),
     "undecided": ("warn", "Undecided"),
 }
 _START = {
@@ -150,7 +150,10 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
                 "What updates of several matrices of a block add up to",
                 (Cell("Matrices"), number("Size")),
                 tuple(
-                    (Cell(", ".join(row.labels)), number(_size(row.L, row.status)))
+                    (
+                        Cell(", ".join(row.labels)),
+                        number(_bounded("1" if row.L == "0" else f"L^({row.L})", row.status)),
+                    )
                     for row in found.sets
                 ),
                 "A bound: a product of updates may vanish faster.",
@@ -200,10 +203,10 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
         rows: The sizes.
     """
     return Table(
-        "Sizes as powers of L; in the width all are of order 1",
+        "Sizes in the number of blocks L; in the width all are of order 1",
         (Cell("Name"), Cell("Part"), number("Size"), Cell("Status")),
         tuple(
-            (name(row.name), Cell(row.part), number(_size(row.L, row.status)), Cell(row.status))
+            (name(row.name), Cell(row.part), number(_bounded(row.size, row.status)), _status(row))
             for row in rows
         ),
         "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
@@ -212,17 +215,23 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
 
 def _power(less: str) -> str:
     """L to the power of minus something."""
-    if less == "0":
-        return "1"
+    if less in ("0", NEVER):
+        return "1" if less == "0" else "0"
     if less.replace("/", "").isalnum():
         return f"L^(-{less})"
     negative = less[0] == "-" and less[1:].replace("/", "").isalnum()
     return f"L^({less[1:]})" if negative else f"L^(-({less}))"
 
 
-def _size(power: str, status: str) -> str:
-    text = {"0": "1", "-oo": "0"}.get(power, f"L^({power})")
-    return f"<= {text}" if status == "bound" else text
+def _bounded(size: str, status: str) -> str:
+    return f"<= {size}" if status == "bound" else size
+
+
+def _status(row: DepthRow) -> Cell:
+    """How sure a size is, with the number of a power that is no fraction."""
+    if row.real is None:
+        return Cell(row.status)
+    return Cell(f"{row.status}; the power is {row.real.formula} = {row.real.value}")
 
 
 def depth_profiles(found: DepthTable) -> tuple[Table, ...]:

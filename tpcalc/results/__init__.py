@@ -13,6 +13,7 @@ from tpcalc.results.dependencies import GaussianRow as GaussianRow
 from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
+from tpcalc.results.depth import NEVER as NEVER
 from tpcalc.results.depth import BlockRate as BlockRate
 from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
@@ -21,6 +22,7 @@ from tpcalc.results.depth import DepthRow as DepthRow
 from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
+from tpcalc.results.depth import RealPower as RealPower
 from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import Agreement as Agreement
 from tpcalc.results.depth_experiment import CriticalRow as CriticalRow

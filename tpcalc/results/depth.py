@@ -25,8 +25,33 @@ __all__ = [
     "DepthTable",
     "DepthValue",
     "DepthVerdict",
+    "RealPower",
     "SetRow",
 ]
+
+NEVER = "oo"  # the e of L^(-e) of what is 0
+
+
+@dataclass(frozen=True, slots=True)
+class RealPower:
+    """A power of L that is a real number of the functions in a block, no fraction.
+
+    Args:
+        formula: What it is: G and H are by which part of themselves a block changes the mean
+            squares of the stream and of its adjoint, both times one power of that of the stream.
+        value: The number.
+        status: As of a row: ``"proved"`` or ``"derived"``.
+
+    Example:
+        >>> from tpcalc.results import Estimate, Method
+        >>> made = Estimate(0.589, 1e-12, Method.QUADRATURE)
+        >>> RealPower("(1/2) H/G = (1/2) 0.464 / 0.394", made, "proved").value.value
+        0.589
+    """
+
+    formula: str
+    value: Estimate
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +63,35 @@ class DepthRow:
             adjoint; ``h[l,1]``, a preactivation.
         part: Which part of it: ``"noise"``, a random walk over the blocks; a drift, what all
             blocks add alike, with what it depends on; "" for all of it.
-        L: The growth exponent; ``"-oo"`` where it is identically 0.
-        status: ``"proved"``, ``"heuristic"``, ``"derived"`` (without proof, of matrices that are
-            correlated along the depth), or ``"bound"`` where L is an upper bound.
+        L: The growth exponent; ``"-oo"`` where it is identically 0, "" where it is no fraction.
+        status: ``"proved"``, ``"heuristic"``, ``"derived"`` (without proof), or ``"bound"`` where
+            L is an upper bound.
+        form: Of what L is the exponent: ``"power"``, of the size; ``"grows"`` or ``"shrinks"``, of
+            the logarithm of a size that grows or shrinks exponentially.
+        real: The growth exponent where it is no fraction.
 
     Example:
-        >>> DepthRow("x[0]", "noise", "0", "proved").L
-        '0'
+        >>> DepthRow("x[0]", "noise", "0", "proved").size
+        '1'
+        >>> DepthRow("x[0]", "", "1/2", "proved", "grows").size
+        'exp(L^(1/2))'
     """
 
     name: str
     part: str
     L: str
     status: str
+    form: str = "power"
+    real: RealPower | None = None
+
+    @property
+    def size(self) -> str:
+        """The size as a function of L, factors left out."""
+        if self.real is not None:
+            return f"L^({self.real.value.value:.6g})"
+        if self.form != "power":
+            return f"exp({'-' * (self.form == 'shrinks')}L^({self.L}))"
+        return {"0": "1", "-oo": "0"}.get(self.L, f"L^({self.L})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +128,8 @@ class DepthOrders:
     def __str__(self) -> str:
         return "\n".join(
             f"{row.name}{f' ({row.part})' if row.part else ''} -> "
-            f"{'<= ' if row.status == 'bound' else ''}n^(0) L^({row.L}) ({row.status})"
+            f"{'<= ' if row.status == 'bound' else ''}n^(0) "
+            f"{'L^(0)' if row.size == '1' else row.size} ({row.status})"
             for row in self.rows
         )
 
@@ -98,7 +140,7 @@ class BlockRate:
 
     Args:
         label: What it is called.
-        gradient: delta: its gradient is of size L^(-delta).
+        gradient: delta: its gradient is of size L^(-delta); ``"oo"``: it is 0 at the first step.
         update: gamma: its updates are of size L^(-gamma), as in Tensor Programs VI.
         raw: The power of L of its learning rate: delta - gamma under SGD, -gamma under optimizers
             that normalise gradients.
@@ -112,6 +154,11 @@ class BlockRate:
     gradient: str
     update: str
     raw: str
+
+    @property
+    def starts(self) -> bool:
+        """Whether it has an update at the first step."""
+        return NEVER not in (self.gradient, self.update)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
 
-import numpy as np
-
 from tpcalc.analyses.depth.curvature import curvature
+from tpcalc.analyses.depth.flow import Flow, Regime
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.analyses.depth.rates import generic_block, has_paths
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
 from tpcalc.catalog.training import Training
-from tpcalc.functions import Call, Fn, Var
-from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import is_sum
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.program.views import applied_of
@@ -50,10 +47,16 @@ ASIDE = (
     "the limit of the width is {left}: the two limits do not commute; width first holds as long as "
     "L is small beside n^({most}) (derived)"
 )
+FIRST = {
+    1: "the first updates of all blocks add up to a power of L in the output (derived)",
+    0: "the first updates of all blocks add up to order 1 in the output; training is followed "
+    "where a block is its stream (a skip of 1) and little besides",
+    -1: "the first updates of all blocks add up to nothing in the output (derived)",
+}
 KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
 STARTS: tuple[Pass, ...] = ((FORWARD, 0), (BACKWARD, 0))
 WORDS = {FORWARD: "outputs", BACKWARD: "gradients"}
-FAR, NEAR = 1e4, 1e-3  # arguments where a function may be linear, and how nearly
+WHAT = {FORWARD: "the stream", BACKWARD: "its adjoint"}
 BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
 
 
@@ -111,6 +114,27 @@ class Found:
     def sign(self, power: Ex) -> int:
         return self.stream.chamber.sign(power_of(power))
 
+    @cached_property
+    def flow(self) -> Mapping[Pass, Regime]:
+        """What becomes of mean squares at the start where sums over blocks do not tell.
+
+        Sums are of terms that do not change along the depth: of a stream that keeps its size.
+        """
+        step = None if self.exploded is None else self.exploded[1]
+        if step != 0 or self.block.shared or self.block.correlated:
+            return {}
+        regimes = Flow(self.stream.generic, self.stream.chamber).regimes
+        return dict(zip(STARTS, regimes, strict=True))
+
+    @cached_property
+    def turned(self) -> bool:
+        """Whether blocks add so much along the stream itself that they may shrink it."""
+        total = self.stream.sums[FORWARD, 0]
+        return any(
+            direction.odd == FORWARD and self.sign(power) < 0
+            for direction, power in total.drift.items()
+        )
+
     @property
     def start_alone(self) -> bool:
         """Whether no step is followed."""
@@ -121,33 +145,6 @@ class Found:
         """Whether the block is linear in what it carries."""
         nodes = map(applied_of, self.block.body.nodes)
         return all(is_sum(node.fn) for node in nodes if node is not None)
-
-    @cached_property
-    def _functions(self) -> list[Fn]:
-        """The functions in a block that are no sums."""
-        nodes = map(applied_of, self.block.body.nodes)
-        return [node.fn for node in nodes if node is not None and not is_sum(node.fn)]
-
-    @property
-    def homogeneous(self) -> bool:
-        """Whether the block is homogeneous of degree 1, by the functions in it."""
-        return all(_degree(fn) == 1 for fn in self._functions)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether no function in it takes values beyond a bound."""
-        growths = [_growth(fn) for fn in self._functions]
-        return bool(growths) and all(growth == 0 for growth in growths)
-
-    @property
-    def linear_growth(self) -> bool:
-        """Whether each function in it is at most like 1 + |z|."""
-        return all(_growth(fn) in (0, 1) for fn in self._functions)
-
-    @property
-    def tails(self) -> bool:
-        """Whether each function in it is like a multiple of |z| on one side at least."""
-        return self.linear_growth and all(any(_slopes_far_out(fn)) for fn in self._functions)
 
     @property
     def alpha(self) -> Ex:
@@ -171,11 +168,24 @@ class Found:
     @property
     def stable_start(self) -> bool | None:
         if self.exploded is not None and self.exploded[1] == 0:
-            return False
+            if self.exploded == STARTS[0] and not self.turned:
+                return False
+            starts = set(map(self.start, STARTS))
+            return False if starts & {"unstable", "vanishing"} else None if "" in starts else True
         return None if any(step == 0 for _, step in self.open) else True
+
+    @cached_property
+    def first(self) -> int:
+        """The sign of the power of L by which the first updates of all blocks move the output."""
+        rates = ((parse_ex(o.gradient), parse_ex(o.update)) for o in self.rates if o.starts)
+        return max((-self.sign(gradient + update - 1) for gradient, update in rates), default=-1)
 
     @property
     def stable(self) -> bool | None:
+        if self.flow:
+            if self.stable_start and not self.start_alone and self.first > 0:
+                return False
+            return False if "unstable" in map(self.start, STARTS) else None
         if self.exploded is not None:
             return None if self._may_cancel(self.exploded[1]) else False
         if not self.stream.generic.steps:
@@ -192,9 +202,21 @@ class Found:
         "" where it is not known.
         """
         total = self.stream.sums.get(own)
+        regime = self.flow.get(own)
+        if regime is not None and (regime.form or self.turned):
+            return self.became(regime)
         if total is None or own in self.open:
             return ""
         return self.judged(min((self.sign(power) for _, power in total.all), default=1))
+
+    def became(self, regime: Regime) -> str:
+        """The same of a mean square."""
+        if regime.form != "power":
+            words = {"order": "stationary", "grows": "unstable", "shrinks": "vanishing", "": ""}
+            return words[regime.form]
+        if regime.real is not None:
+            return "unstable" if regime.real.value.value > 0 else "vanishing"
+        return {1: "unstable", 0: "stationary"}.get(self.sign(regime.power), "vanishing")
 
     @staticmethod
     def judged(sign: int) -> str:
@@ -206,7 +228,7 @@ class Found:
         """The powers in front of a block that are critical at the start, and what this one is."""
         for own in STARTS:
             total = self.stream.sums.get(own)
-            if total is None or total.shift is None or own in self.open:
+            if total is None or total.shift is None or own in self.open or self.turned:
                 continue
             status = self.status_at(0)
             yield self._critical(own, "oo", total.shift, status)
@@ -228,6 +250,8 @@ class Found:
     def _moves(self, what: str) -> bool | None:
         if not self.stream.generic.steps:
             return None
+        if self.flow:
+            return self._first_moves
         if any(self.sign(power) <= 0 for _, power in self.moved(what)):
             return True
         if self.stable_start is False:
@@ -237,6 +261,12 @@ class Found:
             if one[1] and bound is not None and self.sign(bound) <= 0:
                 return None
         return False
+
+    @property
+    def _first_moves(self) -> bool | None:
+        """Whether first updates move anything, where training is not followed."""
+        shrink = all(regime.form == "shrinks" for regime in self.flow.values())
+        return False if shrink or (self.stable_start and self.first < 0) else None
 
     @cached_property
     def moves(self) -> bool | None:
@@ -250,16 +280,21 @@ class Found:
     def verdict(self) -> str:
         if self.start_alone:
             found = set(map(self.start, STARTS))
-            ranked = ("unstable", "", "stationary", "identity")
+            ranked = ("unstable", "vanishing", "", "stationary", "identity")
             return min(found, key=ranked.index) or "undecided"
         if self.stable is False:
             return "unstable"
+        if self.flow and self.moves is False:
+            return "trivial"
         if self.stable is None or self.moves is None or self.features is None:
             return "undecided"
         return "feature-learning" if self.features else "trivial"
 
     @property
     def status(self) -> str:
+        if self.flow:
+            decided = [one for own, one in self.flow.items() if self.start(own) == "unstable"]
+            return "proved" if any(one.proved for one in decided) else "derived"
         if self.start_alone:
             return self.status_at(0)
         if self.block.correlated:
@@ -281,7 +316,7 @@ class Found:
 
     @property
     def faithful(self) -> bool | None:
-        return None if self.stable is False else not self.grown
+        return None if self.stable is False or self.flow else not self.grown
 
     @property
     def diversity(self) -> str:
@@ -328,6 +363,10 @@ class Found:
     def rows(self) -> Iterator[DepthRow]:
         for one, total in self.stream.sums.items():
             name = f"{NAMES[one[0]]}[{one[1]}]"
+            regime = self.flow.get(one)
+            if regime is not None:
+                yield from self._row(name, regime)
+                continue
             for part, power in total.all:
                 yield DepthRow(name, part, str(-power), self.status_at(one[1]))
             if total.bound is not None and self.sign(total.bound) <= 0:
@@ -335,10 +374,18 @@ class Found:
             if total.aside is not None:
                 yield DepthRow(name, "noise of size n^(-1/2)", str(-total.aside), "derived")
 
+    @staticmethod
+    def _row(name: str, regime: Regime) -> Iterator[DepthRow]:
+        if regime.form:
+            form = "power" if regime.form == "order" else regime.form
+            status = "proved" if regime.proved else "derived"
+            power = str(regime.power) if regime.real is None else ""
+            yield DepthRow(name, "", power, status, form, regime.real)
+
     @property
     def sets(self) -> Iterator[SetRow]:
-        labels = [rate.label for rate in self.rates]
-        gamma = {rate.label: parse_ex(rate.update) for rate in self.rates}
+        gamma = {rate.label: parse_ex(rate.update) for rate in self.rates if rate.starts}
+        labels = list(gamma)
         for size in range(1, len(labels) + 1 if len(labels) > 1 else 0):
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
@@ -346,6 +393,11 @@ class Found:
 
     @property
     def facts(self) -> Iterator[str]:
+        if self.flow:
+            yield from (self._told(own) for own in STARTS)
+            if self.stable_start and self.stream.generic.steps:
+                yield FIRST[self.first]
+            return
         if self.start_alone:
             for own in STARTS:
                 noise = self.stream.sums[own].noise
@@ -369,32 +421,31 @@ class Found:
             how = "blocks far apart differ" if self.sign(noise) == 0 else "features are redundant"
             yield f"the random parts of all blocks add up to {_size(-noise)}: {how}"
 
+    def _told(self, own: Pass) -> str:
+        """What becomes of the stream at the start, or of its adjoint."""
+        regime = self.flow[own]
+        what = f"{NAMES[own[0]]}[0], {WHAT[own[0]]},"
+        words = f": {regime.words}" if regime.words else ""
+        if regime.form in ("grows", "shrinks"):
+            size = f"log of its mean square is like {_size(regime.power)}"
+            return f"{what} {regime.form} exponentially: {size}{words}"
+        if regime.real is not None:
+            verb = "grows" if regime.real.value.value > 0 else "falls"
+            number = f"{regime.real.value.value:.6g}"
+            return f"{what} {verb} like L^({number}), with {number} = {regime.real.formula}"
+        if regime.form == "power":
+            verb = {1: "grows", 0: "is"}.get(self.sign(regime.power), "falls")
+            return f"{what} {verb} like {_size(regime.power)}{words}"
+        return f"{what} {'stays of order 1' if regime.form else 'is not followed'}{words}"
+
     def _growth(self, own: Pass) -> Iterator[str]:
         total = self.stream.sums[own]
         part, power = min(total.all, key=lambda one: self.stream.chamber.at(power_of(one[1])))
-        name = f"{NAMES[own[0]]}[{own[1]}]"
-        what = "the stream" if own[0] == FORWARD else "its adjoint"
+        name = f"{NAMES[own[0]]}[{own[1]}], {WHAT[own[0]]},"
         if self._may_cancel(own[1]):
-            yield f"{name}, {what}, may grow: {part}, at most like {_size(-power)}"
-            return
-        yield f"{name}, {what}, grows: {part}, like {_size(-power)}"
-        if own[1]:
-            return
-        rate = -2 * power if part == "noise" else -power
-        if self.homogeneous or own[0] == BACKWARD:
-            yield f"each block multiplies it: log of its mean square is like {_size(rate)}"
-        elif self.bounded:
-            yield f"what blocks add is bounded: its mean square is like {_size(-2 * power)}"
-        elif self.tails:
-            yield (
-                "functions in a block are linear far out, so that each block multiplies what has "
-                f"grown: log of its mean square is like {_size(rate)} (derived)"
-            )
-        elif self.linear_growth:
-            yield (
-                "functions in a block grow no faster than linearly: log of its mean square is at "
-                f"most like {_size(rate)} (bound)"
-            )
+            yield f"{name} may grow: {part}, at most like {_size(-power)}"
+        else:
+            yield f"{name} grows: {part}, like {_size(-power)}"
 
     @property
     def notes(self) -> Iterator[str]:
@@ -442,24 +493,3 @@ class Found:
 
 def _size(power: Ex) -> str:
     return "order 1" if power == Ex() else f"L^({power})"
-
-
-def _growth(fn: Fn) -> object:
-    """The degree of a polynomial bound of a function that is one atom of one argument."""
-    expr = fn.expr
-    return expr.atom.facts.growth if isinstance(expr, Call) and expr.arg == Var(0) else None
-
-
-def _slopes_far_out(fn: Fn) -> list[bool]:
-    """Whether f(z)/z keeps a value that is not 0 at large z of either sign."""
-    far = np.array([-FAR, -(FAR**2), FAR, FAR**2])
-    with np.errstate(all="ignore"):
-        ratio = np.asarray(evaluate(fn, [far]), dtype=float) / far
-    pairs = ratio.reshape(2, 2)
-    return [bool(abs(b) > NEAR and abs(a - b) <= NEAR * abs(b)) for a, b in pairs]
-
-
-def _degree(fn: Fn) -> object:
-    """The degree of homogeneity of a function that is one atom of one argument; None if not."""
-    expr = fn.expr
-    return expr.atom.facts.homogeneity if isinstance(expr, Call) and expr.arg == Var(0) else None

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.analyses.depth.correlation import Correlation
-from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, Direction, Pass, R
+from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Direction, Pass, R
+from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Add, add, walk
 from tpcalc.limit.context import Context
@@ -107,6 +108,14 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
         width, depth = in_depth(power)
         if width < 0:
             continue
+        if width > 0:
+            raise ScaleError(
+                f"what a block adds to {NAMES[own[0]]}[{own[1]}] grows like n^({width}): there is "
+                "no limit in the width, which comes first.",
+                where="the repeated block",
+                hint="Change the powers of n of learning rates or weights; tp.solve of the network "
+                "with a number of blocks finds them.",
+            )
         depends = context.parity.depends[node]
         if depends & ~every:
             walk = correlation.walk(node)
@@ -147,9 +156,9 @@ def _bound(rest: Rest | None) -> Ex | None:
     """What is left of the series of a block, if all blocks add it up; None: nothing."""
     if rest is None or rest.peak is not None:
         return None
-    if rest.power is None:
+    width, depth = (ONE, Ex()) if rest.power is None else in_depth(rest.power)
+    if width > 0:
         return as_ex(-NOTHING)
-    width, depth = in_depth(rest.power)
     return -depth - ONE if width >= 0 else None
 
 

@@ -22,6 +22,7 @@ from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, SEED, Block
 from tpcalc.passes.course import Course
 from tpcalc.passes.split import split
+from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.weights import Weights
 from tpcalc.program.base import Table
@@ -29,13 +30,23 @@ from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Node, Nonlin, R
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import matmul_of
 
-__all__ = ["Direction", "Generic", "Pass", "R"]
+__all__ = ["Clear", "Direction", "Generic", "Pass", "R", "in_width"]
 
 R = Fraction(1, 2**12)  # L = n^R: every power of n is larger than every power of L that is met
 FORWARD, BACKWARD = "F", "B"
 Pass = tuple[str, int]  # which way, and the step
 ONE = Fraction(1)
 NAMES = {FORWARD: "x", BACKWARD: "dx"}
+
+
+class Clear(set[tuple[int, tuple[float, ...]]]):
+    """Every vector: in a generic block none sits on a kink whose form does not say so."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, order=True)
@@ -122,6 +133,10 @@ class Generic:
         found = backward(builder, [(output, None)], [*template.parameters, carry])
         return builder, found.adjoints[carry], found.matrices
 
+    def at_start(self, program: Program) -> Program:
+        """A program with what starts at 0 put in."""
+        return started_at_zero(program, self.block.template.zeros)
+
     def program(self, pushes: Pushes) -> Program:
         """The passes in a generic block.
 
@@ -186,7 +201,7 @@ class _Writing:
             leaves = self.scaled(copy.made[adjoint], as_ex(-generic.power))
             self.added((BACKWARD, step), leaves, enters)
             self.updated(weights, copy, matrices, step)
-        return _in_width(split(out.finish()))
+        return self.generic.at_start(in_width(split(out.finish())))
 
     def updated(
         self,
@@ -274,7 +289,7 @@ class _Writing:
             self.out.output(f"P[{label},{step}]", start)
 
 
-def _in_width(program: Program) -> Program:
+def in_width(program: Program) -> Program:
     """The program with powers of n in place of powers of L."""
     return replace(program, nodes=tuple(map(_WRITTEN, program.nodes)))
 

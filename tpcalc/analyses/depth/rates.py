@@ -17,7 +17,7 @@ from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
-from tpcalc.results import BlockRate
+from tpcalc.results import NEVER, BlockRate
 
 __all__ = ["generic_block", "has_paths"]
 
@@ -75,19 +75,31 @@ def generic_block(
     first = scales(still.program({}), at=at, depth=R)
     rates = []
     for label, mark in marks.items():
-        sides = [first.series(f"{side}[{label}]").terms[0][0] for side in "rc"]
-        gradient = -sum((in_depth(power)[1] for power in sides), Ex())
+        sides = [first.series(f"{side}[{label}]").terms[:1] for side in "rc"]
+        gradient = (
+            -sum((in_depth(power)[1] for ((power, _),) in sides), Ex()) if all(sides) else None
+        )
         linear = training.optimizer_of(mark).degree == 1
+        if label in given and linear and gradient is None:
+            raise UsageError(
+                f"the first gradient of {label!r} is 0, as what it is multiplied with starts at 0: "
+                "no power of L of its learning rate makes its updates of the size in lr_depth.",
+                hint="Leave lr_depth out for it: learning rates then have no power of L.",
+            )
         raw = Ex()
         if label in given:
-            raw = (gradient if linear else Ex()) - given[label]
-        rates.append((label, gradient, (gradient if linear else Ex()) - raw, raw))
+            raw = (gradient if linear and gradient is not None else Ex()) - given[label]
+        update = None if linear and gradient is None else (gradient if linear else Ex()) - raw
+        rates.append((label, gradient, update, raw))
     speed = {label: raw for label, _, _, raw in rates}
     # What updates of shared matrices add up to is not followed; correlated ones are asked of the
     # start alone where nothing says how learning rates depend on L.
     if block.shared or (block.correlated and training.gammas is None):
         training = training.replace(steps=0)
-    shown = tuple(BlockRate(label, *map(str, powers)) for label, *powers in rates)
+    shown = tuple(
+        BlockRate(label, *(NEVER if one is None else str(one) for one in powers))
+        for label, *powers in rates
+    )
     return Generic(block, training, still.power, speed), shown
 
 

@@ -12,7 +12,16 @@ from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.analyses.depth.closing import Sum, Sums, in_depth, sums
-from tpcalc.analyses.depth.generic import FORWARD, Direction, Generic, Pass, Push, Pushes, R
+from tpcalc.analyses.depth.generic import (
+    FORWARD,
+    Clear,
+    Direction,
+    Generic,
+    Pass,
+    Push,
+    Pushes,
+    R,
+)
 from tpcalc.errors import LimitError
 from tpcalc.limit.claims import Record
 from tpcalc.limit.scales import Scales, scales
@@ -21,7 +30,7 @@ from tpcalc.orders.chamber import Chamber, Power, Region, joined
 
 __all__ = ["Stream", "power_of", "stream"]
 
-ROUNDS = 12
+ROUNDS, PATIENT = 12, 4  # after so many pushes that come and go stay: sizes are bounds there
 FAR = 8  # powers of 1/L that are followed at the start, where there is little to expand
 HALF, ONE = Fraction(1, 2), Fraction(1)
 
@@ -30,16 +39,6 @@ def power_of(value: Ex) -> Power:
     """A plain number where an exponent is one."""
     constant = value.constant
     return value if constant is None else constant
-
-
-class _Clear(set[tuple[int, tuple[float, ...]]]):
-    """Every vector: in a generic block none sits on a kink whose form does not say so."""
-
-    def __contains__(self, item: object) -> bool:
-        return True
-
-    def __bool__(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
@@ -98,13 +97,17 @@ def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
     """
     pushes: Pushes = {}
     depth = R if generic.steps else FAR * R
-    for _ in range(ROUNDS):
-        found = scales(generic.program(pushes), at=at, depth=depth, record=Record(clear=_Clear()))
+    for round_ in range(ROUNDS):
+        found = scales(generic.program(pushes), at=at, depth=depth, record=Record(clear=Clear()))
         chamber = Chamber(at)
         now = sums(found, generic.passes, chamber, generic.laws)
         grown = next((one for one in generic.passes if _grows(now[one], chamber)), None)
         followed = generic.passes[: generic.passes.index(grown)] if grown else generic.passes
         entering = {one: _entering(now[one], chamber, pushes.get(one, {})) for one in followed}
+        if round_ >= PATIENT:
+            entering = {
+                one: _largest(chamber, pushes.get(one, {}), entering[one]) for one in followed
+            }
         if entering == {one: pushes.get(one, {}) for one in followed}:
             # At the start passes do not feel whether those before explode.
             kept = [one for one in generic.passes if one in (*followed, grown) or not one[1]]
@@ -115,6 +118,18 @@ def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
         where="the repeated block",
         hint="Ask fewer steps, or write the network with a number of blocks.",
     )
+
+
+def _largest(
+    chamber: Chamber, before: Mapping[Direction, Push], now: Mapping[Direction, Push]
+) -> dict[Direction, Push]:
+    """Of each direction the larger push of two rounds, as what is not followed may hide it."""
+    found = {**now}
+    for direction, push in before.items():
+        other = now.get(direction)
+        if other is None or chamber.sign(power_of(other.power - push.power)) > 0:
+            found[direction] = push
+    return found
 
 
 def _grows(total: Sum, chamber: Chamber) -> bool:

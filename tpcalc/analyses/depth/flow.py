@@ -1,0 +1,358 @@
+"""``Flow``: mean squares of the stream and of its adjoint at the start, where blocks change them.
+
+A block makes q + G(q) of the mean square q of the stream, and p (1 + H(q)) of that of its adjoint.
+The calculus says how G and H depend on q = L^(2 s): so many blocks move q over its powers of L, or
+to where G changes its sign, or multiply it by the same factor each, and p goes along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import exp, log
+
+from scipy.optimize import brentq
+
+from tpcalc.analyses.depth.closed import not_closed
+from tpcalc.analyses.depth.closing import in_depth
+from tpcalc.analyses.depth.generic import Clear, Generic, R, in_width
+from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.numbers import numbers
+from tpcalc.evaluate.particles.estimate import Budget
+from tpcalc.functions import Fn, Var
+from tpcalc.limit.claims import Record
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import Target
+from tpcalc.limit.scales import Scales, scales
+from tpcalc.limit.series import Rest
+from tpcalc.orders import Ex, as_ex
+from tpcalc.orders.chamber import Chamber
+from tpcalc.passes.block import CARRY, SEED
+from tpcalc.program.base import renumbered
+from tpcalc.program.nodes import Family, Input, LinComb, Moment, Ref, Scale
+from tpcalc.program.program import Builder
+from tpcalc.results import Estimate, RealPower
+
+__all__ = ["Flow", "Regime"]
+
+CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before
+MEAN = Fn(Var(0), 1)
+ONE, NEAR, BELOW = Fraction(1), Fraction(1, 64), Fraction(4)
+DEPTH = 16  # powers of 1/L that are followed
+LARGE = 1e4  # a mean square that tells what functions are far out, and its square
+CLOSE = 0.02  # of a power that is read off numbers
+SURE = 5
+FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What becomes of a mean square as there are more blocks.
+
+    Args:
+        form: ``"order"``: it stays of order one; ``"power"``; ``"grows"`` or ``"shrinks"``: its log
+            is like a power of L; ``""``: not known.
+        power: Of L: of its root, or of its log.
+        proved: Whether every step of the argument is.
+        words: What blocks do to it.
+        real: The power of its root where that is a number of the functions in a block.
+    """
+
+    form: str
+    power: Ex = field(default_factory=Ex)
+    proved: bool = False
+    words: str = ""
+    real: RealPower | None = None
+
+
+@dataclass(frozen=True)
+class Move:
+    """By how much a block changes a mean square q, relative to it: value * L^power * q^(slope / 2).
+
+    Args:
+        power: The power of L; None: there is no change.
+        value: Its number; None: it is not known.
+        slope: How the power depends on s where q = L^(2 s).
+        exact: Whether the powers are by form.
+    """
+
+    power: Ex | None
+    value: Estimate | None = None
+    slope: Fraction = Fraction(0)
+    exact: bool = True
+
+    @property
+    def sign(self) -> int:
+        return 0 if self.value is None else 1 if self.value.value > 0 else -1
+
+    def at(self, size: Ex) -> Ex:
+        assert self.power is not None
+        return self.power + self.slope * size
+
+
+@dataclass
+class Flow:
+    """The mean squares of one input.
+
+    Args:
+        generic: A generic block.
+        chamber: Compares powers.
+    """
+
+    generic: Generic
+    chamber: Chamber
+    tilt: int = 0  # the sign of the mean of the stream, where it has one
+    _moves: dict[tuple[Ex, float], tuple[Move, Move]] = field(default_factory=dict)
+
+    @cached_property
+    def unknown(self) -> str:
+        """Why mean squares do not tell what blocks do; "" where they do."""
+        block = self.generic.block
+        if block.shared or block.correlated:
+            return "blocks depend on each other at the start"
+        return not_closed(block.body)
+
+    @cached_property
+    def regimes(self) -> tuple[Regime, Regime]:
+        """What becomes of the stream, and of its adjoint."""
+        if self.unknown:
+            return (Regime("", words=self.unknown),) * 2
+        try:
+            return self._regimes()
+        except TpcalcError as error:
+            return (Regime("", words=error.message),) * 2
+
+    def _regimes(self) -> tuple[Regime, Regime]:
+        g, h = self.moves()
+        if g.power is None or self.sign(g.power + 1) <= 0:
+            proved = self.trapped or (g.power is not None or g.exact)
+            words = "blocks keep its mean square" if g.power is None else ""
+            return Regime("order", proved=proved, words=words), self.beside(h)
+        if not g.sign:
+            return (Regime("", words="what blocks do to its mean square is not known"),) * 2
+        fixed = self.fixed(g.sign)
+        if fixed is not None:
+            return fixed
+        return self.along(*self.law(g.sign))
+
+    def sign(self, power: Ex) -> int:
+        constant = power.constant
+        return self.chamber.sign(power if constant is None else constant)
+
+    def moves(self, size: Ex = Ex(), square: float = 1.0) -> tuple[Move, Move]:
+        """What a block does where the stream has the mean square ``square`` L^(2 size)."""
+        if (size, square) not in self._moves:
+            self._moves[size, square] = self._moved(size, square)
+        return self._moves[size, square]
+
+    def _moved(self, size: Ex, square: float) -> tuple[Move, Move]:
+        generic, at = self.generic, self.chamber.point
+        network, adjoint, _ = generic.differentiated
+        block, out = generic.block, Builder(generic.block.program.dims)
+        spread = square / (1 + self.tilt**2)
+        mean, one = self.tilt * spread**0.5, Family.group(CARRY, block.dim, (0,), ((1,),))
+        start = Input(replace(one, mean=(mean,), cov=((spread,),)), None if not one.axes else 0)
+        made: dict[Ref, Ref] = {}
+        x = made[block.template.program.inputs[CARRY]] = out.add(Scale(out.add(start), Ex(), size))
+        d = out.add(Input(Family(SEED, (block.dim,))))
+        made[block.template.program.inputs[SEED]] = out.add(Scale(d, as_ex(generic.power + 1)))
+        for ref in range(len(network)):
+            if ref not in made:
+                made[ref] = out.add(renumbered(network.node(ref), made.__getitem__))
+        leaves = out.add(Scale(made[adjoint], as_ex(-generic.power)))
+        for name, after, before in (("G", made[block.body.ref("next")], x), ("H", leaves, d)):
+            added = out.add(LinComb((ONE, -ONE), (None, None), (after, before)))
+            out.output(name, out.add(Moment(CHANGE, (added, before))))
+        out.output("mean", out.add(Moment(MEAN, (made[block.body.ref("next")],))))
+        program = generic.at_start(in_width(out.finish(keep_unused=False)))
+        found = scales(program, at=at, depth=DEPTH * R, record=Record(clear=Clear()))
+        mean = self.lead(found, "mean")
+        if mean.sign and not self.tilt:  # blocks push along a constant vector: so the stream has it
+            self.tilt = mean.sign
+            return self._moved(size, square)
+        g, h = self.lead(found, "G"), self.lead(found, "H")
+        if g.power is not None:
+            value = None if g.value is None else _times(g.value, 1 / square)
+            g = replace(g, power=g.power - 2 * size, value=value)
+        return g, h
+
+    def lead(self, found: Scales, name: str) -> Move:
+        """The largest term of an average whose number is not 0 within its error."""
+        series, exact = found.series(name), True
+        bounds = [one for one in (series.rest, series.soft) if one is not None]
+        bound = [_bound(one) for one in bounds]
+        lost = [power for power in bound if power is not None]
+        for power, node in series.terms:
+            width, depth = in_depth(power)
+            if width < 0 or any(self.sign(one - depth) >= 0 for one in lost):
+                break
+            graph = graph_of(found.context, (("", Target(Fraction(0), node)),))
+            value = numbers(graph, "auto", Budget(2**12, 8), 0).found[""][0]
+            if abs(value.value) > SURE * value.stderr:
+                return Move(depth, value, exact=exact)
+            exact = False
+        if lost:
+            return Move(max(lost, key=lambda one: one.at(self.chamber.point)), exact=False)
+        return Move(None, exact=exact)
+
+    @cached_property
+    def trapped(self) -> bool:
+        """Whether blocks bring a stream of any size to order one, as a norm behind them does."""
+        return all(
+            own.exact and own.power is not None and own.sign == -side
+            for side in (-1, 1)
+            for own in self.moves(as_ex(side * NEAR))[:1]
+        )
+
+    def fixed(self, side: int) -> tuple[Regime, Regime] | None:
+        """What becomes of them where what a block does to the stream changes its sign."""
+        beyond = self.moves(as_ex(side * NEAR))[0]
+        ends = [LARGE ** (side * k) for k in (1, 2)] if not beyond.sign else []
+        signs = [self.moves(square=end)[0].sign for end in ends]
+        if beyond.sign == side or signs[-1:] == [side]:
+            return None
+        if not beyond.sign and not all(signs):
+            return None
+        low, high = 0.0, side * log(4.0)
+        while self._of(high) * side > 0:
+            low, high = high, 2 * high
+        found = brentq(self._of, low, high, xtol=1e-13)
+        words = f"blocks bring its mean square to {_short(exp(found))}"
+        _, h = self.moves(square=float(exp(found)))
+        return Regime("order", proved=self.trapped, words=words), self.beside(
+            replace(h, exact=False)
+        )
+
+    def _of(self, point: float) -> float:
+        """What a block does to a mean square exp(point), relative to it."""
+        value = self.moves(square=exp(point))[0].value
+        return 0.0 if value is None else value.value
+
+    def law(self, side: int) -> tuple[Move, Move]:
+        """What blocks do to larger mean squares (or smaller ones), and to the adjoint there."""
+        near, far = (self.moves(as_ex(side * k * NEAR)) for k in (1, 2))
+        found = []
+        for way, (a, b) in enumerate(zip(near, far, strict=True)):
+            if a.power is None or b.power is None:
+                found.append(Move(None))
+            elif a.sign and a.sign == b.sign:
+                slope = (b.power - a.power).constant
+                assert slope is not None
+                slope = slope / (side * NEAR)
+                power = a.power - slope * side * NEAR
+                found.append(Move(power, a.value, slope, a.exact and b.exact))
+            else:
+                found.append(self._by_numbers(way, side))
+        return found[0], found[1]
+
+    def _by_numbers(self, way: int, side: int) -> Move:
+        """The same of functions that are no powers far out, by the numbers of two mean squares."""
+        a, b = (self.moves(square=LARGE ** (side * k))[way] for k in (1, 2))
+        if a.value is None or b.value is None or a.power != b.power or a.sign != b.sign:
+            return Move(a.power, exact=False)
+        degree = log(b.value.value / a.value.value) / (side * log(LARGE))
+        slope = Fraction(round(4 * degree), 2)
+        if abs(2 * degree - slope) > CLOSE:
+            return Move(a.power, exact=False)
+        return Move(a.power, _times(a.value, LARGE ** (-side * slope / 2)), slope, exact=False)
+
+    def along(self, g: Move, h: Move) -> tuple[Regime, Regime]:
+        """What becomes of them where blocks move the stream over powers of L, or by factors."""
+        if g.power is None or not g.sign:
+            words = "what blocks do to it far from order one is not known"
+            return (Regime("", words=words),) * 2
+        here = self.moves()[0]
+        pure = g.exact and here.exact and not self.tilt and _same(here, g)
+        if g.slope == 0:
+            stays = self.left(g) if g.sign < 0 else None
+            if stays is not None:
+                return stays
+            form = "grows" if g.sign > 0 else "shrinks"
+            own = Regime(form, g.power + 1, pure, _factor(g))
+            return own, self.beside(h) if h.slope == 0 else self.passing(g, h)
+        if g.slope * g.sign > 0:
+            words = "blocks multiply it by more and more"
+            return Regime("grows", g.power + 1, words=words), Regime("", words=words)
+        size = (-1 - g.power) / g.slope
+        own = Regime("power", size, pure)
+        if h.power is None or not h.sign:
+            return own, self.beside(h)
+        if self.sign(h.at(size) + 1) == 0 and self.sign(h.power - g.power) == 0:
+            exact = h.exact and pure and _same(self.moves()[1], h)
+            return own, self.real(size, g, h, exact)
+        return own, self.passing(g, h, size)
+
+    def passing(self, g: Move, h: Move, size: Ex | None = None) -> Regime:
+        """The adjoint where what blocks do to it changes as they move the stream."""
+        assert g.power is not None and h.power is not None
+        powers = [h.power - g.power, *([] if size is None else [h.at(size) + 1])]
+        most = max(powers, key=lambda one: one.at(self.chamber.point))
+        if self.sign(most) <= 0:
+            return Regime("order")
+        return Regime("grows" if h.sign > 0 else "shrinks" if h.sign else "", most)
+
+    def left(self, g: Move) -> tuple[Regime, Regime] | None:
+        """Where a stream that shrinks meets what blocks add whatever its size; None: nowhere."""
+        low, lower = (self.moves(as_ex(-size))[0] for size in (BELOW, BELOW + 1))
+        if low.sign <= 0 or low.power is None or lower.power is None or g.power is None:
+            return None
+        slope = low.power - lower.power
+        if slope.constant is None or slope.constant >= 0:
+            return None
+        size = (g.power - low.power) / slope.constant - BELOW
+        words = "blocks shrink it to what they add"
+        return Regime("power", size, words=words), self.beside(self.moves(size)[1])
+
+    def beside(self, h: Move) -> Regime:
+        """The adjoint where all blocks do the same to it."""
+        if h.power is None:
+            return Regime("order", proved=h.exact, words="blocks keep its mean square")
+        if self.sign(h.power + 1) <= 0:
+            return Regime("order", proved=h.exact)
+        if not h.sign:
+            return Regime("", h.power + 1, words="what blocks do to it is not known")
+        return Regime("grows" if h.sign > 0 else "shrinks", h.power + 1, h.exact, _factor(h))
+
+    def real(self, size: Ex, g: Move, h: Move, proved: bool) -> Regime:
+        """The adjoint where blocks multiply it by a power of what they multiply the stream by."""
+        assert g.value is not None and h.value is not None
+        ratio = _times(h.value, 1 / g.value.value)
+        off = abs(ratio.value) * g.value.stderr / abs(g.value.value)
+        ratio = replace(ratio, stderr=ratio.stderr + off)
+        found = _times(ratio, float(size.at(self.chamber.point)))
+        words = FORMULA.format(size, size, h.value.value, g.value.value)
+        own = RealPower(words, found, "proved" if proved else "derived")
+        return Regime("power", real=own, proved=proved)
+
+
+def _bound(rest: Rest) -> Ex | None:
+    """The power of L of what was not followed, where it does not vanish with the width."""
+    if rest.power is None:
+        return as_ex(DEPTH)
+    width, depth = in_depth(rest.power)
+    return depth if width >= 0 else None
+
+
+def _times(value: Estimate, number: float) -> Estimate:
+    return replace(
+        value, value=value.value * number, stderr=value.stderr * abs(number), formula=None
+    )
+
+
+def _same(a: Move, b: Move) -> bool:
+    """Whether two moves have one power and one number, within their errors."""
+    if a.value is None or b.value is None or a.power != b.power:
+        return False
+    return abs(a.value.value - b.value.value) <= SURE * (a.value.stderr + b.value.stderr)
+
+
+def _factor(move: Move) -> str:
+    """By how much each block multiplies a mean square."""
+    if move.value is None or move.power != Ex():
+        return ""
+    return f"each block multiplies its mean square by {_short(1 + move.value.value)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.6g}"
