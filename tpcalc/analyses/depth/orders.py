@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from tpcalc.analyses.depth.check import Found
+from tpcalc.analyses.depth.facts import notes
+from tpcalc.analyses.depth.found import Found, found_of
 from tpcalc.analyses.depth.generic import FORWARD
 from tpcalc.analyses.depth.rates import generic_block
-from tpcalc.analyses.depth.stream import stream
 from tpcalc.catalog.training import Training
 from tpcalc.results import DepthOrders, DepthRow
 from tpcalc.results.provenance import provenance
@@ -26,11 +26,11 @@ def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
     """
     started = time.perf_counter()
     generic, rates = generic_block(training, at)
-    found = Found(stream(generic, at), rates)
+    found = found_of(generic, rates, at)
     rows = (*found.rows, *_inside(found))
     seconds = time.perf_counter() - started
     made = provenance(generic.block.program.digest, None, {"steps": str(training.steps)}, seconds)
-    return DepthOrders(rows, found.stream.region.lines, made, tuple(found.notes))
+    return DepthOrders(rows, found.stream.region.lines, made, tuple(notes(found)))
 
 
 def _inside(found: Found) -> Iterator[DepthRow]:

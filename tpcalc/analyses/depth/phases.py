@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.analyses.depth.check import Found
+from tpcalc.analyses.depth.found import Found, found_of
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD
 from tpcalc.analyses.depth.rates import generic_block
-from tpcalc.analyses.depth.stream import stream
 from tpcalc.catalog.training import Training
 from tpcalc.orders.chamber import Region
 from tpcalc.orders.conditions import Axes, meet
@@ -94,7 +93,7 @@ class _Judge:
         key = tuple(point.values())
         if key not in self.found:
             generic, rates = generic_block(self.training, point)
-            here = Found(stream(generic, point), rates)
+            here = found_of(generic, rates, point)
             self.found[key] = here, (here.verdict, ", ".join(_words(here)))
         return self.found[key]
 

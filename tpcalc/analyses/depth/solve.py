@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.analyses.depth.check import Found, depth_check
+from tpcalc.analyses.depth.check import depth_check
+from tpcalc.analyses.depth.facts import facts
+from tpcalc.analyses.depth.found import Found
 from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.analyses.depth.stream import power_of, stream
 from tpcalc.catalog.training import Training
@@ -52,7 +54,7 @@ def _moving(training: Training, gamma: Ex, at: Mapping[str, Fraction]) -> Ex | N
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     if found.stable_start is False:
-        raise ScaleError(f"{'; '.join(found.facts)}.", where=training.network.name)
+        raise ScaleError(f"{'; '.join(facts(found))}.", where=training.network.name)
     pushes = [power for _, power in found.moved("x")]
     if not pushes:
         return None
