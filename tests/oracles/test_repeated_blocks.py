@@ -230,6 +230,41 @@ def test_blocks_of_two_maps_the_last_of_which_starts_at_zero() -> None:
         tp.check(net, "own", steps=1, lr_depth=0)
 
 
+def vectors(block: Callable):
+    @tp.network
+    def net(t, x):
+        h = t.linear(t.n, "in", name="emb")(x)
+        h = t.repeat("L", h, lambda layer, h: block(t, layer, h))
+        return t.linear(t.outputs, t.n, name="read")(h)
+
+    return net
+
+
+def test_gains_biases_and_scales_in_blocks() -> None:
+    def mixed(t, layer, h):
+        return t.linear(t.n, t.n, name=f"w{layer}")(tp.tanh(h))
+
+    gain = vectors(
+        lambda t, k, h: (
+            h + L ** "-1/2" * t.linear(t.n, t.n, name=f"w{k}")(tp.tanh(t.gain(f"g{k}") * rms(h)))
+        )
+    )
+    found = tp.check(gain, "mup", steps=2)
+    assert found.verdict == "feature-learning"
+    assert {(rate.label, rate.gradient) for rate in found.rates} == {
+        ("g{l}", "1/2"),
+        ("w{l}", "1/2"),
+    }
+    bias = vectors(lambda t, k, h: h + t.vector(f"b{k}", start=0) + L ** "-1/2" * mixed(t, k, h))
+    found = tp.check(bias, "mup", steps=1)  # a constant rate moves the stream by order 1 a block
+    assert found.stable_start is True and found.verdict == "unstable"
+    scale = vectors(lambda t, k, h: h + t.vector(f"s{k}", start=0) * mixed(t, k, h))
+    found = tp.check(scale, "mup", steps=0)
+    assert (found.verdict, found.facts) == ("identity", ())
+    assert tp.check(scale, "mup", steps=1).verdict == "unstable"
+    assert tp.check(scale, "mup", steps=1, lr_depth={"s{l}": 1}).verdict == "feature-learning"
+
+
 def test_a_stream_that_grows_with_the_width_is_refused() -> None:
     with pytest.raises(ScaleError, match="no limit in the width"):
         zero(L**-1, 2, optimizer="adam")

@@ -253,7 +253,9 @@ class Found:
             step = int(name.rpartition(",")[2].rstrip("]")) if name.startswith("h[") else None
             if step is None or (FORWARD, step) not in self.stream.sums:
                 continue
-            lead, _ = self.stream.lead(name)
+            lead, bound = self.stream.lead(name)
+            if lead is None and not bound:  # it is 0 as long as weights in front of it are
+                continue
             if lead is None or self.sign(lead) != 0:
                 found.append((name, lead if lead is not None else as_ex(-1)))
         return found

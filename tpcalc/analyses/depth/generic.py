@@ -18,7 +18,7 @@ from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.backward import backward
+from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.block import CARRY, SEED, Block
 from tpcalc.passes.course import Course
 from tpcalc.passes.split import split
@@ -124,14 +124,14 @@ class Generic:
         return laws_along(fresh, [name for name, law in drawn.items() if not law])
 
     @cached_property
-    def differentiated(self) -> tuple[Builder, Ref, Mapping[Ref, tuple[tuple[Ref, Ref], ...]]]:
+    def differentiated(self) -> tuple[Builder, Ref, Gradients]:
         """The block with its backward pass: its nodes, the adjoint of the carry, the gradients."""
         template = self.block.template
         builder = Builder.copy(template.bare)
         carry = template.program.inputs[CARRY]
         (output,) = template.outputs
         found = backward(builder, [(output, None)], [*template.parameters, carry])
-        return builder, found.adjoints[carry], found.matrices
+        return builder, found.adjoints[carry], found
 
     def at_start(self, program: Program) -> Program:
         """A program with what starts at 0 put in."""
@@ -175,7 +175,7 @@ class _Writing:
 
     def program(self) -> Program:
         generic, out, template = self.generic, self.out, self.generic.block.template
-        network, adjoint, matrices = generic.differentiated
+        network, adjoint, gradients = generic.differentiated
         weights = Weights(out, network, "b")
         for ref, mark in template.parameters.items():
             path = generic.training.path(mark)
@@ -200,28 +200,27 @@ class _Writing:
             copy.run(seed, len(network))
             leaves = self.scaled(copy.made[adjoint], as_ex(-generic.power))
             self.added((BACKWARD, step), leaves, enters)
-            self.updated(weights, copy, matrices, step)
+            self.updated(weights, copy, gradients, step)
         return self.generic.at_start(in_width(split(out.finish())))
 
-    def updated(
-        self,
-        weights: Weights,
-        copy: Step,
-        matrices: Mapping[Ref, tuple[tuple[Ref, Ref], ...]],
-        step: int,
-    ) -> None:
+    def updated(self, weights: Weights, copy: Step, gradients: Gradients, step: int) -> None:
         """Take the step of an update; the sides of the first gradients are outputs."""
         for ref, mark in self.generic.block.template.parameters.items():
-            pairs = [(copy.made[r], copy.made[c]) for r, c in matrices.get(ref, ())]
-            for place, sides in enumerate(pairs if not step else ()):
-                for side, name in zip(sides, "rc", strict=True):
+            pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices.get(ref, ())]
+            adjoint = gradients.adjoints.get(ref)
+            own = None if adjoint is None else copy.made[adjoint]
+            shown = pairs if own is None else [(own,)]
+            for place, sides in enumerate(shown if not step else ()):
+                for side, name in zip(sides, "rc" if own is None else "b", strict=True):
                     self.out.output(f"{name}[{mark.label}]" + f"@{place}" * (place > 0), side)
             if not self.generic.steps:
                 continue
             _, power = self.generic.training.rate(mark, step)
             rate = power - R * self.generic.speed[mark.label]
             if ref in weights.courses:
-                weights.follow(ref, pairs, ONE, None, (ONE, rate), 1)
+                weights.follow(ref, pairs if own is None else own, ONE, None, (ONE, rate), 1)
+            elif own is not None:
+                weights.update(ref, own, -ONE, None, rate, 1)
             else:
                 weights.update_matrix(ref, pairs, -ONE, None, rate, 1)
 

@@ -70,12 +70,16 @@ def generic_block(
                 "tp.depth_limit gives numbers of blocks.",
             )
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
-    marks = {mark.label: mark for mark in block.template.parameters.values()}
+    own = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
+    marks = {mark.label: mark for mark in own}  # of a map with a bias that of its weights
     still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))
     first = scales(still.program({}), at=at, depth=R)
+    outputs = first.program.output
     rates = []
     for label, mark in marks.items():
-        sides = [first.series(f"{side}[{label}]").terms[:1] for side in "rc"]
+        names = [f"{side}[{label}]" for side in "rcb"]
+        weight = [name for name in names[:2] if name in outputs] or names[2:]
+        sides = [first.series(name).terms[:1] for name in weight if name in outputs]
         gradient = (
             -sum((in_depth(power)[1] for ((power, _),) in sides), Ex()) if all(sides) else None
         )
