@@ -166,6 +166,21 @@ def test_growth_without_a_norm_is_told_by_what_functions_are_far_out() -> None:
     assert forms(tp.sin) == [("power", "1/2"), ("grows", "1")]
 
 
+def test_what_blocks_add_and_take_off_meet_at_a_power() -> None:
+    """q' = (E tanh^2 L^(-1/2) - 2 q L^(-3/4)): q = .197 L^(1/4), where the adjoint grows."""
+    block = repeated(lambda h, w: h - L**"-3/4" * h + L**"-1/4" * w(tp.tanh(rms(h))))
+    found = rows(tp.check(block, "mup", steps=0))
+    act, slope = ACTS["tanh"]
+    ratio = average(lambda z: slope(z) ** 2) / average(lambda z: act(z) ** 2)
+    assert ratio > 1  # -2 + E tanh'^2 / q > 0 there
+    assert found["x[0]"].size == "L^(1/8)" and found["dx[0]"].size == "exp(L^(1/4))"
+
+
+def test_a_start_that_decides_is_named() -> None:
+    found = tp.check(repeated(lambda h, w: w(h * h)), "mup", steps=0)  # q' = 3 q^2
+    assert found.verdict == "undecided" and "depends on the mean square" in found.facts[0]
+
+
 def test_drifts_that_shrink_the_stream_are_no_growth() -> None:
     found = tp.check(
         repeated(lambda h, w: h - L ** "-1/2" * h + L ** "-1/4" * w(tp.tanh(h))), "mup", steps=0

@@ -38,7 +38,7 @@ def far_out(block: Block) -> Block | None:
 
 
 def _of(fn: Fn) -> Fn:
-    found = {call: _line(call) for call in _calls(fn)}
+    found: dict[Expr, Expr] = {call: _line(call) for call in _calls(fn)}
     return Fn(substitute(fn.expr, found), fn.vectors, fn.scalars)
 
 

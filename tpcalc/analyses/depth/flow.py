@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from tpcalc.analyses.depth.closed import not_closed
 from tpcalc.analyses.depth.closing import in_depth
 from tpcalc.analyses.depth.generic import Clear, Generic, R, in_width
-from tpcalc.errors import TpcalcError
+from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.estimate import Budget
 from tpcalc.functions import Fn, Var
@@ -41,6 +41,7 @@ MEAN = Fn(Var(0), 1)
 ONE, NEAR, BELOW = Fraction(1), Fraction(1, 64), Fraction(4)
 DEPTH = 16  # powers of 1/L that are followed
 LARGE = 1e4  # a mean square that tells what functions are far out, and its square
+MOST = 100.0  # logarithm of a mean square
 CLOSE = 0.02  # of a power that is read off numbers
 SURE = 5
 FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
@@ -127,14 +128,25 @@ class Flow:
         g, h = self.moves()
         if g.power is None or self.sign(g.power + 1) <= 0:
             proved = self.trapped or (g.power is not None or g.exact)
+            if g.power is None and self.depends(0):
+                return (
+                    Regime("", words="where it ends depends on the mean square that enters"),
+                ) * 2
             words = "blocks keep its mean square" if g.power is None else ""
             return Regime("order", proved=proved, words=words), self.beside(h)
         if not g.sign:
             return (Regime("", words="what blocks do to its mean square is not known"),) * 2
+        if self.depends(g.sign):
+            return (Regime("", words="where it ends depends on the mean square that enters"),) * 2
         fixed = self.fixed(g.sign)
         if fixed is not None:
             return fixed
         return self.along(*self.law(g.sign))
+
+    def depends(self, sign: int) -> bool:
+        """Whether blocks move smaller mean squares down, or larger ones up, and this one not."""
+        less, more = (self.moves(square=square)[0].sign for square in (1 / LARGE**0.5, LARGE**0.5))
+        return (sign >= 0 and less < 0) or (sign <= 0 and more > 0)
 
     def sign(self, power: Ex) -> int:
         constant = power.constant
@@ -214,20 +226,29 @@ class Flow:
             return None
         if not beyond.sign and not all(signs):
             return None
-        low, high = 0.0, side * log(4.0)
-        while self._of(high) * side > 0:
-            low, high = high, 2 * high
-        found = brentq(self._of, low, high, xtol=1e-13)
-        words = f"blocks bring its mean square to {_short(exp(found))}"
-        _, h = self.moves(square=float(exp(found)))
-        return Regime("order", proved=self.trapped, words=words), self.beside(
-            replace(h, exact=False)
-        )
+        square, beside = self.balanced(Ex())
+        words = f"blocks bring its mean square to {square:.6g}"
+        return Regime("order", proved=self.trapped, words=words), beside
 
-    def _of(self, point: float) -> float:
-        """What a block does to a mean square exp(point), relative to it."""
-        value = self.moves(square=exp(point))[0].value
-        return 0.0 if value is None else value.value
+    def balanced(self, size: Ex) -> tuple[float, Regime]:
+        """At which part of L^(2 size) blocks keep the mean square; what they do to the adjoint.
+
+        Raises:
+            LimitError: It is not found.
+        """
+
+        def moved(point: float) -> float:
+            value = self.moves(size, exp(point))[0].value
+            return 0.0 if value is None else value.value
+
+        ends = [0.0, 0.0]
+        for place, side in enumerate((-1, 1)):  # blocks move less up, and more down
+            while moved(ends[place]) * side > 0:
+                ends[place] += side * log(4.0)
+                if abs(ends[place]) > MOST:
+                    raise LimitError("where blocks bring its mean square is not found")
+        square = exp(brentq(moved, *ends, xtol=1e-13) if ends[0] != ends[1] else 0.0)
+        return square, self.beside(replace(self.moves(size, square)[1], exact=False))
 
     def law(self, side: int) -> tuple[Move, Move]:
         """What blocks do to larger mean squares (or smaller ones), and to the adjoint there."""
@@ -264,17 +285,17 @@ class Flow:
             return (Regime("", words=words),) * 2
         here = self.moves()[0]
         pure = g.exact and here.exact and not self.tilt and _same(here, g)
+        rising = g.slope * g.sign
+        size = as_ex(BELOW * g.sign) if g.slope == 0 else (-1 - g.power) / g.slope
+        stays = None if rising > 0 else self.left(g, size)
+        if stays is not None:
+            return stays
         if g.slope == 0:
-            stays = self.left(g) if g.sign < 0 else None
-            if stays is not None:
-                return stays
-            form = "grows" if g.sign > 0 else "shrinks"
-            own = Regime(form, g.power + 1, pure, _factor(g))
+            own = Regime("grows" if g.sign > 0 else "shrinks", g.power + 1, pure, _factor(g))
             return own, self.beside(h) if h.slope == 0 else self.passing(g, h)
-        if g.slope * g.sign > 0:
+        if rising > 0:
             words = "blocks multiply it by more and more"
             return Regime("grows", g.power + 1, words=words), Regime("", words=words)
-        size = (-1 - g.power) / g.slope
         own = Regime("power", size, pure)
         if h.power is None or not h.sign:
             return own, self.beside(h)
@@ -292,17 +313,17 @@ class Flow:
             return Regime("order")
         return Regime("grows" if h.sign > 0 else "shrinks" if h.sign else "", most)
 
-    def left(self, g: Move) -> tuple[Regime, Regime] | None:
-        """Where a stream that shrinks meets what blocks add whatever its size; None: nowhere."""
-        low, lower = (self.moves(as_ex(-size))[0] for size in (BELOW, BELOW + 1))
-        if low.sign <= 0 or low.power is None or lower.power is None or g.power is None:
+    def left(self, g: Move, far: Ex) -> tuple[Regime, Regime] | None:
+        """Where blocks meet what they do to a stream of another size; None: nowhere before that."""
+        there, beyond = (self.moves(far + g.sign * step)[0] for step in (0, NEAR))
+        if there.sign != -g.sign or there.power is None or beyond.power is None:
             return None
-        slope = low.power - lower.power
-        if slope.constant is None or slope.constant >= 0:
+        slope = ((beyond.power - there.power) / (g.sign * NEAR)).constant
+        if slope is None or slope == g.slope or g.power is None:
             return None
-        size = (g.power - low.power) / slope.constant - BELOW
-        words = "blocks shrink it to what they add"
-        return Regime("power", size, words=words), self.beside(self.moves(size)[1])
+        size = (there.power - slope * far - g.power) / (g.slope - slope)
+        words = "what blocks add and what they take off are of one size there"
+        return Regime("power", size, words=words), self.balanced(size)[1]
 
     def beside(self, h: Move) -> Regime:
         """The adjoint where all blocks do the same to it."""
@@ -351,8 +372,4 @@ def _factor(move: Move) -> str:
     """By how much each block multiplies a mean square."""
     if move.value is None or move.power != Ex():
         return ""
-    return f"each block multiplies its mean square by {_short(1 + move.value.value)}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.6g}"
+    return f"each block multiplies its mean square by {1 + move.value.value:.6g}"
