@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 from typing import NoReturn
 
 from tpcalc.errors import ProgramError
@@ -150,15 +151,19 @@ def _rename(node: Rename, ref: Ref, step: Step, changes: Changes) -> Ref:
 def _sum(node: LinComb, ref: Ref, step: Step, changes: Changes) -> Ref:
     if any(scalar in changes for scalar in node.scalars):
         _not_linear(node, ref)
+    out, network, terms = step.weights.out, step.weights.network, list[Term]()
     over = node.over or ((),) * len(node.numbers)
-    terms: list[Term] = [
-        (number, None if scalar is None else step.made[scalar], changes[vector], axes)
-        for number, scalar, vector, axes in zip(
-            node.numbers, node.scalars, node.vectors, over, strict=True
-        )
-        if vector in changes
-    ]
-    return total(step.weights.out, terms)
+    for number, scalar, vector, axes in zip(
+        node.numbers, node.scalars, node.vectors, over, strict=True
+    ):
+        if vector in changes:
+            own = None if scalar is None else step.made[scalar]
+            refs = [ref for ref in (own, changes[vector]) if ref is not None]
+            held = {name for ref in refs for name, _ in out.type(ref).axes}
+            every = dict(network.type(vector).axes)  # along those that a change lacks it is one
+            number = number * prod(every[name] for name in axes if name not in held)
+            terms.append((number, own, changes[vector], tuple(a for a in axes if a in held)))
+    return total(out, terms)
 
 
 def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from fractions import Fraction
 
-from tpcalc.program.base import Table
-from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node
-from tpcalc.program.program import Program, prune
-from tpcalc.program.views import input_of
+from tpcalc.passes.sums import padded
+from tpcalc.program.base import Table, renumbered
+from tpcalc.program.nodes import Data, Family, Input, LinComb, Node, Ref
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import Type
+from tpcalc.program.views import matmul_of, matrix_of
 
 __all__ = ["started_at_zero"]
 
@@ -23,7 +25,7 @@ def started_at_zero(program: Program, names: Collection[str]) -> Program:
         names: Their names.
 
     Example:
-        >>> from tpcalc.program.program import Builder
+        >>> from tpcalc.program.nodes import MatMul
         >>> builder = Builder()
         >>> x = builder.add(Input(Family.group("x", "n", (0,))))
         >>> w = builder.add(Input(Family("W", ("n", "n"))))
@@ -33,20 +35,28 @@ def started_at_zero(program: Program, names: Collection[str]) -> Program:
     """
     if not names:
         return program
-    nodes = tuple(_AT_ZERO(node, program, names) for node in program.nodes)
-    return prune(Program(program.dims, nodes, program.outputs, program.where))
+    out, made = Builder(program.dims), list[Ref]()
+    for ref, node in enumerate(program.nodes):
+        out.line = program.line_of(ref)
+        new = renumbered(_zero(node, names), made.__getitem__)
+        product = matmul_of(node)
+        if product is not None and matrix_of(program.nodes, product).name in names:
+            new = _product(out, program.types[ref], made[product.vector])
+        made.append(out.add(new))
+    for name, ref in program.outputs:
+        out.output(name, made[ref])
+    return out.finish(keep_unused=False)
 
 
-def _product(node: MatMul, program: Program, names: Collection[str]) -> Node:
-    matrix = input_of(program.nodes[node.matrix])
-    if matrix is None or matrix.name not in names:
-        return node
-    rows, cols = matrix.family.width[::-1] if node.transpose else matrix.family.width
-    assert rows == cols, "only square matrices start at 0"
-    return LinComb((ZERO,), (None,), (node.vector,))
+def _product(out: Builder, type_: Type, x: Ref) -> Node:
+    """0 in place of a matrix times x."""
+    if out.type(x).width != type_.width:
+        none = Family(f"0 on {type_.width[0]}", type_.width, mean=(ZERO,), cov=((ZERO,),))
+        x = out.add(Input(none))
+    return LinComb((ZERO,), (None,), (padded(out, x, type_.axes),))
 
 
-def _zero(node: Input, program: Program, names: Collection[str]) -> Node:
+def _at_zero(node: Input, names: Collection[str]) -> Node:
     """A start vector without variance, or the number 0; a matrix is left to its products."""
     family = node.family
     if family.name not in names or len(family.width) == 2:
@@ -62,4 +72,4 @@ def _zero(node: Input, program: Program, names: Collection[str]) -> Node:
     return Input(Family(name, family.width, family.axes, mean=zeros, cov=cov), node.cell)
 
 
-_AT_ZERO: Table[Node] = Table({MatMul: _product, Input: _zero}, lambda node, program, names: node)
+_zero: Table[Node] = Table({Input: _at_zero}, lambda node, names: node)

@@ -63,9 +63,6 @@ def started_along(program: Program, lines: Iterable[AlongDepth]) -> Program:
         program: A network whose blocks are written out.
         lines: Its parameters that are correlated; they are marked to start at 0.
 
-    Raises:
-        ProgramError: A matrix that is not square.
-
     Example:
         >>> from tpcalc.program.nodes import Family
         >>> builder = Builder()
@@ -127,11 +124,6 @@ def _matmul(node: MatMul, made: _Made) -> Ref:
     own = made.out.add(MatMul(made.new[node.matrix], x, node.transpose))
     if matrix is None or matrix.name not in made.terms:
         return own
-    if len(set(matrix.family.width)) > 1:
-        raise ProgramError(
-            f"{matrix.name} is correlated along the depth and trained, and not square.",
-            hint="Such matrices go from a width to the same width.",
-        )
     parts = {
         made.out.add(MatMul(draw, x, node.transpose)): number
         for draw, number in made.drawn(matrix).items()

@@ -115,9 +115,11 @@ class Template:
 
     @cached_property
     def zeros(self) -> frozenset[str]:
-        """The names of the parameters that start at 0."""
+        """The names of the parameters that start at 0, and those of their cells."""
         families = self.program.families.values()
-        return frozenset(one.name for one in families if one.mark and one.mark.at_zero)
+        still = [one for one in families if one.mark and one.mark.at_zero]
+        cells = (one.part(index).name for one in still for index in range(one.size) if one.axes)
+        return frozenset((*(one.name for one in still), *cells))
 
     @cached_property
     def outputs(self) -> tuple[Ref, ...]:
