@@ -114,13 +114,15 @@ def bounded(run: Run, watched: Probe, values: Mapping[str, Ex]) -> Bounded:
     for step in range(1, run.steps + 1):
         if _growth(watched, step, found.rates.found.solved) is None:
             continue
-        own = [u for u in found.rates.unknowns if u.kind != "a" and u.step == step - 1]
+        every = [u for u in found.rates.unknowns if u.symbol not in run.idle]
+        own = [u for u in every if u.kind != "a" and u.step == step - 1]
+        fixed |= dict.fromkeys(run.idle, Ex())
         fixed |= {
-            u.symbol: found.rates.value(u)
-            for u in found.rates.unknowns
+            u.symbol: found.rates.found.solved[u.symbol]
+            for u in every
             if u.kind == "a" or u.step < step - 1
         }
-        found.lowered += _lower(run, watched, own, fixed)
+        found.lowered += _lower(run, watched, own, fixed) if own else []
         found.rates = run.derive(watched.program, {}, fixed)
     return found
 

@@ -398,7 +398,7 @@ def _check(closed: Mapping[str, Any], depth: int, rates: Rates) -> None:
     """Compare the formulas with a derivation at some depth, as polynomials."""
     import sympy
 
-    first, *hidden, last = rates.weights(0)
+    first, *hidden, last = (c for c in rates.weights(0).values() if c is not None)
     symbol = sympy.Symbol("L", integer=True, positive=True)
     for name, values in zip(closed, ((first,), hidden, (last,)), strict=True):
         for value in dict.fromkeys(values):
@@ -426,7 +426,7 @@ def _read_off(found: Mapping[int, Rates], step: int) -> list[tuple[str, str]]:
     """The powers of a later step, where those at all depths are the same; else nothing."""
     rows = set()
     for rates in found.values():
-        first, *hidden, last = rates.weights(step)
+        first, *hidden, last = (c for c in rates.weights(step).values() if c is not None)
         rows.add((first, *dict.fromkeys(hidden), last))
     row = rows.pop()
     if rows or len(row) != 3:

@@ -9,7 +9,6 @@ from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.analyses.watched import Run
 from tpcalc.catalog.training import Training
 from tpcalc.networks.network import Architecture
-from tpcalc.orders import Ex
 
 __all__ = ["parts_of_groups", "parts_of_rates", "parts_of_run"]
 
@@ -49,16 +48,12 @@ def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]
 
 def parts_of_rates(network: Architecture, rates: Rates) -> Iterator[str]:
     """Where the rates of the last step that parts ask for differ."""
-    run, step = rates.run, rates.run.steps - 1
-    rows = {
-        "dW_x": dict(zip(run.maps, rates.weights(step), strict=True)),
-        "dB": dict(zip(run.biased, rates.biases(step), strict=True)),
-    }
+    step = rates.run.steps - 1
+    rows = {"dW_x": rates.weights(step), "dB": rates.biases(step)}
     for whole, labels in _wholes(network).items():
         for kind, of in WHAT.items():
-            found: Mapping[str, Ex] = {
-                _part(whole, label): rows[kind][label] for label in labels if label in rows[kind]
-            }
+            own = {_part(whole, label): rows[kind].get(label) for label in labels}
+            found = {part: power for part, power in own.items() if power is not None}
             if len(set(found.values())) > 1:
                 said = " and ".join(f"c = {power} for {part}" for part, power in found.items())
                 yield f"{of}{whole}: step {step} asks for {said}: " + (

@@ -7,7 +7,7 @@ run decides it: what that update adds to its layer, or the layer itself at the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -105,6 +105,7 @@ class Run:
 
     training: Training
     solved_for: str = "rates"
+    idle: set[str] = field(default_factory=set, compare=False)  # 0 whatever the power
 
     @property
     def network(self) -> Architecture:
@@ -133,23 +134,37 @@ class Run:
         return replace(self, training=self.training.replace(network=network))
 
     @cached_property
-    def maps(self) -> Mapping[str, Mark]:
+    def written(self) -> Mapping[str, Mark]:
         """The labels of the linear maps, with the marks of their weights."""
         reported = {name for name, _ in self.network.smallest.outputs}
         marks = (mark for mark in self.network.marks if f"W_x[{mark.label}]" in reported)
         return {mark.label: mark for mark in marks if not mark.bias}
 
     @cached_property
+    def maps(self) -> Mapping[str, Mark]:
+        """Those of which the weights are trained."""
+        return {label: mark for label, mark in self.written.items() if self._is_trained(mark)}
+
+    @cached_property
     def biased(self) -> tuple[str, ...]:
-        """The labels of the maps that have biases."""
-        return tuple(m.label for m in self.network.marks if m.bias and m.label in self.maps)
+        """The labels of the maps that have trained biases."""
+        biases = (mark for mark in self.network.marks if mark.bias and self._is_trained(mark))
+        return tuple(mark.label for mark in biases if mark.label in self.written)
+
+    def _is_trained(self, mark: Mark) -> bool:
+        return bool(mark.rate * self.training.own(mark).lr)
+
+    @property
+    def starts_at_zero(self) -> bool:
+        """Whether a parameter starts at 0, before which others have no first gradient."""
+        return any(mark.at_zero for mark in self.network.marks)
 
     @property
     def complete(self) -> bool:
         """Whether all weights are drawn at the start and trained."""
-        marks = [mark for mark in self.network.marks if mark.label in self.maps]
-        rates = [mark.rate * self.training.own(mark).lr for mark in marks]
-        return all(rates) and not any(mark.at_zero for mark in marks)
+        return len(self.maps) == len(self.written) and not any(
+            mark.at_zero for mark in self.written.values()
+        )
 
     @property
     def shared(self) -> bool:
@@ -165,23 +180,28 @@ class Run:
     def _asked(self) -> tuple[Unknown, ...]:
         run, found = self.watched, []
         if self.solved_for == "multipliers":
-            for label, mark in self.maps.items():
-                if mark.role != "readout":
+            for label, mark in self.written.items():
+                if mark.role != "readout" and not mark.at_zero:
                     symbol = self._symbol("m", label, 0)
                     written = run.at("W_x", 0, 0)[label]  # h may have other terms
                     found.append(Unknown("a", label, 0, symbol, written[0]))
-        own = () if self.shared else self.biased
+        own = [label for label in self.biased if not self._follows(label)]
         for step in range(self.steps):
-            for label in self.maps:
+            for label in self.written:
                 names = run.updates(label, step + 1)
                 for kind, letter, what in (("c", "c", "dW_x"), ("bias_c", "e", "dB")):
+                    if label not in (self.maps if kind == "c" else own):
+                        continue
                     outputs = [name for name in names if name.startswith(what)]
-                    symbol = self._symbol(letter, label, step)
-                    if kind == "c" and not outputs:
+                    if not outputs:
                         raise _without(label, step)
-                    if kind == "c" or label in own:
-                        found.append(Unknown(kind, label, step, symbol, outputs[0]))
+                    symbol = self._symbol(letter, label, step)
+                    found.append(Unknown(kind, label, step, symbol, outputs[0]))
         return tuple(found)
+
+    def _follows(self, label: str) -> bool:
+        """Whether a bias takes the rate of its weights."""
+        return self.shared and label in self.maps
 
     def unknowns(self) -> tuple[Unknown, ...]:
         """All unknowns, in the order in which they are solved."""
@@ -189,19 +209,21 @@ class Run:
 
     @property
     def readout(self) -> Unknown:
-        """The power a_(L+1), which is decided after all others."""
-        readouts = [mark for mark in self.maps.values() if mark.role == "readout"]
+        """The power a_(L+1), which is decided after all others; of tied weights nothing has it."""
+        every = list(self.written.values())
+        readouts = [mark for mark in every if mark.role == "readout"] or every
         label = max(readouts, key=lambda mark: mark.layer).label
         return Unknown("a", label, 0, self._symbol("m", label, 0), self.watched.f(0)[0])
 
     @property
     def with_readout(self) -> bool:
         """Whether a_(L+1) is solved for: where multipliers are, and it holds no symbols."""
-        return self.solved_for == "multipliers" and not self._table(0).a[-1].symbols
+        drawn = any(m.role == "readout" and not m.at_zero for m in self.written.values())
+        return drawn and self.solved_for == "multipliers" and not self._table(0).a[-1].symbols
 
     def _symbol(self, letter: str, label: str, step: int) -> str:
         """A name that no table uses: those of a user do not end so."""
-        return f"{letter}_{1 + list(self.maps).index(label)}_{step}__"
+        return f"{letter}_{1 + list(self.written).index(label)}_{step}__"
 
     def program(self) -> Program:
         """The training run with the unknowns as symbols."""
@@ -226,16 +248,16 @@ class Run:
         given = self.parameterization.own
 
         def own(kind: str, mark: Mark, step: int, degree: int) -> Ex | None:
-            if mark.label not in self.maps:
-                return None if given is None else given(kind, mark, step, degree)
-            if kind == "c":
-                letter = "e" if mark.bias and not shared else "c"
-                gauge = (None if given is None else given(kind, mark, step, degree)) or Ex()
-                return Ex.symbol(self._symbol(letter, mark.label, step)) + gauge + mark.speed
-            fixed = self.maps[mark.label].role == "readout" and not self.with_readout
-            if multipliers and not fixed:
-                return Ex.symbol(self._symbol("m", mark.label, 0))
-            return None if given is None else given(kind, mark, step, degree)
+            gauge = None if given is None else given(kind, mark, step, degree)
+            weights = self.written.get(mark.label)
+            if kind == "c" and mark.label in (self.biased if mark.bias else self.maps):
+                letter = "e" if mark.bias and not self._follows(mark.label) else "c"
+                symbol = Ex.symbol(self._symbol(letter, mark.label, step))
+                return symbol + (gauge or Ex()) + mark.speed
+            if kind == "c" or not multipliers or weights is None or weights.at_zero:
+                return gauge
+            fixed = weights.role == "readout" and not self.with_readout
+            return gauge if fixed else Ex.symbol(self._symbol("m", mark.label, 0))
 
         unknown = self.training.replace(parameterization=replace(self.parameterization, own=own))
         return probe(unknown, watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())))
@@ -265,7 +287,7 @@ class Run:
         unknowns = self.unknowns()
         left = [unknown for unknown in unknowns if unknown.symbol not in settled]
         found = self.solved(program, left, point, settled)
-        found.solved.update(settled)
+        found.solved.update({**dict.fromkeys(self.idle, Ex()), **settled})
         first = (self.readout,) if self.readout.symbol in settled else ()
         place = sum(unknown.kind == "a" for unknown in unknowns)
         return Rates(self, (*unknowns[:place], *first, *unknowns[place:]), found)
@@ -300,6 +322,10 @@ class Run:
                 stuck = None
             except Unsolved as error:
                 unknown = by_symbol[error.symbol]
+                if error.zero and self.starts_at_zero:
+                    self.idle.add(error.symbol)
+                    left = [other for other in unknowns if other != unknown]
+                    return self.solved(program, left, point, {**values, error.symbol: Ex()})
                 raise _unsolved(unknown, error.reason, error.hint) from None
             except ScaleError:  # the depth takes in more orders of a function than are followed
                 if not depth:
@@ -336,36 +362,35 @@ class Rates:
     unknowns: tuple[Unknown, ...]
     found: Scales
 
-    def value(self, unknown: Unknown) -> Ex:
-        """The power found for an unknown.
+    def value(self, unknown: Unknown) -> Ex | None:
+        """The power found for an unknown; None where its update is 0 whatever it is.
 
         Args:
             unknown: One of ``unknowns``.
         """
-        return self.found.solved[unknown.symbol]
+        return None if unknown.symbol in self.run.idle else self.found.solved[unknown.symbol]
 
-    def _chosen(self, kind: str, step: int) -> Iterator[Ex]:
-        return (self.value(u) for u in self.unknowns if (u.kind, u.step) == (kind, step))
+    def _chosen(self, kind: str, step: int) -> dict[str, Ex | None]:
+        return {u.label: self.value(u) for u in self.unknowns if (u.kind, u.step) == (kind, step)}
 
-    def weights(self, step: int) -> tuple[Ex, ...]:
-        """The powers c of the weights, map by map.
+    def weights(self, step: int) -> Mapping[str, Ex | None]:
+        """The powers c of the weights by their labels.
 
         Args:
             step: The step t.
         """
-        return tuple(self._chosen("c", step))
+        return self._chosen("c", step)
 
-    def biases(self, step: int) -> tuple[Ex, ...]:
+    def biases(self, step: int) -> Mapping[str, Ex | None]:
         """Those of the biases.
 
         Args:
             step: The step t.
         """
-        if self.run.shared:
-            return self.weights(step)[: len(self.run.biased)]
-        return tuple(self._chosen("bias_c", step))
+        every = {**self.weights(step), **self._chosen("bias_c", step)}
+        return {label: every[label] for label in self.run.biased}
 
-    def stored(self) -> Iterator[tuple[Mark, Ex, tuple[Ex, ...]]]:
+    def stored(self) -> Iterator[tuple[Mark, Ex, tuple[Ex | None, ...]]]:
         """Marks with the powers b and c of W = n^(-a) w, which is n^(-b) with rates eta n^(-c).
 
         A step of w is one of W times n^(-a), and the gradient by w is n^(-a) times that by W, which
@@ -374,20 +399,16 @@ class Rates:
         """
         run, training = self.run, self.run.training
         solved = {u.label: self.value(u) for u in self.unknowns if u.kind == "a"}
-        rates = [
-            {
-                False: dict(zip(run.maps, self.weights(step), strict=True)),
-                True: dict(zip(run.biased, self.biases(step), strict=True)),
-            }
-            for step in range(run.steps)
-        ]
+        rates = [{False: self.weights(step), True: self.biases(step)} for step in range(run.steps)]
         for mark in training.network.marks:
-            if mark.label in run.maps:
+            if mark.label in (run.biased if mark.bias else run.maps):
                 a = training.parameterization.power(mark, training.tables[0])
                 if run.shared or not mark.bias:
-                    a = solved.get(mark.label, a)
+                    own = solved.get(mark.label)
+                    a = a if own is None else own
                 gauge = a * (1 + training.optimizer_of(mark).degree)
-                yield mark, a, tuple(row[mark.bias][mark.label] + gauge for row in rates)
+                powers = (row[mark.bias][mark.label] for row in rates)
+                yield mark, a, tuple(None if c is None else c + gauge for c in powers)
 
 
 def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> dict[str, Fraction]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
@@ -119,9 +119,10 @@ contribute order one, the output would grow like n^(1/2) at the next step
     run = Run(training, "multipliers" if multipliers else "rates")
     if "p" in kept:
         run = run.of(_with_power(network))
-    if not run.complete:
+    if not (run.complete if "L" in kept else run.maps or run.biased):
         raise UsageError(
-            f"learning rates are solved for weights that are drawn and trained, not for those of "
+            f"learning rates are solved for weights that are "
+            f"{'drawn and trained' if 'L' in kept else 'trained'}, not for those of "
             f"{network.words}.",
             hint="tp.check takes weights that start at 0 or are not trained.",
         )
@@ -141,16 +142,20 @@ contribute order one, the output would grow like n^(1/2) at the next step
     notes = [_own_power(network, found) if "p" in kept else ""]
     notes.append(_tested(stable, point, seed) if verify else ASSUMED)
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
-    notes += [*not_followed(network, run.maps), *parts_of_rates(network, found)]
+    notes += [*_left_out(run), *not_followed(network, run.written)]
+    notes += parts_of_rates(network, found)
+    named = not all(label.isdigit() for label in run.maps) or len(run.maps) < len(run.written)
     depth = str(found.found.context.ranking.depth)
     return Solution(
         tuple(
-            SolvedStep(step, _texts(found.weights(step)), _texts(found.biases(step)))
+            SolvedStep(
+                step, _texts(found.weights(step).values()), _texts(found.biases(step).values())
+            )
             for step in range(run.steps)
         ),
         found.found.region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),
-        tuple((u.letter, str(found.value(u))) for u in found.unknowns if u.kind == "a"),
+        tuple((u.letter, _text(found.value(u))) for u in found.unknowns if u.kind == "a"),
         provenance(
             program.digest,
             seed if verify else None,
@@ -158,10 +163,10 @@ contribute order one, the output would grow like n^(1/2) at the next step
             time.perf_counter() - started,
         ),
         tuple(note for note in notes if note),
-        tuple(run.maps) if not all(label.isdigit() for label in run.maps) else (),
-        run.biased if not all(label.isdigit() for label in run.maps) else (),
+        tuple(run.maps) if named else (),
+        run.biased if named else (),
         tuple(
-            SolvedParameter(mark.label, mark.role, str(b), _texts(c))
+            SolvedParameter(mark.label, mark.role, "oo" if mark.at_zero else str(b), _texts(c))
             for mark, b, c in found.stored()
         ),
     )
@@ -196,8 +201,20 @@ def _check_open(training: Training) -> None:
             )
 
 
-def _texts(powers: Sequence[Ex]) -> tuple[str, ...]:
-    return tuple(str(power) for power in powers)
+def _texts(powers: Iterable[Ex | None]) -> tuple[str, ...]:
+    return tuple(map(_text, powers))
+
+
+def _text(power: Ex | None) -> str:
+    return "any" if power is None else str(power)
+
+
+def _left_out(run: Run) -> Iterator[str]:
+    """Notes on what is not solved for."""
+    if frozen := [label for label in run.written if label not in run.maps]:
+        yield f"the weights of {', '.join(frozen)} are not trained"
+    if idle := [unknown.words for unknown in run.unknowns() if unknown.symbol in run.idle]:
+        yield f"0 at any rate, as something starts at 0: the updates of {'; '.join(idle)}"
 
 
 def _with_power(network: Architecture, power: str = "p") -> Architecture:
@@ -260,11 +277,12 @@ def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:
     ones = {**point, **dict.fromkeys(degrees, Fraction(1))}
     place = ones if region.contains(ones) else point  # high powers are hard to average
     program = (_at_point(run, place) if place else run).program()
-    values = {u.symbol: rates.value(u).at(place) for u in rates.unknowns}
+    asked = [unknown for unknown in rates.unknowns if unknown.symbol not in run.idle]
+    values = {symbol: power.at(place) for symbol, power in rates.found.solved.items()}
     depth = rates.found.context.ranking.depth + DEEPER
     try:
         found = scales(program, values=values, depth=depth)
-        sizes = {u: found.scale(u.output) for u in rates.unknowns}
+        sizes = {u: found.scale(u.output) for u in asked}
         doubtful = [s.node for s in sizes.values() if s.node is not None and not s.certain]
         tests = nonzero(found.context, doubtful, seed)
     except (NeedsMore, ScaleError, LimitError):

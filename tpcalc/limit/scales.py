@@ -192,11 +192,15 @@ class Unsolved(ScaleError):
         reason: What its output is instead of order one, where the unknown is 0.
         where: The output.
         hint: What to do about it.
+        zero: Whether its output is identically 0.
     """
 
-    def __init__(self, symbol: str, reason: str, *, where: str, hint: str) -> None:
+    def __init__(
+        self, symbol: str, reason: str, *, where: str, hint: str, zero: bool = False
+    ) -> None:
         self.symbol = symbol
         self.reason = reason
+        self.zero = zero
         message = f"no {symbol} is known to make this output of order one: at {symbol} = 0 {reason}"
         super().__init__(message, where=where, hint=hint)
 
@@ -342,7 +346,7 @@ def _solve(found: Scales, ref: Ref, symbol: str) -> None:
     where = found.program.place(ref)
     if lead is None:
         hint = "Check the data and the loss: no update reaches it."
-        raise Unsolved(symbol, "it is identically 0.", where=where, hint=hint)
+        raise Unsolved(symbol, "it is identically 0.", where=where, hint=hint, zero=True)
     power = as_ex(lead[0])
     free = power.put({symbol: Fraction(0)})
     if context.missing[lead[1]] == "noise":

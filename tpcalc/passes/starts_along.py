@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tpcalc.engine.starts import factor
-from tpcalc.errors import ProgramError
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.base import Table, renumbered
 from tpcalc.program.nodes import Input, LinComb, MatMul, Node, Ref
