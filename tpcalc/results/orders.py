@@ -222,7 +222,7 @@ class SolvedStep:
 
     Args:
         step: The step t that updates the weights of time t.
-        c: Of the weights of layers 1..L+1.
+        c: Of the weights of layers 1..L+1 that are trained; ``"any"``: the update is 0 at any rate.
         bias_c: Of their biases; empty if there are none.
 
     Example:
@@ -242,7 +242,7 @@ class SolvedParameter:
     Args:
         name: The label of its map.
         role: ``"input"``, ``"hidden"``, ``"readout"``, ``"bias"``, ``"finite"``.
-        b: Of its standard deviation at the start, n^(-b).
+        b: Of its standard deviation at the start, n^(-b); ``"oo"``: it starts at 0.
         c: Of its learning rates eta n^(-c), step by step.
 
     Example:

@@ -297,7 +297,7 @@ def test_a_solved_power_has_none_beside_it() -> None:
     with pytest.raises(UsageError, match="the group 'hidden' has one"):
         tp.solve(NET, "mup", groups={"hidden": {"power": 1}})
     with pytest.raises(UsageError, match="drawn and trained"):
-        tp.solve(NET, "mup", groups={"hidden": {"lr": 0}})
+        tp.solve(NET, "mup", groups={"hidden": {"lr": 0}}, symbolic="L")
     halved = tp.solve(NET, "mup", groups={"hidden": {"lr": "1/2"}}, steps=1)
     assert halved.steps == tp.solve(NET, "mup", steps=1).steps
 
