@@ -14,13 +14,14 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.joint import Joint
-from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
+from tpcalc.evaluate.closure.numeric import CERTAINTY, METHODS, WORST, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["ZERO", "Chain", "chosen", "refuse", "together"]
+__all__ = ["ZERO", "Chain", "Law", "as_estimate", "chosen", "refuse", "together"]
 
+Law = tuple[Answer, list[tuple[list[Answer], list[tuple[LRef, LRef]]]]]  # see ``Chance.terms``
 ROUNDING = 2.0**-50
 ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
 WORK = 20_000  # integrals by closed form, or 500 in two dimensions: some seconds
@@ -118,7 +119,7 @@ class Chain:
         try:
             with np.errstate(all="ignore"):  # what overflows is refused below
                 if ref not in self._chance.random:
-                    return _estimate(self._closure.scalar(ref))
+                    return as_estimate(self._closure.scalar(ref))
                 return self._random(ref)
         except Unknown as reason:
             self.reasons[name] = str(reason)
@@ -128,11 +129,25 @@ class Chain:
         """The estimate of a scalar that stays random: by its law, else by draws of Gaussians."""
         try:
             spread = self._chance.spread(ref)
-            return _estimate(spread.mean, self._chance.covariance(ref, ref))
+            return as_estimate(spread.mean, self._chance.covariance(ref, ref))
         except Unknown:
             if self.methods != METHODS:
                 raise
         return self._joint.estimate(ref)
+
+    def law(self, name: str) -> Law | None:
+        """The mean of a scalar that stays random, and the terms of its variance; None: no such law.
+
+        Args:
+            name: A target.
+        """
+        ref = self._targets[name].node
+        if self.methods != METHODS or ref is None or ref not in self._chance.random:
+            return None
+        try:
+            return self._chance.spread(ref).mean, self._chance.terms(ref, ref)
+        except Unknown:
+            return None
 
     def covariance(self, left: str, right: str) -> Estimate | None:
         """The covariance of two scalar targets; None where it takes a run of particles.
@@ -146,12 +161,24 @@ class Chain:
             return ZERO
         a, b = self._ref(left), self._ref(right)
         try:
-            return _estimate(self._chance.covariance(a, b))
+            return as_estimate(self._chance.covariance(a, b))
         except Unknown:
             pass
         try:
             return self._joint.covariance(a, b)
         except Unknown:
+            return None
+
+    def coefficient(self, product: str, earlier: str) -> Estimate | None:
+        """The number in front of an earlier product in a product; None where samples give it.
+
+        Args:
+            product: A target that is a product with a matrix.
+            earlier: One that is a product with its transpose.
+        """
+        try:
+            return as_estimate(self._closure.coefficient(self._ref(product), self._ref(earlier)))
+        except (Unknown, EvaluationError):
             return None
 
     def formula(self, name: str) -> Any:
@@ -196,7 +223,16 @@ class Chain:
         return ref
 
 
-def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
+def as_estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
+    """A number as an estimate; of a random scalar its mean, and its variance.
+
+    Args:
+        answer: The number.
+        variance: The variance.
+
+    Raises:
+        Unknown: It is not finite, or not known well enough.
+    """
     value, error = float(answer.value), float(answer.error)
     if not isfinite(value) or not isfinite(error):
         raise Unknown("it leaves the floating-point range")
@@ -207,7 +243,7 @@ def _estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
     if variance is not None:
         std = sqrt(max(float(variance.value), 0.0))
         off = float(variance.error) / (2 * std) if std > 0 else sqrt(float(variance.error))
-        method = max(method, variance.method, key=METHODS.index)
+        method = max(method, variance.method, key=CERTAINTY.index)
     status = Status.EXACT if error == 0 and std is None else Status.CONVERGED
     return Estimate(value, error, method, status, std=std, std_error=off)
 

@@ -10,11 +10,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemory, TpcalcError
-from tpcalc.evaluate.chain import ZERO, Chain, chosen, refuse
+from tpcalc.evaluate.chain import ZERO, Chain, Law, as_estimate, chosen, refuse
+from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.evaluate.particles.tails import rarely_sampled
-from tpcalc.limit.graph import Expect, LimitGraph, LRef, Product, restricted
+from tpcalc.limit.graph import (
+    Expect,
+    LimitGraph,
+    LRef,
+    Product,
+    product_mean,
+    restricted,
+    with_targets,
+)
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Kind, Nonlin
 from tpcalc.program.program import Program
@@ -96,8 +105,15 @@ def numbers(
         OutOfMemory: It does not fit.
     """
     out = Numbers(budget)
-    known = _closed(graph, method, seed, out.failed)
+    chain = None if graph.has_blocks else Chain(graph, chosen(method), seed)
+    known = _closed(graph, chain, method, out.failed)
     names = [name for name, own in known.items() if None in own]
+    laws = {name: law for name in names if chain is not None and (law := chain.law(name))}
+    pairs = {pair for _, terms in laws.values() for _, needed in terms for pair in needed}
+    asked = {_key(*pair): product_mean(*pair) for pair in sorted(pairs)}
+    graph = with_targets(graph, asked)
+    names = [*(name for name in names if name not in laws), *asked]
+    known |= dict.fromkeys(asked, (None,))
     while names:
         part = restricted(graph, set(names))
         try:
@@ -118,31 +134,62 @@ def numbers(
         sampled = _sampled(compiled, out.draws)
         out.rare = rarely_sampled(part, out.draws.samples * out.budget.replicates)
         for name in names:
-            asked = known.pop(name)
+            before = known.pop(name)
             for cell in compiled.cells[name]:
                 fresh = _marked(sampled[cell], name in out.rare)
                 known[cell] = tuple(
-                    new if old is None else old for old, new in zip(asked, fresh, strict=True)
+                    new if old is None else old for old, new in zip(before, fresh, strict=True)
                 )
         break
+    _follow(laws, {key: known.pop(key) for key in asked}, known, out)
     for name, own in known.items():
         if name not in out.failed:
             out.found[name] = tuple(one for one in own if one is not None)
     return out
 
 
+def _key(left: LRef, right: LRef) -> str:
+    return f"E[{min(left, right)},{max(left, right)}]"
+
+
+def _follow(
+    laws: Mapping[str, Law],
+    sampled: Mapping[str, tuple[Estimate | None, ...]],
+    known: dict[str, tuple[Estimate | None, ...]],
+    out: Numbers,
+) -> None:
+    """Random scalars by their laws, with second moments that samples gave."""
+    found = {key: one for key, own in sampled.items() for one in own if one is not None}
+    given = {key: Answer(one.value, one.stderr, one.method) for key, one in found.items()}
+    lost = {key: out.failed.pop(key) for key in sampled if key in out.failed}
+    for name, (mean, terms) in laws.items():
+        keys = [_key(*pair) for _, needed in terms for pair in needed]
+        if why := [lost[key] for key in keys if key in lost]:
+            out.failed[name] = why[0]
+            continue
+        variance = [[*own, *(given[_key(*pair)] for pair in needed)] for own, needed in terms]
+        one = found[keys[0]]
+        own = replace(
+            as_estimate(mean, Numeric().total(variance)),
+            samples=one.samples,
+            replicates=one.replicates,
+            seed=one.seed,
+        )
+        known[name] = _marked((own,), any(key in out.rare for key in keys))
+    out.rare = {name: degree for name, degree in out.rare.items() if name not in sampled}
+
+
 def _closed(
-    graph: LimitGraph, method: str, seed: int, failed: dict[str, Failure]
+    graph: LimitGraph, chain: Chain | None, method: str, failed: dict[str, Failure]
 ) -> dict[str, tuple[Estimate | None, ...]]:
     """What is known of targets without samples; of blocks only which are 0."""
-    if graph.has_blocks:
+    if chain is None:
         if method not in ("auto", "particles"):
             raise EvaluationError(
                 f"{method!r} evaluates single numbers; this program has too many cells for it.",
                 hint="Take method='auto': particles evaluate blocks.",
             )
         return {name: _unknown(graph, target.node) for name, target in graph.targets}
-    chain = Chain(graph, chosen(method), seed)
     known = dict[str, tuple[Estimate | None, ...]]()
     for name, _ in graph.targets:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tpcalc.evaluate.closure.demand import Unknown
@@ -12,7 +11,7 @@ from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.entries import Entries, Evaluated
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
-from tpcalc.limit.graph import LimitGraph, LNode, LRef, Target, product_mean, restricted
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, product_mean, restricted, with_targets
 from tpcalc.results import Method
 
 if TYPE_CHECKING:
@@ -68,7 +67,8 @@ def sampled(
             open_[place] = _terms(evaluated, place, asked)
     if not open_:
         return found
-    graph = _with_targets(_with_gram(entries.graph, entries.tangent.groups, gram), asked)
+    graph = _with_gram(entries.graph, entries.tangent.groups, gram)
+    graph = restricted(with_targets(graph, asked), asked)
     compiled = compile_graph(graph)
     draws = run_particles(compiled, budget or Budget(), seed, progress)
     field = evaluated.closure.field
@@ -117,17 +117,3 @@ def _with_gram(
         replace(group, cov=cov) if group.name in names else group for group in graph.groups
     )
     return replace(graph, groups=groups)
-
-
-def _with_targets(graph: LimitGraph, asked: dict[str, LNode | LRef]) -> LimitGraph:
-    """A graph with other targets, some of them nodes that are added to it."""
-    nodes, dims = list(graph.nodes), list(graph.vector_dim)
-    targets = []
-    for name, item in asked.items():
-        if not isinstance(item, int):
-            nodes.append(item)
-            dims.append(None)
-            item = len(nodes) - 1
-        targets.append((name, Target(Fraction(0), item)))
-    changed = replace(graph, nodes=tuple(nodes), vector_dim=tuple(dims), targets=tuple(targets))
-    return restricted(changed, asked)

@@ -39,6 +39,7 @@ __all__ = [
     "joined",
     "product_mean",
     "restricted",
+    "with_targets",
 ]
 
 LRef = Ref
@@ -344,6 +345,31 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
         vector_dim=tuple(graph.vector_dim[ref] for ref in kept),
         axes=tuple(graph.axes[ref] for ref in kept) if graph.axes else (),
         apart=frozenset((new[a], new[b]) for a, b in graph.apart if a in new and b in new),
+    )
+
+
+def with_targets(graph: LimitGraph, asked: Mapping[str, LNode | LRef]) -> LimitGraph:
+    """A graph with further scalar targets, some of them nodes that are added to it.
+
+    Args:
+        graph: The graph.
+        asked: By name a node of it, or one to add.
+
+    Example:
+        >>> graph = LimitGraph((Number(Fraction(1)),), (), (None,), (), (), ())
+        >>> made = with_targets(graph, {"a": 0, "b": Number(Fraction(2))})
+        >>> [target.node for _, target in made.targets]
+        [0, 1]
+    """
+    fresh = [item for item in asked.values() if not isinstance(item, int)]
+    places = iter(range(len(graph.nodes), len(graph.nodes) + len(fresh)))
+    refs = {name: one if isinstance(one, int) else next(places) for name, one in asked.items()}
+    return replace(
+        graph,
+        nodes=(*graph.nodes, *fresh),
+        vector_dim=graph.vector_dim + (None,) * len(fresh),
+        axes=graph.axes + ((),) * len(fresh) if graph.axes else (),
+        targets=(*graph.targets, *((name, Target(Fraction(0), r)) for name, r in refs.items())),
     )
 
 

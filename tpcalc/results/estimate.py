@@ -96,6 +96,8 @@ class Estimate:
         if self.std is not None:
             error = self.std_error or 0.0
             off = f" ± {error:.1e}" if error > ROUNDING * self.std else ""
+            if self.stderr == 0 and self.method is Method.PARTICLES:  # the mean is no sample
+                return f"random, mean {self.value:.6g}, sd {self.std:.4g}{off} (particles)"
             return f"random, mean {self._mean}, sd {self.std:.4g}{off}"
         return self._mean
 

@@ -1,4 +1,4 @@
-"""Numbers in front of the terms of corrections, estimated with particles.
+"""Numbers in front of the terms of corrections: as limits have them, else estimated with particles.
 
 The coefficients of What x are r E[dZ^x / d hat_j], hat_j the Gaussian part of What^T y_j. By
 Stein's lemma they solve a linear system whose entries are second moments: E[hat_i Z^x] and the
@@ -7,7 +7,7 @@ covariance of the hats. Each replicate solves its own, so that the spread is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod, sqrt
@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 from tpcalc.analyses.dependence.bits import Home
 from tpcalc.analyses.dependence.sets import Sets
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
+from tpcalc.evaluate.chain import Chain
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.limit.derive import graph_of
@@ -70,6 +71,11 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
     wanted = _with_earlier(sets, products)
     if not wanted or is_large(sets, wanted):
         return {}
+    hats = [hat for ref in wanted for hat in sets.hats(ref).values()]
+    pairs = [(hat, q) for hat in hats for q in sets.below(hat)[0]]
+    known = _evaluated(sets, pairs)
+    if len(known) == len(pairs):
+        return known
     system = _System(sets, wanted)
     samples = BUDGET.samples
     count = sum(prod(size for _, size in axes) for axes in sets.context.axes)
@@ -82,7 +88,25 @@ def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pa
         pair: _judged(values, rough[pair], system.is_random(pair[0]), samples, seed)
         for pair, values in fine.items()
         if pair in rough
-    }
+    } | known
+
+
+def _evaluated(sets: Sets, pairs: Sequence[Pair]) -> dict[Pair, Coefficient]:
+    """The coefficients that take no samples: as limits have them."""
+    refs = {sets.homes[hat][0] for pair in pairs for hat in pair}
+    targets = tuple((str(ref), Target(Fraction(0), ref)) for ref in sorted(refs))
+    try:
+        graph = graph_of(sets.context, targets)
+    except LimitError:
+        return {}
+    if graph.has_blocks:
+        return {}
+    chain, found = Chain(graph), dict[Pair, Coefficient]()
+    for hat, q in pairs:
+        own = chain.coefficient(*(str(sets.homes[one][0]) for one in (hat, q)))
+        if own is not None:
+            found[hat, q] = Coefficient(own, abs(own.value) > 2 * own.stderr)
+    return found
 
 
 def is_large(sets: Sets, products: Iterable[LRef]) -> bool:

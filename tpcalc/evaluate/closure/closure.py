@@ -30,7 +30,7 @@ from tpcalc.functions.expr import add, mul, substitute, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit import graph as nodes
 from tpcalc.limit.graph import LimitGraph, LNode, LRef
-from tpcalc.limit.views import average_of, function_of
+from tpcalc.limit.views import average_of, function_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
@@ -133,7 +133,26 @@ class Closure(Generic[T]):
         found: T = self._demands.get(("inner", *sorted((left, right))))
         return found
 
+    def coefficient(self, product: LRef, earlier: LRef) -> T:
+        """The number in front of an earlier product in the limit of a product.
+
+        Args:
+            product: Its node.
+            earlier: That of a product with the other side of the matrix.
+
+        Raises:
+            Unknown: It has no closed form and no quadrature.
+        """
+        node, other = (the_product(self.graph.nodes[ref]) for ref in (product, earlier))
+        hat = Hat(other.matrix, other.transpose, other.vector)
+        return self.field.total(
+            [[self._ratio(node), self._demands.get(("slope", node.vector, hat))]]
+        )
+
     # -- vectors -----------------------------------------------------------------------------
+
+    def _ratio(self, node: nodes.Product) -> T:
+        return self.field.number(self._ratios[self.graph.vector_dim[node.vector] or ""])
 
     def _vector(self, ref: LRef) -> Rule:
         return (yield from _VECTORS(self.graph.nodes[ref], self))
@@ -188,7 +207,7 @@ class Closure(Generic[T]):
         terms: list[tuple[Expr, LRef]] = []
         support = own.support
         expr = [own.expr]
-        ratio = self.field.number(self._ratios[self.graph.vector_dim[node.vector] or ""])
+        ratio = self._ratio(node)
         for other in sorted(_other_side(inner.support, node), key=lambda item: item.vector):
             rate = yield ("slope", node.vector, other)
             if self.field.is_zero(rate):
