@@ -168,7 +168,7 @@ def test_growth_without_a_norm_is_told_by_what_functions_are_far_out() -> None:
 
 def test_what_blocks_add_and_take_off_meet_at_a_power() -> None:
     """q' = (E tanh^2 L^(-1/2) - 2 q L^(-3/4)): q = .197 L^(1/4), where the adjoint grows."""
-    block = repeated(lambda h, w: h - L**"-3/4" * h + L**"-1/4" * w(tp.tanh(rms(h))))
+    block = repeated(lambda h, w: h - L ** "-3/4" * h + L ** "-1/4" * w(tp.tanh(rms(h))))
     found = rows(tp.check(block, "mup", steps=0))
     act, slope = ACTS["tanh"]
     ratio = average(lambda z: slope(z) ** 2) / average(lambda z: act(z) ** 2)
@@ -179,6 +179,16 @@ def test_what_blocks_add_and_take_off_meet_at_a_power() -> None:
 def test_a_start_that_decides_is_named() -> None:
     found = tp.check(repeated(lambda h, w: w(h * h)), "mup", steps=0)  # q' = 3 q^2
     assert found.verdict == "undecided" and "depends on the mean square" in found.facts[0]
+
+
+def test_blocks_that_multiply_more_the_larger_the_stream() -> None:
+    """q' = c q^2 along the depth is infinite at 1 / (c q) of it: nothing of it is proved."""
+    found = tp.check(tp.ResNet("L", "relu^2", nonlin="post", center=True), "depth-mup", steps=1)
+    assert found.verdict == "undecided" and found.stable_start is None
+    assert "depends on the mean square that enters" in found.facts[0]
+    assert {row.status for row in found.rows if row.name == "x[0]"} == {"derived"}
+    normed = repeated(lambda h, w: h + L ** "-1/2" * w(tp.relu(rms(h)) ** 2))
+    assert tp.check(normed, "mup", steps=0).verdict == "stationary"
 
 
 def test_drifts_that_shrink_the_stream_are_no_growth() -> None:

@@ -43,6 +43,10 @@ FIRST = {
     "where a block is its stream (a skip of 1) and little besides",
     -1: "the first updates of all blocks add up to nothing in the output (derived)",
 }
+FASTER = (
+    "blocks multiply a larger stream by more: whether it stays of order 1 depends on the mean "
+    "square that enters"
+)
 KINKS = "what kinks of activations do on a vanishing share of the coordinates is left out"
 WHAT = {FORWARD: "the stream", BACKWARD: "its adjoint"}
 BOUNDS = "only bounds are known where a function that is not homogeneous takes what grows"
@@ -61,6 +65,8 @@ def facts(found: Found) -> Iterator[str]:
             if noise is not None:
                 sums = f"the random parts of all blocks add up to {_size(-noise)}"
                 yield f"{WORDS[own[0]]}: {found.start(own)}, {sums}"
+    if found.start(STARTS[0]) == "" and found.accelerating:
+        yield FASTER
     if found.exploded is not None:
         yield from _growth(found, found.exploded)
         return
@@ -127,7 +133,8 @@ def notes(found: Found) -> Iterator[str]:
         yield LOGS
     if any(total.kinked for total in found.stream.sums.values()):
         yield KINKS
-    if found.open or (found.verdict == "undecided" and found.exploded is None):
+    unknown = found.verdict == "undecided" and found.exploded is None and not found.accelerating
+    if found.open or unknown:
         yield BOUNDS
 
 

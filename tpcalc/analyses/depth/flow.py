@@ -20,7 +20,8 @@ from tpcalc.analyses.depth.generic import Clear, Generic, R, in_width
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.estimate import Budget
-from tpcalc.functions import Fn, Var
+from tpcalc.functions import Call, Expr, Fn, Var
+from tpcalc.functions.expr import Add, Pow, children, walk
 from tpcalc.limit.claims import Record
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Target
@@ -34,7 +35,7 @@ from tpcalc.program.nodes import Family, Input, LinComb, Moment, Ref, Scale
 from tpcalc.program.program import Builder
 from tpcalc.results import Estimate, RealPower
 
-__all__ = ["Flow", "Regime"]
+__all__ = ["Flow", "Regime", "grows_faster"]
 
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before
 MEAN = Fn(Var(0), 1)
@@ -142,6 +143,15 @@ class Flow:
         if fixed is not None:
             return fixed
         return self.along(*self.law(g.sign))
+
+    @property
+    def accelerates(self) -> bool:
+        """Whether blocks that move the stream by order 1 move a larger one by more."""
+        try:
+            g = self.moves(as_ex(NEAR))[0]
+        except TpcalcError:  # a function that grows faster than any power
+            return True
+        return g.power is not None and self.sign(g.power + 1) > 0
 
     def depends(self, sign: int) -> bool:
         """Whether blocks move smaller mean squares down, or larger ones up, and this one not."""
@@ -373,3 +383,19 @@ def _factor(move: Move) -> str:
     if move.value is None or move.power != Ex():
         return ""
     return f"each block multiplies its mean square by {1 + move.value.value:.6g}"
+
+
+def grows_faster(expr: Expr) -> bool:
+    """Whether a function may grow faster than linearly, by its form."""
+    for part in walk(expr):
+        inside = [one for one in children(part) if any(isinstance(x, Var) for x in walk(one))]
+        growth = part.atom.facts.growth if isinstance(part, Call) else None
+        linear = isinstance(part, Call) and isinstance(growth, Fraction) and growth <= 1
+        if (
+            inside
+            and not linear
+            and not isinstance(part, Add)
+            and (isinstance(part, Call | Pow) or len(inside) > 1)
+        ):
+            return True
+    return False

@@ -10,7 +10,7 @@ from itertools import combinations, product
 
 from tpcalc.analyses.depth.curvature import curvature
 from tpcalc.analyses.depth.far import far_out
-from tpcalc.analyses.depth.flow import Flow, Regime
+from tpcalc.analyses.depth.flow import Flow, Regime, grows_faster
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Generic, Pass
 from tpcalc.analyses.depth.stream import Stream, power_of, stream
 from tpcalc.networks.network import is_sum
@@ -115,7 +115,9 @@ class Found:
                 return False
             starts = set(map(self.start, STARTS))
             return False if starts & {"unstable", "vanishing"} else None if "" in starts else True
-        return None if any(step == 0 for _, step in self.open) else True
+        if self.start(STARTS[0]) == "" or any(step == 0 for _, step in self.open):
+            return None
+        return True
 
     @cached_property
     def first(self) -> int:
@@ -133,7 +135,7 @@ class Found:
             return None if self.may_cancel(self.exploded[1]) else False
         if not self.stream.generic.steps:
             return None
-        return None if self.open else True
+        return None if self.open or not self.stable_start else True
 
     def may_cancel(self, step: int) -> bool:
         """Whether what blocks give back at a step may cancel along the depth: only bounds."""
@@ -150,7 +152,20 @@ class Found:
             return self.became(regime)
         if total is None or own in self.open:
             return ""
-        return self.judged(min((self.sign(power) for _, power in total.all), default=1))
+        found = self.judged(min((self.sign(power) for _, power in total.all), default=1))
+        return "" if found == "stationary" and self.accelerating else found
+
+    @cached_property
+    def accelerating(self) -> bool:
+        """Whether blocks multiply a larger stream by more, so that its size decides what it does.
+
+        It may then be infinite after a share of the blocks.
+        """
+        nodes = map(applied_of, self.block.body.nodes)
+        if not any(node is not None and grows_faster(node.fn.expr) for node in nodes):
+            return False
+        flow = Flow(self.stream.generic, self.stream.chamber)
+        return bool(flow.unknown) or flow.accelerates
 
     def became(self, regime: Regime) -> str:
         """The same of a mean square."""
@@ -302,6 +317,8 @@ class Found:
         if self.may_cancel(step):
             return "bound"
         if self.anticorrelated if step == 0 else self.block.correlated:
+            return "derived"
+        if step == 0 and self.accelerating and not self.stable_start:
             return "derived"
         return "proved" if self.linear or (step == 0 and not self.said) else "heuristic"
 
