@@ -176,6 +176,34 @@ def test_what_blocks_add_and_take_off_meet_at_a_power() -> None:
     assert found["x[0]"].size == "L^(1/8)" and found["dx[0]"].size == "exp(L^(1/4))"
 
 
+def test_means_of_streams_are_followed_or_named() -> None:
+    """A layer norm divides by the variance of relu, a norm of mean squares does not."""
+    norm = tp.layers.layer_norm
+    factor = 0.5 / (0.5 - 1 / (2 * np.pi))
+    found = tp.check(repeated(lambda h, w: L ** "-1/2" * tp.relu(w(norm(h)))), "mup", steps=0)
+    assert f"{factor:.6g}" in found.facts[1] and found.gradients == "unstable"
+    kept = tp.check(repeated(lambda h, w: L ** "-1/2" * tp.relu(w(rms(h)))), "mup", steps=0)
+    assert kept.gradients == "stationary" and rows(kept)["x[0]"].size == "L^(-1/2)"
+    # m' = m + q^(1/2) / (2 pi)^(1/2), q' = 3/2 q + 2 m (q / (2 pi))^(1/2)
+    m = q = 1.0
+    for _ in range(200):
+        m, q = m + (q / (2 * np.pi)) ** 0.5, 1.5 * q + 2 * m * (q / (2 * np.pi)) ** 0.5
+        last, (m, q) = q, (m / q**0.5, 1.0)
+    grown = tp.check(repeated(lambda h, w: h + tp.relu(w(h))), "mup", steps=0)
+    assert f"{last:.5g}"[:6] in grown.facts[0] or rows(grown)["x[0]"].form == "grows"
+    added = tp.check(repeated(lambda h, w: h + tp.relu(w(norm(h)))), "mup", steps=0)
+    assert [row.name for row in added.rows] == ["x[0]"]  # the variance is of smaller order
+    assert "not known" in added.facts[1]
+
+
+def test_norms_of_a_small_stream_divide_by_its_size() -> None:
+    block = repeated(lambda h, w: 4 / 5 * L ** "-1/2" * w(tp.tanh(rms(h))))
+    found = tp.check(block, "mup", steps=0)
+    act, slope = ACTS["tanh"]
+    factor = average(lambda z: slope(z) ** 2) / average(lambda z: act(z) ** 2)
+    assert f"{factor:.6g}" in found.facts[1] and rows(found)["dx[0]"].form == "grows"
+
+
 def test_a_start_that_decides_is_named() -> None:
     found = tp.check(repeated(lambda h, w: w(h * h)), "mup", steps=0)  # q' = 3 q^2
     assert found.verdict == "undecided" and "depends on the mean square" in found.facts[0]

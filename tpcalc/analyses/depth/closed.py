@@ -11,29 +11,35 @@ from tpcalc.program.nodes import Kind, Moment, Node, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.views import applied_of, input_of, matmul_of, view
 
-__all__ = ["not_closed"]
+__all__ = ["Closed", "closed"]
 
 moment_of: Table[Moment | None] = view(Moment)
 
 
-def not_closed(body: Program) -> str:
-    """Why the mean square of what enters a block does not tell that of what leaves it.
+@dataclass(frozen=True)
+class Closed:
+    """Whether the mean square of what enters a block tells that of what leaves it.
 
-    It does where the stream stays Gaussian, a sum of itself and products with fresh matrices, and
-    where all that a block does besides sums is to apply matrices to it.
+    Args:
+        unknown: Why it does not; "" where it does.
+        gaussian: Whether the stream stays Gaussian with mean 0.
+    """
+
+    unknown: str
+    gaussian: bool
+
+
+def closed(body: Program) -> Closed:
+    """Where the stream is a sum of itself and products with fresh matrices, or read by these alone.
 
     Args:
         body: A repetition of the block.
-
-    Returns:
-        "" where it does.
     """
     seen = _Seen(body)
     for ref, node in enumerate(body.nodes):
         seen.take(ref, node)
-    if body.ref("next") in seen.gaussian:
-        return seen.matrices
-    return seen.matrices or seen.entrywise
+    gaussian = body.ref("next") in seen.gaussian
+    return Closed(seen.matrices or ("" if gaussian else seen.entrywise), gaussian)
 
 
 @dataclass

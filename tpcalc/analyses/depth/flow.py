@@ -14,7 +14,7 @@ from math import exp, log
 
 from scipy.optimize import brentq
 
-from tpcalc.analyses.depth.closed import not_closed
+from tpcalc.analyses.depth.closed import Closed, closed
 from tpcalc.analyses.depth.closing import in_depth
 from tpcalc.analyses.depth.generic import Clear, Generic, R, in_width
 from tpcalc.errors import LimitError, TpcalcError
@@ -38,13 +38,14 @@ from tpcalc.results import Estimate, RealPower
 __all__ = ["Flow", "Regime", "grows_faster"]
 
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before
-MEAN = Fn(Var(0), 1)
+MEAN, SQUARE = Fn(Var(0), 1), Fn(Var(0) ** 2, 1)
 ONE, NEAR, BELOW = Fraction(1), Fraction(1, 64), Fraction(4)
 DEPTH = 16  # powers of 1/L that are followed
 LARGE = 1e4  # a mean square that tells what functions are far out, and its square
 MOST = 100.0  # logarithm of a mean square
 CLOSE = 0.02  # of a power that is read off numbers
-SURE = 5
+SURE, TINY, ROUNDS = 5, 1e-10, 8
+SHARES = (0.3, 0.9)  # of a mean in a root mean square, where it is not known
 FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
 
 
@@ -77,12 +78,14 @@ class Move:
         value: Its number; None: it is not known.
         slope: How the power depends on s where q = L^(2 s).
         exact: Whether the powers are by form.
+        rough: Whether the number stands for others, of its sign.
     """
 
     power: Ex | None
     value: Estimate | None = None
     slope: Fraction = Fraction(0)
     exact: bool = True
+    rough: bool = False
 
     @property
     def sign(self) -> int:
@@ -104,7 +107,6 @@ class Flow:
 
     generic: Generic
     chamber: Chamber
-    tilt: int = 0  # the sign of the mean of the stream, where it has one
     _moves: dict[tuple[Ex, float], tuple[Move, Move]] = field(default_factory=dict)
 
     @cached_property
@@ -113,7 +115,12 @@ class Flow:
         block = self.generic.block
         if block.shared or block.correlated:
             return "blocks depend on each other at the start"
-        return not_closed(block.body)
+        return self.closed.unknown
+
+    @cached_property
+    def closed(self) -> Closed:
+        """What mean squares tell of the block."""
+        return closed(self.generic.block.body)
 
     @cached_property
     def regimes(self) -> tuple[Regime, Regime]:
@@ -169,12 +176,40 @@ class Flow:
         return self._moves[size, square]
 
     def _moved(self, size: Ex, square: float) -> tuple[Move, Move]:
+        """The same where the stream has the mean that blocks bring it to.
+
+        Where they add to it block by block all that counts is alike for any share of it.
+        """
+        mean = 0.0
+        for _ in range(ROUNDS):  # Steffensen's
+            g, h, first = self._at(size, square, mean)
+            if first is not None and abs(first - mean) <= TINY:
+                g, h = (replace(one, exact=one.exact and not first) for one in (g, h))
+                return g, h
+            second = None if first is None else self._at(size, square, first)[2]
+            if first is None or second is None:
+                break
+            bend = second - 2 * first + mean
+            mean = second if abs(bend) <= TINY else mean - (first - mean) ** 2 / bend
+            if abs(mean) >= 1 - TINY:
+                break
+        some, much = (self._at(size, square, share) for share in SHARES)
+        same = some[0].power == much[0].power and some[0].sign == much[0].sign
+        g = replace(some[0], value=some[0].value if same else None, exact=False, rough=True)
+        alike = (some[1].power is None and much[1].power is None) or _same(some[1], much[1])
+        return g, replace(some[1], value=some[1].value if alike else None, exact=False, rough=True)
+
+    def _at(self, size: Ex, square: float, mean: float) -> tuple[Move, Move, float | None]:
+        """The same at a mean, as a part of the root of the mean square, with that after the block.
+
+        None: it is of smaller order, and blocks add it up.
+        """
         generic, at = self.generic, self.chamber.point
         network, adjoint, _ = generic.differentiated
         block, out = generic.block, Builder(generic.block.program.dims)
-        spread = square / (1 + self.tilt**2)
-        mean, one = self.tilt * spread**0.5, Family.group(CARRY, block.dim, (0,), ((1,),))
-        start = Input(replace(one, mean=(mean,), cov=((spread,),)), None if not one.axes else 0)
+        group = Family.group(CARRY, block.dim, (0,), ((1,),))
+        spread = (mean * square**0.5,), (((1 - mean**2) * square,),)
+        start = Input(replace(group, mean=spread[0], cov=spread[1]), 0 if group.axes else None)
         made: dict[Ref, Ref] = {}
         x = made[block.template.program.inputs[CARRY]] = out.add(Scale(out.add(start), Ex(), size))
         d = out.add(Input(Family(SEED, (block.dim,))))
@@ -186,18 +221,28 @@ class Flow:
         for name, after, before in (("G", made[block.body.ref("next")], x), ("H", leaves, d)):
             added = out.add(LinComb((ONE, -ONE), (None, None), (after, before)))
             out.output(name, out.add(Moment(CHANGE, (added, before))))
-        out.output("mean", out.add(Moment(MEAN, (made[block.body.ref("next")],))))
+        after = made[block.body.ref("next")]
+        for name, fn in (("mean", MEAN), ("square", SQUARE)):
+            out.output(name, out.add(Moment(fn, (after,))))
         program = generic.at_start(in_width(out.finish(keep_unused=False)))
         found = scales(program, at=at, depth=DEPTH * R, record=Record(clear=Clear()))
-        mean = self.lead(found, "mean")
-        if mean.sign and not self.tilt:  # blocks push along a constant vector: so the stream has it
-            self.tilt = mean.sign
-            return self._moved(size, square)
         g, h = self.lead(found, "G"), self.lead(found, "H")
         if g.power is not None:
             value = None if g.value is None else _times(g.value, 1 / square)
             g = replace(g, power=g.power - 2 * size, value=value)
-        return g, h
+        return g, h, self._tilt(found, mean)
+
+    def _tilt(self, found: Scales, before: float) -> float | None:
+        """The mean of what leaves a block, as a part of the root of its mean square."""
+        if self.closed.gaussian:
+            return 0.0
+        mean, square = self.lead(found, "mean"), self.lead(found, "square")
+        if mean.power is None:
+            return 0.0
+        if mean.value is None or square.value is None or 2 * mean.power != square.power:
+            return None
+        after = mean.value.value / square.value.value**0.5
+        return None if before and abs(after) > 1 - TINY else after
 
     def lead(self, found: Scales, name: str) -> Move:
         """The largest term of an average whose number is not 0 within its error."""
@@ -246,6 +291,8 @@ class Flow:
         Raises:
             LimitError: It is not found.
         """
+        if self.moves(size)[0].rough:
+            raise LimitError("where blocks bring it rests on its mean, which is not followed")
 
         def moved(point: float) -> float:
             value = self.moves(size, exp(point))[0].value
@@ -272,7 +319,7 @@ class Flow:
                 assert slope is not None
                 slope = slope / (side * NEAR)
                 power = a.power - slope * side * NEAR
-                found.append(Move(power, a.value, slope, a.exact and b.exact))
+                found.append(Move(power, a.value, slope, a.exact and b.exact, a.rough))
             else:
                 found.append(self._by_numbers(way, side))
         return found[0], found[1]
@@ -294,7 +341,7 @@ class Flow:
             words = "what blocks do to it far from order one is not known"
             return (Regime("", words=words),) * 2
         here = self.moves()[0]
-        pure = g.exact and here.exact and not self.tilt and _same(here, g)
+        pure = g.exact and here.exact and _same(here, g)
         rising = g.slope * g.sign
         size = as_ex(BELOW * g.sign) if g.slope == 0 else (-1 - g.power) / g.slope
         stays = None if rising > 0 else self.left(g, size)
@@ -348,6 +395,10 @@ class Flow:
     def real(self, size: Ex, g: Move, h: Move, proved: bool) -> Regime:
         """The adjoint where blocks multiply it by a power of what they multiply the stream by."""
         assert g.value is not None and h.value is not None
+        if g.rough or h.rough:
+            return Regime(
+                "", words="its power rests on the mean of the stream, which is not followed"
+            )
         ratio = _times(h.value, 1 / g.value.value)
         off = abs(ratio.value) * g.value.stderr / abs(g.value.value)
         ratio = replace(ratio, stderr=ratio.stderr + off)
@@ -380,7 +431,7 @@ def _same(a: Move, b: Move) -> bool:
 
 def _factor(move: Move) -> str:
     """By how much each block multiplies a mean square."""
-    if move.value is None or move.power != Ex():
+    if move.value is None or move.power != Ex() or move.rough:
         return ""
     return f"each block multiplies its mean square by {1 + move.value.value:.6g}"
 
