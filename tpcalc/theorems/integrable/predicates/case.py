@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, Unpack, cast
 
 from tpcalc.analyses.check import width_check
 from tpcalc.analyses.generic import far_query, generic
@@ -16,10 +17,10 @@ from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
-from tpcalc.results import Samples, Verdict, checks
+from tpcalc.results import Samples, Theorem, Verdict, checks
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
 
-__all__ = ["Case", "asked"]
+__all__ = ["Case", "asked", "theorem"]
 
 ASKED = 3  # training inputs that a hypothesis is about
 
@@ -173,3 +174,39 @@ def asked(
     steps = run.steps if given is None else given.steps
     checks.whole(steps, "steps", least=1, hint="It counts updates.")
     return Case(run if steps == run.steps else run.replace(steps=steps), derive, given)
+
+
+class Asking(Protocol):
+    """A theorem as it is asked; ``of`` is its answer for a network that was checked already."""
+
+    of: Callable[[Case], Theorem]
+
+    def __call__(
+        self,
+        architecture: Architecture | Training,
+        parameterization: Parameterization | str | None = None,
+        data: Samples | None = None,
+        *,
+        derive: bool = True,
+        **settings: Unpack[Routine],
+    ) -> Theorem: ...
+
+
+def theorem(answer: Callable[[Case], Theorem]) -> Asking:
+    """The theorem of an answer: it is asked with a network and its settings."""
+
+    def asking(
+        architecture: Architecture | Training,
+        parameterization: Parameterization | str | None = None,
+        data: Samples | None = None,
+        *,
+        derive: bool = True,
+        **settings: Unpack[Routine],
+    ) -> Theorem:
+        return answer(asked(architecture, parameterization, data, settings, derive=derive))
+
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(asking, name, getattr(answer, name))
+    found = cast(Asking, asking)
+    found.of = answer
+    return found

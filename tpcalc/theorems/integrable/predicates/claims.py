@@ -16,10 +16,7 @@ from tpcalc.program.program import Program, prune
 from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict, confirmed
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case
-from tpcalc.theorems.integrable.predicates.setting import (
-    SUPPORTED,
-    one_sample,
-)
+from tpcalc.theorems.integrable.predicates.setting import SUPPORTED, one_sample
 
 __all__ = [
     "Size",

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer, mean
@@ -21,12 +18,11 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
-from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.program import prune
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
 from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
@@ -35,7 +31,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     smooth,
 )
 
-__all__ = ["collapse", "collapse_answer"]
+__all__ = ["collapse"]
 
 Z = 5.0
 SHARP = 1e-3  # a variance that is known to this part of E Z^2 is called 0 where it may be
@@ -43,14 +39,8 @@ SMALL = 1e-9  # what rounding leaves of a variance
 SAMPLES = 2**12
 
 
-def collapse(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def collapse(case: Case) -> Theorem:
     """Whether hidden layers of IP-non-centered are constants: one number for all coordinates.
 
     That is so of h_t^l and x_t^l and of their gradients for the layers 2 to L - 1; all entries of
@@ -81,11 +71,6 @@ def collapse(
         >>> [claim.text for claim in found.claims if "w^l" in claim.text]
         ['layer 3: entries of w^l(t) - w^l(0), t <= 2']
     """
-    return collapse_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def collapse_answer(case: Case) -> Theorem:
-    """The answer of ``collapse`` for a network."""
     return answered(
         case,
         "collapse",

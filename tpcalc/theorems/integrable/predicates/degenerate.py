@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
-from tpcalc.networks.network import Architecture
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import (
     Size,
     answered,
@@ -29,17 +25,11 @@ from tpcalc.theorems.integrable.predicates.setting import (
     smooth,
 )
 
-__all__ = ["degenerate", "degenerate_answer"]
+__all__ = ["degenerate"]
 
 
-def degenerate(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def degenerate(case: Case) -> Theorem:
     """Whether learning in Naive-IP with sigma(0) != 0 is degenerate: f_1 does not feel its input.
 
     Args:
@@ -66,11 +56,6 @@ def degenerate(
         >>> found.claims[-1].stated, found.claims[-1].agrees
         ('tends to 0', True)
     """
-    return degenerate_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def degenerate_answer(case: Case) -> Theorem:
-    """The answer of ``degenerate`` for a network."""
     return answered(
         case,
         "degenerate",

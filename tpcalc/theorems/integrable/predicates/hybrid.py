@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
-from typing import Unpack
 
 from tpcalc.analyses.equivalent import equivalent
 from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, Routine, Training
+from tpcalc.catalog.training import Rate, Routine
 from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem, checks
 from tpcalc.theorems.integrable.predicates.assumptions import sides
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.case import Case, asked, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
@@ -32,8 +30,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
 __all__ = [
     "equiv_hp",
     "equiv_hpz",
-    "hp_answer",
-    "hpz_answer",
     "is_llr_or",
     "learning_rate_correction",
 ]
@@ -44,79 +40,6 @@ ROUGH = (
     "for p = 1 and beta = 0 the limits differ from t = 2 on: coordinates of h_1 whose gate is "
     "shut are 0 in the limit, the initial weights of IP-LLR may open it, HPZ has none left"
 )
-
-
-def equiv_hp(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
-    """Whether IP-LLR and HP are one network at every width, with the first learning rate corrected.
-
-    The rate of the first step of HP is eta chi_0^IP / chi_0^HP, with both outputs those of the
-    network at hand; f_t are the same for t >= 1, f_0 are not.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claims are networks of three widths with the same initial weights.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Proposition 4.1.
-
-    Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> found = equiv_hp(MLP(2, "relu", bias="first"), "ip-llr", derive=False)
-        >>> found.answer, [claim.stated for claim in found.claims]
-        ('holds', ['the same in both', 'the same in both'])
-    """
-    return hp_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def equiv_hpz(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
-    """Whether IP-LLR and HPZ have the same limits, with the same learning rates.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claims are the limits of the two programs, compared as graphs.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Theorem 4.2.
-
-    Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
-        >>> found = equiv_hpz(MLP(2, "relu^2", bias="first"), "ip-llr:2", steps=1)
-        >>> found.answer, found.differs
-        ('holds', False)
-    """
-    return hpz_answer(asked(architecture, parameterization, data, settings, derive=derive))
 
 
 def learning_rate_correction(
@@ -162,8 +85,35 @@ def learning_rate_correction(
     return _correction(case, width, seed)
 
 
-def hp_answer(case: Case) -> Theorem:
-    """The answer of ``equiv_hp`` for a network."""
+@theorem
+def equiv_hp(case: Case) -> Theorem:
+    """Whether IP-LLR and HP are one network at every width, with the first learning rate corrected.
+
+    The rate of the first step of HP is eta chi_0^IP / chi_0^HP, with both outputs those of the
+    network at hand; f_t are the same for t >= 1, f_0 are not.
+
+    Args:
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
+
+    Returns:
+        The answer; its claims are networks of three widths with the same initial weights.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Proposition 4.1.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = equiv_hp(MLP(2, "relu", bias="first"), "ip-llr", derive=False)
+        >>> found.answer, [claim.stated for claim in found.claims]
+        ('holds', ['the same in both', 'the same in both'])
+    """
     return answered(
         case,
         "equiv_hp",
@@ -177,10 +127,33 @@ def hp_answer(case: Case) -> Theorem:
     )
 
 
-def hpz_answer(case: Case) -> Theorem:
-    """The answer of ``equiv_hpz`` for a network.
+@theorem
+def equiv_hpz(case: Case) -> Theorem:
+    """Whether IP-LLR and HPZ have the same limits, with the same learning rates.
 
     For p = 1 nothing is stated, and what is derived is told all the same.
+
+    Args:
+        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data.
+        derive: Whether claims are derived from the program besides.
+        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
+
+    Returns:
+        The answer; its claims are the limits of the two programs, compared as graphs.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization or loss.
+
+    Source: Hajjar, Chizat, Giraud, Theorem 4.2.
+
+    Example:
+        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> found = equiv_hpz(MLP(2, "relu^2", bias="first"), "ip-llr:2", steps=1)
+        >>> found.answer, found.differs
+        ('holds', False)
     """
     found = answered(
         case,

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
-from tpcalc.networks.network import Architecture
-from tpcalc.results import Claim, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, of_order_one, sizes
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
@@ -28,17 +24,11 @@ from tpcalc.theorems.integrable.predicates.setting import (
     zero_at_zero,
 )
 
-__all__ = ["linearizable", "linearizable_answer"]
+__all__ = ["linearizable"]
 
 
-def linearizable(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def linearizable(case: Case) -> Theorem:
     """Whether IP-LLR with p = 1 learns at the first step for an activation with sigma'(0) != 0.
 
     The remark says so for every depth. It does for two hidden layers; for more the first update
@@ -71,11 +61,6 @@ def linearizable(
         >>> linearizable(MLP(5, "tanh", bias="first"), "ip-llr").claims[-1].derived
         'never'
     """
-    return linearizable_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def linearizable_answer(case: Case) -> Theorem:
-    """The answer of ``linearizable`` for a network."""
     return answered(
         case,
         "linearizable",

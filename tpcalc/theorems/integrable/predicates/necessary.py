@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.catalog.parameterizations.naive_ip import exponents as naive_ip
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
+from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.forms.exponents import later_updates
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, of_power, sizes, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
@@ -35,21 +31,15 @@ from tpcalc.theorems.integrable.predicates.setting import (
     spared,
 )
 
-__all__ = ["llr_necessary", "necessary_answer"]
+__all__ = ["llr_necessary"]
 
 HALF = Fraction(1, 2)
 OUTPUTS = (-1e3, -1.0, 0.0, 1.0, 1e3)  # at which the sign of the slope of a loss is looked at
 Z = 5.0
 
 
-def llr_necessary(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def llr_necessary(case: Case) -> Theorem:
     """Whether the first two updates neither vanish nor explode: the learning rates that they need.
 
     These are c(0) = gamma(p) and c(1) = (-1, -2, ..., -2, -1), and differ from each other for three
@@ -80,11 +70,6 @@ def llr_necessary(
         >>> [claim.stated for claim in found.claims[:2]]
         ['n^(-3): vanishing', 'n^(-5/2): vanishing']
     """
-    return necessary_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def necessary_answer(case: Case) -> Theorem:
-    """The answer of ``llr_necessary`` for a network."""
     return answered(
         case,
         "llr_necessary",

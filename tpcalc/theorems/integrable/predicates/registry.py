@@ -11,23 +11,16 @@ from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
-from tpcalc.theorems.integrable.predicates.collapse import collapse_answer, is_non_centered
-from tpcalc.theorems.integrable.predicates.degenerate import degenerate_answer
-from tpcalc.theorems.integrable.predicates.hybrid import hp_answer, hpz_answer, is_llr_or
-from tpcalc.theorems.integrable.predicates.linearizable import linearizable_answer
-from tpcalc.theorems.integrable.predicates.necessary import necessary_answer
-from tpcalc.theorems.integrable.predicates.setting import (
-    degree_of,
-    integrable,
-    named,
-)
-from tpcalc.theorems.integrable.predicates.stable import nontrivial_answer
-from tpcalc.theorems.integrable.predicates.start import (
-    nontrivial_init_answer,
-    stable_init_answer,
-)
-from tpcalc.theorems.integrable.predicates.trivial import trivial_answer
-from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_answer
+from tpcalc.theorems.integrable.predicates.collapse import collapse, is_non_centered
+from tpcalc.theorems.integrable.predicates.degenerate import degenerate
+from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp, equiv_hpz, is_llr_or
+from tpcalc.theorems.integrable.predicates.linearizable import linearizable
+from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
+from tpcalc.theorems.integrable.predicates.setting import degree_of, integrable, named
+from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
+from tpcalc.theorems.integrable.predicates.start import nontrivial_init, stable_init
+from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
+from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_data_dependence
 
 __all__ = ["PREDICATES", "Predicate", "applicable"]
 
@@ -66,19 +59,19 @@ def _biased(case: Case) -> bool:
 
 
 PREDICATES: Mapping[str, Predicate] = {
-    "trivial_naive_ip": Predicate(trivial_answer, _naive, near=True),
+    "trivial_naive_ip": Predicate(trivial_naive_ip.of, _naive, near=True),
     "degenerate": Predicate(
-        degenerate_answer, lambda case: not case.activation.zero_at_zero.met and _naive(case)
+        degenerate.of, lambda case: not case.activation.zero_at_zero.met and _naive(case)
     ),
-    "llr_necessary": Predicate(necessary_answer, lambda case: integrable(case).met),
-    "nontrivial_stable": Predicate(nontrivial_answer, _llr, near=True),
-    "linearizable": Predicate(linearizable_answer, _linear),
-    "equiv_hp": Predicate(hp_answer, lambda case: is_llr_or(case, "hp").met),
-    "equiv_hpz": Predicate(hpz_answer, lambda case: is_llr_or(case, "hpz").met),
-    "collapse": Predicate(collapse_answer, lambda case: is_non_centered(case).met),
-    "weak_data_dependence": Predicate(weak_answer, _biased),
-    "stable_init": Predicate(stable_init_answer, lambda case: True),
-    "nontrivial_init": Predicate(nontrivial_init_answer, lambda case: True),
+    "llr_necessary": Predicate(llr_necessary.of, lambda case: integrable(case).met),
+    "nontrivial_stable": Predicate(nontrivial_stable.of, _llr, near=True),
+    "linearizable": Predicate(linearizable.of, _linear),
+    "equiv_hp": Predicate(equiv_hp.of, lambda case: is_llr_or(case, "hp").met),
+    "equiv_hpz": Predicate(equiv_hpz.of, lambda case: is_llr_or(case, "hpz").met),
+    "collapse": Predicate(collapse.of, lambda case: is_non_centered(case).met),
+    "weak_data_dependence": Predicate(weak_data_dependence.of, _biased),
+    "stable_init": Predicate(stable_init.of, lambda case: True),
+    "nontrivial_init": Predicate(nontrivial_init.of, lambda case: True),
 }
 
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import isfinite
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.networks.network import Architecture
-from tpcalc.results import Claim, Estimate, Hypothesis, Method, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Estimate, Hypothesis, Method, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import (
     answered,
     finite,
@@ -31,19 +27,13 @@ from tpcalc.theorems.integrable.predicates.setting import (
     spared,
 )
 
-__all__ = ["nontrivial_answer", "nontrivial_stable"]
+__all__ = ["nontrivial_stable"]
 
 Z = 5.0
 
 
-def nontrivial_stable(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def nontrivial_stable(case: Case) -> Theorem:
     """Whether IP-LLR leaves its start at the first step and stays finite.
 
     f_0 tends to 0, f_1 to a number of the sign of -chi_0, f_2 to a finite number.
@@ -73,11 +63,6 @@ def nontrivial_stable(
         Hypothesis(text='no biases above the first layer', met=False, found='it has biases in all \
 layers')
     """
-    return nontrivial_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def nontrivial_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_stable`` for a network."""
     return answered(
         case,
         "nontrivial_stable",

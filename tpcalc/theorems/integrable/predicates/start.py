@@ -8,19 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
-from tpcalc.networks.network import Architecture
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
-from tpcalc.theorems.integrable.predicates.setting import (
-    fully_connected,
-)
+from tpcalc.theorems.integrable.predicates.setting import fully_connected
 
-__all__ = ["nontrivial_init", "nontrivial_init_answer", "stable_init", "stable_init_answer"]
+__all__ = ["nontrivial_init", "stable_init"]
 
 HALF = Fraction(1, 2)
 ONE_WAY = (
@@ -30,14 +24,8 @@ ONE_WAY = (
 TWO_WORDS = "this is about the start; whether learning is trivial is another question"
 
 
-def stable_init(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def stable_init(case: Case) -> Theorem:
     """Whether the start is stable: neither h_0 nor f_0 explodes, by the exponents a alone.
 
     Args:
@@ -63,17 +51,21 @@ def stable_init(
         >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
         'does not hold'
     """
-    return stable_init_answer(asked(architecture, parameterization, data, settings, derive=derive))
+    return answered(
+        case,
+        "stable_init",
+        "the start is stable: a_1 = 0 and a_l >= 1/2 above",
+        "Appendix B.3",
+        (_plain_scales, _is_lipschitz),
+        lambda one: _start(one, "h_0 and f_0", "explodes", _is_stable(one), _is_nontrivial(one)),
+        setting=fully_connected,
+        holds=_is_stable,
+        notes=lambda one: () if _is_stable(one) or _is_nontrivial(one) else (ONE_WAY,),
+    )
 
 
-def nontrivial_init(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def nontrivial_init(case: Case) -> Theorem:
     """Whether the start is not trivial: h_0 tends to 0 in no layer, by the exponents a alone.
 
     Args:
@@ -99,28 +91,6 @@ def nontrivial_init(
         >>> nontrivial_init(MLP(3, "relu"), "naive-ip", derive=False).answer
         'does not hold'
     """
-    return nontrivial_init_answer(
-        asked(architecture, parameterization, data, settings, derive=derive)
-    )
-
-
-def stable_init_answer(case: Case) -> Theorem:
-    """The answer of ``stable_init`` for a network."""
-    return answered(
-        case,
-        "stable_init",
-        "the start is stable: a_1 = 0 and a_l >= 1/2 above",
-        "Appendix B.3",
-        (_plain_scales, _is_lipschitz),
-        lambda one: _start(one, "h_0 and f_0", "explodes", _is_stable(one), _is_nontrivial(one)),
-        setting=fully_connected,
-        holds=_is_stable,
-        notes=lambda one: () if _is_stable(one) or _is_nontrivial(one) else (ONE_WAY,),
-    )
-
-
-def nontrivial_init_answer(case: Case) -> Theorem:
-    """The answer of ``nontrivial_init`` for a network."""
     return answered(
         case,
         "nontrivial_init",

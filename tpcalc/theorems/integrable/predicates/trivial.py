@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
-from tpcalc.networks.network import Architecture
-from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, sizes, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
@@ -20,17 +16,11 @@ from tpcalc.theorems.integrable.predicates.setting import (
     zero_at_zero,
 )
 
-__all__ = ["trivial_answer", "trivial_naive_ip"]
+__all__ = ["trivial_naive_ip"]
 
 
-def trivial_naive_ip(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def trivial_naive_ip(case: Case) -> Theorem:
     """Whether Naive-IP is trivial: all outputs stay at 0.
 
     Two meanings of the word are told apart. The start is trivial: h_0 tends to 0 above the first
@@ -61,11 +51,6 @@ def trivial_naive_ip(
         >>> found.answer, [each.found for each in found.missing]
         ('outside', ['L = 2'])
     """
-    return trivial_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def trivial_answer(case: Case) -> Theorem:
-    """The answer of ``trivial_naive_ip`` for a network."""
     found = answered(
         case,
         "trivial_naive_ip",

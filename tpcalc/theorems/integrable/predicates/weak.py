@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Unpack
 
 from tpcalc.analyses.generic import far_query
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
-from tpcalc.networks.network import Architecture
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import Size, answered, bounds, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
@@ -23,17 +19,11 @@ from tpcalc.theorems.integrable.predicates.setting import (
     smooth,
 )
 
-__all__ = ["weak_answer", "weak_data_dependence"]
+__all__ = ["weak_data_dependence"]
 
 
-def weak_data_dependence(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    derive: bool = True,
-    **settings: Unpack[Routine],
-) -> Theorem:
+@theorem
+def weak_data_dependence(case: Case) -> Theorem:
     """Whether the start and first updates of IP-bias depend on the data, above its first layers.
 
     The limits of h_0^l and x_0^l for l >= 2 and of f_0 do not depend on the input; those of the
@@ -65,11 +55,6 @@ def weak_data_dependence(
         >>> found.answer, [each.text for each in found.missing]
         ('outside', ['biases in all layers'])
     """
-    return weak_answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-
-def weak_answer(case: Case) -> Theorem:
-    """The answer of ``weak_data_dependence`` for a network."""
     return answered(
         case,
         "weak_data_dependence",
