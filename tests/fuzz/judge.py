@@ -8,7 +8,7 @@ mixtures the second. Biases of finite width shrink with the width; what does not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from tests.fuzz.networks import Data, Values
 from tpcalc.results import Estimate
 
-__all__ = ["Claim", "Heavy", "Number", "Pair", "Size", "Zero", "doubt"]
+__all__ = ["Claim", "Heavy", "Number", "Pair", "Size", "Zero", "doubt", "paired"]
 
 Statistic = Callable[[Values], float]
 DRIFT = 0.12  # of slopes between finite widths
@@ -26,10 +26,11 @@ TINY = 1e-10  # rounding
 
 @dataclass(frozen=True)
 class Size:
-    """The output is of size n^power, or (``upper``) at most of it."""
+    """The output is of size n^power, or (``upper``) at most of it, or (``lower``) at least."""
 
     power: float
     upper: bool
+    lower: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,20 @@ Claim = Size | Zero | Heavy | Number
 
 
 Pair = tuple[Data, Data]  # of a small and a large width
+
+
+def paired(
+    found: Mapping[int, Sequence[Mapping[str, tuple[float, float]]]], prefix: str = ""
+) -> dict[str, Pair]:
+    """For each name what networks are at a small and at a large size, of networks of both."""
+    made = {}
+    for name in next(iter(found.values()))[0]:
+        small, large = (
+            Data(size, *np.array([one[name] for one in networks]).T)
+            for size, networks in found.items()
+        )
+        made[prefix + name] = small, large
+    return made
 
 
 def doubt(
@@ -127,8 +142,8 @@ def _size(claim: Size, small: Data, large: Data, z: float, before: Pair | None) 
         over.append(off > slack and not nearer)
         under.append(off < -slack and not nearer)
         texts.append(f"{slope:.3f} +- {error:.3f}")
-    if all(over) or (all(under) and not claim.upper):
-        how = "O" if claim.upper else "Theta"
+    if (all(over) and not claim.lower) or (all(under) and not claim.upper):
+        how = "O" if claim.upper else "Omega" if claim.lower else "Theta"
         return f"{how}(n^{claim.power:g}), but slopes {' and '.join(texts)}"
     return None
 

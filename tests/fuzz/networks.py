@@ -43,7 +43,7 @@ def plan(program: Program, level: int) -> list[tuple[int, int]]:
     return [[(2**10, 64), (2**14, 64)], [(2**13, 128), (2**17, 96)]][level]
 
 
-def sample(program: Program, level: int, seed: int) -> dict[str, list[Data]]:
+def sample(program: Program, level: int, seed: int) -> dict[str, tuple[Data, Data]]:
     """Every output at the widths of a level, of networks drawn afresh."""
     kinds = {name: program.types[ref].kind for name, ref in program.outputs}
     found: dict[str, list[Data]] = {name: [] for name in kinds}
@@ -60,4 +60,4 @@ def sample(program: Program, level: int, seed: int) -> dict[str, list[Data]]:
         for name, pairs in drawn.items():
             first, second = np.array(pairs).T
             found[name].append(Data(width, first, second))
-    return found
+    return {name: (small, large) for name, (small, large) in found.items()}

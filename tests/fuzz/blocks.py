@@ -1,0 +1,306 @@
+"""Random blocks that are repeated L times: powers of L against blocks that are written out.
+
+The start is compared with streams of infinite width up to a thousand blocks, training with
+networks of explicit weights, and limits at a number of blocks (``tp.at_depth``) with the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import tpcalc as tp
+from tests.fuzz.claims import Case, Named, Subject, claims
+from tests.fuzz.judge import Pair, Size, Zero, paired
+from tests.fuzz.written import RATE, Forward, Power, Reading, Weights, network
+from tpcalc.results import DepthRow, DepthVerdict
+
+__all__ = ["Block", "block", "numbers", "said", "subject"]
+
+ACTS = ("relu", "relu", "tanh", "tanh", "gelu", "sin", "identity", "abs")
+HALF = Fraction(1, 2)
+STILL = frozenset({"emb", "read"})
+DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
+FEW = 3  # blocks of the runs whose limits are taken
+START = (((16, 128), 12), ((128, 1024), 16))  # blocks, and how many streams
+TRAINED = (
+    (((8, 32), 192), 6),
+    (((32, 128), 512), 6),
+)  # blocks and the width, and how many networks
+WIDTHS = (((96, 32), (384, 16)), ((384, 48), (1536, 24)))  # and how many networks of a few blocks
+COORDINATES = 768
+VANISHES = -0.25  # at least so fast what is said to vanish does
+_SIZE = r"(order 1|L\^\((?P<power>[^()]*)\))"
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a block does: skip * h + front * maps(norm(h)), and a norm of all of it.
+
+    Args:
+        skip: What the stream is multiplied by; 0: it is not kept.
+        front: In front of what is added.
+        acts: For each map the activation before it; the last one stands behind all.
+        norms: For each map the norm before its activation; the last one behind all of the block.
+        zeros: For each map whether it starts at 0.
+        bias: Of the last map: ``""`` none, ``"zero"``, or ``"drawn"``.
+        named: Whether powers of n are those of the name mup.
+        optimizer: Its name.
+        steps: 0 or 1.
+        gamma: The power of L of updates; None: rates do not know of L.
+    """
+
+    skip: Power
+    front: Power
+    acts: tuple[str, ...]
+    norms: tuple[str, ...]
+    zeros: tuple[bool, ...]
+    bias: str
+    named: bool
+    optimizer: str
+    steps: int
+    gamma: str | None
+
+    def __call__(self, o: Reading, h: Any) -> Any:
+        """The block, in a reading."""
+        x = h
+        for place, zero in enumerate(self.zeros):
+            x = o.act(self.acts[place], o.norm(self.norms[place], x))
+            last = place == len(self.zeros) - 1
+            start = Power(Fraction(0)) if zero else Power(n=-HALF)
+            weights = Weights(start, self.rate("hidden"))
+            x = o.linear(f"w{place}", "hidden", x, weights, self.shift if last else None)
+        x = o.times(self.front, o.act(self.acts[-1], x))
+        x = (
+            x
+            if not self.skip.number
+            else x + (h if self.skip == Power() else o.times(self.skip, h))
+        )
+        return o.norm(self.norms[-1], x)
+
+    @property
+    def entrywise(self) -> bool:
+        """Whether updates do not know of the size of gradients."""
+        return self.optimizer in ("adam", "signsgd")
+
+    def rate(self, kind: str) -> Power:
+        """The powers of mup."""
+        power = {"input": 1, "hidden": 0, "readout": -1, "bias": 1}[kind]
+        return Power(n=Fraction(power - self.entrywise))
+
+    @property
+    def shift(self) -> Weights | None:
+        """The bias of the last map."""
+        number = Fraction(self.bias == "drawn")
+        return Weights(Power(number), self.rate("bias")) if self.bias else None
+
+    @property
+    def forward(self) -> Forward:
+        """A network of L blocks."""
+
+        def net(o: Reading, x: Any) -> Any:
+            h = o.linear("emb", "input", x, Weights(Power(), self.rate("input")))
+            o.watch("first", h)
+            h = o.repeat(h, lambda h: self(o, h))
+            o.watch("last", h)
+            return o.linear(
+                "read", "readout", h, Weights(Power(n=Fraction(-1)), self.rate("readout"))
+            )
+
+        return net
+
+    @property
+    def run(self) -> Any:
+        """Its training, L a symbol."""
+        param = "mup" if self.named else "own"
+        return tp.Training(
+            network(self.forward, self.named),
+            param,
+            DATA,
+            steps=self.steps,
+            optimizer=self.optimizer,
+            lr=RATE,
+            groups={name: {"lr": 0} for name in STILL},
+            lr_depth=self.gamma,
+            watch=("x", "dx"),
+        )
+
+
+def block(seed: int) -> Block:
+    """The block of a seed."""
+    r = Random(f"blocks {seed}")
+    maps = r.choice((1, 1, 2))
+    act = r.choice(ACTS)
+    before = r.random() < 0.6  # activations stand before maps, or behind them
+    acts = [act if before or place else "identity" for place in range(maps)]
+    acts.append("identity" if before else act)
+    norms = [r.choice(("none", "none", "rms", "layer"))]
+    norms += [r.choice(("none", "none", "none", "rms", "layer")) for _ in range(maps - 1)]
+    norms.append(r.choice(("none", "none", "none", "none", "rms", "layer")))
+    zeros = [r.random() < 0.04 and norms[1] == "none" for _ in range(maps - 1)]
+    zeros.append(r.random() < 0.15)
+    skips = [Power()] * 12 + [
+        Power(Fraction(number)) for number in (0, 0, HALF, "3/5", -1, "6/5", 2)
+    ]
+    skips += [Power(Fraction(-1, 2)), Power(L=-HALF)]
+    return Block(
+        skip=r.choice(skips),
+        front=Power(
+            Fraction(r.choice((1, 1, 1, "4/5", HALF, -2))),
+            L=-Fraction(r.choice((0, 0, HALF, HALF, HALF, 1, 1, "3/4"))),
+        ),
+        acts=tuple(acts),
+        norms=tuple(norms),
+        zeros=tuple(zeros),
+        bias=r.choice(("",) * 5 + ("zero", "drawn")),
+        named=r.random() < 0.5,
+        optimizer=r.choice(("sgd", "sgd", "sgd", "adam", "signsgd")),
+        steps=r.choice((0, 1)),
+        gamma=r.choice((None, None, None, "0", "1/2", "1")),
+    )
+
+
+def subject(seed: int, case: Case) -> Subject:
+    """What is said of a block, and streams and networks of numbers of blocks."""
+    own = block(seed)
+    found = case.ask("check", lambda: tp.check(own.run))
+    told = [] if found is None else list(said(found, own))
+    few = case.ask("at_depth", lambda: tp.at_depth(own.run, FEW).program)
+    if few is not None:
+        told += claims(few, case)
+    return Subject(told, lambda wanted, level: numbers(own, found, wanted, level, seed))
+
+
+# ------------------------------------------------------------------------------- what is said
+
+
+def said(found: DepthVerdict, own: Block) -> Iterator[Named]:
+    """The sizes that a verdict gives, at the start and after an update."""
+    for name, became in (("x", found.outputs), ("dx", found.gradients)):
+        if became in ("stationary", "identity"):
+            yield name, f"{name}[0] {became}", Size(0, upper=False)
+        grown = list(_facts(name, found))
+        yield from grown
+        if not grown:
+            rows = [row for row in found.rows if row.name == f"{name}[0]" and "n^" not in row.part]
+            yield from _rows(f"D{name}", rows)
+    if own.steps and found.stable_start:
+        yield from _training(found)
+
+
+def _rows(name: str, rows: list[DepthRow], upper: bool = False) -> Iterator[Named]:
+    """The largest of them is the size, unless there are bounds above it."""
+    text = "; ".join(f"{r.name} {r.part} L^({r.L}) {r.status}" for r in rows)
+    equal = max((_power(row) for row in rows if row.status != "bound"), default=None)
+    bound = max((_power(row) for row in rows if row.status == "bound"), default=None)
+    if bound is not None and (equal is None or bound > equal):
+        yield name, text, Size(bound, upper=True)
+        if equal is not None:
+            yield name, text, Size(equal, upper=False, lower=True)
+    elif equal is not None:
+        yield name, text, Size(equal, upper)
+
+
+def _power(row: DepthRow) -> float:
+    return -math.inf if row.L == "-oo" else float(Fraction(row.L))
+
+
+def _facts(name: str, found: DepthVerdict) -> Iterator[Named]:
+    """What is said of growth at the start."""
+    grows = next((fact for fact in found.facts if fact.startswith(f"{name}[0], ")), None)
+    for fact in found.facts if grows else ():
+        power = re.search(rf"(?P<what>log of its|its) mean square is (at most )?like {_SIZE}", fact)
+        if power is None:
+            continue
+        size, text = float(Fraction(power["power"] or 0)), f"{grows}: {fact}"
+        if power["what"].startswith("log"):
+            yield f"log {name}", text, Size(size, upper="at most" in fact)
+        else:
+            yield name, text, Size(size / 2, upper="at most" in fact)
+
+
+def _training(found: DepthVerdict) -> Iterator[Named]:
+    """What the first update of all blocks does to the stream and to the output."""
+    last, output = "L x[last,1,0]-x[last,0,0]", "L f[1,0]-f[0,0]"
+    drifts = [row for row in found.rows if row.name == "x[1]" and "dx[" in row.part]
+    moved = [row for row in drifts if "odd in dx:" in row.part]
+    for name, rows, moves in ((last, drifts, found.features), (output, moved, found.moves)):
+        yield from _rows(name, rows)
+        if moves is False:
+            yield name, f"does not move: {'; '.join(found.facts)}", Size(VANISHES, upper=True)
+    if any("do not add up to anything in the stream" in fact for fact in found.facts):
+        yield last, "; ".join(found.facts), Zero()
+
+
+# ----------------------------------------------------------------------------------- numbers
+
+
+def numbers(
+    own: Block, found: DepthVerdict | None, wanted: set[str], level: int, seed: int
+) -> dict[str, Pair]:
+    """Streams and networks of a block, under the names of what is said.
+
+    Args:
+        own: The block.
+        found: The verdict, which says how rates depend on L.
+        wanted: The names.
+        level: ``SMALL`` or ``BIG``.
+        seed: Of all draws.
+    """
+    made: dict[str, Pair] = {}
+    speed = {rate.label: Fraction(rate.raw) for rate in found.rates} if found else {}
+    if any("[" not in name for name in wanted):
+        made.update(_streams(own, level, seed))
+    if any(name.startswith("L ") for name in wanted):
+        (depths, width), count = TRAINED[level]
+        deep = {depth: _networks(own, width, depth, count, seed, speed) for depth in depths}
+        made.update(paired(deep, "L "))
+    if any("[" in name and not name.startswith("L ") for name in wanted):
+        wide = {
+            width: _networks(own, width, FEW, count, seed, speed) for width, count in WIDTHS[level]
+        }
+        made.update(paired(wide))
+    return made
+
+
+def _streams(own: Block, level: int, seed: int) -> dict[str, Pair]:
+    from tests.fuzz.explicit import ladder
+
+    depths, count = START[level]
+    found = {}
+    for depth in depths:
+        squares = ladder(own, depth, seed + 1, count, COORDINATES)
+        with np.errstate(all="ignore"):
+            logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
+        both = {**squares, **logs}
+        found[depth] = [
+            {name: (0.0, float(value[place])) for name, value in both.items()}
+            for place in range(count)
+        ]
+    return paired(found)
+
+
+def _networks(
+    own: Block, width: int, depth: int, count: int, seed: int, speed: dict[str, Fraction]
+) -> list[dict[str, tuple[float, float]]]:
+    from tests.fuzz.explicit import Explicit, Rule, measured
+
+    factors = {name: float(depth) ** float(power) for name, power in speed.items()}
+    return [
+        measured(
+            Explicit(width, depth, 1000 * seed + index, STILL),
+            own.forward,
+            DATA,
+            Rule(own.optimizer),
+            own.steps,
+            speed=factors,
+        )
+        for index in range(count)
+    ]
