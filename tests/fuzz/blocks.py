@@ -7,7 +7,6 @@ networks of explicit weights, and limits at a number of blocks (``tp.at_depth``)
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,15 +28,15 @@ HALF = Fraction(1, 2)
 STILL = frozenset({"emb", "read"})
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
 FEW = 3  # blocks of the runs whose limits are taken
-START = (((16, 128), 12), ((128, 1024), 16))  # blocks, and how many streams
-TRAINED = (
-    (((8, 32), 192), 6),
-    (((32, 128), 512), 6),
-)  # blocks and the width, and how many networks
+START = ((16, 128), (128, 1024))  # blocks
+FEWER = ((8, 32), (32, 128))
+STREAMS = 12
+TRAINED = ((8, 32), 192), ((32, 128), 512)  # blocks and the width
+NETWORKS = 6
 WIDTHS = (((96, 32), (384, 16)), ((384, 48), (1536, 24)))  # and how many networks of a few blocks
 COORDINATES = 768
+NEAR = 0.05  # slopes of real powers, where their formulas are numbers
 VANISHES = -0.25  # at least so fast what is said to vanish does
-_SIZE = r"(order 1|L\^\((?P<power>[^()]*)\))"
 
 
 @dataclass(frozen=True)
@@ -186,18 +185,31 @@ def said(found: DepthVerdict, own: Block) -> Iterator[Named]:
     for name, became in (("x", found.outputs), ("dx", found.gradients)):
         if became in ("stationary", "identity"):
             yield name, f"{name}[0] {became}", Size(0, upper=False)
-        grown = list(_facts(name, found))
-        yield from grown
-        if not grown:
-            rows = [row for row in found.rows if row.name == f"{name}[0]" and "n^" not in row.part]
-            yield from _rows(f"D{name}", rows)
+        rows = [row for row in found.rows if row.name == f"{name}[0]" and "n^" not in row.part]
+        if any(row.part for row in rows):
+            yield from _parts(f"D{name}", rows)
+        else:
+            for row in rows:
+                yield from _whole(name, row)
     if own.steps and found.stable_start:
         yield from _training(found)
 
 
-def _rows(name: str, rows: list[DepthRow], upper: bool = False) -> Iterator[Named]:
+def _whole(name: str, row: DepthRow) -> Iterator[Named]:
+    """The size of all of it."""
+    text, upper = f"{row.name} {row.size} {row.status}", row.status == "bound"
+    if row.real is not None:
+        yield name, f"{text} {row.real.formula}", Size(row.real.value.value, upper, drift=NEAR)
+    elif row.form == "power":
+        yield name, text, Size(_power(row), upper)
+    else:
+        yield f"log {name}", text, Size(_power(row), upper)
+        yield name, text, Size(0, upper=row.form == "shrinks", lower=row.form == "grows")
+
+
+def _parts(name: str, rows: list[DepthRow]) -> Iterator[Named]:
     """The largest of them is the size, unless there are bounds above it."""
-    text = "; ".join(f"{r.name} {r.part} L^({r.L}) {r.status}" for r in rows)
+    text = "; ".join(f"{row.name} {row.part} {row.size} {row.status}" for row in rows)
     equal = max((_power(row) for row in rows if row.status != "bound"), default=None)
     bound = max((_power(row) for row in rows if row.status == "bound"), default=None)
     if bound is not None and (equal is None or bound > equal):
@@ -205,25 +217,11 @@ def _rows(name: str, rows: list[DepthRow], upper: bool = False) -> Iterator[Name
         if equal is not None:
             yield name, text, Size(equal, upper=False, lower=True)
     elif equal is not None:
-        yield name, text, Size(equal, upper)
+        yield name, text, Size(equal, upper=False)
 
 
 def _power(row: DepthRow) -> float:
     return -math.inf if row.L == "-oo" else float(Fraction(row.L))
-
-
-def _facts(name: str, found: DepthVerdict) -> Iterator[Named]:
-    """What is said of growth at the start."""
-    grows = next((fact for fact in found.facts if fact.startswith(f"{name}[0], ")), None)
-    for fact in found.facts if grows else ():
-        power = re.search(rf"(?P<what>log of its|its) mean square is (at most )?like {_SIZE}", fact)
-        if power is None:
-            continue
-        size, text = float(Fraction(power["power"] or 0)), f"{grows}: {fact}"
-        if power["what"].startswith("log"):
-            yield f"log {name}", text, Size(size, upper="at most" in fact)
-        else:
-            yield name, text, Size(size / 2, upper="at most" in fact)
 
 
 def _training(found: DepthVerdict) -> Iterator[Named]:
@@ -232,11 +230,14 @@ def _training(found: DepthVerdict) -> Iterator[Named]:
     drifts = [row for row in found.rows if row.name == "x[1]" and "dx[" in row.part]
     moved = [row for row in drifts if "odd in dx:" in row.part]
     for name, rows, moves in ((last, drifts, found.features), (output, moved, found.moves)):
-        yield from _rows(name, rows)
+        yield from _parts(name, rows)
         if moves is False:
             yield name, f"does not move: {'; '.join(found.facts)}", Size(VANISHES, upper=True)
-    if any("do not add up to anything in the stream" in fact for fact in found.facts):
-        yield last, "; ".join(found.facts), Zero()
+    text = "; ".join(found.facts)
+    if "do not add up to anything in the stream" in text:
+        yield last, text, Zero()
+    if "add up to a power of L in the output" in text:
+        yield output, text, Size(0, upper=False, lower=True)
 
 
 # ----------------------------------------------------------------------------------- numbers
@@ -259,8 +260,8 @@ def numbers(
     if any("[" not in name for name in wanted):
         made.update(_streams(own, level, seed))
     if any(name.startswith("L ") for name in wanted):
-        (depths, width), count = TRAINED[level]
-        deep = {depth: _networks(own, width, depth, count, seed, speed) for depth in depths}
+        depths, width = TRAINED[level]
+        deep = {depth: _networks(own, width, depth, NETWORKS, seed, speed) for depth in depths}
         made.update(paired(deep, "L "))
     if any("[" in name and not name.startswith("L ") for name in wanted):
         wide = {
@@ -273,18 +274,28 @@ def numbers(
 def _streams(own: Block, level: int, seed: int) -> dict[str, Pair]:
     from tests.fuzz.explicit import ladder
 
-    depths, count = START[level]
-    found = {}
-    for depth in depths:
-        squares = ladder(own, depth, seed + 1, count, COORDINATES)
-        with np.errstate(all="ignore"):
-            logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
-        both = {**squares, **logs}
-        found[depth] = [
-            {name: (0.0, float(value[place])) for name, value in both.items()}
-            for place in range(count)
-        ]
-    return paired(found)
+    def pair(depths: tuple[int, int]) -> dict[str, Pair]:
+        found = {}
+        for depth in depths:
+            squares = ladder(own, depth, seed + 1, STREAMS, COORDINATES)
+            with np.errstate(all="ignore"):
+                logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
+            both = [(name, value) for made in (squares, logs) for name, value in made.items()]
+            found[depth] = [
+                {name: (0.0, float(value[place])) for name, value in both}
+                for place in range(STREAMS)
+            ]
+        return paired(found)
+
+    made = pair(START[level])
+    if any(name.startswith("log") and not _finite(made[name]) for name in made):
+        fewer = pair(FEWER[level])  # what grows by factors has left the range of floats
+        made.update({name: fewer[name] for name in fewer if not _finite(made[name])})
+    return made
+
+
+def _finite(pair: Pair) -> bool:
+    return all(np.isfinite(data.second).all() and (data.second > 0).all() for data in pair)
 
 
 def _networks(

@@ -26,11 +26,19 @@ TINY = 1e-10  # rounding
 
 @dataclass(frozen=True)
 class Size:
-    """The output is of size n^power, or (``upper``) at most of it, or (``lower``) at least."""
+    """The output is of size n^power, or (``upper``) at most of it, or (``lower``) at least.
+
+    Args:
+        power: The power.
+        upper: Whether it is an upper bound.
+        lower: Whether it is a lower bound.
+        drift: By how much slopes between finite sizes may be off.
+    """
 
     power: float
     upper: bool
     lower: bool = False
+    drift: float = DRIFT
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ def _size(claim: Size, small: Data, large: Data, z: float, before: Pair | None) 
     over, under, texts = [], [], []
     for of, times in zip(statistics, (z, z - 2), strict=False):
         slope, error = _slope(of, small, large)
-        off, slack = slope - claim.power, times * error + DRIFT
+        off, slack = slope - claim.power, times * error + claim.drift
         earlier = _slope(of, *before)[0] - claim.power if before else 0.0
         nearer = abs(off) < SHRINKS * abs(earlier)  # it may tend there
         over.append(off > slack and not nearer)

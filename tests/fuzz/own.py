@@ -28,7 +28,7 @@ HALF = Fraction(1, 2)
 ONE = tp.Samples(((1.0, 0.5),), ((1.0,),))
 TWO = tp.Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-0.5,)))
 QUERY = (0.7, 1.2)
-WIDTHS = (((128, 24), (512, 12)), ((512, 32), (2048, 16)))  # and how many networks
+WIDTHS = (((128, 24), (512, 12)), ((384, 24), (1536, 10)))  # and how many networks
 VANISHES = -0.25  # the power of n of what is said to vanish is at most this
 
 
