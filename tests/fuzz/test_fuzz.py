@@ -25,7 +25,7 @@ CHUNK = 3
 
 
 # Kinds that were wrong once, and some that never were.
-KEPT = {"blocks": (4, 5, 6, 8, 9, 10), "own": (1, 3, 5)}
+KEPT = {"blocks": (4, 5, 6, 8, 9, 10), "own": (1, 3)}
 
 
 def seeds(family: str) -> tuple[int, ...]:
