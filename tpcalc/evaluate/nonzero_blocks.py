@@ -135,8 +135,9 @@ def _finding(context: Context, ref: LRef, levels: Sequence[_Level], scale: float
     cells = []
     for cell, many in enumerate(last.values[ref]):
         few = [(one.samples / last.samples, one.values[ref][cell]) for one in before]
-        what = "mean square " if vector else ""
-        text = f"particles: {what}{np.mean(many):.3g} +- {_error(many):.1g}"
+        squared = context.random[ref] and not vector  # of a random number the mean tells nothing
+        shown, what = many**2 if squared else many, "mean square " if vector or squared else ""
+        text = f"particles: {what}{np.mean(shown):.3g} +- {_error(shown):.1g}"
         below = bool(np.mean(many) < 0)
         if np.max(np.abs(many)) <= least:
             cells.append(Finding(False, "particles: 0 but for rounding", exactly=True))

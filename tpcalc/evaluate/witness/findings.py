@@ -58,6 +58,7 @@ class Finding:
         symbolic: Whether it holds a symbol, so that there is nothing to sample.
         exactly: Whether it is 0 in all samples, but for rounding.
         negative: Of one number, whether it is below 0.
+        apart: Whether it is some errors away from 0, which is no bias if more samples say so, too.
     """
 
     nonzero: bool | None
@@ -66,6 +67,7 @@ class Finding:
     symbolic: bool = False
     exactly: bool = False
     negative: bool = False
+    apart: bool = False
 
 
 class Law(Enum):
@@ -116,12 +118,13 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
                 finding, level = _settled(one, budget, context.dims[root], fixed)
             if finding.nonzero and not level.strong:  # it must not fall
                 if ref not in levels:
-                    finding = Finding(False, finding.text)
+                    finding = replace(finding, nonzero=False, negative=False)
                 elif not level.lasts(levels[ref]):
-                    finding = Finding(False, finding.text + ", falling with the samples")
+                    text = finding.text + ", falling with the samples"
+                    finding = replace(finding, nonzero=False, negative=False, text=text)
             if budget.own <= BUDGETS[1].own:  # what many more samples are compared with
                 levels[ref] = level
-            found[ref] = finding
+            found[ref] = replace(finding, apart=finding.apart and not cost[ref][1])
             if finding.nonzero is not False:
                 del left[ref]
     for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
@@ -330,19 +333,20 @@ def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[F
     signs = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
     square = float(np.median(cross[told])) if np.any(told) else 0.0
     strong = square > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
-    if dim is not None:
-        mean = float(np.mean(cross))
-        error = max(_error(cross), abs(mean) * 1e-16)
-        text = f"particles: mean square {mean:.3g} +- {error:.1g}"
-        return Finding(signs, text), Level(budget.own, square, signs, strong)
-    average = float(np.mean(value))
-    error = _error(value)
-    text = f"particles: {average:.3g} +- {error:.1g}"
-    if not fixed:
-        return Finding(signs, text), Level(budget.own, square, signs, strong)
-    agree = signs or (not np.any(lost) and abs(average) > SURE * error)
-    level = Level(budget.own, square, signs, strong, average, error)
-    return Finding(agree, text, negative=agree and average < 0), level
+    mean, error = float(np.mean(cross)), _error(cross)
+    text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
+    if signs and mean < SURE * error:
+        text += f", above 0 in {int(np.sum(cross > 0))} of {budget.pairs} draws"
+    known = Finding(signs, text, apart=signs or mean > ERRORS * error)
+    if dim is not None or not fixed:
+        return known, Level(budget.own, square, signs, strong)
+    average, error = float(np.mean(value)), _error(value)
+    sure = not np.any(lost) and abs(average) > SURE * error
+    if sure or not signs:  # else the average is not what tells
+        apart = abs(average) > ERRORS * error
+        known = Finding(sure, f"particles: {average:.3g} +- {error:.1g}", apart=apart)
+    known = replace(known, negative=bool(known.nonzero) and average < 0)
+    return known, Level(budget.own, square, signs, strong, average, error)
 
 
 @dataclass(frozen=True, slots=True)
