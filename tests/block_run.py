@@ -115,7 +115,10 @@ def _block(
         row = list(np.moveaxis(blocks[node.of].values, place, 0))
         slots = [Var(i) for i in range(len(row))]
         cells = [evaluate(Fn(expr, len(row)), row, []) for expr in node.row.cells(slots)]
-        return Block(names, np.stack(cells, place))
+        # The softmax of a row of one cell is a number, whatever is in it.
+        return Block(
+            names, np.stack([np.broadcast_to(cell, row[0].shape) for cell in cells], place)
+        )
     if isinstance(node, Nonlin | Moment):
         dims = 1 if node.vectors else 0
         size = blocks[node.vectors[0]].values.shape[-1:] if node.vectors else ()

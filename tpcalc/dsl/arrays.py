@@ -56,7 +56,7 @@ class Arrays:
         cells, finite = cells_of(values, axes, taken)
         return Scalar(self._recorder, self._recorder.add(Data(taken, cells, finite)))
 
-    def constant(self, values: Any, axes: Sequence[str]) -> Scalar:
+    def constant(self, values: Any, axes: Sequence[str], name: str = "constant") -> Scalar:
         """Given numbers that belong to what is computed and not to the data: a mask, a window.
 
         Equal constants are one, and none needs a name.
@@ -64,9 +64,10 @@ class Arrays:
         Args:
             values: Nested lists or an array, one level for each axis.
             axes: The names of its axes.
+            name: What formulas call it: ``"mask"``.
 
         Raises:
-            TraceError: The values are no array with these axes.
+            TraceError: The values are no array with these axes, or the name is no text.
 
         Example:
             >>> from tpcalc.dsl.trace import program
@@ -80,7 +81,9 @@ class Arrays:
         """
         cells, finite = cells_of(values, axes, "a constant")
         content = repr((finite, cells))
-        name = f"constant {hashlib.sha256(content.encode()).hexdigest()[:12]}"
+        if not isinstance(name, str) or not name.strip():
+            raise misuse(f"a constant cannot be called {name!r}.", "Use words.")
+        name = f"{name} {hashlib.sha256(content.encode()).hexdigest()[:12]}"
         return Scalar(self._recorder, self._recorder.add(Data(name, cells, finite)))
 
     def stack(self, values: Sequence[Any], axis: str) -> Any:

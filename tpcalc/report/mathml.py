@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from contextlib import suppress
 from html.entities import html5
 from xml.etree import ElementTree
 
 from tpcalc.results import Formula
 
-__all__ = ["formula_html", "formula_markdown"]
+__all__ = ["formula_html", "formula_line", "formula_markdown"]
 
 _ELEMENTS = frozenset(
     {
@@ -66,6 +67,7 @@ _ATTRIBUTES = frozenset(
     }
 )
 _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_RAISED = frozenset({"i", "sub", "sup"})
 _LONGEST = 200_000
 
 
@@ -80,6 +82,28 @@ def formula_html(formula: Formula) -> str:
     """
     shown = _clean(formula.mathml) if formula.mathml else ""
     return shown or f"<code>{html.escape(formula.text)}</code>"
+
+
+def formula_line(formula: Formula) -> str:
+    """A formula within a line of text, of letters that are raised and lowered; or its text.
+
+    Example:
+        >>> formula_line(Formula("x^2", html="<i>x</i><sup onclick='no'>2</sup>"))
+        '<i>x</i><sup>2</sup>'
+    """
+    if formula.html and "<!" not in formula.html and len(formula.html) < _LONGEST:
+        with suppress(ElementTree.ParseError, RecursionError):
+            return _raised(ElementTree.fromstring(f"<p>{formula.html}</p>"), 0)
+    return html.escape(formula.text)
+
+
+def _raised(element: ElementTree.Element, depth: int) -> str:
+    if depth > 200:
+        raise RecursionError
+    inner = html.escape(element.text or "")
+    for child in element:
+        inner += _raised(child, depth + 1) + html.escape(child.tail or "")
+    return f"<{element.tag}>{inner}</{element.tag}>" if element.tag in _RAISED else inner
 
 
 def formula_markdown(formula: Formula) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from tpcalc.report.depth_experiment import depth_experiment_figures
 from tpcalc.report.depth_plot import depth_figures
 from tpcalc.report.experiment_plot import draw_experiment, experiment_figures
 from tpcalc.report.kernel_plot import draw_kernel, kernel_figure
-from tpcalc.report.mathml import formula_html, formula_markdown
+from tpcalc.report.mathml import formula_html, formula_line, formula_markdown
 from tpcalc.report.nonlinearity_plot import nonlinearity_figures
 from tpcalc.report.numbers import typeset
 from tpcalc.report.panels import Figure, error_figure, feature_figure, output_figure
@@ -183,7 +184,12 @@ def _environment(kind: str) -> Environment:
         keep_trailing_newline=True,
     )
     if kind == "html":
-        environment.filters |= {"cell": _cell_html, "formula": _formula_html, "numbers": _numbers}
+        environment.filters |= {
+            "cell": _cell_html,
+            "formula": _formula_html,
+            "numbers": _numbers,
+            "said": _said,
+        }
     else:
         environment.filters |= {
             "cell": _cell_markdown,
@@ -214,6 +220,17 @@ def _numbers(text: str) -> Markup:
 
     text = html.escape(text).replace(" ± ", "\u00a0±\u00a0").replace(" = ", "\u00a0=\u00a0")
     return Markup(typeset(text))
+
+
+def _said(line: str, formulas: Sequence[tuple[str, Formula]]) -> Markup:
+    """A line about a program, whose formula is spelled for a page."""
+    from markupsafe import Markup
+
+    for _, formula in formulas:
+        rest = line.removeprefix(formula.text)
+        if formula.html and (rest == "." or rest.startswith(" for ")):
+            return Markup(formula_line(formula)) + _numbers(rest)
+    return _numbers(line)
 
 
 def _line(text: str) -> str:

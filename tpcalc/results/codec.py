@@ -45,7 +45,7 @@ def to_json(record: Any) -> dict[str, Any]:
     Example:
         >>> from tpcalc.results import Formula
         >>> to_json(Formula("x**2"))
-        {'schema': 1, 'type': 'Formula', 'text': 'x**2', 'latex': '', 'mathml': ''}
+        {'schema': 1, 'type': 'Formula', 'text': 'x**2', 'latex': '', 'mathml': '', 'html': ''}
     """
     name = type(record).__name__
     if _record_types().get(name) is not type(record):

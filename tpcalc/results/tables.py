@@ -84,11 +84,12 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A printed formula in three notations."""
+    """A printed formula in four notations; HTML is for lines of text."""
 
     text: str
     latex: str = ""
     mathml: str = ""
+    html: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,9 @@ from typing import Any
 
 from tpcalc.catalog.parameterizations import Parameterization
 from tpcalc.catalog.written import network_program
+from tpcalc.functions import notation
+from tpcalc.functions.notation import Piece, call, index, number, product, total, word, written
+from tpcalc.functions.spelling import notations
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import references
@@ -35,16 +38,16 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.views import data_of, input_of, lincomb_of, nonlin_of
+from tpcalc.program.views import data_of, input_of
 from tpcalc.results import Formula
-from tpcalc.study import notation
-from tpcalc.study.notation import Piece, call, index, number, product, total, word, written
 
 __all__ = ["drawn", "network_formulas"]
 
 ZERO, ONE = as_ex(0), as_ex(1)
 FEATURES = "in"
 WRITTEN = "W_x"  # what maps write is part of what the network reports, or of what is called z
+LONG = 4  # pieces of what is written anew wherever it is used; longer ones get a name
+DIGEST = re.compile(r"(.+) [0-9a-f]{12}")  # of a constant, behind what it is for
 _LABEL = re.compile(r"(\w+)(?:\[(.+)\])?")
 
 
@@ -81,27 +84,15 @@ def drawn(family: Family) -> Piece:
 
 
 def _update() -> Formula:
-    rate = Piece(
-        "eta n^(-c_l)",
-        r"\eta\, n^{-c_l}",
-        "<mi>η</mi><msup><mi>n</mi><mrow><mo>-</mo><msub><mi>c</mi><mi>l</mi></msub></mrow></msup>",
-    )
-    slope = Piece(
-        "dloss/dW^l",
-        r"\frac{\partial \mathrm{loss}}{\partial W^l}",
-        "<mfrac><mrow><mo>∂</mo><mtext>loss</mtext></mrow>"
-        "<mrow><mo>∂</mo><msup><mi>W</mi><mi>l</mi></msup></mrow></mfrac>",
-    )
-    own, step = Piece("W^l", "W^{l}", "<msup><mi>W</mi><mi>l</mi></msup>"), product(rate, slope)
-    return Formula(
-        f"{own.text} <- {own.text} - {step.text}",
-        rf"{own.latex} \leftarrow {own.latex} - {step.latex}",
-        f"<mrow>{own.mathml}<mo>←</mo>{own.mathml}<mo>-</mo>{step.mathml}</mrow>",
-    )
+    own = Piece("layer", (word("W"),), "l")
+    rate = product(word("η"), notation.power(word("n"), "-c_l"))
+    slope = notation.quotient(product(word("∂"), word("loss")), product(word("∂"), own))
+    step = product(rate, slope)
+    return _formula(Piece("update", (own, total(own, notation.negative(step)))))
 
 
 def _formula(piece: Piece) -> Formula:
-    return Formula(piece.text, piece.latex, f"<mrow>{piece.mathml}</mrow>")
+    return Formula(*notations(piece))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +111,7 @@ class _Equation:
 
     def told(self, layer: int | None = None) -> str:
         """As text, told from a layer."""
-        return notation.placed(notation.equation(self.left, self.right), layer).text
+        return notations(notation.placed(notation.equation(self.left, self.right), layer))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +141,43 @@ class _Forward:
             what, label = (found[1], found[2] or "") if found else (name, "")
             if what != WRITTEN:
                 self.names.setdefault(ref, []).append((what, label))
-        uses = Counter(ref for node in self.program.nodes for ref in references(node))
-        again = [ref for ref, count in uses.items() if count > 1 and ref not in self.names]
-        for place, ref in enumerate(sorted(filter(self._joins, again)), 1):
-            self.names[ref] = [("z", str(place))]
-
-    def _joins(self, ref: Ref) -> bool:
-        """Whether a node joins vectors: what is longer than a name."""
-        node = self.program.nodes[ref]
-        parts = nonlin_of(node) or lincomb_of(node)
-        over = getattr(parts, "over", ())
-        return parts is not None and len(parts.vectors) > 1 and not any(over)
+        self.uses = Counter[Ref]()
+        for ref in reversed(range(len(self.program.nodes))):
+            if ref in self.names or self.uses[ref]:
+                self.uses.update(references(self.program.nodes[ref]))
+        self.longer = 0  # how many are called z
+        self.given = _constants(self.program)
 
     def named(self, ref: Ref, value: _Value) -> _Value:
         """A value as what it is called, which gets an equation."""
-        for what, label in self.names.get(ref, ()):
+        names = self.names.get(ref, [])
+        if not names and self.uses[ref] > 1 and value.piece.size > LONG:
+            self.longer += 1
+            names = [("z", str(self.longer))]
+        for what, label in names:
             left = index(what, label) if label else word(what)
             self.equations.append(_Equation(what, label, left, value.whole))
             value = _Value(left)
         return value
 
 
+def _constants(program: Program) -> dict[str, str]:
+    """What constants are called: what they are for, with numbers where there are several."""
+    nodes = (data_of(node) for node in program.nodes)
+    found = {node.name: own[1] for node in nodes if node and (own := DIGEST.fullmatch(node.name))}
+    kinds = Counter(found.values())
+    seen = Counter[str]()
+    for name, kind in found.items():
+        seen[kind] += 1
+        found[name] = kind if kinds[kind] == 1 else f"{kind} {seen[kind]}"
+    return found
+
+
 Rule = Callable[[Any, Ref, list[_Value], _Forward], _Value]
 
 
 def _data(node: Data, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
-    return _Value(word("ξ" if node.name == INPUT else node.name))
+    return _Value(word("ξ" if node.name == INPUT else state.given.get(node.name, node.name)))
 
 
 def _input(node: Input, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
@@ -185,9 +187,8 @@ def _input(node: Input, ref: Ref, values: list[_Value], state: _Forward) -> _Val
 def _matmul(node: MatMul, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
     matrix, x = values[node.matrix].piece, values[node.vector]
     if node.transpose:
-        tag = f"<msup>{matrix.mathml}<mo>&#x22A4;</mo></msup>"
-        matrix = Piece(f"{matrix.text}^T", rf"{{{matrix.latex}}}^{{\top}}", tag)
-    return _Value(product(matrix, notation.held(x.piece)), x.power)
+        matrix = notation.transposed(matrix)
+    return _Value(notation.mapped(matrix, x.piece), x.power)
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
@@ -206,8 +207,8 @@ def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _Forward) -> 
             terms.append((factor, notation.subscript(x.piece, cell), x.power))
             continue
         weights = input_of(state.program.nodes[vector]) is not None and bool(axes)
-        pair = (x.piece, own.piece) if weights else (own.piece, x.piece)
-        terms.append((factor, _summed(product(*pair), axes), x.power + own.power))
+        both = notation.mapped(x.piece, own.piece) if weights else product(own.piece, x.piece)
+        terms.append((factor, _summed(both, axes), x.power + own.power))
     if len(terms) == 1:
         ((factor, piece, power),) = terms
         return _Value(_times(factor, piece), power)
@@ -236,11 +237,7 @@ def _summed(piece: Piece, axes: Sequence[str]) -> Piece:
     shown = [axis for axis in axes if axis != FEATURES]
     if not shown:
         return piece
-    name = ", ".join(shown)
-    sign = Piece(
-        f"sum_({name})", rf"\sum_{{{name}}}", f"<munder><mo>∑</mo><mtext>{name}</mtext></munder>"
-    )
-    return product(sign, piece)
+    return notation.summed(", ".join(shown), piece)
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
@@ -255,7 +252,7 @@ def _moment(node: Moment, ref: Ref, values: list[_Value], state: _Forward) -> _V
     if node.fn.is_inner and len(parts) == 2 and any(leaves):
         weights, x = parts if leaves[0] else parts[::-1]
         ratio = state.program.dim[state.program.types[node.vectors[0]].width[0]].ratio
-        piece = _times(1 / ratio, product(weights.piece, x.piece))
+        piece = _times(1 / ratio, notation.mapped(weights.piece, x.piece))
         return _Value(piece, weights.power + x.power - ONE)  # an average is a product over the size
     inside = written(
         node.fn.expr, [p.whole for p in parts], [values[s].whole for s in node.scalars]
@@ -273,7 +270,7 @@ def _scale(node: Scale, ref: Ref, values: list[_Value], state: _Forward) -> _Val
 
 def _rename(node: Rename, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
     own = values[node.of]
-    below = ", ".join(new for _, new in node.names)
+    below = ", ".join(f"{old}={new}" for old, new in node.names)
     return replace(own, piece=notation.subscript(own.piece, below))
 
 
@@ -291,7 +288,7 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _Forward) -
     vectors = [values[own].whole for own in (*node.rows, *node.cols)]
     scalars = [values[own].whole for own in node.scalars]
     matrix = call(word("outer"), written(node.fn.expr, vectors, scalars))
-    return _Value(product(matrix, values[node.vector].piece), values[node.vector].power)
+    return _Value(notation.mapped(matrix, values[node.vector].piece), values[node.vector].power)
 
 
 def _naming(rule: Rule) -> Rule:
@@ -335,7 +332,7 @@ def _grouped(equations: Sequence[_Equation]) -> Iterator[tuple[str, Piece]]:
                 run.append(one)
                 left.remove(one)
         layer = first.layer if len(run) > 1 else None
-        title = notation.placed(first.left, layer).text
+        title = notations(notation.placed(first.left, layer))[0]
         if layer is not None:
             title += f", l = {first.label}, ..., {run[-1].label}"
         yield title, notation.placed(notation.equation(first.left, first.right), layer)

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.training import Training
+from tpcalc.functions.notation import number
 from tpcalc.functions.numbers import Number
+from tpcalc.functions.spelling import notations
 from tpcalc.networks.network import Architecture
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Formula, Samples
 from tpcalc.study.formulas import drawn
-from tpcalc.study.notation import number, placed
 
 __all__ = ["count", "facts", "heading", "program_words", "title"]
 
@@ -94,13 +95,15 @@ def _starts(network: Architecture) -> Iterator[str]:
     alike: dict[tuple[str, Number], list[str]] = {}
     for family in network.smallest.families.values():
         if family.mark is not None and family.mark.trained:
-            alike.setdefault((family.law, family.mark.start), []).append(placed(drawn(family)).text)
+            alike.setdefault((family.law, family.mark.start), []).append(
+                notations(drawn(family))[0]
+            )
     for (law, start), names in alike.items():
         shown = ", ".join(names)
         if start == 0:
             yield f"{shown} start at 0."
         elif law == "gaussian":
-            factor = "" if start == 1 else f" times {number(start).text}"
+            factor = "" if start == 1 else f" times {notations(number(start))[0]}"
             yield f"The entries of {shown} start as independent N(0, 1) draws{factor}."
         else:
             yield f"The entries of {shown} start with the law: {LAWS[law].text}."

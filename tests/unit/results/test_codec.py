@@ -145,7 +145,12 @@ COMPARISON = Comparison(
 def test_the_form_of_a_table() -> None:
     data = to_json(TABLE)
     assert data["scalars"][0]["estimate"]["method"] == "PARTICLES"
-    assert data["scalars"][0]["formula"] == {"text": "s", "latex": "s", "mathml": "<mi>s</mi>"}
+    assert data["scalars"][0]["formula"] == {
+        "text": "s",
+        "latex": "s",
+        "mathml": "<mi>s</mi>",
+        "html": "",
+    }
     assert data["vectors"][0]["formula"] is None
     assert data["provenance"]["settings"] == [["samples", "1024"]]
     assert from_json(data) == TABLE

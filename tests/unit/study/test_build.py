@@ -139,11 +139,11 @@ def test_formulas_have_the_powers_of_the_program() -> None:
     formulas = dict(model.formulas)
     hidden = formulas["h^l, l = 2, ..., 3"]
     assert hidden.text == "h^l = n^(-1/2) W^l x^(l-1) + b^l"
-    assert hidden.latex == "h^{l} = n^{-1/2} W^{l} x^{l-1} + b^{l}"
+    assert hidden.latex == r"h^{l} = n^{-1/2} \, W^{l} \, x^{l-1} + b^{l}"
     assert formulas["h^1"].text == "h^1 = W^1 ξ + b^1"
-    assert formulas["f"].latex == "f = n^{-1/2} W^{4} x^{3} + b^{4}"
+    assert formulas["f"].latex == r"f = n^{-1/2} \, W^{4} \, x^{3} + b^{4}"
     slope = formulas["x^l, l = 1, ..., 3"]
-    assert slope.latex == r"x^{l} = \text{leaky\_relu[1/5]}(h^{l})"
+    assert slope.latex == r"x^{l} = \text{leaky\_relu[1/5]}\left(h^{l}\right)"
     assert "Update" in formulas
 
 

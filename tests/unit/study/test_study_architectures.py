@@ -86,11 +86,12 @@ def test_factors_stand_in_words_and_formulas() -> None:
     model = build(study_of({"model": {**part, "param": "ntk"}, "training": DATA}))
     text = "\n".join(model.words)
     assert "h^1 = sqrt(2) W^1 ξ + 1/2 b^1.\n" in text
-    assert "hhat^l = mean((h^l - mean(h^l))^2)^(-1/2) (h^l - mean(h^l)) for l = 1, ..., 2." in text
+    assert "z^l = h^l - mean(h^l) for l = 1, ..., 2." in text
+    assert "hhat^l = mean((z^l)^2)^(-1/2) z^l for l = 1, ..., 2." in text
     assert "h^2 = n^(-1/2) sqrt(2) W^2 x^1 + 1/2 b^2." in text
     assert "f = n^(-1/2) W^3 x^2." in text
     formulas = dict(model.formulas)
-    assert formulas["h^1"].latex == r"h^{1} = \sqrt{2} W^{1} \xi + \frac{1}{2} b^{1}"
+    assert formulas["h^1"].latex == r"h^{1} = \sqrt{2} \, W^{1} \, \xi + \frac{1}{2} \, b^{1}"
     assert formulas["x^l, l = 1, ..., 2"].text == "x^l = relu(hhat^l)"
 
 

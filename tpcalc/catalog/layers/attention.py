@@ -106,6 +106,7 @@ def causal_softmax(scores: Scalar, axis: str, along: str) -> Scalar:
         upto = t.constant(
             [[int(cell == place) for cell in range(cells)] for place in range(row + 1)],
             (seen, along),
+            "causal mask",
         )
         share = SOFTMAX(t.sum(upto * scores.at(**{axis: row}), along), along=seen)
         found.append(t.sum(upto * share, seen))

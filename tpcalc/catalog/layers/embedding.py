@@ -123,6 +123,6 @@ class Positions(Layer):
         """
         size = size_of(x, self.axis, "Positions")
         places: Any = [[int(i == j) for j in range(size)] for i in range(size)]
-        one_hot = self.tracer.constant(places, (self.axis, f"{self.axis}'"))
+        one_hot = self.tracer.constant(places, (self.axis, f"{self.axis}'"), "place")
         added: Vector = x + self.table(one_hot)
         return added

@@ -70,6 +70,7 @@ def windows(
             for step in range(size)
         ],
         (offsets, axis, twin),
+        "window",
     )
     found: Block = t.sum(chosen * x.renamed(**{axis: twin}), twin)
     return found
