@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import inf
 
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.linalg import toeplitz
 
 import tpcalc as tp
 from tpcalc import resnets
@@ -18,6 +20,7 @@ from tpcalc.errors import (
     UnknownName,
     UsageError,
 )
+from tpcalc.finite.paths import draw_paths
 
 
 def res1(alpha: object = "1/2", act: str = "relu", **more: object) -> tp.ResNet:
@@ -156,3 +159,53 @@ def test_paths_that_leave_the_range() -> None:
         resnets.run_path(lambda t: float("nan"), [1.0], 2)
     found = tp.depth_limit(res3(0, hurst="9/10"), [4, 2000])
     assert found.depths == ("4",) and "range of floating point" in found.lacking[0][1]
+
+
+IMPOSSIBLE = ("given(1, 2)", "given(1, -2, 9)", "given(1, 9/10, 81/100)", "given(1, 3/5)")
+
+
+@pytest.mark.parametrize("law", IMPOSSIBLE)
+def test_an_autocovariance_of_nothing_is_refused_by_all_verbs(law: str) -> None:
+    row = np.array([float(Fraction(one)) for one in law[6:-1].split(",")] + [0.0] * 7)
+    lowest = {
+        depth: np.linalg.eigvalsh(toeplitz(np.resize(row, 10)[:depth]))[0] for depth in (1, 2, 10)
+    }
+    net = res3(1, along=law)
+    lacking = dict(tp.depth_limit(net, [1, 2, 10, "oo"]).lacking)
+    for depth, least in lowest.items():
+        assert (str(depth) in lacking) == (least < 0)
+        if least < 0:
+            assert f"no Gaussian sequence of {depth} numbers" in lacking[str(depth)]
+            with pytest.raises(EvaluationError, match=f"no Gaussian sequence of {depth} numbers"):
+                tp.depth_simulate(net, depth, 4, 2)
+        else:
+            assert tp.depth_simulate(net, depth, 4, 2).square("D", "1").value > 0
+    assert "no endless Gaussian sequence" in lacking["oo"]
+    with pytest.raises(EvaluationError, match="no endless Gaussian sequence"):
+        tp.check(net, "mup", steps=0)
+    data = tp.Samples(((1.3,),), ((0.9,),))
+    run = tp.Training(res1("3/4", "identity", along=law), "mup", data, lr_depth="1/4")
+    with pytest.raises(EvaluationError, match="no Gaussian sequence of 8 numbers"):
+        tp.at_depth(run, 8)
+
+
+def test_a_law_of_two_blocks_alone_is_drawn_with_its_correlation() -> None:
+    drawn = draw_paths("given(1, 9/10)", 2, 40_000, np.random.default_rng(0))
+    assert drawn.T @ drawn / 40_000 == pytest.approx(np.array([[1, 0.9], [0.9, 1]]), abs=0.03)
+
+
+@pytest.mark.parametrize("law", ["given(1, -1/2)", "given(1, -2/3, 1/6)"])
+def test_sums_of_differences_are_not_those_of_independent_blocks(law: str) -> None:
+    found = tp.check(res1("1/4", "identity", along=law), "mup", steps=0)
+    assert {(one.alpha, one.status) for one in found.critical} == {("1/4", "derived")}
+    table = tp.depth_limit(res1("1/4", "identity", along=law), [100, 400, 1600])
+    sizes = [table.at("D^2", depth).value for depth in (100, 400, 1600)]
+    assert 0.8 < sizes[2] / sizes[1] < 1  # at alpha = 1/2 it falls by 4
+
+
+@pytest.mark.parametrize("law", ["rbf(1e-300)", "rbf_increments(1e-300)", "rbf(1e-320)"])
+@pytest.mark.filterwarnings("error")
+def test_lengths_below_a_block_are_independent_blocks(law: str) -> None:
+    fresh = tp.depth_limit(res1(act="tanh"), [10]).at("D^2", 10)
+    found = tp.depth_limit(res1(act="tanh", along=law), [10]).at("D^2", 10)
+    assert found.value == pytest.approx(fresh.value, abs=5 * (found.stderr + fresh.stderr))

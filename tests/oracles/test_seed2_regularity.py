@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.linalg import toeplitz
 
 import tpcalc as tp
-from tpcalc.errors import UsageError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import along_of
 
@@ -86,6 +87,11 @@ def test_S2_19_other_networks_have_other_powers() -> None:
         ({"weights": np.zeros((64, 3))}, "are 0"),
         ({"weights": np.full((64, 3), np.nan)}, "not finite"),
         ({"weights": ["a"] * 20}, "numbers along the depth"),
+        ({"weights": np.ones((40, 3), complex)}, "complex128 entries"),
+        ({"weights": np.ma.masked_array(np.ones((40, 3)), True)}, "masked entries"),
+        ({"weights": np.ones((40, 3)), "sequences": 0}, "sequences is 0"),
+        ({"weights": np.ones((40, 3)), "sequences": 4}, "weights are counted"),
+        ({"weights": np.ones((40, 3)), "seed": -1}, "seed is -1"),
         ({}, "one of them"),
         ({"weights": np.ones((64, 1)), "autocovariance": [1.0] * 64}, "one of them"),
     ],
@@ -93,6 +99,51 @@ def test_S2_19_other_networks_have_other_powers() -> None:
 def test_bad_input(given: dict, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         tp.regularity(**given)
+
+
+def autoregressive(phi: float, depth: int, count: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal((depth, count))
+    found[0] /= (1 - phi**2) ** 0.5
+    for layer in range(1, depth):
+        found[layer] += phi * found[layer - 1]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("phi", "depth", "count"),
+    [(0.9, 2000, 64), (0.9, 200, 64), (0.9, 2000, 8), (0.5, 256, 96), (-0.9, 500, 96)],
+)
+def test_a_short_memory_is_no_law_of_long_memory(phi: float, depth: int, count: int) -> None:
+    found = tp.regularity(autoregressive(phi, depth, count))
+    assert (found.kind, found.alpha, found.critical) == ("independent", "1/2", ("1/2", "1/2"))
+    assert any("short memory" in note for note in found.notes)
+
+
+def test_a_memory_as_long_as_the_network_is_not_called_short() -> None:
+    found = tp.regularity(autoregressive(0.99, 400, 64))
+    assert found.kind == "persistent" and any("not excluded" in note for note in found.notes)
+    noise = tp.regularity(drawn("fgn(4/5)", 400, 64) + autoregressive(0.5, 400, 64))
+    assert noise.kind == "persistent" and float(Fraction(noise.alpha)) > 0.7
+
+
+def test_weights_of_any_size_have_one_answer() -> None:
+    weights = drawn("fgn(4/5)", 64, 96)
+    values = {tp.regularity(weights * scale).hurst.value for scale in (1, 2.0**600, 2.0**-600)}
+    assert len(values) == 1
+
+
+@pytest.mark.parametrize("row", [[1] + [5] * 39, [1, 0.6] + [0] * 38, [-1] + [0] * 39])
+def test_numbers_that_are_the_autocovariance_of_nothing(row: list[float]) -> None:
+    with pytest.raises(EvaluationError, match="no Gaussian sequence of 40 numbers"):
+        tp.regularity(autocovariance=row)
+
+
+def test_averages_over_pairs_are_taken_as_they_are() -> None:
+    weights = drawn("fresh", 64, 1)  # their Toeplitz matrix has negative eigenvalues
+    row = [float((weights[k:] * weights[: 64 - k]).mean()) for k in range(64)]
+    assert np.linalg.eigvalsh(toeplitz(row))[0] < -0.1 * row[0]
+    assert tp.regularity(autocovariance=row).kind == "independent"
 
 
 def test_few_weights_do_not_tell_independence_from_what_is_near_it() -> None:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
+from scipy.linalg import toeplitz
 
-from tpcalc.errors import EvaluationError
+from tpcalc.engine.starts import factor
 from tpcalc.program.along import along_of
+from tpcalc.program.autocovariance import ROUNDING
 
 __all__ = ["draw_paths"]
 
 Array = NDArray[np.float64]
-NEGATIVE = 1e-10  # eigenvalues of circulants that are 0 up to rounding, beside the largest
 LONGEST = 64  # circulants, in depths
 _PART = 2**15  # complex numbers that are transformed at once: they stay in cache
 
@@ -50,11 +51,16 @@ def draw_paths(
         >>> found.shape, bool(abs((found[:, :-1] * found[:, 1:]).mean() - 0.5157) < 0.05)
         ((50, 1000), True)
     """
+    along_of(law).check(depth)
     found = np.empty((count, depth)) if out is None else out
     if along_of(law).fresh:
         found[:] = generator.standard_normal((count, depth))
         return found
     roots = _roots(law, depth)
+    if roots is None:
+        sides = _factor(law, depth)
+        found[:] = generator.standard_normal((count, sides.shape[1])) @ sides.T
+        return found
     half = len(roots) - 1
     height = max(1, _PART // (half + 1))
     for first in range(0, count, height):
@@ -67,18 +73,22 @@ def draw_paths(
 
 
 @lru_cache(maxsize=8)
-def _roots(law: str, depth: int) -> Array:
+def _roots(law: str, depth: int) -> Array | None:
     """Roots of the eigenvalues of a circulant that begins as the covariance of a sequence."""
     half, own = max(depth, 1), along_of(law)
     while half <= LONGEST * depth + LONGEST:
         size = fft.next_fast_len(half, real=True)
         row = own.at(size + 1, depth)
         values = fft.rfft(np.concatenate([row, row[-2:0:-1]])).real
-        if values.min() >= -NEGATIVE * values.max():
+        if values.min() >= -ROUNDING * values.max():
             found: Array = np.sqrt(np.maximum(values, 0.0) * size)
             return found
         half *= 2
-    raise EvaluationError(
-        f"no Gaussian sequence of {depth} numbers has the autocovariance {law}.",
-        hint="An estimate that divides all sums by the same length is one of a sequence.",
-    )
+    return None
+
+
+@lru_cache(maxsize=8)
+def _factor(law: str, depth: int) -> Array:
+    """A factor of the covariance of a sequence that no longer one begins with."""
+    row = along_of(law).autocovariance(depth)
+    return np.array(factor(toeplitz(row), law))

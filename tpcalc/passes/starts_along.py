@@ -47,8 +47,10 @@ def factor_along(law: Along, count: int, name: str) -> Weights:
         name: For messages.
 
     Raises:
-        ProgramError: It is no law of random matrices, or has no such correlation.
+        ProgramError: It is no law of random matrices.
+        EvaluationError: No random matrices have this correlation.
     """
+    law.check(count)
     row = law.autocovariance(count)
     return factor(
         row[abs(np.subtract.outer(range(count), range(count)))], f"{name} along the depth"

@@ -8,7 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tpcalc.errors import ProgramError, ScaleError
-from tpcalc.orders import Ex, parse_ex
+from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.program.autocovariance import check_autocovariance
 from tpcalc.sources import Source
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ALONG", "FRESH", "Along", "Row", "along_of"]
 
 FRESH = "fresh"
+FAR = 100.0  # in lengths of a smooth law: nothing is correlated beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Row:
             matrix at the shares t of the depth, which the product with n^(-1/2) W is; else None.
         turns: Whether this matrix turns pairs of coordinates, (x, y) -> (y, -x), instead of being
             the identity.
+        asked: Whether its numbers may be the autocovariance of nothing.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Row:
     source: Source
     path: Callable[..., Array] | None = None
     turns: bool = False
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,18 @@ class Along:
             )
         return self.row.covariance(np.arange(lags, dtype=np.float64), depth, *self.numbers)
 
+    def check(self, depth: int | None = None) -> None:
+        """Refuse numbers that are no autocovariance.
+
+        Args:
+            depth: L; None: in networks of any depth.
+
+        Raises:
+            EvaluationError: No Gaussian sequence has them.
+        """
+        if self.row.asked:
+            _check(self, depth)
+
     def path(self, depth: int) -> Array:
         """Of matrices that are not random the number in front, in the blocks 1, ..., depth.
 
@@ -150,6 +166,12 @@ class Along:
         return self.row.path(t, *self.numbers)
 
 
+@cache
+def _check(law: Along, depth: int | None) -> None:
+    row = law.autocovariance(len(law.arguments) if depth is None else depth)
+    check_autocovariance(row, str(law), depth, endless=depth is None)
+
+
 def _fresh(lags: Array, depth: int) -> Array:
     import numpy as np
 
@@ -171,19 +193,24 @@ def _noise(lags: Array, depth: int, hurst: float) -> Array:
     return np.where(far, series, found)
 
 
+def _squared(lags: Array, depth: int, scale: float) -> Array:
+    """(t / ell)^2, up to where exp(-x / 2) is 0."""
+    import numpy as np
+
+    found: Array = (np.minimum(lags / depth, FAR * scale) / scale) ** 2
+    return found
+
+
 def _smooth(lags: Array, depth: int, scale: float) -> Array:
     import numpy as np
 
-    found: Array = np.exp(-0.5 * (lags / depth / scale) ** 2)
+    found: Array = np.exp(-0.5 * _squared(lags, depth, scale))
     return found
 
 
 def _increments(lags: Array, depth: int, scale: float) -> Array:
-    import numpy as np
-
-    x = (lags / depth / scale) ** 2
-    found: Array = (1.0 - x) * np.exp(-0.5 * x)
-    return found
+    x = _squared(lags, depth, scale)
+    return (1.0 - x) * _smooth(lags, depth, scale)
 
 
 def _given(lags: Array, depth: int, *values: float) -> Array:
@@ -247,9 +274,11 @@ ROWS = (
         ("...",),
         "a Gaussian sequence with the autocovariance 1, c_1, c_2, ..., 0 beyond the last",
         _given,
-        lambda *values: None,
+        # Sums of what is a difference stay of order one, as those of fgn(H) do for H -> 0.
+        lambda one, *values: as_ex(2) if one + 2 * sum(values, Ex()) == Ex() else None,
         lambda *values: bool(values) and values[0] == 1,
         _paper("Section 4.1"),
+        asked=True,
     ),
     Row(
         "multiple",

@@ -22,6 +22,7 @@ __all__ = [
     "names",
     "powers",
     "real",
+    "reals",
     "rows",
     "sequence",
     "text",
@@ -250,6 +251,35 @@ def rows(
     return tuple(found)
 
 
+def reals(value: Any, name: str, *, hint: str = "Convert it with numpy first.") -> NDArray[Any]:
+    """An array of real numbers.
+
+    Args:
+        value: Lists, an array or a data frame.
+        name: The argument, for messages.
+        hint: What to do instead.
+
+    Raises:
+        UsageError: Other entries, masked ones, or rows of different lengths.
+
+    Example:
+        >>> reals([[1, 2], [3, 4]], "weights").shape
+        (2, 2)
+    """
+    import numpy as np
+
+    try:
+        given = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    except ValueError:
+        raise UsageError(f"{name} has rows of different lengths.", hint=hint) from None
+    if given.dtype.kind not in "buif" or np.ma.is_masked(value):
+        kind = "masked" if np.ma.is_masked(value) else given.dtype
+        raise UsageError(
+            f"{name} holds {kind} entries; it must hold real numbers, all of them.", hint=hint
+        )
+    return given
+
+
 def inputs(value: Any, name: str, dimension: int | None = None) -> NDArray[Any]:
     """Inputs of a network as float64, a row for each.
 
@@ -273,17 +303,7 @@ def inputs(value: Any, name: str, dimension: int | None = None) -> NDArray[Any]:
         raise UsageError(
             f"{name} has targets besides.", hint=f"Pass its inputs: {name}=data.inputs."
         )
-    try:
-        given = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
-    except ValueError:
-        raise UsageError(
-            f"{name} has rows of different lengths.", hint="Every input has the same features."
-        ) from None
-    if given.dtype.kind not in "buif":
-        raise UsageError(
-            f"{name} holds {given.dtype} entries; it must hold real numbers.",
-            hint="Convert it with numpy first.",
-        )
+    given = reals(value, name)
     if given.ndim != 2 or given.size == 0:
         raise UsageError(
             f"{name} has shape {given.shape}; it must have a row of features for each input.",

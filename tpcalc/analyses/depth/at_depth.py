@@ -56,7 +56,7 @@ def at_depth(
         blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
         base = source.base if base is None else base
         checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
-        generic, rates = generic_block(source, {})
+        generic, rates = generic_block(source, {}, blocks)
         _check_start(source, generic.block)
         powers = {rate.label: parse_ex(rate.raw) for rate in rates}
         network = AtDepth(source.network, blocks, powers, base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.analyses.depth.closing import in_depth
@@ -29,17 +30,19 @@ def has_paths(network: Architecture) -> bool:
 
 
 def generic_block(
-    training: Training, at: Mapping[str, Fraction]
+    training: Training, at: Mapping[str, Fraction], depth: int | None = None
 ) -> tuple[Generic, tuple[BlockRate, ...]]:
     """The generic block of a training run, and the rates of its parameters.
 
     Args:
         training: The run, of a network of L blocks.
         at: The sample point of symbols.
+        depth: L, where it is a number.
 
     Raises:
         ProgramError: A network without a repeated block, or with several.
         UsageError: A parameterization that differs from block to block, or a rate of no parameter.
+        EvaluationError: A law along the depth that no sequence of so many numbers has.
     """
     network, own = training.network, training.parameterization
     few, more = (own.exponents(network.hidden + k, 0) for k in (0, 3))
@@ -56,19 +59,21 @@ def generic_block(
         )
     block = block_of(network_program(network, own, network.tokens, 1))
     for name, law in block.correlated.items():
-        for symbol in sorted({s for one in along_of(law).arguments for s in one.symbols} - set(at)):
+        drawn = along_of(law)
+        for symbol in sorted({s for one in drawn.arguments for s in one.symbols} - set(at)):
             raise ScaleError(
                 f"{name} is {law} along the depth, and {symbol!r} has no value here.",
                 hint=f"Write a number, or keep it as a symbol at a sample point: at={{{symbol!r}: "
                 f"Fraction(3, 4)}}, on the command line --at {symbol}=3/4.",
             )
-        if along_of(law).row.path is not None:
+        if drawn.row.path is not None:
             raise UsageError(
                 f"{name} is {law} along the depth: training of matrices that are not random is not "
                 "followed.",
                 hint="tp.check says what becomes of the start at a power of L that is a number, "
                 "tp.depth_limit gives numbers of blocks.",
             )
+        replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
     own = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
     marks = {mark.label: mark for mark in own}  # of a map with a bias that of its weights

@@ -24,6 +24,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import FRESH
+from tpcalc.program.autocovariance import check_autocovariance
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow, checks
 from tpcalc.results.provenance import provenance
 
@@ -37,6 +38,19 @@ MOST = 512  # sequences of such a draw
 SURE = 3.0  # standard errors
 STEP = Fraction(1, 100)
 RES3 = ResNet("L", "relu", nonlin="between", layers=2)
+SHORT = (
+    "neighbours are correlated over a few blocks (short memory), and long sums grow like those of "
+    "independent blocks, which decides in more blocks"
+)
+EITHER = (
+    "a memory of some blocks, however many there are, is not excluded: of such weights the power "
+    "is 1/2"
+)
+STACKED = (
+    "Weights are numbers along the depth, shape (L, ...): "
+    "np.stack([block.weight.detach().numpy() for block in blocks])."
+)
+MEMORY = 16  # in a depth at least, before it is called short
 COARSE = (
     "long sums grow faster than short ones: the power is that of the long ones, which decide in "
     "more blocks"
@@ -68,7 +82,7 @@ def regularity(
         weights: Numbers along the depth, shape (L, ...): a matrix of each block, say, of a network
             that was trained. They are taken as they are: with mean 0 over all sequences.
         autocovariance: In place of them c_0, c_1, ..., c_(L-1), each an average over its pairs.
-        sequences: How many independent sequences the latter are an average of.
+        sequences: How many independent sequences the latter are an average of, at least 1.
         network: A network of L blocks, whose critical powers are told; by default res-3: relu
             between two matrices.
         alphas: Powers of 1/L that are told besides.
@@ -79,7 +93,8 @@ def regularity(
         the network's program, and displacements at this L with this autocovariance.
 
     Raises:
-        UsageError: Fewer than 16 blocks, numbers that are not finite, or all 0.
+        UsageError: Fewer than 16 blocks, numbers that are masked, not real or not finite, or all 0.
+        EvaluationError: No sequences of so many numbers have such an autocovariance.
 
     Source: Marion, Fermanian, Biau, Vert, Scaling ResNets, section 4: the critical power is the
         regularity of the weights; exponents derived (docs/theory/depth.md).
@@ -93,10 +108,20 @@ def regularity(
     """
     started = time.perf_counter()
     asked = [exact(one, what="alpha") for one in alphas]
+    average = checks.whole(sequences, "sequences", least=1)
+    seed = checks.whole(seed, "seed", least=0)
     if (weights is None) == (autocovariance is None):
         raise UsageError("weights or an autocovariance: one of them is given.")
+    if weights is not None and average > 1:
+        raise UsageError("sequences are those of an autocovariance; weights are counted.")
+    if weights is None:
+        given = _numbers(autocovariance, "autocovariance")
+    else:
+        given = _numbers(weights, "weights")
+    digest = blake2b(given.tobytes(), digest_size=8).hexdigest()
+    # No answer depends on a common factor, and squares of large numbers would leave the range.
+    table = np.ldexp(given, -np.frexp(np.abs(given).max())[1])
     if weights is not None:
-        table = _numbers(weights)
         depth, count = table.shape
         few = count < 2 * GROUPS
         parts = np.array_split(table, 1 if few else GROUPS, axis=1)
@@ -105,12 +130,13 @@ def regularity(
         curves = _mixed(groups, shares)
         out = np.eye(len(parts), dtype=bool)
         rest = [] if few else [_mixed(groups, np.where(one, 0.0, shares)) for one in out]
-        digest = blake2b(table.tobytes(), digest_size=8).hexdigest()
     else:
-        row = _numbers(autocovariance).ravel()
-        depth, count, few, rest = len(row), checks.whole(sequences, "sequences", least=1), True, []
+        row = table.ravel()
+        depth, count, few, rest = len(row), average, True, []
+        # What averages over pairs are once all sums are divided by the same length.
+        shown = f"{', '.join(f'{one:g}' for one in given.ravel()[:3])}, ..."
+        check_autocovariance(row * np.arange(depth, 0, -1), shown, depth, endless=True)
         curves = _from_row(row)
-        digest = blake2b(row.tobytes(), digest_size=8).hexdigest()
     variance = curves[0][0]
     if not variance > 0:
         raise UsageError("all weights are 0.", hint="Give those of a block, before and after.")
@@ -130,19 +156,26 @@ def regularity(
         Estimate(float(value), float(error), Method.FINITE, samples=count)
         for value, error in zip(own, errors, strict=True)
     ]
-    slope, smooth, local = found[0], found[1], found[2:]
+    slope, smooth, local = found[0], found[1], found[3:]
     coarse = local[-1]
     correlation = curves[2] / curves[2][0]
-    kind, law, exponent = _kind(slope, coarse, smooth, curves[1][0] / (2 * variance), depth)
+    fits = _fits_memory(found[2], correlation)
+    short = fits and _differ(slope, coarse) and abs(coarse.value - 0.5) < abs(slope.value - 0.5)
+    gap = curves[1][0] / (2 * variance)
+    kind, law, exponent = _kind(slope, coarse, smooth, gap, depth, short)
     network = replace(RES3 if network is None else network, hurst=None, along=law)
     critical = critical_powers(network)
     best = max(critical[:2])
     powers = sorted({best, *asked})
     rows = tuple(_row(network, power, correlation) for power in powers)
     notes = [ONE_DEPTH, FEW if few else SPREAD]
-    if exponent is coarse and kind != "smooth":
+    if short:
+        notes.insert(0, SHORT)
+    elif exponent is coarse and coarse.value > slope.value:
         notes.insert(0, COARSE)
-    if kind != "smooth" and (width := SURE * exponent.stderr) > APART:
+    elif {"persistent": exponent is coarse or fits, "smooth": _is_half(coarse)}.get(kind):
+        notes.insert(0, EITHER)
+    if not short and kind != "smooth" and (width := SURE * exponent.stderr) > APART:
         notes.insert(0, UNSURE.format(exponent.value - width, exponent.value + width))
     made = provenance(digest, seed if few else None, {}, time.perf_counter() - started)
     return Regularity(
@@ -163,17 +196,36 @@ def regularity(
     )
 
 
+def _differ(one: Estimate, other: Estimate) -> bool:
+    errors = float(np.hypot(one.stderr, other.stderr))
+    return abs(one.value - other.value) > SURE * errors
+
+
+def _is_half(one: Estimate) -> bool:
+    return abs(one.value - 0.5) <= SURE * one.stderr
+
+
+def _fits_memory(excess: Estimate, correlation: Array) -> bool:
+    """Whether the longest sums are those of a correlation a phi^lag, gone in a share of L."""
+    kept = 1 - abs(_ratio(correlation))
+    return abs(excess.value) <= SURE * excess.stderr and kept * len(correlation) > MEMORY
+
+
+def _ratio(row: Array) -> float:
+    """The phi of a correlation a phi^lag with these numbers at the lags 1 and 2."""
+    return float(np.clip(row[2] / row[1], -1, 1)) if row[1] else 0.0
+
+
 def _kind(
-    hurst: Estimate, coarse: Estimate, smooth: Estimate, gap: float, depth: int
+    hurst: Estimate, coarse: Estimate, smooth: Estimate, gap: float, depth: int, short: bool
 ) -> tuple[str, str, Estimate]:
     """What it is, the nearest law, and the exponent that decides."""
     if smooth.value - 2 * smooth.stderr > 0.5:
         # Neighbours of exp(-t^2 / (2 ell^2)) are correlated by 1 - 1 / (2 ell^2 L^2).
         ell = Fraction(1 / (depth * np.sqrt(2 * max(gap, 1e-12)))).limit_denominator(100)
         return "smooth", f"rbf({max(ell, Fraction(1, 100))})", hurst
-    longer = coarse.value - hurst.value > SURE * float(np.hypot(coarse.stderr, hurst.stderr))
-    one = coarse if longer else hurst
-    if abs(one.value - 0.5) <= SURE * one.stderr:
+    one = coarse if _differ(hurst, coarse) else hurst
+    if short or _is_half(one):
         return "independent", FRESH, one
     exponent = min(max(Fraction(round(one.value / STEP)) * STEP, STEP), Fraction(1))
     return ("persistent" if exponent > Fraction(1, 2) else "rough"), f"fgn({exponent})", one
@@ -212,22 +264,16 @@ def _root(square: Estimate) -> Estimate:
     return Estimate(value, error, square.method)
 
 
-def _numbers(weights: Any) -> Array:
+def _numbers(value: Any, name: str) -> Array:
     """Shape (L, sequences)."""
-    try:
-        table = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UsageError(
-            "weights are numbers along the depth, shape (L, ...).",
-            hint="np.stack([block.weight.detach().numpy() for block in blocks]).",
-        ) from None
+    table = checks.reals(value, name, hint=STACKED).astype(np.float64)
     if table.ndim == 0 or len(table) < LEAST:
         raise UsageError(
             f"{len(table) if table.ndim else 1} blocks are too few for an exponent.",
             hint=f"At least {LEAST}; the first axis is the depth.",
         )
-    if not np.isfinite(table).all():
-        raise UsageError("weights hold numbers that are not finite.")
+    if not table.size or not np.isfinite(table).all():
+        raise UsageError(f"{name} has no numbers, or some that are not finite.")
     return table.reshape(len(table), -1)
 
 
@@ -270,12 +316,15 @@ def _from_row(row: Array) -> Curves:
 
 
 def _exponents(curves: Curves) -> list[float]:
-    """H by least squares, the smoothness, and H scale by scale."""
-    sums, gaps, _ = curves
+    """H by least squares, the smoothness, the last H less that of a phi^lag, H scale by scale."""
+    sums, gaps, row = curves
     tiny = np.finfo(float).tiny
     logs = np.log2(np.maximum(sums, tiny))
     # As many independent sums as L / m.
     places = np.arange(len(logs))
     hurst = np.polyfit(places, logs, 1, w=np.sqrt(0.5**places))[0] / 2
     smooth = 0.5 * np.log2(max(gaps[1], tiny) / max(gaps[0], tiny))
-    return [float(hurst), float(smooth), *map(float, np.diff(logs) / 2)]
+    local = np.diff(logs) / 2
+    short = _from_row(np.array([row[0], *(row[1] * _ratio(row) ** np.arange(len(row) - 1))]))[0]
+    excess = local[-1] - 0.5 * np.log2(max(short[-1], tiny) / max(short[-2], tiny))
+    return [float(hurst), float(smooth), float(excess), *map(float, local)]

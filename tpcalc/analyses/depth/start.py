@@ -23,6 +23,7 @@ from tpcalc.orders import as_ex
 from tpcalc.passes.at_depth import at_depth
 from tpcalc.passes.backward import backward
 from tpcalc.passes.block import Block
+from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.nodes import Family, Input, Moment, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import DepthArray, DepthValue, Estimate, Method
@@ -95,6 +96,8 @@ def start_found(
         EvaluationError: There is no limit, or none that is known.
     """
     if depth.isdigit():
+        for law in (start.outer, start.inner) if start is not None else ():
+            along_of(law or FRESH).check(int(depth))
         places = tuple(round(place * int(depth)) / int(depth) for place in places)
     # The stream has gone through a share p of the blocks at p, its adjoint through 1 - p.
     shares = (1.0, *places, *(1.0 - place for place in places))

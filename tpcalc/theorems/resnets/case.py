@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import sqrt
@@ -229,9 +229,7 @@ def _first(case: Case) -> Hypothesis:
         return Hypothesis(text, False, f"{law.name} entries have the mean {law.mean:g}")
     if abs(law.variance - 1) > 1e-9:
         return Hypothesis(text, False, f"{law.name} entries have the variance {law.variance:g}")
-    if law.proxy is None:
-        return Hypothesis(text, False, f"{law.name} entries are not sub-Gaussian")
-    return Hypothesis(text, True, f"{law.name} entries, s = {law.proxy:g}")
+    return replace(law.assumed, text=text)
 
 
 def _second(case: Case, width: int | None) -> Hypothesis:

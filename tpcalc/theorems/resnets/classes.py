@@ -80,6 +80,7 @@ def hidden_states(network: Architecture, width: int | None, *, derive: bool = Tr
         Hypothesis(f"d >= {wide}", width is None or width >= wide, f"d = {width or 'any'}"),
     )
     notes: tuple[str, ...] = ("in probability",)
+    derive = derive and (case.beta >= HALF or _wide(width))
     if case.beta < HALF:
         notes += ("d >= 9 is of the proof: growth in probability needs d >= 3, derived",)
     return _answer(
@@ -164,6 +165,11 @@ def proposition_12(network: Architecture, width: int | None, *, derive: bool = T
     if case.beta < 1:
         linear = case.start.inner is None and case.slopes in ((1.0, 1.0),)
         conditions.append(Hypothesis("res-1 without an activation", linear, case.name))
+        derive = derive and _wide(width)
+        if not paths:
+            text = "V_0^T has a positive real eigenvalue"
+            found_there = f"of probability below 1 at d = {width}"
+            conditions.append(Hypothesis(text, width is None, found_there if width else "d large"))
         for law in paths:
             first = law.numbers[0]
             found_there = f"{first:g}{'i' * law.row.turns}"
@@ -211,6 +217,11 @@ def recommended_hurst(network: Architecture) -> tuple[str, bool]:
     laws = {str(along_of(one)) for one in (case.start.outer, case.start.inner) if one is not None}
     smooth = beta >= 1 and all(one.startswith("rbf(") for one in laws)
     return law, smooth or laws == {law}
+
+
+def _wide(width: int | None) -> bool:
+    """Whether growth is that of infinite width: the product of few numbers may go to 0."""
+    return width is None or width >= 3
 
 
 def _sign(value: Fraction) -> int:

@@ -36,7 +36,7 @@ def lemma_15(alpha: float, width: int, constant: float, entries: Entries) -> tup
         ['E Y2 = 0', '0.005 < E Y1 < 0.01', 'E Y1 Y2 = 0']
     """
     s, a2, d = entries.proxy or 1.0, alpha**2, width
-    proxy = Hypothesis("sub-Gaussian entries", entries.proxy is not None, entries.name)
+    proxy = entries.assumed
     even = Hypothesis("symmetric entries", entries.symmetric, entries.name)
     fourth, _, eighth = lemma_21(width, entries)
     rows = (
@@ -89,7 +89,7 @@ def lemma_20(width: int, t: float, entries: Entries) -> Bound:
     """
     if not t > 0:
         raise UsageError(f"t is {t}.", hint="A deviation above 0.")
-    proxy = Hypothesis("sub-Gaussian entries", entries.proxy is not None, entries.name)
+    proxy = entries.assumed
     chance = 2 * exp(-width * t**2 / (4 * (entries.proxy or 1.0) ** 2))
     return Bound(f"P(<Vx, y> >= {t:g})", None, chance, 1.0, (proxy,), paper("Lemma 20"))
 
@@ -113,7 +113,7 @@ def lemma_21(width: int, entries: Entries) -> tuple[Bound, Bound, Bound]:
         [1.128, 1.3871, 1.8295]
     """
     s, d = entries.proxy or 1.0, width
-    proxy = Hypothesis("sub-Gaussian entries", entries.proxy is not None, entries.name)
+    proxy = entries.assumed
     fourth = 1 + 128 * s**4 / d
     sixth = 1 + 384 * s**4 / d + 3072 * s**6 / d**2
     eighth = 1 + 768 * s**4 / d + (49152 * s**8 + 12288 * s**6) / d**2 + 98304 * s**8 / d**3

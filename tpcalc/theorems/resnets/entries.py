@@ -11,6 +11,7 @@ import numpy as np
 
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.laws import LAWS
+from tpcalc.results import Hypothesis
 
 __all__ = ["Entries", "cross_moment", "entries_of"]
 
@@ -28,6 +29,7 @@ class Entries:
         symmetric: Whether X and -X have one law.
         above: E max(X, 0)^2 / E X^2: 1/2 of a symmetric law.
         proxy: An s with E exp(c X) <= exp(c^2 s^2 / 2) for all c; None: none is known.
+        independent: Whether the entries of a matrix are.
 
     Source: Marion, Fermanian, Biau, Vert, Assumption A1.
     """
@@ -40,6 +42,20 @@ class Entries:
     symmetric: bool
     above: float
     proxy: float | None
+    independent: bool = True
+
+    @property
+    def assumed(self) -> Hypothesis:
+        """That they are independent and sub-Gaussian."""
+        words = f"{self.name} entries"
+        if not self.independent:
+            words += " depend on each other"
+        elif self.proxy is None:
+            words += " are not sub-Gaussian"
+        else:
+            words += f", s = {self.proxy:g}"
+        met = self.independent and self.proxy is not None
+        return Hypothesis("independent sub-Gaussian entries", met, words)
 
 
 def entries_of(law: str | Any) -> Entries:
@@ -67,25 +83,27 @@ def entries_of(law: str | Any) -> Entries:
         if law not in LAWS:
             raise UnknownName("law of entries", law, LAWS)
         row = LAWS[law]
-        return Entries(row.name, 0.0, 1.0, 0.0, float(row.fourth), True, 0.5, row.proxy)
+        numbers = 0.0, 1.0, 0.0, float(row.fourth)
+        return Entries(row.name, *numbers, True, 0.5, row.proxy, row.draw is not None)
     if not hasattr(law, "ppf"):
         raise UsageError(
             f"{law!r} is no law of entries.",
             hint=f"A name ({', '.join(LAWS)}), or a distribution: scipy.stats.expon(loc=-1).",
         )
+    name = getattr(law, "dist", law).name  # one that is not frozen has no dist
     low, high = law.support()
     mean, variance = float(law.mean()), float(law.var())
     if not isfinite(variance):
         raise UsageError(
-            f"{law.dist.name} entries have no variance, and every theorem asks for one.",
+            f"{name} entries have no variance, and every theorem asks for one.",
             hint="Take a law with more moments; A1 asks for a sub-Gaussian one.",
         )
     third, fourth = _central(law)
     above = float(law.expect(lambda x: x**2, lb=max(low, 0.0), ub=high)) / (variance + mean**2)
-    points = np.linspace(0.05, 0.95, 19)
+    points = np.linspace(0.0512, 0.9488, 20)  # at none of them a discrete law jumps
     middle = law.ppf(points) + law.ppf(1 - points)
     symmetric = bool(np.allclose(middle, 0.0, atol=1e-8)) and isclose(-low, high)
-    return Entries(str(law.dist.name), mean, variance, third, fourth, symmetric, above, None)
+    return Entries(str(name), mean, variance, third, fourth, symmetric, above, None)
 
 
 def _central(law: Any) -> tuple[float, float]:
