@@ -34,6 +34,25 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["limit", "mlp", "--classes", "a,b"], "--classes: 'a,b' is not a list of whole numbers"),
         (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
         (
+            ["limit", "mlp", "--group", "hidden: lr=1", "--group", "hidden: lr=5"],
+            "--group: hidden has lr=1 and lr=5",
+        ),
+        (["limit", "mlp", "--group", "hidden: lr=1 lr=5"], "--group: hidden has lr=1 and lr=5"),
+        (["check", "mlp", "--group", ": lr=5"], "the pattern of a group is empty"),
+        (["check", "mlp", "--group", "hidden: lr=-5"], "lr of the group 'hidden' is -5"),
+        (["check", "mlp", "--optimizer", "adamw(decay=-1)"], "decay of adamw is -1"),
+        (["check", "mlp", "--optimizer", "adam(b1=1)"], "b1 of adam is 1; it must be from 0"),
+        (["recipe", "--lr", -1], "lr is -1; it must be above 0"),
+        (["recipe", "--multiplier", 0], "multiplier is 0; it must be above 0"),
+        *(
+            ([*verb, "--device", "nosuch"], "there is no device called 'nosuch'")
+            for verb in (
+                ["transfer", "resnet", "--depth", "2,4", "--param", "depth-mup"],
+                ["limit", "resnet", "--depth", "2,oo", "--param", "depth-mup"],
+                ["nlc", "mlp"],
+            )
+        ),
+        (
             ["limit", "mlp", "--watch", "q"],
             "--watch: it should be 'h', 'x', 'dh', 'dx', 'hhat', 'dhhat', 'dW_x' or 'dB'",
         ),

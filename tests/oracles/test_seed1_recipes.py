@@ -8,6 +8,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.catalog.recipe import FRONT, RATE
+from tpcalc.errors import StudyError, TpcalcError
 
 STILL = {"input": {"lr": 0}, "readout": {"lr": 0}}
 CONVERSIONS = [
@@ -60,6 +61,56 @@ def test_S1_24_A14_runs_have_the_rates_of_the_table(param, optimizer):
     for run in (written, number):
         block = run.network.marks[3]
         assert float(run.rate(block, 0)[0] * block.rate) == pytest.approx(wanted, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda base: tp.recipe("depth-mup:8", base=base),
+        lambda base: tp.at_depth(tp.Training(tp.ResNet("L"), "depth-mup:8"), 16, base),
+        lambda base: tp.Training(tp.ResNet(16, base=base or 1), "depth-mup:8"),
+    ],
+)
+def test_two_bases_are_one_or_an_error(call):
+    assert call(None) is not None and call(8) is not None
+    with pytest.raises(StudyError, match=r"the base is 4, and that of depth-mup.* is 8"):
+        call(4)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"lr": -1}, "lr is -1; it must be above 0"),
+        ({"lr": "0"}, "lr is 0; it must be above 0"),
+        ({"multiplier": 0}, "multiplier is 0"),
+        ({"optimizer": "adam(b1=2)"}, "b1 of adam is 2"),
+        ({"base": 0}, "base is 0"),
+        ({"depth": 0}, "depth is 0"),
+    ],
+)
+def test_recipes_of_impossible_numbers(given, words):
+    with pytest.raises(TpcalcError, match=words):
+        tp.recipe("depth-mup", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"device": "nosuch"}, "there is no device called 'nosuch'"),
+        ({"depths": ("0", 8)}, "a depth is 0"),
+        ({"rates": (-1,)}, "a learning rate is -1; it must be above 0"),
+        ({"rates": ()}, "no learning rate is given"),
+        ({"multipliers": (0,)}, "a multiplier is 0"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"average": 0}, "average is 0"),
+        ({"widths": (0,)}, "a width is 0"),
+    ],
+)
+def test_transfers_of_impossible_numbers(given, words):
+    data = tp.Samples(((1.3,), (0.7,)), ((0.9,), (0.0,)))
+    run = tp.Training(tp.ResNet("L", "identity", nonlin="post"), "depth-mup", data)
+    with pytest.raises(TpcalcError, match=words):
+        tp.transfer(run, **given)
 
 
 @pytest.mark.parametrize("param", ["depth-mup:8", "complete-p:4", "depth:3/4;1/4;8"])

@@ -99,6 +99,11 @@ def kernel(
         [1.0, 0.318309886184]
     """
     started = time.perf_counter()
+    if isinstance(X, str):
+        raise UsageError(
+            f"X is {X!r}; the inputs stand in front of all else.",
+            hint=f"Write tp.kernel(net, data.inputs, parameterization={X!r}).",
+        )
     wanted = _kinds(kinds)
     chosen(method)
     checks.called(progress, "progress")

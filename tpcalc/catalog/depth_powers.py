@@ -10,8 +10,32 @@ from tpcalc.errors import StudyError
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 from tpcalc.orders import Ex
+from tpcalc.results import checks
 
-__all__ = ["DepthPowers"]
+__all__ = ["DepthPowers", "one_base"]
+
+
+def one_base(own: int, given: int | None, name: str, where: str = "") -> int:
+    """The base depth, where a parameterization has one (1: none) and one may be given besides.
+
+    Args:
+        own: That of the parameterization.
+        given: What is given besides.
+        name: The parameterization, for messages.
+        where: Where it is given, for messages.
+
+    Raises:
+        UsageError: No number of blocks.
+        StudyError: They are not the same.
+    """
+    if given is None:
+        return own
+    found = checks.whole(given, "base", least=1, hint="A number of blocks.")
+    if own not in (1, found):
+        raise StudyError(
+            f"the base is {found}, and that of {name} is {own}.", where=where, hint="Say it once."
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterization import exponent
-from tpcalc.catalog.values import exact
+from tpcalc.catalog.values import exact, not_negative
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
@@ -24,10 +24,22 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Group:
-    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels."""
+    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels.
+
+    Raises:
+        UsageError: An empty pattern, or a learning rate below 0.
+    """
 
     pattern: str
     settings: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        if not self.pattern.strip():
+            raise UsageError(
+                "the pattern of a group is empty, and says of no parameters that they are meant.",
+                hint="Write a role (hidden, bias, ...), the name of a group, a label or a glob.",
+            )
+        not_negative(dict(self.settings).get("lr", 1), f"lr of the group {self.pattern!r}")
 
     def __str__(self) -> str:
         """The text that the command line takes."""

@@ -110,6 +110,15 @@ class Optimizer:
         for name in self.values:
             if not name.isidentifier() or name in TAKEN:
                 raise broken(self.name, name, "a hyperparameter is a name that means nothing else")
+        for name, (number, _) in self.settings.items():
+            # A share of what is left: b beside 1 - b, or the b of a state m = b m + ...
+            share = re.search(rf"\b1\s*-\s*{name}\b|\b(\w+)\s*=\s*{name}\s+\1\b", self.program)
+            low = 0 if share or name in ("decay", "eps") else number
+            if not low <= number or (share and number >= 1):
+                raise StudyError(
+                    f"the hyperparameter {name} of {self.name} is {self.values[name]}; it must be "
+                    f"{'from 0 to below 1' if share else 'at least 0'}.",
+                )
         self.path([(Fraction(1), ZERO)] * 2)  # reads the whole text, also with a state
 
     @property

@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.deep_family import powers
-from tpcalc.catalog.depth_powers import DepthPowers
+from tpcalc.catalog.depth_powers import DepthPowers, one_base
 from tpcalc.catalog.optimizer import Optimizer
 from tpcalc.catalog.optimizers import lookup as find_optimizer
 from tpcalc.catalog.parameterizations import REGISTRY, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.values import exact, exponent
+from tpcalc.catalog.values import exact, exponent, not_negative
 from tpcalc.errors import UsageError
 from tpcalc.orders import Ex
 from tpcalc.results import Recipe, RecipeRow, checks
@@ -91,13 +91,13 @@ def recipe(
         name = _named(deep)
     else:
         name, deep = _powers(parameterization or "depth-mup")
-    if base is not None:
-        deep = replace(deep, base=checks.whole(base, "base", least=1, hint="A number of blocks."))
-    rate, front = exact(lr, what="lr"), exact(multiplier, what="multiplier")
+    deep = replace(deep, base=one_base(deep.base, base, name))
+    front = not_negative(exact(multiplier, what="multiplier"), "multiplier", above=True)
+    eta = not_negative(exact(lr, what="lr"), "lr", above=True)
     rows = [
         _row(FRONT, -deep.alpha, front, deep, blocks),
-        _row(RATE, deep.raw(own.degree), rate, deep, blocks),
-        _row(ENDS, Ex(), rate, deep, blocks),
+        _row(RATE, deep.raw(own.degree), eta, deep, blocks),
+        _row(ENDS, Ex(), eta, deep, blocks),
     ]
     eps, _ = own.settings.get("eps", (Fraction(0), Ex()))
     if eps:

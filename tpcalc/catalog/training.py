@@ -19,7 +19,7 @@ from tpcalc.catalog.parameterizations import Exponents, Parameterization
 from tpcalc.catalog.parameterizations import lookup as find_parameterization
 from tpcalc.catalog.schedules import Factors, factors
 from tpcalc.catalog.targets import check_data, no_samples, slopes
-from tpcalc.catalog.values import exponent
+from tpcalc.catalog.values import exponent, not_negative
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.functions.numbers import Number
@@ -57,7 +57,7 @@ class Routine(TypedDict, total=False):
 
     steps: int
     optimizer: str | Optimizer
-    lr: Rate
+    lr: Rate | str
     schedule: Factors | None
     groups: Groups | Sequence[Group]
     loss: str | Loss
@@ -90,8 +90,8 @@ class Training:
         steps: Number of updates T; outputs are reported at t = 0..T.
         optimizer: A catalogue name, with settings as in ``"adamw(decay=0.1)"``, a text or file of
             your own (``tpcalc.catalog.optimizers.lookup``), or an optimizer.
-        lr: The factor eta of the learning rate eta n^(-c_l): a number, or a function of (layer,
-            step) for rates per layer and step.
+        lr: The factor eta of the learning rate eta n^(-c_l), not below 0: a number or its text, or
+            a function of (layer, step) for rates per layer and step.
         schedule: Factors of the learning rate step by step: a text (``"warmup:2,cosine"``;
             ``"linear"`` and ``"constant"`` are there too), a number for each step, or a function
             of the step. A factor may be 0.
@@ -153,7 +153,7 @@ class Training:
         *,
         steps: int = 1,
         optimizer: str | Optimizer = "sgd",
-        lr: Rate = Fraction(1),
+        lr: Rate | str = Fraction(1),
         schedule: Factors | None = None,
         groups: Groups | Sequence[Group] = (),
         loss: str | Loss = "mse",
@@ -229,7 +229,7 @@ class Training:
         lr = self.lr
         if callable(lr):
             what = f"the learning rate of layer {layer} at step {step}"
-            lr = checks.real(lr(layer, step), what)
+            lr = not_negative(lr(layer, step), what)
         return lr * self.factors[step]
 
     def rate(self, mark: Mark, step: int) -> tuple[Number, Ex]:
@@ -398,7 +398,7 @@ def train(
     return Training(architecture, parameterization, data, **settings).blocks
 
 
-def checked_rate(lr: Rate) -> Rate:
+def checked_rate(lr: Rate | str) -> Rate:
     """The factor of a learning rate: a number, or what takes a layer and a step.
 
     Args:
@@ -408,7 +408,7 @@ def checked_rate(lr: Rate) -> Rate:
         UsageError: It is neither.
     """
     if not callable(lr):
-        return checks.real(lr, "lr")
+        return not_negative(lr, "lr")
     try:
         signature(lr).bind(1, 0)
     except TypeError as error:

@@ -8,11 +8,13 @@ from fractions import Fraction
 from math import isfinite, isqrt, sqrt
 from numbers import Rational, Real
 
-from tpcalc.errors import ScaleError, StudyError
+from tpcalc.errors import ScaleError, StudyError, UsageError
+from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.results import checks
 
-__all__ = ["exact", "exponent", "rooted", "squared"]
+__all__ = ["exact", "exponent", "not_negative", "rooted", "squared"]
 
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.
@@ -45,6 +47,28 @@ def exact(value: object, *, what: str) -> Fraction:
         f"{what} must be a number, not {value!r}.",
         hint="Write it as 2, 0.2, 1/5 or 1e-3.",
     )
+
+
+def not_negative(value: object, what: str, *, above: bool = False) -> Number:
+    """A number that is not negative, or its text: a factor of a learning rate.
+
+    Args:
+        value: ``2``, ``0.5``, ``"1/5"``.
+        what: What it is, for messages.
+        above: Whether it may not be 0.
+
+    Raises:
+        StudyError: A text that is no number.
+        UsageError: No number, or one below 0.
+
+    Example:
+        >>> not_negative("0.1", "lr"), not_negative(0.5, "lr")
+        (Fraction(1, 10), 0.5)
+    """
+    found = exact(value, what=what) if isinstance(value, str) else checks.real(value, what)
+    if found < 0 or (above and found == 0):
+        raise UsageError(f"{what} is {value}; it must be {'above' if above else 'at least'} 0.")
+    return found
 
 
 def _fraction(value: object) -> Fraction | None:

@@ -68,7 +68,7 @@ class Option:
         elif self.type is tuple:
             value = [word for word in value.split(",") if word]
         elif self.type is dict:
-            value = dict(_settings(self.name, text) for text in value)
+            value = _settings(self.name, value)
         return [Flag(self.name, key, value) for key in self.keys]
 
 
@@ -81,15 +81,29 @@ def _whole_numbers(name: str, text: str) -> list[int]:
         ) from error
 
 
-def _settings(name: str, text: str) -> tuple[str, dict[str, str]]:
-    pattern, colon, given = text.partition(":")
-    pairs = [word.partition("=") for word in given.split()]
-    if not colon or not pairs or not all(key and value for key, _, value in pairs):
-        raise UsageError(
-            f"{name}: {text!r} does not say which parameters have which settings.",
-            hint="Write it as 'hidden: lr=0.5 power=-1/2'.",
-        )
-    return pattern.strip(), {key: value for key, _, value in pairs}
+def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Settings by pattern.
+
+    Raises:
+        UsageError: A text of another form, or a setting of a pattern with two values.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        pattern, colon, given = text.partition(":")
+        pairs = [word.partition("=") for word in given.split()]
+        if not colon or not pairs or not all(key and value for key, _, value in pairs):
+            raise UsageError(
+                f"{name}: {text!r} does not say which parameters have which settings.",
+                hint="Write it as 'hidden: lr=0.5 power=-1/2'.",
+            )
+        own = found.setdefault(pattern.strip(), {})
+        for key, _, value in pairs:
+            if own.setdefault(key, value) != value:
+                raise UsageError(
+                    f"{name}: {pattern.strip()} has {key}={own[key]} and {key}={value}.",
+                    hint="Say it once.",
+                )
+    return found
 
 
 def options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:

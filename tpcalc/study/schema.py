@@ -19,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from tpcalc.catalog.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.catalog.values import exact, exponent
+from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
@@ -106,6 +107,7 @@ _Power = Annotated[Any, known(partial(exponent, what="alpha"))]
 OptimizerWord = Annotated[str, known(names.find_optimizer)]
 ScheduleWords = Annotated[str | list[_Finite], known(names.checked_schedule)]
 GroupsPart = dict[str, dict[str, Any]]
+_Device = Annotated[str, known(known_device)]
 # A Sobol sequence is balanced at powers of two only.
 _Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
@@ -247,7 +249,7 @@ class LimitPart(_Part):
     rel_error: Annotated[float, Field(gt=0, lt=1)] | None = None
     max_samples: _Particles | None = None
     storage: Literal["float64", "float32"] = "float64"
-    device: str | None = None
+    device: _Device | None = None
     method: Literal["auto", "exact", "quadrature", "particles"] = "auto"
     threads: _Count | None = None
     seed: _Seed = 0
@@ -269,7 +271,7 @@ class SimulatePart(_Part):
     widths: _Counts = (256, 1024, 4096)
     seeds: _Count | None = None
     backend: Literal["lazy", "dense"] = "lazy"
-    device: str | None = None
+    device: _Device | None = None
     dtype: Literal["float64", "float32", "bfloat16"] = "float64"
     threads: _Count | None = None
     seed: _Seed = 0

@@ -434,3 +434,11 @@ def test_closed_forms_and_quadrature_agree_within_their_bounds(act: str) -> None
     (left, first), (right, second) = independent_pairs(found)
     size = np.sqrt(np.outer(np.diagonal(left), np.diagonal(left)))
     assert np.max(np.abs(left - right) / size) <= first + second < 1e-11
+
+
+def test_the_order_of_arguments_is_told() -> None:
+    data = tp.Samples([[0.6, -0.3]], [1])
+    with pytest.raises(UsageError, match=r"kernel\(net, data.inputs, parameterization='ntk'\)"):
+        tp.kernel(tp.MLP(2), "ntk", data)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="masked entries"):
+        tp.kernel(tp.MLP(2), np.ma.masked_array([[1.0, 2.0]], [[False, True]]))

@@ -113,7 +113,24 @@ REFUSED: dict[str, tuple[Callable[[], object], type[TpcalcError], str]] = {
     "Adam with b1 = 1": (
         lambda: lookup("adam(b1=1)"),
         StudyError,
-        "'m / \\(1 - b1 \\*\\* t\\)' cannot be read: a division by 0",
+        "b1 of adam is 1; it must be from 0 to below 1",
+    ),
+    "an average that grows": (
+        lambda: mine("m = b m + (1 - b) g\nw = w - lr m", b=2),
+        StudyError,
+        "b of .* is 2; it must be from 0 to below 1",
+    ),
+    "a momentum that grows": (
+        lambda: lookup("momentum(beta=1)"),
+        StudyError,
+        "beta of momentum",
+    ),
+    "decay below 0": (lambda: lookup("adamw(decay=-1)"), StudyError, "decay of adamw is -1"),
+    "eps below 0": (lambda: lookup("adam(eps=-1 n^-1)"), StudyError, "eps of adam is -1 n"),
+    "decay of a group below 0": (
+        lambda: trained("adamw", groups={"hidden": {"decay": -1}}),
+        StudyError,
+        "decay of adamw is -1; it must be at least 0",
     ),
     "coupled decay": (lambda: trained("adam(decay=0.1)"), StudyError, "optimizer adam: .*Decouple"),
     "a square": (lambda: mine("w = w - lr g^2").degree, StudyError, "neither linear"),

@@ -136,6 +136,7 @@ def test_factors_of_schedules(schedule: Any, steps: int, found: tuple[Any, ...])
         ([1, 1], "a schedule shorter than the run: it has 2 factors, and the run has 3 steps"),
         ([1, 1, float("nan")], "schedule at step 2"),
         (lambda step: "a", "schedule at step 0"),
+        ([1, "-1/2", 1], "the schedule at step 1 is -1/2; it must be at least 0"),
         ("warmup,cosine", "does not say how long warmup lasts"),
         ("warmup:0", "last 0 steps"),
         ("warmup:x", "the steps of warmup must be a number"),
@@ -282,6 +283,8 @@ def test_a_power_may_be_a_symbol_of_a_diagram() -> None:
         ({"hidden": {"decay": 0.1}}, "no hyperparameter of sgd called 'decay'"),
         ({"hidden": {"optimizer": "adamm"}}, "no optimizer called 'adamm'"),
         ({"hidden": {"lr": "fast"}}, "lr of the group 'hidden' must be a number"),
+        ({"hidden": {"lr": -1}}, "lr of the group 'hidden' is -1; it must be at least 0"),
+        ({"": {"lr": 1}}, "the pattern of a group is empty"),
         ({"hidden": 0.1}, "the group 'hidden' is 0.1"),
         ({3: {"lr": 1}}, "the group 3 is"),
         ([("hidden", {})], "the group"),
@@ -291,6 +294,16 @@ def test_a_power_may_be_a_symbol_of_a_diagram() -> None:
 def test_groups_that_are_none(groups: Any, words: str) -> None:
     with pytest.raises(TpcalcError, match=words):
         run(groups=groups)
+
+
+@pytest.mark.parametrize("lr", [-1, "-0.1", lambda layer, step: -1.0, "fast"])
+def test_rates_below_0_are_none(lr: Any) -> None:
+    with pytest.raises(TpcalcError, match=r"(lr|learning rate of layer 1 at step 0) (is -|must)"):
+        run(lr=lr).factor(1, 0)
+
+
+def test_a_rate_may_be_a_text() -> None:
+    assert run(lr="0.1").lr == Fraction(1, 10) == run(lr="1/10").lr
 
 
 def test_a_solved_power_has_none_beside_it() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import overload
 
 from tpcalc.analyses.depth.rates import generic_block
+from tpcalc.catalog.depth_powers import one_base
 from tpcalc.catalog.training import Training
 from tpcalc.errors import UsageError
 from tpcalc.networks.deep import AtDepth
@@ -54,8 +55,7 @@ def at_depth(
     """
     if isinstance(source, Training):
         blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
-        base = source.base if base is None else base
-        checks.whole(base, "base", least=1, hint="It counts the blocks of a base network.")
+        base = one_base(source.base, base, source.parameterization.text)
         generic, rates = generic_block(source, {}, blocks)
         _check_start(source, generic.block)
         powers = {rate.label: parse_ex(rate.raw) for rate in rates}
@@ -63,7 +63,7 @@ def at_depth(
         width = replace(source.parameterization, deep=None)  # its powers of L are numbers now
         return source.replace(network=network, parameterization=width, lr_depth=None)
     build = getattr(source, "build", None)  # a function decorated with tp.program
-    return passes.at_depth(source if build is None else build(), depth, base or 1)
+    return passes.at_depth(source if build is None else build(), depth, 1 if base is None else base)
 
 
 def _check_start(run: Training, block: Block) -> None:

@@ -26,7 +26,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.results import DepthArray, DepthTable, DepthValue, Estimate, Method, checks
 from tpcalc.results.provenance import provenance
 
-__all__ = ["depth_limit"]
+__all__ = ["depth_limit", "depth_text"]
 
 T = TypeVar("T")
 Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray]]
@@ -101,14 +101,14 @@ def depth_limit(
     started = time.perf_counter()
     settings = {"samples": samples, "replicates": replicates, "threads": threads}
     if isinstance(training, Architecture):
-        shares, wanted = tuple(map(_place, places)), [_depth(one) for one in depths]
+        shares, wanted = tuple(map(_place, places)), [depth_text(one) for one in depths]
         return _start(training, wanted, shares, seed, settings, started)
     if not training.network.smallest.repeats:
         raise UsageError(
             f"the depth of {training.network.words} is a number.",
             hint="Write ResNet('L', ...); tp.limit is for runs of a depth that is a number.",
         )
-    wanted = [_depth(one) for one in depths]
+    wanted = [depth_text(one) for one in depths]
     shares = tuple(map(_place, places))
 
     def at(depth: str, trunk: Trunk | None) -> Numbers:
@@ -169,7 +169,12 @@ def _table(
     return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 
 
-def _depth(value: int | str) -> str:
+def depth_text(value: int | str) -> str:
+    """A number of blocks, or the limit, as tables have it.
+
+    Raises:
+        UsageError: It is neither.
+    """
     if isinstance(value, str) and value.strip() in (OO, "inf", "infinity"):
         return OO
     if isinstance(value, str) and value.strip().isdigit():

@@ -15,11 +15,12 @@ import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
 from tpcalc.analyses.depth.kept import Kept
-from tpcalc.analyses.depth.limit import depth_limit
+from tpcalc.analyses.depth.limit import depth_limit, depth_text
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.targets import loss_values, slope_values
 from tpcalc.catalog.training import Training
-from tpcalc.catalog.values import exact
+from tpcalc.catalog.values import exact, not_negative
+from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Estimate, LossRow, Method, Optimum, Transfer, checks
@@ -100,10 +101,11 @@ def transfer(
     """
     started = time.perf_counter()
     checks.called(progress, "progress")
+    known_device(device)
     asked = _Asked(
         training,
         tuple(recipes) or (training.parameterization.text,),
-        tuple(dict.fromkeys(map(_depth, depths))),
+        tuple(dict.fromkeys(map(depth_text, depths))),
         tuple(sorted(_positive(rates, "a learning rate"))),
         _positive(multipliers, "a multiplier"),
         tuple(str(checks.whole(n, "a width", least=1)) for n in widths) or (OO,),
@@ -340,16 +342,10 @@ def _multiplied(network: Architecture, factor: float) -> Architecture:
     return found
 
 
-def _depth(value: int | str) -> str:
-    if isinstance(value, str) and (value == OO or value.isdigit()):
-        return value
-    return str(checks.whole(value, "a depth", least=1, hint="A number of blocks, or 'oo'."))
-
-
 def _positive(values: Sequence[float], what: str) -> tuple[float, ...]:
-    found = tuple(float(checks.real(value, what)) for value in values)
-    if not found or min(found) <= 0:
-        raise UsageError(f"{what} is above 0, and {values} are given.", hint="Give a list of them.")
+    found = tuple(float(not_negative(value, what, above=True)) for value in values)
+    if not found:
+        raise UsageError(f"no {what.removeprefix('a ')} is given.", hint="Give a list of them.")
     return found
 
 

@@ -21,6 +21,7 @@ from tpcalc.catalog.architecture import (
     spread,
     variance_of,
 )
+from tpcalc.catalog.depth_powers import one_base
 from tpcalc.catalog.values import exact, exponent
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.layer import Layer
@@ -135,6 +136,8 @@ class ResNet(Architecture):
         weights = variance_of(self.weight_variance, "weight_variance", "ResNet")
         biases = bias_variance_of(self.bias_variance, "ResNet")
         multiplier = self._said(exact, self.multiplier, "multiplier")
+        if not multiplier:
+            raise StudyError("multiplier is 0, so that no block adds anything.", where="ResNet")
         variances = (weights, biases or Fraction(1))
         factors: tuple[Number, ...] = tuple(root(variance) for variance in variances)
         front: Number | Power = Fraction(1)
@@ -288,12 +291,7 @@ class ResNet(Architecture):
                 where="ResNet",
                 hint="Leave alpha out, or take the parameterization 'depth:ALPHA;GAMMA'.",
             )
-        if self.base not in (1, base):
-            raise StudyError(
-                f"the base is {self.base}, and that of {name} is {base}.",
-                where="ResNet",
-                hint="Say it once.",
-            )
+        base = one_base(base, None if self.base == 1 else self.base, name, "ResNet")
         own = base if self.blocks is not None else 1
         return replace(self, alpha=alpha, base=own)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tpcalc.catalog.registry import Registry, discover
 from tpcalc.catalog.schedule import Factors, RateSchedule
-from tpcalc.catalog.values import exact
+from tpcalc.catalog.values import exact, not_negative
 from tpcalc.errors import UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.results import checks
@@ -68,7 +68,8 @@ def factors(schedule: Factors | None, steps: int) -> tuple[Number, ...]:
             f"{steps} steps.",
             hint="Give a factor for each step.",
         )
-    return tuple(_number(factor, step) for step, factor in enumerate(given[:steps]))
+    steps_given = enumerate(given[:steps])
+    return tuple(not_negative(one, f"the schedule at step {step}") for step, one in steps_given)
 
 
 def checked(schedule: Factors) -> Factors:
@@ -76,11 +77,6 @@ def checked(schedule: Factors) -> Factors:
     if not callable(schedule):
         factors(schedule, 0 if isinstance(schedule, str) else len(schedule))
     return schedule
-
-
-def _number(factor: Any, step: int) -> Number:
-    what = f"the schedule at step {step}"
-    return exact(factor, what=what) if isinstance(factor, str) else checks.real(factor, what)
 
 
 def _stretches(text: str) -> list[tuple[RateSchedule, int | None]]:

@@ -105,11 +105,13 @@ def experiment(
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import put, put_table
     from tpcalc.data.image_sets import image_set
+    from tpcalc.engine.device.devices import known_device
     from tpcalc.study.depth_experiment import is_depth_file
     from tpcalc.study.experiment import load_experiment
 
     if out is not None:
         check_place("--out", out, (".html", ".md"), "a report")
+    known_device(device)
     run = _Run(data, samples, data_seed, device, seed, work)
     given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
     if is_depth_file(file):

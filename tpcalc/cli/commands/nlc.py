@@ -139,6 +139,7 @@ def nlc(
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""
     from tpcalc.cli.places import check_place
+    from tpcalc.engine.device.devices import known_device
     from tpcalc.signal.measured import Sampling
 
     if out is not None:
@@ -148,6 +149,7 @@ def nlc(
         **{"batch": batch, "family": family, "rank": rank, "bias": bias},
         **{"skip": skip, "branch": branch, "q": q, "c": c},
     }
+    known_device(device)
     asked = _asked(model, {key: v for key, v in typed.items() if v is not None})
     sampling = (
         Sampling(_numbers(widths), seeds, inputs, seed=seed, device=device) if widths else None

@@ -14,6 +14,7 @@ __all__ = [
     "devices",
     "free_memory",
     "is_out_of_memory",
+    "known_device",
     "load_torch",
     "resolve_device",
     "resolve_dtype",
@@ -45,6 +46,17 @@ def load_torch() -> Any:
     return torch
 
 
+def known_device(name: Any) -> None:
+    """Refuse what is the name of no device on any machine.
+
+    Raises:
+        UsageError: It is no text.
+        UnknownName: No such kind of device.
+    """
+    if not re.fullmatch(r"cpu|auto|cuda(:\d{1,9})?", checks.text(name, "device"), re.ASCII):
+        raise UnknownName("device", name, _DEVICES)
+
+
 def resolve_device(name: str) -> Any:
     """The torch device of a name.
 
@@ -55,14 +67,12 @@ def resolve_device(name: str) -> Any:
         UnknownName: No such kind of device.
         MissingBackend: torch is not installed, or there is no such CUDA device here.
     """
+    known_device(name)
     torch = load_torch()
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cpu":
         return torch.device("cpu")
-    found = re.fullmatch(r"cuda(?::(\d+))?", name)
-    if found is None:
-        raise UnknownName("device", name, _DEVICES)
     if not torch.cuda.is_available():
         built = torch.version.cuda
         why = "sees no CUDA device" if built else "was built without CUDA"
@@ -72,7 +82,7 @@ def resolve_device(name: str) -> Any:
             "(`tpcalc doctor` lists the devices).",
         )
     count = torch.cuda.device_count()
-    if int(found[1] or 0) >= count:
+    if int(name.partition(":")[2] or 0) >= count:
         raise MissingBackend(
             f"the device {name!r} was asked for; there are {count} CUDA devices, "
             f"cuda:0 to cuda:{count - 1}.",
