@@ -23,7 +23,7 @@ def test_check() -> None:
     out = run("check", "resnet", "--depth", "L", *POST, "--lr-depth", "1/2", "--steps", "2")
     assert "Feature learning at any depth" in out and "L^(0)" in out
     out = run("check", "resnet", "--depth", "L", *POST, "--alpha", "1/4", code=1)
-    assert "Unstable: the stream grows with the depth" in out and "L^(1/4)" in out
+    assert "Unstable as blocks are added" in out and "exponentially" in out and "L^(1/2)" in out
 
 
 def test_check_as_json() -> None:

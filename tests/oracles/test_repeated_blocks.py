@@ -61,6 +61,8 @@ def test_a_norm_behind_a_block_keeps_the_stream() -> None:
     assert tp.check(net, "mup", steps=1, lr_depth=1).verdict == "undecided"
     start = tp.check(net, "mup", steps=0)
     assert (start.outputs, start.gradients) == ("stationary", "stationary")
+    with pytest.raises(ScaleError, match="first updates of all blocks"):
+        tp.solve(net, "mup")
 
 
 def test_a_norm_behind_a_block_of_tanh_makes_gradients_explode() -> None:

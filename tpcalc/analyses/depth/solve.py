@@ -53,7 +53,7 @@ def _moving(training: Training, gamma: Ex, at: Mapping[str, Fraction]) -> Ex | N
     """The gamma at which the largest push of a first update is of order one, from a trial."""
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
-    if found.stable_start is False:
+    if found.stable_start is False or found.flow:  # training of such blocks is not followed
         raise ScaleError(f"{'; '.join(facts(found))}.", where=training.network.name)
     pushes = [power for _, power in found.moved("x")]
     if not pushes:
