@@ -406,7 +406,8 @@ class Rates:
                 if run.shared or not mark.bias:
                     own = solved.get(mark.label)
                     a = a if own is None else own
-                gauge = a * (1 + training.optimizer_of(mark).degree)
+                raw = training.parameterization.own is not None  # its rates are those of W
+                gauge = Ex() if raw else a * (1 + training.optimizer_of(mark).degree)
                 powers = (row[mark.bias][mark.label] for row in rates)
                 yield mark, a, tuple(None if c is None else c + gauge for c in powers)
 

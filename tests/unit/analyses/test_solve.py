@@ -361,3 +361,16 @@ def test_symbols_of_functions_need_a_point_and_take_no_number() -> None:
         scales(program, values={"a": HALF, "p": Fraction(2)})
     found = scales(program, at={"a": HALF, "p": Fraction(2)})
     assert str(found.scale("h").power) == "1/2 - a*p"
+
+
+def test_rates_as_stored_are_those_of_ones_own_gauge() -> None:
+    @tp.network
+    def net(t, x):
+        h = tp.tanh(t.linear(t.n, "in", init=1, name="emb")(x))
+        h = tp.tanh(t.linear(t.n, t.n, init="n^(-1/2)", name="w")(h))
+        return t.linear(t.outputs, t.n, init="n^(-1)", name="read")(h)
+
+    for optimizer in ("sgd", "adam"):
+        own, mup = (tp.solve(net, p, steps=1, optimizer=optimizer) for p in ("own", "mup"))
+        assert [(row.b, row.c) for row in own.stored] == [(row.b, row.c) for row in mup.stored]
+        assert own.steps[0].c == tuple(row.c[0] for row in own.stored)
