@@ -412,8 +412,6 @@ def test_bad_layers_are_refused() -> None:
             LayerMap(act("tanh"), weights, biases, rank)
     with pytest.raises(StudyError, match="no weights of rank 0"):
         low_rank_start(1.0, 0.0, 0.0)
-    with pytest.raises(StudyError, match=r"layer 2 \(rank 9, width 8\).*ranks end at the width"):
-        LayerSequence.of_width(act("tanh"), 1.0, 0.0, (4, 9), (8, 8, 8))
     with pytest.raises(StudyError, match="no matrix of inner products"):
         LayerSequence([LayerMap(act("tanh"), 1.0)]).gram([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(StudyError, match="3 widths are given for 1 layers"):

@@ -10,11 +10,12 @@ import pytest
 from agree import agree
 from layered import Activation, Bias, Dense, SharedBias, SpanBias, Word, drawn, inside
 
+from tests.sphere import sphere_inputs
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments, singular_values
 from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.statistics import summary
-from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
+from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.spectra.spectrum import (
     finite_variance,

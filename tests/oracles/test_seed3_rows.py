@@ -42,9 +42,9 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
     """The mean squared singular value of one layer at the fixed point, its edge over 8 networks."""
     from agree import agree
 
+    from tests.sphere import sphere_inputs
     from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
     from tpcalc.finite.statistics import summary
-    from tpcalc.finite.surrogates import sphere_inputs
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
     words = [Dense(7.0, rank=QUARTER), SpanBias(0.2, QUARTER), Activation("tanh")]

@@ -9,6 +9,7 @@ from math import inf, pi, sqrt, tanh
 import numpy as np
 import pytest
 
+from tests.second_ways import hermite_nlc
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr
@@ -17,7 +18,7 @@ from tpcalc.signal.activations.calibrate import debiased, dilated
 from tpcalc.signal.activations.covariance import CovarianceKernel
 from tpcalc.signal.activations.length import LengthKernel
 from tpcalc.signal.activations.sheet import sheet
-from tpcalc.signal.activations.split import Split, hermite_nlc, interpolated, split
+from tpcalc.signal.activations.split import Split, interpolated, split
 from tpcalc.signal.kernels import Kernels
 
 ONE = Bounded(1.0)

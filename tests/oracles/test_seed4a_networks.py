@@ -30,6 +30,7 @@ from layered import (
     inside,
 )
 
+from tests.sphere import sphere_inputs
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.finite.networks.network import DrawnNetwork
@@ -41,11 +42,7 @@ from tpcalc.finite.nonlinearity.linear_part import linear_part
 from tpcalc.finite.nonlinearity.local_linearity import local_linearity
 from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.finite.statistics import summary
-from tpcalc.finite.surrogates import (
-    elementlike_inputs,
-    gaussian_inputs,
-    sphere_inputs,
-)
+from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.results import Estimate

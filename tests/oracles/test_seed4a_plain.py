@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.second_ways import stable_plain
 from tpcalc.catalog.activations import lookup
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.signal.activations.calibrate import calibrated, dilated, normalized
 from tpcalc.signal.activations.covariance import CovarianceKernel
 from tpcalc.signal.activations.length import LengthKernel
-from tpcalc.signal.activations.plain import PlainRow, plain, stable_plain
+from tpcalc.signal.activations.plain import PlainRow, plain
 from tpcalc.signal.activations.split import split
 from tpcalc.signal.kernels import Kernels, average
 

@@ -201,9 +201,9 @@ def test_S4_18_readouts_are_gaussian_with_the_kernel_of_the_graph() -> None:
 def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
     from agree import agree
 
+    from tests.sphere import sphere_inputs
     from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
-    from tpcalc.finite.surrogates import sphere_inputs
 
     words = [Dense(1.0), Activation(const(sqrt(2)) * act("relu")), LayerNorm()]
     found = [

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from oracles.yang_hu import drawn
 
+from tests.gauges import equivalent_gauge
 from tpcalc.analyses.check import check
-from tpcalc.analyses.gauge import equivalent_gauge
 from tpcalc.analyses.generic import far_query, generic
 from tpcalc.analyses.probe import probe
 from tpcalc.analyses.verdict.judge import decide

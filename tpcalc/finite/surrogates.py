@@ -12,7 +12,7 @@ from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dty
 from tpcalc.errors import UsageError
 from tpcalc.results import checks
 
-__all__ = ["elementlike_inputs", "gaussian_inputs", "sphere_inputs"]
+__all__ = ["elementlike_inputs", "gaussian_inputs"]
 
 Tensor = Any
 # Tells these streams from those of weights.
@@ -96,37 +96,6 @@ def gaussian_inputs(
     centre = sqrt(comean) * generator.standard_normal(features)
     around = sqrt(square - comean) * generator.standard_normal((count, features))
     return _placed(centre + around, device, dtype)
-
-
-def sphere_inputs(
-    count: int,
-    features: int,
-    square: float = 1.0,
-    seed: int = 0,
-    device: str = "cpu",
-    dtype: str = "float64",
-) -> Tensor:
-    """Independent inputs, uniform on the sphere of radius sqrt(features q).
-
-    Args:
-        count: How many.
-        features: Features of an input.
-        square: q.
-        seed: The seed.
-        device: Where they are.
-        dtype: Their number format.
-
-    Raises:
-        UsageError: A q that is not positive.
-
-    Example:
-        >>> [round(float(row @ row) / 3, 9) for row in sphere_inputs(2, 3, 4.0)]
-        [4.0, 4.0]
-    """
-    count, features = _shape(count, features, square, 0.0)
-    found = _stream(seed, features).standard_normal((count, features))
-    found *= sqrt(square * features) / np.linalg.norm(found, axis=1, keepdims=True)
-    return _placed(found, device, dtype)
 
 
 def _shape(count: int, features: int, square: float, comean: float) -> tuple[int, int]:

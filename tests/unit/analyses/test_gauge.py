@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpcalc.analyses.gauge import equivalent_gauge, known_as
+from tests.gauges import equivalent_gauge
+from tpcalc.analyses.gauge import known_as
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import StudyError, UnknownName, UsageError
 

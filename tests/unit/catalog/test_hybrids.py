@@ -7,7 +7,8 @@ import pytest
 from numpy_run import is_input
 
 import tpcalc as tp
-from tpcalc.analyses.gauge import equivalent_gauge, known_as
+from tests.gauges import equivalent_gauge
+from tpcalc.analyses.gauge import known_as
 from tpcalc.catalog.exponent_words import exponent_words
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.program.nodes import Kind, MatMul

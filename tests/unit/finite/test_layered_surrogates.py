@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tpcalc.errors import UsageError
-from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs, sphere_inputs
+from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch
 
@@ -24,19 +24,12 @@ def test_gaussian_inputs_have_a_centre() -> None:
     assert x.var(0).mean() == pytest.approx(1.3, rel=0.02)
 
 
-def test_sphere_inputs_have_one_length() -> None:
-    x = sphere_inputs(50, 20, 3.0, dtype="float32").numpy()
-    assert x.dtype == np.float32
-    assert (x**2).mean(1) == pytest.approx(3.0 * np.ones(50), rel=1e-5)
-    assert np.abs(x.mean(0)).max() < 1.5
-
-
 def test_what_no_inputs_have_is_refused() -> None:
     with pytest.raises(UsageError, match="At most 4 can"):
         elementlike_inputs(5, 5)
     with pytest.raises(UsageError, match=r"c = 1\.0"):
         gaussian_inputs(5, 5, 1.0, 1.0)
     with pytest.raises(UsageError, match="at least 1"):
-        sphere_inputs(0, 5)
+        gaussian_inputs(0, 5)
     with pytest.raises(UsageError, match="q = 0"):
-        sphere_inputs(3, 5, 0.0)
+        gaussian_inputs(3, 5, 0.0)

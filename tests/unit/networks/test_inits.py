@@ -11,7 +11,7 @@ import pytest
 from numpy_run import draw, run
 
 import tpcalc as tp
-from tpcalc.analyses.gauge import equivalent_gauge
+from tests.gauges import equivalent_gauge
 from tpcalc.errors import StudyError, TraceError, UsageError
 from tpcalc.networks.inits import scaled
 from tpcalc.networks.network import written

@@ -8,6 +8,7 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from tests.second_ways import stable_plain
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, ScaleError, StudyError, UnknownName, UsageError
 from tpcalc.evaluate.bounded import Bounded
@@ -19,7 +20,7 @@ from tpcalc.signal.activations.calibrate import debiased, dilated
 from tpcalc.signal.activations.covariance import CovarianceKernel
 from tpcalc.signal.activations.fixed_points import Iteration
 from tpcalc.signal.activations.length import LengthKernel, sides
-from tpcalc.signal.activations.plain import growth, plain, stable_plain
+from tpcalc.signal.activations.plain import growth, plain
 from tpcalc.signal.activations.sheet import sheet
 from tpcalc.signal.kernels import Kernels
 
@@ -130,8 +131,6 @@ def test_plain_networks_both_ways() -> None:
         assert row.log_gradient.value == pytest.approx(other.log_gradient.value, abs=1e-9)
     with pytest.raises(StudyError, match="0 activations"):
         plain(tau, 0)
-    with pytest.raises(StudyError, match="correlation 1"):
-        stable_plain(tau, 2, 1.0)
 
 
 def test_ends_on_another_scale() -> None:

@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from tests.second_ways import hermite_nlc
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.evaluate.bounded import Bounded
@@ -15,7 +16,7 @@ from tpcalc.signal.activations.averages import averages
 from tpcalc.signal.activations.calibrate import calibrated, debiased, dilated, normalized
 from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.reach import longest
-from tpcalc.signal.activations.split import hermite_nlc, split
+from tpcalc.signal.activations.split import split
 from tpcalc.signal.kernels import Kernels, average
 
 X = Var(0)
@@ -115,8 +116,6 @@ def test_no_split(tau: Expr, words: str) -> None:
 def test_bad_numbers() -> None:
     with pytest.raises(UsageError, match="variance"):
         split(X, 0.0)
-    with pytest.raises(UsageError, match="covariance"):
-        hermite_nlc(X, 1.0)
     with pytest.raises(StudyError, match="dilation is 0"):
         dilated(X, 0)
     with pytest.raises(StudyError, match="no finite number"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import isfinite
@@ -11,7 +10,7 @@ from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Coefficients", "coefficients", "horner", "shifted"]
+__all__ = ["Coefficients", "coefficients", "shifted"]
 
 Coefficients = tuple[Fraction, ...]
 HIGHEST = 40  # degree
@@ -97,14 +96,6 @@ def _trimmed(numbers: list[Fraction]) -> Coefficients:
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
-
-
-def horner(numbers: Sequence[Fraction], x: Fraction) -> Fraction:
-    """The value of a polynomial, exactly."""
-    total = Fraction(0)
-    for number in reversed(numbers):
-        total = total * x + number
-    return total
 
 
 def shifted(numbers: Coefficients, x: Fraction) -> Coefficients:

@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.errors import NotDifferentiable, StudyError
-from tpcalc.evaluate.bounded import Bounded, bounded
+from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.results import CovarianceMap, Estimate
-from tpcalc.signal.activations.covariance import CovarianceKernel
-from tpcalc.signal.activations.split import ratio
 from tpcalc.signal.given import of_activation
 from tpcalc.signal.graph import Layer, LayerGraph, propagate
 from tpcalc.signal.nonlinearity import coefficient
 from tpcalc.signal.operations import Activation, Dense, Input, Operation
-from tpcalc.signal.state import logarithm
 
-__all__ = ["PlainRow", "growth", "plain", "stable_plain"]
+__all__ = ["PlainRow", "growth", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,54 +73,6 @@ def plain(
         PlainRow(index, coefficient(states[0], state), state.bias, state.square, state.log_gradient)
         for index, state in enumerate(states[2::2], 1)
     )
-
-
-@of_activation
-def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[PlainRow, ...]:
-    """The same where every layer of preactivations has second moment 1, by the covariance kernel.
-
-    The nonlinearity coefficient is then a product of those of the activation, at the correlations
-    that the kernel leads to. q is that of the activation, g that of the whole network.
-
-    Args:
-        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-        depth: M.
-        correlation: c, that of two inputs of the first activation.
-
-    Raises:
-        StudyError: A depth below 1.
-        EvaluationError: Averages do not exist, or inputs have become equal within rounding.
-
-    Source: Schoenherr, The nonlinearity coefficient, sections 5.4.3 and 5.4.4.
-
-    Example:
-        >>> from tpcalc.catalog.activations import lookup
-        >>> found = stable_plain(lookup("relu").fn.expr, 2)
-        >>> [round(row.nlc.value, 6) for row in found]
-        [1.211174, 1.40543]
-    """
-    _deep(depth)
-    if not -1 <= correlation < 1:
-        raise StudyError(
-            f"two inputs have the correlation {correlation}.", where="plain", hint="It is below 1."
-        )
-    kernel = CovarianceKernel(tau)
-    gap, product, rows = 1 - bounded(correlation), Bounded(1.0), []
-    end, log_end = kernel.end_slope, logarithm(kernel.end_slope)
-    for index in range(1, depth + 1):
-        after = kernel.gap(gap)
-        product = product * ratio(end * gap, after)
-        rows.append(
-            PlainRow(
-                index,
-                product.root().estimate(),
-                after.value**-0.5,
-                kernel.split.second,
-                log_end * index,
-            )
-        )
-        gap = after
-    return tuple(rows)
 
 
 def _deep(depth: int) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
-from tpcalc.evaluate.quadrature.hermite import expand
-from tpcalc.evaluate.quadrature.shape import depends, shape
+from tpcalc.evaluate.quadrature.shape import depends
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.results import Method
@@ -20,7 +19,7 @@ from tpcalc.signal.activations.calibrate import check_spread
 from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import Kernels, average
 
-__all__ = ["Split", "hermite_nlc", "interpolated", "ratio", "slope_of", "split"]
+__all__ = ["Split", "interpolated", "ratio", "slope_of", "split"]
 
 LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
 NEARLY = 1e-9
@@ -212,45 +211,6 @@ def interpolated(tau: Expr, line: float) -> Expr:
         '2*x0 + x0**2'
     """
     return tau + line * Var(0)
-
-
-def hermite_nlc(tau: Expr, c: float = 0.0, degree: int = 256) -> Bounded:
-    """n(1, c) from Hermite coefficients a_k: (1 - c) sum k a_k^2 over sum a_k^2 (1 - c^k).
-
-    The sum of the numerator is E tau'^2; what the coefficients up to the degree leave of E tau^2 is
-    the error of the denominator. It is a way of its own, slow where tau has kinks.
-
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
-        c: The covariance of two standard Gaussians, from 0 and below 1.
-        degree: The highest degree.
-
-    Raises:
-        EvaluationError: Quadrature does not take the activation.
-        UsageError: Another covariance.
-
-    Source: Mehler's formula; Schoenherr, The nonlinearity coefficient, section 5.4.
-
-    Example:
-        >>> round(hermite_nlc(Var(0) ** 2).value, 9)
-        1.414213562
-    """
-    if not 0 <= c < 1:
-        raise UsageError(f"the covariance is {c}; it is from 0 and below 1.")
-    slope_of(tau)
-    taken = shape(tau)
-    if taken is None:
-        raise EvaluationError(f"quadrature does not take the function {tau.text}.")
-    series = expand(taken, np.zeros(1), np.ones(1), degree)
-    squares = series.table[:, 0] ** 2
-    kernels, one = Kernels(tau), Bounded(1.0)
-    second = kernels.second(one)
-    orders = np.arange(len(squares))
-    known = float((squares * (1.0 - c**orders))[1:].sum())
-    left = max(second.value - float(squares.sum()), 0.0)
-    doubt = float(series.doubt[0]) * (2 * sqrt(second.value) + float(series.doubt[0]))
-    under = Bounded(known + left / 2, left / 2 + doubt + second.error, Method.QUADRATURE)
-    return ratio((1.0 - c) * kernels.slope(one), under).root()
 
 
 def slope_of(tau: Expr) -> Expr:

@@ -14,12 +14,10 @@ from tpcalc.signal.black_box.laws import Array
 
 __all__ = [
     "ElemLike",
-    "co_means",
     "elem_like",
     "elem_like_test",
     "meta_gaussian",
     "meta_moments",
-    "square_means",
 ]
 
 MOST_INPUTS = 2000
@@ -126,44 +124,6 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
     squares = np.mean(rows**2, axis=0)
     products = (np.sum(rows, axis=0) ** 2 - np.sum(rows**2, axis=0)) / (n * (n - 1))
     return _mean(squares), _mean(products)
-
-
-def square_means(inputs: Any) -> Array:
-    """INSQD: the mean square of the coordinates of each input.
-
-    Args:
-        inputs: The inputs, a row each.
-
-    Raises:
-        UsageError: They are no inputs.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2, metric 20.
-
-    Example:
-        >>> square_means([[1.0, 3.0]]).tolist()
-        [5.0]
-    """
-    return np.asarray(np.mean(checks.inputs(inputs, "inputs") ** 2, axis=1))
-
-
-def co_means(inputs: Any) -> Array:
-    """INCMD: the mean product of the coordinates of each pair of inputs.
-
-    Args:
-        inputs: The inputs, a row each.
-
-    Raises:
-        UsageError: They are no inputs.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2, metric 20.
-
-    Example:
-        >>> co_means([[1.0, 3.0], [2.0, 0.0], [0.0, 2.0]]).tolist()
-        [1.0, 3.0, 0.0]
-    """
-    rows = checks.inputs(inputs, "inputs")
-    gram = rows @ rows.T / rows.shape[1]
-    return np.asarray(gram[np.triu_indices(len(rows), 1)])
 
 
 @dataclass(frozen=True)

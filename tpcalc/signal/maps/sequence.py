@@ -73,31 +73,6 @@ class LayerSequence:
             if not checks.real(width, "widths") > 0:
                 raise StudyError(f"the width is {width}.", where=f"layer {index}")
 
-    @classmethod
-    def of_width(
-        cls, tau: Any, weights: float, biases: float, ranks: Sequence[int], widths: Sequence[int]
-    ) -> LayerSequence:
-        """Layers whose ranks are numbers of columns.
-
-        Args:
-            tau: The activation.
-            weights: The variance of the weights, times the fan-in.
-            biases: The variance of the biases.
-            ranks: r_1, r_2, ...
-            widths: N_0, N_1, ...
-
-        Raises:
-            StudyError: A rank of 0 or above the width of its layer.
-        """
-        made = []
-        for index, (rank, width) in enumerate(zip(ranks, widths[1:], strict=False), 1):
-            try:
-                made.append(LayerMap(tau, weights, biases, rank / width))
-            except StudyError as error:
-                error.where = f"layer {index} (rank {rank}, width {width})"
-                raise StudyError(error.message, where=error.where, hint=error.hint) from None
-        return cls(made, widths)
-
     @cached_property
     def _sizes(self) -> tuple[float, ...]:
         return tuple(map(float, self.widths)) or (1.0,) * (len(self.layers) + 1)

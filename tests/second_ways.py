@@ -1,0 +1,58 @@
+"""Nonlinearity coefficients of activations, in other ways than the package takes."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from tpcalc.evaluate.bounded import Bounded, bounded
+from tpcalc.evaluate.quadrature.hermite import expand
+from tpcalc.evaluate.quadrature.shape import shape
+from tpcalc.functions import Expr
+from tpcalc.results import Method
+from tpcalc.signal.activations.covariance import CovarianceKernel
+from tpcalc.signal.activations.plain import PlainRow
+from tpcalc.signal.activations.split import ratio
+from tpcalc.signal.kernels import Kernels
+from tpcalc.signal.state import logarithm
+
+__all__ = ["hermite_nlc", "stable_plain"]
+
+
+def stable_plain(tau: Expr, depth: int, correlation: float = 0.0) -> tuple[PlainRow, ...]:
+    """Depths 1 to M where every layer of preactivations has second moment 1, by the kernel.
+
+    The nonlinearity coefficient is then a product of those of the activation, at the correlations
+    that the kernel leads to. q is that of the activation, g that of the whole network.
+    """
+    kernel = CovarianceKernel(tau)
+    gap, product, rows = 1 - bounded(correlation), Bounded(1.0), []
+    end, log_end = kernel.end_slope, logarithm(kernel.end_slope)
+    for index in range(1, depth + 1):
+        after = kernel.gap(gap)
+        product = product * ratio(end * gap, after)
+        nlc, bias = product.root().estimate(), after.value**-0.5
+        rows.append(PlainRow(index, nlc, bias, kernel.split.second, log_end * index))
+        gap = after
+    return tuple(rows)
+
+
+def hermite_nlc(tau: Expr, c: float = 0.0, degree: int = 256) -> Bounded:
+    """n(1, c) from Hermite coefficients a_k: (1 - c) sum k a_k^2 over sum a_k^2 (1 - c^k).
+
+    The sum of the numerator is E tau'^2; what the coefficients up to the degree leave of E tau^2 is
+    the error of the denominator. It is slow where tau has kinks.
+    """
+    taken = shape(tau)
+    assert taken is not None
+    series = expand(taken, np.zeros(1), np.ones(1), degree)
+    squares = series.table[:, 0] ** 2
+    kernels = Kernels(tau)
+    second = kernels.second(Bounded(1.0))
+    orders = np.arange(len(squares))
+    known = float((squares * (1.0 - c**orders))[1:].sum())
+    left = max(second.value - float(squares.sum()), 0.0)
+    doubt = float(series.doubt[0]) * (2 * sqrt(second.value) + float(series.doubt[0]))
+    under = Bounded(known + left / 2, left / 2 + doubt + second.error, Method.QUADRATURE)
+    return ratio((1.0 - c) * kernels.slope(Bounded(1.0)), under).root()
