@@ -65,8 +65,12 @@ class TpcalcError(Exception):
 
     def __str__(self) -> str:
         place = f" {self.where}:" if self.where else ""
-        advice = f" {self.hint}" if self.hint else ""
-        return f"{self.code}{place} {self.message}{advice}"
+        return f"{self.code}{place} {self.told}"
+
+    @property
+    def told(self) -> str:
+        """What was wrong and what to do, without code and place."""
+        return f"{self.message} {self.hint}" if self.hint else self.message
 
 
 class StudyError(TpcalcError):

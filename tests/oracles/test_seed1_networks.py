@@ -58,8 +58,11 @@ def test_S1_5_A15_adam_is_sign_in_its_first_step() -> None:
 def test_S1_5_A15_has_no_closed_limit() -> None:
     run = deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, optimizer="signsgd")
     found = tp.depth_limit(run)
-    assert not found.rows and "numbers of blocks" in dict(found.lacking)["oo"]
+    assert {gap.name for gap in found.lacking} == {"f[1,0]", "x[1,0]"}
+    assert all("numbers of blocks" in gap.reason for gap in found.lacking)
     assert "signsgd" in found.notes[0]
+    start = tp.depth_limit(deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, steps=0))
+    assert found.at("x[0,0]", "oo") == start.at("x[0,0]", "oo")  # no optimizer has moved it
 
 
 def test_S1_7_24_A14() -> None:

@@ -121,7 +121,7 @@ def test_S1_26_A21() -> None:
     limit = mean_field(Trunk(SAME[0][:2], SAME[1][:2], SIN, 1, 0, 1.2, 0.5))
     f = limit.outputs[1, 0, 0]
     b = limit.gradients(0.0).value[1, 1]
-    assert limit.error < 1e-4
+    assert limit.errors.max() < 1e-4
     assert f == pytest.approx(0.4542, abs=5e-4)
     assert limit.features(1.0).value[1, 1] == pytest.approx(1.2479, abs=5e-4)
     assert b == pytest.approx(2.02, abs=6e-3)
@@ -249,7 +249,7 @@ def test_S1_25_kinks_where_streams_start_as_one(inputs: tuple[float, ...]) -> No
     128 blocks without its parts in 1/L and 1/L^2."""
     xi, y = inputs, (0.5, 1.0, -0.5)
     found = limit(Trunk(xi, y, lookup("relu").fn.expr, rates=0.5))
-    assert found.error < 1e-6
+    assert found.errors.max() < 1e-6
     seen = []
     for blocks in (32, 64, 128):
         want = Reference(blocks, xi, y, eta=0.5, moments=rectified)
@@ -321,14 +321,15 @@ def test_S1_29_A27_growth_without_mean_subtraction() -> None:
     for depth, want in ((64, 0.6366),):
         value = math.log(found.at("x[0,0]", depth).value) / math.sqrt(depth)
         assert value == pytest.approx(want, abs=6e-5)
-    lacking = dict(
-        tp.depth_limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, "relu", center=False)).lacking
-    )
-    assert "L^(1/2)" in lacking["oo"]
+    (gap,) = tp.depth_limit(
+        deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, "relu", center=False)
+    ).lacking
+    assert "L^(1/2)" in gap.reason and (gap.depth, gap.name) == ("oo", "")
     run = deep_run((1.0,), (1.0,), 1, 0, "relu", center=False, steps=0)
-    found = tp.depth_limit(run, (16, 32))
-    one, two = (found.at("x[0,0]", depth).value for depth in (16, 32))
+    found = tp.depth_limit(run, (16, 32, "oo"))
+    one, two, limit_ = (found.at("x[0,0]", depth).value for depth in (16, 32, "oo"))
     assert 2 * two - one == pytest.approx(1.167780, abs=1e-3)
+    assert limit_ == pytest.approx(math.cosh(1 / math.sqrt(2 * math.pi)) ** 2, rel=1e-9)
 
 
 def test_S1_26_A21_first_update_in_closed_form() -> None:

@@ -158,7 +158,7 @@ def test_paths_that_leave_the_range() -> None:
     with pytest.raises(EvaluationError, match="range of floating point"):
         resnets.run_path(lambda t: float("nan"), [1.0], 2)
     found = tp.depth_limit(res3(0, hurst="9/10"), [4, 2000])
-    assert found.depths == ("4",) and "range of floating point" in found.lacking[0][1]
+    assert found.depths == ("4",) and "range of floating point" in found.lacking[0].reason
 
 
 IMPOSSIBLE = ("given(1, 2)", "given(1, -2, 9)", "given(1, 9/10, 81/100)", "given(1, 3/5)")
@@ -171,7 +171,8 @@ def test_an_autocovariance_of_nothing_is_refused_by_all_verbs(law: str) -> None:
         depth: np.linalg.eigvalsh(toeplitz(np.resize(row, 10)[:depth]))[0] for depth in (1, 2, 10)
     }
     net = res3(1, along=law)
-    lacking = dict(tp.depth_limit(net, [1, 2, 10, "oo"]).lacking)
+    gaps = tp.depth_limit(net, [1, 2, 10, "oo"]).lacking
+    lacking = {gap.depth: gap.reason for gap in gaps}
     for depth, least in lowest.items():
         assert (str(depth) in lacking) == (least < 0)
         if least < 0:

@@ -99,7 +99,7 @@ def test_multiples_are_written_out_as_programs() -> None:
 def test_limits_of_other_powers() -> None:
     vanished = tp.depth_limit(path("turn(1)", 2))
     assert [vanished.at(name, "oo").value for name in NAMES] == [1, 0, 1, 0]
-    assert "no limit" in tp.depth_limit(path("turn(1)", "3/4")).lacking[0][1]
+    assert "no limit" in tp.depth_limit(path("turn(1)", "3/4")).lacking[0].reason
 
 
 BETWEEN: dict[str, object] = {"nonlin": "between", "layers": 2}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import cosh, exp, log, pi, sqrt
 
+import numpy as np
 import pytest
 
 import tpcalc as tp
@@ -134,7 +135,7 @@ def test_blocks_of_another_shape_are_sampled() -> None:
 
 def test_no_limit_is_said() -> None:
     found = tp.depth_limit(tp.ResNet("L", "relu", alpha="1/4", **RES3))
-    assert not found.rows and "there is no limit" in found.lacking[0][1]
+    assert not found.rows and "there is no limit" in found.lacking[0].reason
 
 
 DEEP = """tpcalc program 2
@@ -217,3 +218,92 @@ def test_S2_8_gradients_by_a_forward_pass() -> None:
     for name, square in (("q", "Rp^2"), ("p", "Rp^2"), ("moved", "Dp^2")):
         bound = 5 * found[name].stderr + 1e-8
         assert found[name].value == pytest.approx(exact.at(square, count).value, abs=bound)
+
+
+def limit_of(act: str, alpha: object, **shape: object) -> dict[str, tuple[float, float]]:
+    found = tp.depth_limit(
+        tp.ResNet("L", act, alpha=alpha, **shape), ["oo"], places=(0.0, 0.5, 1.0)
+    )
+    assert not found.lacking and found.along("R^2", "oo").values[-1] == found.at("R^2", "oo").value
+    return {row.name: (row.estimate.value, row.estimate.stderr) for row in found.rows}
+
+
+def near(found: tuple[float, float], value: float, least: float = 1e-12) -> bool:
+    return abs(found[0] - value) <= max(found[1], least)
+
+
+def test_limits_of_independent_blocks_are_those_that_training_starts_from() -> None:
+    """relu less its average: C' = (1/2 - 1/(2 pi)) C, D' = D / 2; gelu as a run has it."""
+    post = {"nonlin": "post", "center": True}
+    found = limit_of("relu", "1/2", **post)
+    assert near(found["R^2"], exp(0.5 - 0.5 / pi)) and near(found["Rp^2"], exp(0.5))
+    assert near(limit_of("identity", "1/2", nonlin="post")["D^2"], exp(1) - 1)
+    data = tp.Samples(((1.0,),), ((1.0,),))
+    run = tp.Training(tp.ResNet("L", "gelu", **post), "depth-mup", data, steps=1)
+    own, found = tp.depth_limit(run), limit_of("gelu", "1/2", **post)
+    assert near(found["R^2"], own.at("x[0,0]", "oo").value)
+    assert near(found["Rp^2"], own.at("dx[0,0]", "oo").value)
+    assert near(limit_of("gelu", "1/2", **RES3)["R^2"], fine("gelu", "1/2"), 1e-9)
+
+
+def fine(act: str, alpha: object, **shape: object) -> float:
+    """R^2 of many blocks, without its parts in 1/L and 1/L^2."""
+    net = tp.ResNet("L", act, alpha=alpha, **{**RES3, **shape})
+    found = tp.depth_limit(net, (250, 500, 1000))
+    one, two, four = (found.at("R^2", depth).value for depth in (250, 500, 1000))
+    return (one - 6 * two + 8 * four) / 3
+
+
+def test_limits_of_what_blocks_add_alike() -> None:
+    """relu at alpha = 1 without mean subtraction: cosh^2(1 / sqrt(2 pi)), the adjoint stays."""
+    found = limit_of("relu", 1, nonlin="post")
+    assert near(found["R^2"], cosh(1 / sqrt(2 * pi)) ** 2, 1e-10) and near(found["Rp^2"], 1.0)
+
+
+def test_limits_of_smooth_weights() -> None:
+    """Covariances of all pairs of blocks on a grid of midpoints, until they stay."""
+    for act in ("identity", "relu"):
+        found = limit_of(act, 1, along="rbf(1/4)", **RES3)
+        sizes = [smooth(n, act, 0.25) for n in (100, 200)]
+        assert near(found["R^2"], (4 * sizes[1] - sizes[0]) / 3, 1e-6)
+
+
+def smooth(n: int, act: str, scale: float) -> float:
+    t = (np.arange(n) + 0.5) / n
+    law = np.exp(-0.5 * ((t[:, None] - t) / scale) ** 2)
+    kernel = np.ones((n + 1, n + 1))
+    for _ in range(30):
+        middle = (kernel[1:, 1:] + kernel[:-1, 1:] + kernel[1:, :-1] + kernel[:-1, :-1]) / 4
+        both, size = law * middle, np.sqrt(np.outer(np.diag(middle), np.diag(middle)))
+        c = np.clip(both / size, -1, 1)
+        relu = size * (np.sqrt(1 - c * c) + c * (pi - np.arccos(c))) / (2 * pi)
+        added = law * (both if act == "identity" else relu) / n**2
+        kernel[1:, 1:] = 1 + np.cumsum(np.cumsum(added, axis=0), axis=1)
+    return float(kernel[-1, -1])
+
+
+def test_limits_of_fractional_noise() -> None:
+    """res-3 at alpha = H: V adds the averages m of relu over the depth, W those of none.
+
+    K(p) = 1 + H (2 H - 1) times the integral of |s - t|^(2 H - 2) m(s) m(t), m^2 = K / (2 pi).
+    """
+    found = limit_of("relu", "4/5", hurst="4/5", **RES3)
+    sizes = []
+    for n in (200, 400):
+        lags = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+        power = 1.6  # cells of the integral in closed form
+        cells = ((lags + 1) ** power - 2 * lags**power + np.abs(lags - 1) ** power) / 2 / n**power
+        kernel = np.ones(n + 1)
+        for _ in range(40):
+            mean = np.sqrt((kernel[1:] + kernel[:-1]) / (4 * pi))
+            sums = np.cumsum(np.cumsum(cells * np.outer(mean, mean), axis=0), axis=1)
+            kernel = np.concatenate([[1.0], 1 + np.diag(sums)])
+        sizes.append(kernel[-1])
+    assert near(found["R^2"], (4 * sizes[1] - sizes[0]) / 3, 2e-6)
+    assert found["Dp^2"] == (0.0, 0.0)  # gradients are those of the identity there
+    one, two = (
+        tp.depth_limit(tp.ResNet("L", "relu", alpha="4/5", hurst="4/5", **RES3), [depth])
+        for depth in (1000, 4000)
+    )
+    ends = [found["R^2"][0], *(table.at("R^2", L).value for table, L in ((two, 4000), (one, 1000)))]
+    assert ends == sorted(ends)

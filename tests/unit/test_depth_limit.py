@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depth_run import STILL, deep_run
+from depth_run import STILL, Reference, deep_run
 
 import tpcalc as tp
 from tpcalc.analyses.depth.formulas import recursion
+from tpcalc.analyses.depth.profile import ARRAYS
 from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
@@ -21,6 +22,12 @@ from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)
 ROWS = ((1.3,), (0.7,)), ((0.9,), (0.0,))
+
+
+def names_of(updates: int, batch: int = 1) -> set[str]:
+    """What a run of one output is asked for."""
+    counts = {"f": updates + 1, "x": updates + 1, "dx": updates}
+    return {f"{w}[{t},{b}]" for w, n in counts.items() for t in range(n) for b in range(batch)}
 
 
 @pytest.mark.parametrize("depth", [0, -1, 1.5, "many", True])
@@ -61,8 +68,13 @@ def test_powers_of_the_depth_without_a_depth() -> None:
 @pytest.mark.parametrize("act", ["identity", "relu"])
 def test_divergence_is_told_with_its_rate(act: str, alpha: float, gamma: float, rate: str) -> None:
     found = tp.depth_limit(deep_run(*ONES, alpha, gamma, act), places=(0, 1))
-    assert not found.rows and not found.arrays
-    assert rate in dict(found.lacking)["oo"]
+    assert not found.arrays and all(rate in gap.reason for gap in found.lacking)
+    if alpha < 0.5:
+        assert not found.rows
+        return
+    assert found.names == ("f[0,0]", "x[0,0]", "dx[0,0]")  # the start has a limit all the same
+    start = tp.depth_limit(deep_run(*ONES, alpha, gamma, act, steps=0))
+    assert start.at("x[0,0]", "oo").z(found.at("x[0,0]", "oo")) < 1
 
 
 def test_rates_of_divergence_are_those_of_the_recursion() -> None:
@@ -159,12 +171,14 @@ def test_formulas_over_the_steps_are_those_of_the_numbers() -> None:
 
 def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() -> None:
     """Inputs of opposite sign move no preactivation of each other where depth adds no noise."""
-    line = dict(
-        tp.depth_limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu")).lacking
-    )["oo"]
+    found = tp.depth_limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu"))
+    assert [gap.name for gap in found.lacking] == ["dx[1,0]", "f[2,0]", "x[2,0]"]
+    line = found.lacking[0].reason
     assert "stay proportional" in line and "no two are proportional" in line
+    first = tp.depth_limit(deep_run((1.0, -1.0), (0.5,) * 2, "3/4", "1/4", "relu"))
+    assert found.at("f[1,0]", "oo") == first.at("f[1,0]", "oo")
     still = deep_run((1.0, 1.0, 1.0), (0.5,) * 3, act="relu", eta=0.0)
-    assert "stay proportional" in dict(tp.depth_limit(still).lacking)["oo"]
+    assert "stay proportional" in tp.depth_limit(still).lacking[0].reason
     data = tp.Samples(((1.3, 0.2), (0.7, 0.5), (0.4, -1.0)), ((0.5,),) * 3)
     net = tp.ResNet("L", "relu", nonlin="post", center=True)
     run = tp.Training(net, "mup", data, steps=2, lr_depth="1/2", groups=STILL)
@@ -194,15 +208,18 @@ def test_what_is_in_an_adjoint_that_is_not_followed_is_no_number(depth: int | st
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:
     found = tp.depth_limit(deep_run((1e3,) * 8, (1.0,) * 8, 0.5, 0.0, eta=1e4), (64,))
-    assert not any(math.isnan(row.estimate.value) for row in found.rows)
-    assert "range of floats" in dict(found.lacking)["64"]
+    assert all(math.isfinite(row.estimate.value) for row in found.rows)
+    assert {row.name for row in found.rows} >= {"f[0,0]", "x[0,0]", "dx[0,0]"}
+    assert all("range of floats" in gap.reason for gap in found.lacking)
+    gone = {gap.name for gap in found.lacking}
+    assert gone | set(found.names) == names_of(7) and "f[7,0]" in gone
     with pytest.raises(EvaluationError, match="range of floats"):
         finite(Trunk([1e3] * 8, [1.0] * 8, gamma=0, rates=1e4), 64)
 
 
 def test_limits_that_are_not_of_this_kind() -> None:
     sin = deep_run(*ONES, "5/4", "-1/4", "sin")
-    assert dict(tp.depth_limit(sin).lacking)["oo"]
+    assert tp.depth_limit(sin).lacking[0].reason
     with pytest.raises(EvaluationError, match="mean-field limit"):
         mean_field(Trunk(*ONES, alpha=0.5, gamma=0.5))
     with pytest.raises(EvaluationError, match="alpha"):
@@ -247,3 +264,81 @@ def test_recursions_of_independent_blocks_are_not_those_of_correlated_ones() -> 
     start = tp.depth_limit(run.network, (2,)).at("R^2", 2).value
     (x,) = ROWS[0][0]
     assert found.at("x[0,0]", 2).value == pytest.approx(x**2 * start, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("act", "optimizer", "shape", "batch"),
+    [
+        ("gelu", "signsgd", {}, 1),
+        ("softplus", "signsgd", {}, 1),
+        ("tanh", "momentum", {}, 2),
+        ("relu", "sgd", {"nonlin": "pre", "center": False, "layers": 2}, 1),
+        ("relu", "sgd", {"nonlin": "between", "center": False, "layers": 2}, 1),
+        ("identity", "sgd", {}, 2),
+    ],
+)
+def test_all_that_is_asked_has_a_number_or_a_reason(
+    act: str, optimizer: str, shape: dict[str, Any], batch: int
+) -> None:
+    run = deep_run(*ONES, act=act, optimizer=optimizer, batch=batch, **shape)
+    found = tp.depth_limit(run, (2, "oo"), places=(0, 1), samples=2**9, replicates=2)
+    for depth in ("2", "oo"):
+        known = {row.name for row in found.rows if row.depth == depth}
+        known |= {array.name for array in found.arrays if array.depth == depth}
+        gone = {gap.name for gap in found.lacking if gap.depth == depth}
+        assert known | gone == names_of(1, batch) | set(ARRAYS) or gone == {""}
+        assert not known & gone and all(gap.reason for gap in found.lacking)
+    for name in ("x[1,0]", "features", "coefficients"):
+        ask = found.at if name[1] == "[" else found.along
+        for gap in found.lacking:
+            if gap.name == name:
+                with pytest.raises(EvaluationError, match=f"{gap.name} at L".replace("[", r"\[")):
+                    ask(name, gap.depth)
+    assert str(found).count("\n") >= len(found.rows) + len(found.lacking) - 1
+
+
+def test_each_number_has_its_own_error() -> None:
+    """The last output is of size 1e9, and errors of those before it do not feel that."""
+    inputs, targets = (1.3, 0.7, -2.5), (0.9, 0.0, 0.7)
+    found = tp.depth_limit(deep_run(inputs, targets, eta=3.0), (16,))
+    want = Reference(16, inputs, targets, eta=3.0)
+    assert abs(want.f[2]) > 1e9
+    errors = []
+    for step in range(3):
+        value = found.at(f"f[{step},0]", 16)
+        assert abs(value.value - want.f[step]) <= value.stderr + 1e-13 * abs(want.f[step])
+        errors.append(value.stderr)
+    assert errors[1] < 1e-9 and errors == sorted(errors)
+
+
+def test_what_blocks_add_alike_is_in_the_limit() -> None:
+    """relu at alpha = 1 without mean subtraction; at gamma = 1/2 the maps at the ends move alone.
+
+    x_t = u_t + m_t with m_t(p) = |u_t| sinh(p / sqrt(2 pi)), and f_1 by what V has learned.
+    """
+    data = tp.Samples(((1.0,), (0.5,)), ((0.9,), (0.2,)))
+    run = tp.Training(tp.ResNet("L", "relu", nonlin="post"), "depth:1;1/2", data, steps=1)
+    found = tp.depth_limit(run)
+    rise = 1 / math.sqrt(2 * math.pi)
+    one, two = math.sinh(rise), math.sqrt(0.25 * (1 + 0.9**2)) * math.sinh(rise)
+    want = {
+        "x[0,0]": 1 + one**2,
+        "x[1,0]": 0.25 * (1 + 0.9**2) + two**2,
+        "f[1,0]": 0.5 * 0.9 + 0.9 * (0.5 + one * two),
+    }
+    for name, value in want.items():
+        limit_ = found.at(name, "oo")
+        assert abs(limit_.value - value) < max(limit_.stderr, 1e-9) < 1e-7
+    assert "alpha = 1" in found.rows[0].route
+
+
+def test_a_mean_field_limit_says_how_long_it_takes() -> None:
+    told: list[tuple[float, str]] = []
+    sin = lookup("sin").fn.expr
+    trunk = Trunk([[[1.0, 0.0]], [[0.5, 0.0]]], [[[2.0]], [[1.0]]], sin, 1, 0, rates=0.5)
+    found = mean_field(trunk, 3, lambda done, text: told.append((done, text)))
+    assert "about" in told[0][1] and told[0][0] == 0
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    # What is beyond the span of the inputs moves nothing.
+    one = mean_field(Trunk([1.0, 0.5], [2.0, 1.0], sin, 1, 0, rates=0.5), 3)
+    assert found.outputs[1] == pytest.approx(one.outputs[1], abs=1e-12)

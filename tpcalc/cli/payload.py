@@ -181,7 +181,7 @@ def depths(found: DepthTable) -> dict[str, Any]:
         }
         for row in found.rows
     ]
-    lacking = [{"depth": depth, "reason": reason} for depth, reason in found.lacking]
+    lacking = [asdict(gap) for gap in found.lacking]
     drawn = [
         {
             "name": name,

@@ -7,6 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from tpcalc.cli.progress import progress_bar
 from tpcalc.errors import UsageError
 
@@ -89,15 +91,23 @@ def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] =
     alone = start_alone(network)
     if run.data is None and not alone:
         run = run.replace(data=data_of(network.study))
-    return depth_limit(
-        run.network if alone else run,
-        depths,
-        places=places,
-        seed=part.seed,
-        samples=part.samples,
-        replicates=part.replicates,
-        threads=part.threads,
-    )
+    with progress_bar("limit in the depth") as progress:
+        return depth_limit(
+            run.network if alone else run,
+            depths,
+            places=places,
+            seed=part.seed,
+            samples=part.samples,
+            replicates=part.replicates,
+            threads=part.threads,
+            progress=progress or _beforehand,
+        )
+
+
+def _beforehand(fraction: float, text: str) -> None:
+    """Say how long a run takes where no bar shows it."""
+    if not fraction and "about" in text:
+        typer.echo(text, err=True)
 
 
 def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> DepthTable:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tpcalc.cli.exits import TOLERANCE_NOT_MET
 from tpcalc.errors import EvaluationError, Exploded
-from tpcalc.results import LimitTable, Status
+from tpcalc.results import DepthTable, LimitTable, Status
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["check_tolerance", "put", "put_table"]
+__all__ = ["check_gaps", "check_tolerance", "put", "put_table"]
 
 # What is piped into a file has no width of its own; tables must not be folded to 80 columns there.
 _PIPE_WIDTH = 120
@@ -41,6 +42,19 @@ def put_table(table: RenderableType, heading: str = "") -> None:
     put("\n".join(lines))
 
 
+def check_gaps(found: DepthTable) -> None:
+    """End with the exit code for it, and say why, where something that was asked has no number.
+
+    Raises:
+        typer.Exit: It has none.
+    """
+    if found.lacking:
+        gone = [f"{gap.name or 'all'} at L = {gap.depth}" for gap in found.lacking]
+        text = f"exit code {TOLERANCE_NOT_MET}: no number of {_some(gone)}; the answer says why"
+        typer.echo(text, err=True)
+        raise typer.Exit(TOLERANCE_NOT_MET)
+
+
 def check_tolerance(table: LimitTable) -> None:
     """End with the exit code for it where a number was not had, or not to its error target.
 
@@ -64,9 +78,13 @@ def check_tolerance(table: LimitTable) -> None:
         row.name for row in table.scalars if row.estimate.status is Status.TOLERANCE_NOT_REACHED
     ]
     if missed:
-        shown = ", ".join(missed[:6]) + (", ..." if len(missed) > 6 else "")
         typer.echo(
-            f"the error target was not met for {shown}: raise --max-particles or --rel-error",
+            f"the error target was not met for {_some(missed)}: "
+            "raise --max-particles or --rel-error",
             err=True,
         )
         raise typer.Exit(TOLERANCE_NOT_MET)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import log10
 from typing import Any
 
@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from tpcalc.report.numbers import SETTLED, Measure, measured, settled
 from tpcalc.report.tables import Cell, Table, name, number
 from tpcalc.report.verdict import Verdict as Judgement
-from tpcalc.results import NEVER, DepthArray, DepthRow, DepthTable, DepthVerdict, Estimate
+from tpcalc.results import (
+    NEVER,
+    DepthArray,
+    DepthGap,
+    DepthRow,
+    DepthTable,
+    DepthVerdict,
+    Estimate,
+)
 
 __all__ = [
     "PROFILES",
@@ -356,14 +364,24 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
     if found.samples:
         tables.append(_networks(found))
     if found.lacking:
-        tables.append(
-            Table(
-                "No numbers",
-                (Cell("L"), Cell("Why")),
-                tuple((Cell(depth), Cell(why)) for depth, why in found.lacking),
-            )
-        )
+        tables.append(_gaps(found.lacking))
     return tuple(tables)
+
+
+def _gaps(lacking: Sequence[DepthGap]) -> Table:
+    """What has no number and why: names and depths of one reason in one line."""
+    alike: dict[str, list[DepthGap]] = {}
+    for gap in lacking:
+        alike.setdefault(gap.reason, []).append(gap)
+    body = (
+        (
+            Cell(", ".join(dict.fromkeys(gap.name or "all" for gap in gaps))),
+            Cell(", ".join(dict.fromkeys(gap.depth for gap in gaps))),
+            Cell(reason),
+        )
+        for reason, gaps in alike.items()
+    )
+    return Table("No numbers", (Cell("Name"), Cell("L"), Cell("Why")), tuple(body))
 
 
 def _networks(found: DepthTable) -> Table:

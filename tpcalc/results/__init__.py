@@ -17,6 +17,7 @@ from tpcalc.results.depth import NEVER as NEVER
 from tpcalc.results.depth import BlockRate as BlockRate
 from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
+from tpcalc.results.depth import DepthGap as DepthGap
 from tpcalc.results.depth import DepthOrders as DepthOrders
 from tpcalc.results.depth import DepthRow as DepthRow
 from tpcalc.results.depth import DepthTable as DepthTable

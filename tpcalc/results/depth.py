@@ -6,9 +6,9 @@ Exponents are texts; the field ``L`` of a row is a growth exponent e: size ~ L^e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tpcalc.errors import UnknownName
+from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Key, Provenance
@@ -20,6 +20,7 @@ __all__ = [
     "BlockRate",
     "CriticalPower",
     "DepthArray",
+    "DepthGap",
     "DepthOrders",
     "DepthRow",
     "DepthTable",
@@ -52,6 +53,9 @@ class RealPower:
     formula: str
     value: Estimate
     status: str
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,12 +352,35 @@ class DepthArray:
 
 
 @dataclass(frozen=True, slots=True)
+class DepthGap:
+    """What is asked at a depth and has no number.
+
+    Args:
+        depth: The number of blocks, or ``"oo"``.
+        reason: Why, and what to do.
+        name: Of the number or of the array; ``""``: of all that is asked at this depth.
+
+    Example:
+        >>> str(DepthGap("oo", "there is no limit."))
+        'L = oo: no numbers: there is no limit.'
+    """
+
+    depth: str
+    reason: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = f", {self.name}: no number" if self.name else ": no numbers"
+        return f"L = {self.depth}{what}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class DepthTable:
     """Numbers of a run at several depths.
 
     Args:
         rows: The numbers, depth by depth.
-        lacking: Depths without numbers, each with the reason.
+        lacking: What is asked and has no number, each with the reason.
         provenance: What they were computed from and with.
         notes: What a reader should know besides.
         arrays: What was asked for along the depth, depth by depth.
@@ -361,7 +388,7 @@ class DepthTable:
     """
 
     rows: tuple[DepthValue, ...]
-    lacking: tuple[tuple[str, str], ...]
+    lacking: tuple[DepthGap, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
     arrays: tuple[DepthArray, ...] = ()
@@ -396,9 +423,11 @@ class DepthTable:
             depth: The number of blocks, or ``"oo"``.
 
         Raises:
-            KeyError: It is not there.
+            EvaluationError: It was asked and has no number.
+            UnknownName: It was not asked.
         """
-        return {(row.name, row.depth): row.estimate for row in self.rows}[name, str(depth)]
+        known = {row.name: row.estimate for row in self.rows if row.depth == str(depth)}
+        return self._of(known, "number", name, str(depth))
 
     def along(self, name: str, depth: int | str) -> DepthArray:
         """Numbers along the depth.
@@ -408,9 +437,21 @@ class DepthTable:
             depth: The number of blocks, or ``"oo"``.
 
         Raises:
-            UnknownName: No such array at this depth.
+            EvaluationError: They were asked and have no numbers.
+            UnknownName: They were not asked.
         """
-        found = {row.name: row for row in self.arrays if row.depth == str(depth)}
-        if name not in found:
-            raise UnknownName(f"array at depth {depth}", name, found)
-        return found[name]
+        known = {one.name: one for one in self.arrays if one.depth == str(depth)}
+        return self._of(known, "array", name, str(depth))
+
+    def _of(self, known: dict[str, T], kind: str, name: str, depth: str) -> T:
+        if name in known:
+            return known[name]
+        for gap in self.lacking:
+            if gap.depth == depth and gap.name in ("", name):
+                raise EvaluationError(gap.reason, where=f"{name} at L = {depth}")
+        raise UnknownName(f"{kind} at depth {depth}", name, known)
+
+    def __str__(self) -> str:
+        rows = [f"L = {row.depth}, {row.name}: {row.estimate}" for row in self.rows]
+        routes = dict.fromkeys(f"L = {row.depth}: {row.route}" for row in self.rows)
+        return "\n".join([*rows, *map(str, self.lacking), *routes, *self.notes])

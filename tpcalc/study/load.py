@@ -158,11 +158,11 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
         try:
             architecture(study.model)
         except TpcalcError as error:
-            problems.append(("model", " ".join(filter(None, (error.message, error.hint)))))
+            problems.append(("model", error.told))
     try:
         parameterization(study.model)
     except TpcalcError as error:
-        problems.append(("model.p", " ".join(filter(None, (error.message, error.hint)))))
+        problems.append(("model.p", error.told))
     return problems
 
 

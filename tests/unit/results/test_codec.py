@@ -112,7 +112,9 @@ def test_arrays_along_the_depth_read_back(shape: tuple[int, ...]) -> None:
         "features", "oo", ("p",), (0.0,), values, abs(values), Method.EXACT, ""
     )
     value = results.DepthValue("f[0,0]", "oo", VALUE, "a route")
-    table = results.DepthTable((value,), (("3", "why"),), PROVENANCE, ("a note",), (array,))
+    table = results.DepthTable(
+        (value,), (results.DepthGap("3", "why", "f[0,0]"),), PROVENANCE, ("a note",), (array,)
+    )
     data = json.loads(json.dumps(to_json(table), allow_nan=False))
     back = from_json(data)
     assert (back.rows, back.lacking, back.provenance, back.notes) == (

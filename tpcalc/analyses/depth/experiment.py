@@ -286,8 +286,7 @@ class _Profiles:
                 numbers = [[*place, e.value, e.stderr, e.method.value] for place, e in made]
                 self.kept.put(key, [numbers, ""])
             except EvaluationError as error:
-                why = " ".join(filter(None, (error.message, error.hint)))
-                self.kept.put(key, [[], why])
+                self.kept.put(key, [[], error.told])
         numbers, why = self.kept[key]
         if why:
             self.lacking.append((f"{recipe}, L = {depth}, n = {width}", why))
@@ -308,8 +307,6 @@ class _Profiles:
         if depth != OO:
             _check_places(places, int(depth))
         table = depth_limit(run, (depth,), places=places, seed=self.seed)
-        if table.lacking:
-            raise EvaluationError(table.lacking[0][1])
         for step in shape.steps:
             own = range(step * batch, (step + 1) * batch)
             for index, place in enumerate(shape.places):

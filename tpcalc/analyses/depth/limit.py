@@ -4,38 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tpcalc.analyses.depth.check import depth_check
-from tpcalc.analyses.depth.profile import Recursion, profile
+from tpcalc.analyses.depth.profile import ARRAYS, Recursion, profile
 from tpcalc.analyses.depth.sampled import sampled
 from tpcalc.analyses.depth.shape import block_at_start, start_of
-from tpcalc.analyses.depth.start import start_found
+from tpcalc.analyses.depth.start import COMPARE, start_found
 from tpcalc.analyses.depth.trunk import Unlike, trunk_of
 from tpcalc.catalog.training import Training
-from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.depth.finite import finite
 from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.mean_field import mean_field
 from tpcalc.evaluate.depth.start import Start
 from tpcalc.evaluate.depth.trunk import HALF, Trunk
 from tpcalc.networks.network import Architecture
-from tpcalc.results import DepthArray, DepthTable, DepthValue, Estimate, Method, checks
+from tpcalc.results import DepthArray, DepthGap, DepthTable, DepthValue, Estimate, Method, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["depth_limit", "depth_text"]
 
 T = TypeVar("T")
-Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray]]
+Progress = Callable[[float, str], None]
+Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray | DepthGap]]
 OO = "oo"
+BESIDE = "How the numbers of blocks beside it go on is what is known."
 CLOSED = "closed recursion over {} blocks"
 LIMITS = {
     "functional": "functional-integral limit, alpha = gamma = 1/2",
     "ode": "ordinary differential equation of the depth",
-    "mean": "mean-field limit, alpha = 1, gamma = 0",
+    "mean": "mean-field limit, alpha = 1",
 }
 
 
@@ -48,6 +52,7 @@ def depth_limit(
     samples: int | None = None,
     replicates: int | None = None,
     threads: int | None = None,
+    progress: Progress | None = None,
 ) -> DepthTable:
     """A training run of a network of L blocks, of infinite width, at some depths and in the limit.
 
@@ -72,6 +77,8 @@ def depth_limit(
         samples: Samples of a replicate, as of ``tp.limit``.
         replicates: Replicates, as of ``tp.limit``.
         threads: As of ``tp.limit``; the answer does not depend on them.
+        progress: Called with the fraction of a depth that is done and a text, which says of a
+            mean-field limit before it begins about how long it takes.
 
     Returns:
         Outputs, and mean squares of the stream at its end and of its adjoint, each with its error
@@ -99,7 +106,9 @@ def depth_limit(
         0.202562 (exact)
     """
     started = time.perf_counter()
-    settings = {"samples": samples, "replicates": replicates, "threads": threads}
+    checks.called(progress, "progress")
+    settings: dict[str, Any] = {"samples": samples, "replicates": replicates, "threads": threads}
+    settings["progress"] = progress
     if isinstance(training, Architecture):
         shares, wanted = tuple(map(_place, places)), [depth_text(one) for one in depths]
         return _start(training, wanted, shares, seed, settings, started)
@@ -112,13 +121,17 @@ def depth_limit(
     shares = tuple(map(_place, places))
 
     def at(depth: str, trunk: Trunk | None) -> Numbers:
-        if depth == OO:
-            route, closed = _limit(training, trunk)
-        elif trunk is not None and trunk.linear:
-            route, closed = CLOSED.format(depth), finite(trunk, int(depth), _passes(trunk))
-        else:
+        if depth != OO and (trunk is None or not trunk.linear):
             return sampled(training, int(depth), shares, seed, settings)
-        return _rows(depth, route, closed), profile(closed, depth, route, shares)
+        most = 2 * training.steps + 1  # all passes but the backward one after the last update
+        solve = partial(_passes, training, trunk, depth, progress)
+        passes, (route, closed), why = _followed(solve, most)
+        rows = list(_rows(depth, route, closed, passes))
+        if not why:
+            return rows, profile(closed, depth, route, shares)
+        names = {name for name, *_ in _names(training.steps + 1, most, closed.trunk)}
+        gone = sorted(names - {row.name for row in rows}) + list(ARRAYS if shares else ())
+        return rows, [DepthGap(depth, why, name) for name in gone]
 
     return _table(wanted, lambda: trunk_of(training), at, _digest(training), seed, started)
 
@@ -128,7 +141,7 @@ def _start(
     wanted: list[str],
     shares: tuple[float, ...],
     seed: int,
-    settings: dict[str, int | None],
+    settings: dict[str, Any],
     started: float,
 ) -> DepthTable:
     """The start of a network at some depths."""
@@ -151,7 +164,7 @@ def _table(
     """Numbers at some depths, by what closed recursions read off a network, where they know it."""
     rows: list[DepthValue] = []
     arrays: list[DepthArray] = []
-    lacking: list[tuple[str, str]] = []
+    lacking: list[DepthGap] = []
     notes: list[str] = []
     known: T | None = None
     try:
@@ -162,9 +175,12 @@ def _table(
         try:
             values, along = at(depth, known)
             rows += values
-            arrays += along
-        except EvaluationError as error:
-            lacking.append((depth, " ".join(filter(None, (error.message, error.hint)))))
+            for one in along:
+                lacking.append(one) if isinstance(one, DepthGap) else arrays.append(one)
+        except (EvaluationError, LimitError, ScaleError) as error:
+            if error.hint == COMPARE and any(map(str.isdigit, wanted)):
+                error.hint = BESIDE
+            lacking.append(DepthGap(depth, error.told))
     made = provenance(digest, seed, {"depths": ", ".join(wanted)}, time.perf_counter() - started)
     return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 
@@ -186,9 +202,26 @@ def _digest(training: Training) -> str:
     return training.network.smallest.digest
 
 
-def _passes(trunk: Trunk) -> int:
-    """All passes but the backward one after the last update."""
-    return 2 * trunk.steps - 1
+def _followed(solve: Callable[[int], T], most: int) -> tuple[int, T, str]:
+    """All passes; or those that have numbers, how many they are and why the next has none.
+
+    Raises:
+        EvaluationError: The first has none.
+    """
+    try:
+        return most, solve(most), ""
+    except EvaluationError as error:
+        low, high, why = 0, most, error
+    found: list[T] = []
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            found, low = [solve(middle)], middle
+        except EvaluationError as error:
+            high, why = middle, error
+    if not found:
+        raise why
+    return low, found[0], why.told
 
 
 def _place(value: float) -> float:
@@ -198,41 +231,58 @@ def _place(value: float) -> float:
     return found
 
 
-def _limit(training: Training, trunk: Trunk | None) -> tuple[str, Recursion]:
-    """The passes in the limit, and how they were found.
+def _passes(
+    training: Training, trunk: Trunk | None, depth: str, progress: Progress | None, passes: int
+) -> tuple[str, Recursion]:
+    """The first passes at a depth, and how they were found.
 
     Raises:
-        EvaluationError: There is no limit, or none that is known.
+        EvaluationError: They have no limit, or none that is known.
     """
-    found = depth_check(training, {})
-    if found.stable is False:
-        raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
+    updates = (passes - 1) // 2
+    if depth == OO:
+        if trunk is not None or updates in (0, training.steps):
+            found = depth_check(training.replace(steps=updates), {})
+            if found.stable is False:
+                raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
+        if trunk is None and not updates:
+            trunk = _begun(training)
     if trunk is None:
-        raise EvaluationError(
-            "the limit of this block is not known in closed form.",
-            hint="Take numbers of blocks, (16, 32, 64), and compare.",
-        )
-    if not trunk.linear and trunk.alpha == 1 and trunk.gamma == 0:
-        return LIMITS["mean"], mean_field(trunk, _passes(trunk))
-    route = LIMITS["functional" if trunk.alpha == trunk.gamma == HALF else "ode"]
-    return route, limit(trunk, _passes(trunk))
+        raise EvaluationError("the limit of this block is not known in closed form.", hint=COMPARE)
+    part = trunk.until(updates + 1)
+    if depth != OO:
+        return CLOSED.format(depth), finite(part, int(depth), passes)
+    if part.averaged:
+        return LIMITS["mean"], mean_field(part, passes, progress)
+    route = LIMITS["functional" if part.alpha == part.gamma == HALF else "ode"]
+    return route, limit(part, passes)
 
 
-def _rows(depth: str, route: str, found: Recursion) -> Iterator[DepthValue]:
-    trunk = found.trunk
-    outputs, features = found.readout(), found.features()
-    several = outputs.value.shape[2] > 1
-    for place in product(*map(range, outputs.value.shape)):
-        name = ",".join(map(str, place if several else place[:2]))
-        value = _estimate(outputs, place)
-        if place[0] == 0 and value.value == 0:  # V is independent of the stream
+def _begun(training: Training) -> Trunk | None:
+    """The network before the first update, the same of all optimizers; None: it is not known."""
+    with suppress(Unlike):
+        return trunk_of(training.replace(steps=0, optimizer="sgd"))
+    return None
+
+
+def _names(steps: int, passes: int, trunk: Trunk) -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """What a run is asked for: its name, what it is of, and its place there."""
+    _, batch, several = trunk.targets.shape
+    for place in product(range(steps), range(batch), range(several)):
+        name = ",".join(map(str, place if several > 1 else place[:2]))
+        yield f"f[{name}]", "f", place
+    for what, count in (("x", steps), ("dx", passes // 2)):
+        for step, sample in product(range(count), range(batch)):
+            yield f"{what}[{step},{sample}]", what, (step * batch + sample,) * 2
+
+
+def _rows(depth: str, route: str, found: Recursion, passes: int) -> Iterator[DepthValue]:
+    parts = {"f": found.readout(), "x": found.features(), "dx": found.gradients()}
+    for name, what, place in _names(found.trunk.steps, passes, found.trunk):
+        value = _estimate(parts[what], place)
+        if what == "f" and place[0] == 0:  # V is independent of the stream
             value = Estimate(0.0, 0.0, Method.EXACT)
-        yield DepthValue(f"f[{name}]", depth, value, route)
-    gradients = found.gradients()
-    for what, kernel, steps in (("x", features, trunk.steps), ("dx", gradients, trunk.steps - 1)):
-        for step, sample in product(range(steps), range(trunk.batch)):
-            place = (step * trunk.batch + sample,) * 2
-            yield DepthValue(f"{what}[{step},{sample}]", depth, _estimate(kernel, place), route)
+        yield DepthValue(name, depth, value, route)
 
 
 def _estimate(answer: Any, place: tuple[int, ...]) -> Estimate:

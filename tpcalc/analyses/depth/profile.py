@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -11,10 +10,13 @@ import numpy as np
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.depth.trunk import Array, Trunk
-from tpcalc.results import DepthArray
+from tpcalc.results import DepthArray, DepthGap
 
-__all__ = ["KERNEL", "SPREAD", "Recursion", "profile"]
+__all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "Recursion", "profile"]
 
+KETS = ("inputs", "outputs", "coefficients")
+ARRAYS = ("features", "gradients", "preactivations", "distances", *KETS)
+AVERAGED = "streams are functions of the first and last weights there, of no Gaussians of blocks."
 KERNEL = ("p", "i", "j")
 SPREAD = ("p", "q", "i", "j")
 ENDS = ("ket", "p", "i", "feature")
@@ -42,8 +44,8 @@ class Recursion(Protocol):
 
 def profile(
     found: Recursion, depth: str, route: str, places: Sequence[float]
-) -> Iterator[DepthArray]:
-    """The arrays of a run.
+) -> Iterator[DepthArray | DepthGap]:
+    """The arrays of a run, and those that are lacking.
 
     Args:
         found: The passes.
@@ -67,13 +69,16 @@ def profile(
 
     yield made("features", KERNEL, [found.features(place) for place in places])
     yield made("gradients", KERNEL, [_first(found.gradients(place), moved) for place in places])
-    with suppress(EvaluationError):  # they may grow with the depth
+    try:
         yield made("preactivations", KERNEL, [found.preactivations(place) for place in places])
+    except EvaluationError as error:  # they may grow with the depth
+        yield DepthGap(depth, error.told, "preactivations")
     apart = [found.distances(*sorted((one, two))) for one in places for two in places]
     yield made("distances", SPREAD, apart, len(places))
     held: Callable[[float], tuple[tuple[Answer, Answer], ...]] | None
     held = getattr(found, "ends", None)
     if held is None:
+        yield from (DepthGap(depth, AVERAGED, name) for name in KETS)
         return
     ends = [held(place) for place in places]
     for side, name in enumerate(("inputs", "outputs")):

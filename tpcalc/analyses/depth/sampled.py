@@ -11,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
-from tpcalc.analyses.depth.profile import KERNEL, SPREAD
+from tpcalc.analyses.depth.profile import ARRAYS, KERNEL, KETS, SPREAD
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
 from tpcalc.evaluate.limit import limit
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder
-from tpcalc.results import DepthArray, DepthValue, Estimate, Method
+from tpcalc.results import DepthArray, DepthGap, DepthValue, Estimate, Method
 
 __all__ = ["sampled"]
 
 ROUTE = "limit of the width of the program of {} blocks"
+SAMPLED = "samples of a program do not tell what of each Gaussian is in the stream."
+UNNAMED = "blocks of this network do not have one vector of this name."
 INNER = Fn(Var(0) * Var(1), 2)
 Name = Callable[[int, int, int], str]
 Vectors = Callable[[int, int], Ref | None]
@@ -33,9 +35,9 @@ def sampled(
     depth: int,
     places: Sequence[float],
     seed: int,
-    settings: dict[str, int | None],
-) -> tuple[list[DepthValue], list[DepthArray]]:
-    """The numbers of the program of so many blocks.
+    settings: dict[str, Any],
+) -> tuple[list[DepthValue], list[DepthArray | DepthGap]]:
+    """The numbers of the program of so many blocks, and what has none.
 
     Args:
         training: A run of a network of L blocks.
@@ -49,12 +51,16 @@ def sampled(
     found = limit(asked.builder.finish(keep_unused=False), seed=seed, rescale=["<*"], **given)
     route = ROUTE.format(depth)
     known = {row.name: row.estimate for row in found.table.scalars}
-    rows = [
-        DepthValue(asked.names.get(name, name), str(depth), estimate, route)
-        for name, estimate in known.items()
-        if name in asked.names or not name.startswith("<")
-    ]
-    return rows, list(asked.arrays(known, route))
+    gone = {
+        row.name: f"{replace(row, node='', term='').text} {row.hint}".strip()
+        for row in found.table.uncovered
+    }
+    gone[""] = UNNAMED
+    outputs = {name: name for name in (*known, *gone) if name and not name.startswith("<")}
+    place, names = str(depth), (outputs | asked.names).items()
+    rows = [DepthValue(one, place, known[own], route) for one, own in names if own in known]
+    gaps = [DepthGap(place, gone[own], one) for one, own in names if own in gone]
+    return rows, [*gaps, *asked.arrays(known, gone, route)]
 
 
 class _Asked:
@@ -82,6 +88,8 @@ class _Asked:
             return  # how its stream is called is not known
         steps, post = training.steps, training.network.nonlin == "post"
         own = ("x", "h") if post else ("h", "")
+        several = training.network.nonlin == "pre" and training.network.layers > 1
+        self.part = ".1" if several else ""  # a block begins with its first activation
         stream, inner = (self._name(one, 0 if post else 1) for one in own)
         adjoint = self._name("d" + own[0], 0 if post else 1)
         for what, vectors, layer, count in (
@@ -91,8 +99,7 @@ class _Asked:
             for step, sample in product(range(count), range(self.batch)):
                 vector = vectors(layer, step * self.batch + sample)
                 label = self._inner(vector, vector)
-                if label is not None:
-                    self.names[label] = f"{what}[{step},{sample}]"
+                self.names[f"{what}[{step},{sample}]"] = label or ""
         if not places:
             return
         samples, before = (steps + 1) * self.batch, steps * self.batch
@@ -106,8 +113,8 @@ class _Asked:
         """Vectors of a name, the first that of layer 0; the last of blocks that begin with phi."""
 
         def name(layer: int, step: int, sample: int) -> str:
-            last = first and layer == self.depth
-            return f"{what}[{'out' if last else layer + first},{step},{sample}]"
+            place = f"{layer + first}{self.part}"
+            return f"{what}[{'out' if first and layer == self.depth else place},{step},{sample}]"
 
         return name
 
@@ -170,16 +177,26 @@ class _Asked:
                 cells[p, q, i, j] = cells[q, p, i, j] = label
         self.cells["distances"] = cells
 
-    def arrays(self, known: dict[str, Estimate], route: str) -> Iterator[DepthArray]:
-        """The arrays, from the limits of scalars by name.
+    def arrays(
+        self, known: dict[str, Estimate], gone: dict[str, str], route: str
+    ) -> Iterator[DepthArray | DepthGap]:
+        """The arrays, from the limits of scalars by name, and those that are lacking.
 
         Args:
             known: The limits.
+            gone: Scalars without a limit, each with the reason.
             route: How they were found.
         """
+        for what in ARRAYS if self.layers else ():
+            if what not in self.cells:
+                yield DepthGap(str(self.depth), SAMPLED if what in KETS else UNNAMED, what)
         shares = tuple(layer / self.depth for layer in self.layers)
         order = list(Method)
         for what, cells in self.cells.items():
+            lost = [gone[label] for label in cells.values() if label in gone]
+            if lost:
+                yield DepthGap(str(self.depth), lost[0], what)
+                continue
             axes = SPREAD if what == "distances" else KERNEL
             count = 1 + max((place[-1] for place in cells), default=-1)
             shape = (len(shares),) * (len(axes) - 2) + (count, count)

@@ -7,7 +7,8 @@ blocks follow a recursion. The program of any other block is written out and sam
 from __future__ import annotations
 
 from dataclasses import replace
-from math import expm1, log1p
+from math import expm1
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,15 @@ from tpcalc.program.nodes import Family, Input, Moment, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import DepthArray, DepthValue, Estimate, Method
 
-__all__ = ["NAMES", "start_found", "start_program"]
+__all__ = ["COMPARE", "NAMES", "start_found", "start_program"]
 
+COMPARE = "Take numbers of blocks, (16, 32, 64), and compare."
 VALUE = ("value", "stderr")
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 ROUTE = "covariances of {} blocks at the start"
 SAMPLED = "limit of the width of the program of {} blocks"
 CLOSED = "limit of (1 + c/L)^L"
+COVARIANCES = "integral equation of covariances at the start"
 PATHS = "one pair of coordinates through {} blocks"
 EQUATION = "solution of a differential equation"
 VANISHES = "what all blocks add vanishes"
@@ -79,7 +82,7 @@ def start_found(
     depth: str,
     places: tuple[float, ...],
     seed: int,
-    settings: dict[str, int | None],
+    settings: dict[str, Any],
 ) -> tuple[list[DepthValue], list[DepthArray]]:
     """The displacements at a number of blocks, or in the limit, and on the way.
 
@@ -109,7 +112,7 @@ def start_found(
     else:
         given = {name: value for name, value in settings.items() if value is not None}
         program = start_program(block, int(depth))
-        table = width_limit(program, seed=seed, **given).table  # type: ignore[arg-type]
+        table = width_limit(program, seed=seed, **given).table
         route = SAMPLED.format(depth)
         return [DepthValue(row.name, depth, row.estimate, route) for row in table.scalars], []
     ends = zip(NAMES, _all(found[0]), strict=True)
@@ -149,7 +152,7 @@ def _path_limit(network: Architecture, start: Start) -> tuple[str, tuple[Displac
                 f"there is no limit: {'; '.join(found.facts)}."
                 if found.facts
                 else f"with alpha = {start.alpha} below 1 no limit of these paths is known.",
-                hint="Take numbers of blocks, (250, 500, 1000), and compare.",
+                hint=COMPARE,
             )
         route, moves = ends[found.verdict]
     ways = (Method.QUADRATURE if error else Method.EXACT for _, error in moves)
@@ -165,16 +168,18 @@ def _limit(
     found = depth_check(Training(network, "mup", steps=0), {})
     if "unstable" in (found.outputs, found.gradients):
         raise EvaluationError(f"there is no limit: {'; '.join(found.facts)}.")
-    closed = None if start is None else start.limit
-    if closed is not None:
-        route = CLOSED
-    elif found.outputs == found.gradients == "identity" and found.status == "proved":
-        route, closed = VANISHES, 0.0
-    else:
-        raise EvaluationError(
-            "the limit of what blocks add at this scale is not known in closed form.",
-            hint="Take numbers of blocks, (250, 500, 1000), and compare.",
-        )
-    moves = [expm1(share * log1p(closed)) for share in shares]
-    pairs = ([Estimate(k + moved, 0.0, Method.EXACT) for k in (0.0, 1.0)] for moved in moves)
-    return route, tuple(Displacement(*pair, *pair) for pair in pairs)
+    route, growth = CLOSED, None if start is None else start.growth
+    if growth is None and found.outputs == found.gradients == "identity":
+        route, growth = VANISHES, (0.0, 0.0) if found.status == "proved" else None
+    if growth is None:
+        solved = None if start is None else start.limit(shares)
+        if solved is None:
+            raise EvaluationError(
+                "the limit of what blocks add at this scale is not known.", hint=COMPARE
+            )
+        return COVARIANCES, solved
+    moves = ([expm1(share * power) for power in growth] for share in shares)
+    ends = (
+        [Estimate(k + x, 0.0, Method.EXACT) for x in pair for k in (0.0, 1.0)] for pair in moves
+    )
+    return route, tuple(Displacement(*four) for four in ends)

@@ -21,9 +21,9 @@ from tpcalc.catalog.targets import loss_values, slope_values
 from tpcalc.catalog.training import Training
 from tpcalc.catalog.values import exact, not_negative
 from tpcalc.engine.device.devices import known_device
-from tpcalc.errors import UsageError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.results import Estimate, LossRow, Method, Optimum, Transfer, checks
+from tpcalc.results import DepthTable, Estimate, LossRow, Method, Optimum, Transfer, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["transfer"]
@@ -220,8 +220,12 @@ class _Cell:
 
     def _limit(self, run: Training) -> tuple[Estimate | None, str]:
         table = depth_limit(run, (self.depth,), seed=self.asked.seed)
-        if table.lacking:
-            return None, table.lacking[0][1]
+        try:
+            return self._loss(run, table)
+        except EvaluationError as error:  # an output that is read has no number
+            return None, error.told
+
+    def _loss(self, run: Training, table: DepthTable) -> tuple[Estimate | None, str]:
         assert run.data is not None
         several, batch, outputs = run.data.outputs > 1, run.batch, run.data.outputs
         value, slope = loss_values(run.loss, outputs), slope_values(run.loss, outputs)

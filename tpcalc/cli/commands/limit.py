@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
-from tpcalc.cli.exits import TOLERANCE_NOT_MET, clean
+from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DATA,
     DEVICE,
@@ -28,7 +26,7 @@ def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson =
     from tpcalc.cli import payload
     from tpcalc.cli.depths import OO, deep, shown
     from tpcalc.cli.runs import limit_of
-    from tpcalc.cli.show import check_tolerance, put, put_table
+    from tpcalc.cli.show import check_gaps, check_tolerance, put, put_table
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.study import open_model
@@ -48,8 +46,7 @@ def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson =
             put(payload.document("limit", network.description, result, made))
         else:
             put_table(depth_limit_group(found), network.title)
-        if found.lacking:
-            raise typer.Exit(TOLERANCE_NOT_MET)
+        check_gaps(found)
         return
     values = {name: float(value) for name, value in point("--given", given or ()).items()}
     opened = open_model(model, flags)

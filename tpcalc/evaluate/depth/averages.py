@@ -82,13 +82,14 @@ class Averages:
         """Whether phi' jumps, so that averages of phi'' are infinite where z and w are equal."""
         return jumps(self._first, Var(0))
 
-    def mean(self, variance: Array) -> Answer:
-        """E phi(z).
+    def mean(self, variance: Array, order: int = 0) -> Answer:
+        """E phi(z), or that of a slope.
 
         Args:
             variance: Variances of z.
+            order: Of the slope: 1 of phi', 2 of phi''.
         """
-        return _one(self.phi, variance)
+        return _one(getattr(self, ("phi", "_first", "_second")[order]), variance)
 
     def product(self, pairs: Pairs) -> Answer:
         """E phi(z) phi(w).

@@ -11,7 +11,7 @@ from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.depth.kets import Kets
-from tpcalc.evaluate.depth.run import EPS, Run, only, places
+from tpcalc.evaluate.depth.run import EPS, Run, bounds, largest, only, places
 from tpcalc.evaluate.depth.trunk import Array, Trunk
 from tpcalc.results import Method
 
@@ -46,14 +46,15 @@ class Passes(Kets):
     off: float = 0.0
 
     @cached_property
-    def rounding(self) -> float:
-        """The relative error that sums of floats leave, and the errors of averages.
+    def rounding(self) -> Array:
+        """The relative errors, by step, that sums of floats leave, and those of averages.
 
         The coefficients are differences of terms as large as the solutions and jumps.
         """
-        large = max(float(np.abs(self.store.forward).max()), 1.0)
-        large *= max(float(np.abs(self.store.backward).max()), 1.0)
-        return float((4 * EPS * self.layers**0.5 * self.trunk.count + self.off) * large)
+        found = np.full(self.trunk.steps, 4 * EPS * self.layers**0.5 * self.trunk.count + self.off)
+        for kets in (self.store.forward, self.store.backward):
+            found *= np.maximum(largest(kets, self.trunk.steps), 1.0)
+        return found
 
     def at(self, place: float) -> float:
         """The place of the nearest layer.
@@ -79,7 +80,8 @@ class Passes(Kets):
         first, second = s.features[edge - 1], s.gradients[edge]
         slopes = s.backward[edge] @ only(s.jumps[edge], own)[:, own]
         cross = s.drift[edge] @ slopes @ first
-        return self._answer(first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T)
+        value = first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T
+        return self._answer(value, square=True)
 
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
@@ -97,7 +99,7 @@ class Passes(Kets):
             # Before its edge the coefficients of a Gaussian are minus the jumps of dx.
             part = end @ only(s.jumps[edge], own) + start @ only(s.jumps[edge], columns)
             total += part @ s.law[edge] @ part.T
-        return self._answer(total)
+        return self._answer(total, square=True)
 
     @property
     def _scale(self) -> float:
@@ -117,9 +119,8 @@ class Passes(Kets):
         found: Array = part[max(self._layer(place), 1)]
         return found
 
-    def _answer(self, value: Array) -> Answer:
-        scale = float(np.abs(value).max())
-        return Answer(value, np.full_like(value, self.rounding * scale), self.method)
+    def _answer(self, value: Array, square: bool = False) -> Answer:
+        return Answer(value, bounds(value, self.rounding, square), self.method)
 
 
 def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:

@@ -69,8 +69,8 @@ class Kets(ABC):
         """Something of edges at a place."""
 
     @abstractmethod
-    def _answer(self, value: Array) -> Answer:
-        """Numbers with their error."""
+    def _answer(self, value: Array, square: bool = False) -> Answer:
+        """Numbers with their errors, as ``bounds`` has them."""
 
     def readout(self) -> Answer:
         """The outputs."""
@@ -84,7 +84,7 @@ class Kets(ABC):
 
         Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
         """
-        return self._answer(self._kept(self.store.features, self._inside(place)))
+        return self._answer(self._kept(self.store.features, self._inside(place)), square=True)
 
     def gradients(self, place: float = 0.0) -> Answer:
         """The kernel <dx_i | dx_j>.
@@ -92,7 +92,7 @@ class Kets(ABC):
         Args:
             place: p.
         """
-        return self._answer(self._kept(self.store.gradients, self._inside(place)))
+        return self._answer(self._kept(self.store.gradients, self._inside(place)), square=True)
 
     def ends(self, place: float) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
         """Coefficients of U in x and in dx, of shape (T B, d); then those of n V, (T B, k).

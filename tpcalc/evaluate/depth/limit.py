@@ -13,7 +13,7 @@ from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.evaluate.depth.averages import Averages
 from tpcalc.evaluate.depth.kets import Kets
 from tpcalc.evaluate.depth.panels import Panels
-from tpcalc.evaluate.depth.run import EPS, only, places
+from tpcalc.evaluate.depth.run import EPS, bounds, largest, only, places
 from tpcalc.evaluate.depth.solve import Solved
 from tpcalc.evaluate.depth.trunk import HALF, Array, Trunk
 from tpcalc.results import Method
@@ -35,7 +35,7 @@ class Limit(Kets):
         store: Kets at all nodes; coefficients of a Gaussian of depth q by the root of dq.
         outputs: f, of shape (T, B, k).
         chi: The derivative of the loss by the outputs, of the same shape.
-        error: Relative to the largest number of a kind; by comparison with fewer panels.
+        errors: Relative, by step, as ``bounds`` takes them; by comparison with fewer panels.
         told: Where coefficients of Gaussians behind begin to be known. Streams that start as one
             differ by a Gaussian of next to no size there, with a coefficient like log p.
     """
@@ -45,7 +45,7 @@ class Limit(Kets):
     store: trunks.Store
     outputs: Array
     chi: Array
-    error: float
+    errors: Array
     told: float = 0.0
 
     def at(self, place: float) -> float:
@@ -72,7 +72,7 @@ class Limit(Kets):
             raise EvaluationError("preactivations grow with the depth, or feel all steps at once.")
         before = np.arange(trunk.count) // trunk.batch
         moves = -trunk.updates(1) * kernel.value * (before[:, None] > before)
-        return self._answer(kernel.value + moves @ self.gradients(place).value @ moves.T)
+        return self._answer(kernel.value + moves @ self.gradients(place).value @ moves.T, True)
 
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
@@ -90,7 +90,7 @@ class Limit(Kets):
             jumps, law = at(s.jumps, place), at(s.law, place)
             part = end @ only(jumps, own) + start @ only(jumps, columns)
             total += weight * (part @ law @ part.T)
-        return self._answer(total)
+        return self._answer(total, square=True)
 
     def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
         """As of ``Kets``; of no certainty where they are not told.
@@ -111,9 +111,8 @@ class Limit(Kets):
     def _edge(self, part: Array, place: float) -> Array:
         return self.panels.at(part, place)
 
-    def _answer(self, value: Array) -> Answer:
-        size = self.error * float(np.abs(value).max())
-        return Answer(value, np.full_like(value, size), Method.QUADRATURE)
+    def _answer(self, value: Array, square: bool = False) -> Answer:
+        return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
 def limit(trunk: Trunk, passes: int | None = None) -> Limit:
@@ -139,31 +138,31 @@ def limit(trunk: Trunk, passes: int | None = None) -> Limit:
         >>> round(float(found.outputs[1, 0, 0]), 9)
         2.226272818
     """
-    _refuse(trunk)
     count = 2 * trunk.steps if passes is None else passes
+    _refuse(trunk, count > 2)
     kinked = Averages(trunk.activation).kinked
-    found, error, level = Solved(trunk, _panels(0, kinked), count), np.inf, 0
-    while error > TARGET and level < MOST:
+    found, errors, level = Solved(trunk, _panels(0, kinked), count), np.full(1, np.inf), 0
+    while errors.max() > TARGET and level < MOST:
         level += 1
         try:
             finer = Solved(trunk, _panels(level, kinked), count, found)
         except EvaluationError:
-            if error > NOISE:
+            if errors.max() > NOISE:
                 raise
             break
         apart = _apart(found, finer)
-        if not np.isfinite(apart) or error <= min(apart, NOISE):
-            error = apart
+        if not np.isfinite(apart).all() or errors.max() <= min(apart.max(), NOISE):
+            errors = apart
             break
-        found, error = finer, apart
-    if not np.isfinite(error):
+        found, errors = finer, apart
+    if not np.isfinite(errors).all():
         raise EvaluationError(
             "kets of the trunk leave the range of floats as its depth grows.",
             hint="Take smaller rates or a smaller multiplier.",
         )
-    error = max(error, 100 * EPS) + found.off
+    errors = np.maximum(errors, 100 * EPS) + found.off
     kets = found.panels, found.store, found.outputs, found.chi
-    return Limit(trunk, *kets, error, found.panels.inner if found.begun else 0.0)
+    return Limit(trunk, *kets, errors, found.panels.inner if found.begun else 0.0)
 
 
 def _panels(level: int, kinked: bool) -> Panels:
@@ -173,31 +172,36 @@ def _panels(level: int, kinked: bool) -> Panels:
     return Panels(2 ** (level // 2), power=2, halved=(level + 3) // 2)
 
 
-def _apart(coarse: Solved, fine: Solved) -> float:
-    """The largest relative difference of two solutions, at ends and in between."""
-    worst = 0.0
+def _apart(coarse: Solved, fine: Solved) -> Array:
+    """The largest relative differences of two solutions up to each step, at ends and in between."""
+    steps = fine.trunk.steps
+    worst = np.zeros(steps)
     for name in ("features", "gradients", "forward", "backward"):
         one, two = getattr(coarse.store, name), getattr(fine.store, name)
-        size = max(float(np.abs(two).max()), EPS)
+        square = name in ("features", "gradients")
+        sizes = np.maximum(largest(two, steps, square), EPS)
         for place in (0.0, 0.17, 0.5, 0.83, 1.0):
             if not place and fine.begun and name == "backward":  # like log p, times next to nothing
                 continue
-            gap = np.abs(coarse.panels.at(one, place) - fine.panels.at(two, place)).max()
-            worst = max(worst, float(gap) / size) if np.isfinite(gap) else np.inf
-    return worst
+            gap = coarse.panels.at(one, place) - fine.panels.at(two, place)
+            worst = np.maximum(worst, largest(gap, steps, square) / sizes)
+    return np.where(np.isfinite(worst), worst, np.inf)
 
 
-def _refuse(trunk: Trunk) -> None:
-    """Where there is no limit, or another one."""
+def _refuse(trunk: Trunk, moves: bool) -> None:
+    """Where there is no limit, or another one; without updates gamma does not matter."""
     alpha, gamma = trunk.alpha, trunk.gamma
     reason = None
     if alpha < HALF:
         reason = "features at initialization grow like exp(L^(1 - 2 alpha))", "alpha >= 1/2"
-    elif alpha + gamma < 1:
+    elif moves and alpha + gamma < 1:
         reason = "one step moves the output by L^(1 - alpha - gamma)", "alpha + gamma >= 1"
-    elif not trunk.centred and alpha < 1 and not is_odd(trunk.activation):
-        reason = "the mean of phi adds up over the blocks", "centred=True, or an odd phi"
-    elif not trunk.linear and alpha >= 1 and alpha + gamma == 1:
+    elif not trunk.centred and alpha <= 1 and not is_odd(trunk.activation):
+        reason = (
+            "the mean of phi adds up over the blocks",
+            "mean_field for alpha = 1, else centred=True, or an odd phi",
+        )
+    elif moves and not trunk.linear and alpha >= 1 and alpha + gamma == 1:
         reason = (
             "phi is not the identity and updates of a block are not small",
             "mean_field for alpha = 1; for alpha > 1 preactivations grow",

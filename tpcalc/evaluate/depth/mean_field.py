@@ -1,11 +1,12 @@
-"""The limit at alpha = 1, gamma = 0: features are functions of the first and last weights."""
+"""The limit at alpha = 1, gamma >= 0: features are functions of the first and last weights."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
-from itertools import pairwise, product
-from typing import Any
+from itertools import product
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -13,14 +14,17 @@ from scipy.interpolate import CubicHermiteSpline
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.closure.slopes import jumps, slope
+from tpcalc.evaluate.depth.averages import Averages
 from tpcalc.evaluate.depth.panels import Panels
-from tpcalc.evaluate.depth.run import EPS
-from tpcalc.evaluate.depth.trunk import Array, Trunk
-from tpcalc.functions import Expr, Fn, Var
+from tpcalc.evaluate.depth.run import bounds, largest
+from tpcalc.evaluate.depth.trunk import ROUNDED, Array, Trunk
+from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Method
 
 __all__ = ["MeanField", "mean_field"]
+
+Progress = Callable[[float, str], None]
 
 LEVELS = ((6, 14, 36), (8, 18, 50))  # degrees in p, points of a weight, of one of many kets
 TARGET = 1e-9  # which tables keep
@@ -30,6 +34,7 @@ TURNS = 18.0  # radians for each standard deviation that a lattice tells apart
 WIDEST = 8.0  # standard deviations that it covers
 TABLE = 8.0  # and that tables of averages over the last Gaussian take
 STEP = 0.01  # of these tables
+PROBED, TYPICAL = 100_000, 9  # points that an estimate of the time takes, and rounds of a pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +45,13 @@ class MeanField:
         trunk: The network and its run.
         outputs: f, of shape (T, B, k).
         chi: The derivative of the loss by the outputs.
-        error: Relative to the largest number of a kind, by comparison with coarser rules.
+        errors: Relative, by step, as ``bounds`` takes them; by comparison with coarser rules.
     """
 
     trunk: Trunk
     outputs: Array
     chi: Array
-    error: float
+    errors: Array
     _solved: _Solved
 
     def features(self, place: float = 1.0) -> Answer:
@@ -55,7 +60,7 @@ class MeanField:
         Args:
             place: p.
         """
-        return self._answer(self._solved.kernel(self._solved.x, place))
+        return self._answer(self._solved.kernel(self._solved.x, place), square=True)
 
     def gradients(self, place: float = 0.0) -> Answer:
         """The kernel <dx_i | dx_j>.
@@ -63,7 +68,7 @@ class MeanField:
         Args:
             place: p.
         """
-        return self._answer(self._solved.kernel(self._solved.d, place))
+        return self._answer(self._solved.kernel(self._solved.d, place), square=True)
 
     def preactivations(self, place: float) -> Answer:
         """The kernel of preactivations of blocks at p.
@@ -71,7 +76,7 @@ class MeanField:
         Args:
             place: p.
         """
-        return self._answer(self._solved.preactivations(place))
+        return self._answer(self._solved.preactivations(place), square=True)
 
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
@@ -80,7 +85,7 @@ class MeanField:
             first: A place.
             last: A later one.
         """
-        return self._answer(self._solved.distances(first, last))
+        return self._answer(self._solved.distances(first, last), square=True)
 
     def at(self, place: float) -> float:
         """The place itself.
@@ -94,13 +99,14 @@ class MeanField:
         """The outputs with their error."""
         return self._answer(self.outputs)
 
-    def _answer(self, value: Array) -> Answer:
-        size = self.error * float(np.abs(value).max())
-        return Answer(value, np.full_like(value, size), Method.QUADRATURE)
+    def _answer(self, value: Array, square: bool = False) -> Answer:
+        return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
-def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
-    """A run in the limit n -> infinity, then L -> infinity, at alpha = 1 and gamma = 0.
+def mean_field(
+    trunk: Trunk, passes: int | None = None, progress: Progress | None = None
+) -> MeanField:
+    """A run in the limit n -> infinity, then L -> infinity, at alpha = 1 and gamma >= 0.
 
     Preactivations of a block are independent of the features, but those of one block at different
     steps go together, and each moves with phi' of those before. So averages are over all of them
@@ -109,6 +115,7 @@ def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
     Args:
         trunk: The network and its run.
         passes: How many passes, a forward and a backward one for each step; by default all.
+        progress: Called with the fraction done and what is done: first with how long it takes.
 
     Raises:
         EvaluationError: Other exponents, a phi with kinks, or too many samples and features.
@@ -123,30 +130,41 @@ def mean_field(trunk: Trunk, passes: int | None = None) -> MeanField:
         >>> round(float(mean_field(run, passes=3).outputs[1, 0, 0]), 4)
         0.4538
     """
-    if trunk.alpha != 1 or trunk.gamma != 0:
+    count = 2 * trunk.steps if passes is None else passes
+    moves = trunk.gamma <= 0 and bool(trunk.rates[: (count - 1) // 2].any())
+    if trunk.alpha != 1 or (moves and trunk.gamma < 0):
         raise EvaluationError(
-            f"alpha = 1, gamma = 0 has a mean-field limit, not {trunk.alpha}, {trunk.gamma}.",
+            f"alpha = 1, gamma >= 0 has a mean-field limit, not {trunk.alpha}, {trunk.gamma}.",
             hint="limit() has the others.",
         )
-    if jumps(trunk.activation, Var(0)) or jumps(slope(trunk.activation, Var(0)), Var(0)):
+    phi = trunk.activation
+    if moves and (jumps(phi, Var(0)) or jumps(slope(phi, Var(0)), Var(0))):
         raise EvaluationError(
-            f"the mean-field limit needs phi'', which {trunk.activation.text} does not have.",
+            f"the mean-field limit of updates needs phi'', which {phi.text} does not have.",
             hint="Take a smooth activation.",
         )
-    count = 2 * trunk.steps if passes is None else passes
-    found, error = None, np.inf
-    for coarse, fine in pairwise(LEVELS):
-        found = found or _Solved(trunk, coarse, count)
-        finer = _Solved(trunk, fine, count)
-        error = max(
-            float(np.abs(one - two).max()) / max(float(np.abs(two).max()), EPS)
-            for one, two in zip(found.seen(), finer.seen(), strict=True)
-        )
-        found = finer
-        if error <= TARGET:
-            break
-    assert found is not None
-    return MeanField(trunk, found.outputs, found.chi, max(error, TARGET), found)
+    coarse, fine = runs = [_Solved(trunk, level) for level in LEVELS]
+    order = product(range(count), range(trunk.batch))
+    samples = [(index, index // 2 * trunk.batch + b) for index, b in order]
+    plan = [(run, place, run.seconds(*place)) for run in runs for place in samples]
+    total, past = sum(seconds for *_, seconds in plan), 0.0
+    for run, place, seconds in plan:
+        if progress is not None:
+            progress(past / total, f"mean-field limit, about {total:.2g} s")
+        run.follow(*place)
+        past += seconds
+    errors = np.full(trunk.steps, TARGET)
+    for what, (one, two) in enumerate(zip(coarse.seen(), fine.seen(), strict=True)):
+        gap, size = (largest(part, trunk.steps, what > 0) for part in (one - two, two))
+        errors = np.maximum(errors, gap / np.maximum(size, TARGET))
+    return MeanField(trunk, fine.outputs, fine.chi, errors, fine)
+
+
+def _spanned(samples: Array) -> Array:
+    """Inputs in coordinates of what they span: what is beyond moves nothing."""
+    *_, sizes, axes = np.linalg.svd(samples, full_matrices=False)
+    rank = int((sizes > ROUNDED * sizes.max()).sum())
+    return samples if rank == samples.shape[1] else samples @ axes[:rank].T
 
 
 def _grid(count: int, nodes: Array, weights: Array) -> tuple[Array, Array]:
@@ -174,32 +192,56 @@ def _lattice(points: int) -> tuple[Array, Array]:
 class _Solved:
     """The passes of a run, with rules of one size."""
 
-    def __init__(self, trunk: Trunk, level: tuple[int, int, int], passes: int) -> None:
+    def __init__(self, trunk: Trunk, level: tuple[int, int, int]) -> None:
         order, points, self.inner = level
         self.trunk, self.panels = trunk, Panels(1, order)
-        features = trunk.inputs.shape[2]
+        self.inputs = _spanned(trunk.samples)
+        features = self.inputs.shape[1]
+        self.kets = features + trunk.targets.shape[2]
         rule = np.polynomial.hermite_e.hermegauss(points)
         grid, self.mass = _grid(features + trunk.targets.shape[2], *rule)
         self.first, self.last = grid[:, :features].T, grid[:, features:].T
         self.x = np.zeros((order + 1, trunk.count, len(grid)))
         self.d = np.zeros_like(self.x)
         self.outputs, self.chi = np.zeros_like(trunk.targets), np.zeros_like(trunk.targets)
-        slopes = [trunk.activation]
-        for _ in range(3):
-            slopes.append(slope(slopes[-1], Var(0)))
-        self.slopes = [_values(one) for one in slopes]
-        self.rates = trunk.updates(1)
-        for index in range(passes):
-            for sample in range(trunk.batch):
-                place = index // 2 * trunk.batch + sample
-                self._backward(place) if index % 2 else self._forward(place)
-            if not index % 2:
-                self._read(index // 2)
+        self.averages = Averages(trunk.activation)
+        self.rates = trunk.updates(1) * (trunk.gamma == 0)
+        self.slopes = [trunk.activation]
+
+    def follow(self, index: int, i: int) -> None:
+        """A pass of a sample.
+
+        Args:
+            index: The pass, an odd one backward.
+            i: The sample.
+        """
+        self._backward(i) if index % 2 else self._forward(i)
+        if not index % 2 and not (i + 1) % self.trunk.batch:
+            self._read(index // 2)
+
+    def seconds(self, index: int, i: int) -> float:
+        """About what it takes, by its change at some of the points.
+
+        Args:
+            index: The pass.
+            i: The sample.
+        """
+        felt, some = len(self._felt(i)), copy(self)
+        every = max(len(self.mass) * self._points(felt) ** felt // PROBED, 1)
+        some.mass, first, last = (part[..., ::every] for part in (self.mass, self.first, self.last))
+        shape = (len(self.x), self.trunk.count, len(some.mass))
+        some.x = np.broadcast_to(self.inputs @ first, shape)
+        some.d = np.broadcast_to(last.sum(axis=0), shape)
+        for _ in range(2):  # the first call compiles
+            started = time.perf_counter()
+            some._pulled(i, 0) if index % 2 else some._moved(i, 0)
+        spent = time.perf_counter() - started
+        return spent * len(self.mass) / len(some.mass) * len(self.x) * TYPICAL
 
     def seen(self) -> tuple[Array, ...]:
         """What rules are compared by."""
         return (
-            self.outputs,
+            self.outputs.reshape(len(self.outputs), -1),
             *(self.kernel(part, place) for part in (self.x, self.d) for place in (0.0, 0.5, 1.0)),
         )
 
@@ -230,10 +272,10 @@ class _Solved:
         count, nodes = self.trunk.count, len(self.x)
         found = np.zeros((nodes, count, count))
         for node, i in product(range(nodes), range(count)):
-            low = len(self._earlier(i))
-            for j in range(low, i + 1):
+            felt = self._felt(i)
+            for j in (*sorted({*range(i)} - {*felt}), i):
                 samples, states, size, _, mass = self._states(i, node, (j,))
-                for col in (*range(low), len(samples) - 1 - (j < i)):
+                for col in (*range(len(felt)), len(samples) - 1 - (j < i)):
                     value = self.mass @ (states[col] * states[-1]) @ mass
                     value += size**2 * (col == len(samples) - 1)
                     found[node, i, samples[col]] = found[node, samples[col], i] = value
@@ -247,9 +289,13 @@ class _Solved:
         """Samples of the steps before that of one."""
         return range(sample // self.trunk.batch * self.trunk.batch)
 
+    def _felt(self, sample: int) -> list[int]:
+        """Those of them whose updates move preactivations of blocks."""
+        return [j for j in self._earlier(sample) if self.rates[j]]
+
     def _forward(self, i: int) -> None:
         trunk, before = self.trunk, self._earlier(i)
-        xi, low = trunk.samples, len(before)
+        xi, low = self.inputs, len(before)
         rates, _ = trunk.ends(i // trunk.batch)
         start = xi[i] @ self.first - (xi[:low] @ xi[i] * rates) @ self.d[0, :low]
         self._repeated(self.x, i, start, self.panels.from_left(0), self._moved)
@@ -286,8 +332,8 @@ class _Solved:
         found = (end[low:high] * self.mass) @ self.last.T
         chi = self.chi.reshape(trunk.count, -1)[:low]
         found -= self._inner(end[:high])[low:, :low] * rates @ chi
-        self.outputs[step] = found
-        self.chi[step] = trunk.slope(found, trunk.targets[step])
+        self.outputs[step] = found if step else 0.0  # V is independent of the stream
+        self.chi[step] = trunk.slope(self.outputs[step], trunk.targets[step])
 
     def _centred(self, values: Array) -> Array:
         return values - values @ self.mass if self.trunk.centred else values
@@ -300,7 +346,7 @@ class _Solved:
         Others of its step come before it. The last is without the Gaussian that it alone has,
         whose size is given.
         """
-        samples = [*self._earlier(i), *(j for j in beside if j != i), i]
+        samples = [*self._felt(i), *(j for j in beside if j != i), i]
         kernel = self._inner(self.x[node, samples])
         count = len(samples) - 1
         grid, mass = _grid(count, *_lattice(self._points(count)))
@@ -309,25 +355,33 @@ class _Solved:
         found: list[Array] = []
         for row, sample in enumerate(samples):
             own = np.broadcast_to(fresh[:, row], (len(self.mass), len(mass)))
-            for col in range(len(self._earlier(sample))):
+            for col in range(len(self._felt(sample))):
                 other = samples[col]
                 size = self.rates[other] * kernel[row, col]
                 by = self._centred(self.d[node, other])[:, None]
-                own = own - size * self.slopes[1](found[col]) * by
+                own = own - size * self._slope(1, found[col]) * by
             found.append(own)
         return samples, found, float(root[-1, -1]), kernel, mass
 
+    def _slope(self, order: int, at: Array) -> Array:
+        """A slope of phi; those of a phi with kinks are not asked for."""
+        while len(self.slopes) <= order:
+            self.slopes.append(slope(self.slopes[-1], Var(0)))
+        found = evaluate(Fn(self.slopes[order], 1), [np.ascontiguousarray(at)])
+        return np.broadcast_to(found, at.shape)
+
     def _mean(self, order: int, centre: Array, size: float) -> Array:
         """E of a slope of phi, the Gaussian of the last preactivation averaged over by a table."""
+        if not centre.any():
+            return np.full_like(centre, self.averages.mean(np.array([size**2]), order).value[0])
         if size == 0.0:
-            found: Array = self.slopes[order](centre)
-            return found
+            return self._slope(order, centre)
         low, high = float(centre.min()), float(centre.max())
         places = np.linspace(low, high + STEP, 2 + int((high - low) / STEP))
         z = np.linspace(-TABLE, TABLE, 1 + int(8 * TABLE))
         weights = np.exp(-(z**2) / 2)
         at = places[:, None] + size * z
-        values, rise = (self.slopes[k](at) @ (weights / weights.sum()) for k in (order, order + 1))
+        values, rise = (self._slope(k, at) @ (weights / weights.sum()) for k in (order, order + 1))
         return np.asarray(CubicHermiteSpline(places, values, rise)(centre))
 
     def _points(self, count: int) -> int:
@@ -337,8 +391,7 @@ class _Solved:
         room for all points, coarser rules keep their share, so that they stay the coarser ones.
         """
         _, most, inner = LEVELS[-1]
-        kets = self.trunk.inputs.shape[2] + self.trunk.targets.shape[2]
-        room = (MOST / most**kets) ** (1 / max(count, 1))
+        room = (MOST / most**self.kets) ** (1 / max(count, 1))
         return max(min(self.inner * (2 if count < 2 else 1), int(room * self.inner / inner)), 6)
 
     def _moved(self, i: int, node: int) -> Array:
@@ -350,7 +403,7 @@ class _Solved:
         """The change of dx against the direction of p."""
         samples, states, size, kernel, mass = self._states(i, node)
         slopes, bends = (
-            [*map(self.slopes[order], states[:-1]), self._mean(order, states[-1], size)]
+            [*(self._slope(order, one) for one in states[:-1]), self._mean(order, states[-1], size)]
             for order in (1, 2)
         )
         kets = [self._centred(self.d[node, sample])[:, None] for sample in samples]
@@ -361,7 +414,7 @@ class _Solved:
             moves: dict[int, Array] = {col: np.ones_like(states[col])}
             for row in range(col + 1, len(samples)):
                 moved = np.zeros_like(states[col])
-                for mid in range(col, len(self._earlier(samples[row]))):
+                for mid in range(col, len(self._felt(samples[row]))):
                     share = self.rates[samples[mid]] * kernel[row, mid]
                     moved = moved - share * bends[mid] * kets[mid] * moves[mid]
                 moves[row] = moved
@@ -371,15 +424,6 @@ class _Solved:
                 pull[col] -= self.rates[sample] * (self.mass @ joint @ mass)
         found: Array = self.trunk.multiplier * (pull @ self.x[node, samples])
         return found
-
-
-def _values(expr: Expr) -> Callable[[Array], Array]:
-    fn = Fn(expr, 1)
-
-    def values(at: Array) -> Any:
-        return np.broadcast_to(evaluate(fn, [np.ascontiguousarray(at)]), at.shape)
-
-    return values
 
 
 def _root(kernel: Array) -> Array:

@@ -11,19 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from math import expm1, pi, sqrt
+from itertools import pairwise
+from math import ceil, pi, sqrt
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.paths import follow, is_path
+from tpcalc.evaluate.depth.trunk import Trunk
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul
 from tpcalc.functions.tape import evaluate
+from tpcalc.orders import as_ex
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.results import Estimate, Method
 
@@ -32,6 +38,8 @@ __all__ = ["Displacement", "Start", "slopes_of"]
 Array = NDArray[np.float64]
 NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
 ROUNDING, NEAR_ONE = 1e-15, 4e-9
+HALF = Fraction(1, 2)
+COARSE, LEVELS = 128, 5  # depths of recursions that approach the limit: 128, twice that, ...
 
 
 @dataclass(frozen=True)
@@ -80,14 +88,67 @@ class Start:
     laws: tuple[str, str] = ("gaussian", "gaussian")
 
     @property
-    def limit(self) -> float | None:
-        """The limit of D^2 in many independent blocks, where (1 + c/L)^L - 1 is D^2; else None."""
+    def independent(self) -> bool:
+        """Whether what blocks add is uncorrelated and of order one when it is summed."""
+        alone = self.inner == FRESH and bool(self.centred or is_odd(self.activation))
+        return self.alpha == HALF and (self.outer == FRESH or (self.outer is None and alone))
+
+    @property
+    def growth(self) -> tuple[float, float] | None:
+        """The logarithms of R^2 of the stream and of its adjoint in many independent blocks.
+
+        They are those of (1 + c/L)^L, where phi is linear on both sides of 0; else None.
+        """
         kinked = slopes_of(self.activation)
-        if kinked is None or self.alpha != Fraction(1, 2) or self.centred:
+        if kinked is None or not self.independent:
             return None
-        if self.outer != FRESH or self.inner not in (FRESH, None):
+        up, down = kinked
+        mean = (up - down) ** 2 / (2 * pi) if self.centred else 0.0
+        square = (up**2 + down**2) / 2
+        return self.multiplier**2 * (square - mean), self.multiplier**2 * square
+
+    def limit(self, places: Sequence[float]) -> tuple[Displacement, ...] | None:
+        """Its displacements in many blocks; None where no equation of their covariances is known.
+
+        There sums over pairs of blocks are integrals, which recursions over more and more of them
+        approach in powers of 1/L; pairs of equal blocks count where blocks are independent alone.
+
+        Args:
+            places: As of ``along``.
+        """
+        if self.independent and (self.centred or is_odd(self.activation)):
+            return self._alone(places)
+        outer, inner = (None if law is None else along_of(law) for law in (self.outer, self.inner))
+        decay = as_ex(0) if outer is None else outer.decay
+        fades = None if decay is None else decay.constant
+        if not self.independent and (fades is None or fades >= 1 or self.alpha != 1 - fades / 2):
             return None
-        return expm1(self.multiplier**2 * (kinked[0] ** 2 + kinked[1] ** 2) / 2)
+        alike = self.independent or inner is None or inner.decay == as_ex(0)
+
+        def table(depth: int, run: Callable[..., Array]) -> Array:
+            rows = self._correlations(depth)
+            found = self._run(depth, run, rows if alike else (rows[0], 0 * rows[1]))
+            return np.array(found)[:, :: depth // COARSE]
+
+        fine, *others = self._runs
+        tables = [table(COARSE << level, fine) for level in range(LEVELS)]
+        best = _extrapolated(tables)
+        off = np.abs(best - _extrapolated(tables[:-1]))
+        off += sum(np.abs(tables[0] - table(COARSE, run)) for run in others)
+        off[1] += NEAR_ONE * np.abs(best[1]) * (not others)
+        return tuple(_between(best, off, place) for place in places)
+
+    def _alone(self, places: Sequence[float]) -> tuple[Displacement, ...]:
+        """The same of independent blocks, by what a run starts from."""
+        trunk = Trunk(
+            [1.0], [0.0], self.activation, multiplier=self.multiplier, slope=lambda f, y: f + 1.0
+        )
+        found = limit(trunk, passes=2)
+        ends = ((found.features(p), found.gradients(1.0 - p)) for p in places)
+        return tuple(
+            _displaced([k.value[0, 0] - 1 for k in pair], [k.error[0, 0] for k in pair])
+            for pair in ends
+        )
 
     def at(self, depth: int) -> Displacement:
         """Its displacements with a number of blocks.
@@ -118,17 +179,13 @@ class Start:
             rules = follow(self, depth)
             method = Method.EXACT if len(rules) == 1 else Method.QUADRATURE
             return self._told(depth, places, rules, method, 0.0)
-        kinked = slopes_of(self.activation)
-        runs: tuple[Callable[..., Array], ...]
-        if kinked is not None:
-            runs, method = (partial(self._homogeneous, *kinked),), Method.EXACT
-        else:
-            runs, method = tuple(partial(self._series, part) for part in (1, 2)), Method.QUADRATURE
-        moves = [self._run(depth, run) for run in runs]
+        runs = self._runs
+        moves = [self._run(depth, run, self._correlations(depth)) for run in runs]
         found = [(x, 1.0 + x, p, 1.0 + p) for x, p in moves]
+        if len(runs) > 1:
+            return self._told(depth, places, found, Method.QUADRATURE, 0.0)
         # Of correlations near 1 the angle has half the digits.
-        slopes = 0.0 if kinked is None else NEAR_ONE
-        return self._told(depth, places, found, method, slopes)
+        return self._told(depth, places, found, Method.EXACT, NEAR_ONE)
 
     @staticmethod
     def _told(
@@ -186,11 +243,26 @@ class Start:
         front = self.multiplier * float(depth) ** -float(self.alpha)
         return float((front * bend) ** 2 * pairs)
 
-    def _run(self, depth: int, forward: Callable[..., Array]) -> tuple[Array, Array]:
+    @property
+    def _runs(self) -> tuple[Callable[..., Array], ...]:
+        """The forward pass: exact, or by a fine and by a coarse series."""
+        kinked = slopes_of(self.activation)
+        if kinked is not None:
+            return (partial(self._homogeneous, *kinked),)
+        return partial(self._series, 1), partial(self._series, 2)
+
+    def _correlations(self, depth: int) -> tuple[Array, Array]:
+        """Those of V and of W by lag; ones where there is none."""
         outer, inner = (
             np.ones(depth) if law is None else along_of(law).autocovariance(depth)
             for law in (self.outer, self.inner)
         )
+        return outer, inner
+
+    def _run(
+        self, depth: int, forward: Callable[..., Array], correlations: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        outer, inner = correlations
         size = self.multiplier**2 * float(depth) ** (-2 * float(self.alpha))
         slopes = np.empty(depth * (depth + 1) // 2)
         moved = forward(depth, size, inner, outer, slopes)
@@ -288,6 +360,29 @@ def _check_room(depth: int) -> None:
             f"{memory_text(room)} may be used.",
             hint="Take fewer blocks; exponents in L are asked of tp.check.",
         )
+
+
+def _extrapolated(tables: Sequence[Array]) -> Array:
+    """The limit of numbers at depths of which each is twice the one before, in powers of 1/L."""
+    power = 2.0
+    while len(tables) > 1:
+        tables = [(power * two - one) / (power - 1) for one, two in pairwise(tables)]
+        power *= 2
+    return tables[0]
+
+
+def _between(moved: Array, off: Array, place: float) -> Displacement:
+    """Displacements of the stream and of its adjoint at a place, from those on a grid."""
+    grid = np.linspace(0.0, 1.0, moved.shape[1])
+    fine, coarse = (CubicSpline(grid[::k], moved[:, ::k], axis=1)(place) for k in (1, 2))
+    return _displaced(fine, np.abs(fine - coarse) + off[:, : 1 + ceil(place * COARSE)].max(axis=1))
+
+
+def _displaced(moved: Sequence[float], errors: Sequence[float]) -> Displacement:
+    """D^2 and 1 + D^2 of the stream and of its adjoint."""
+    parts = ((k + x, e) for x, e in zip(moved, errors, strict=True) for k in (0.0, 1.0))
+    made = (Estimate(float(x), float(e), Method.QUADRATURE) for x, e in parts)
+    return Displacement(*made)
 
 
 def _estimate(value: float, error: float, depth: int, method: Method) -> Estimate:

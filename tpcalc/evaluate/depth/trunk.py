@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.functions import Expr, Var
 
 __all__ = ["Array", "Trunk"]
@@ -110,6 +111,12 @@ class Trunk:
         """Whether phi is the identity."""
         return self.activation == Var(0)
 
+    @property
+    def averaged(self) -> bool:
+        """Whether its limit is that of averages over blocks: what all add alike, or all updates."""
+        drifts = not self.centred and not is_odd(self.activation)
+        return not self.linear and self.alpha == 1 and (self.gamma == 0 or drifts)
+
     @cached_property
     def samples(self) -> Array:
         """The inputs of all steps, one a row."""
@@ -137,6 +144,15 @@ class Trunk:
         """What is new in the inputs of each sample."""
         known = np.any(self.lines, axis=1, keepdims=True)
         return np.where(known, 0.0, self.samples)
+
+    def until(self, steps: int) -> Trunk:
+        """The run up to a step.
+
+        Args:
+            steps: How many steps are left of it.
+        """
+        parts = ("inputs", "targets", "rates", "input_rates", "output_rates")
+        return replace(self, **{name: getattr(self, name)[:steps] for name in parts})
 
     def branch(self, layers: float) -> float:
         """The multiplier of a branch at this depth.
