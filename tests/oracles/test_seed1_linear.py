@@ -11,7 +11,7 @@ from depth_run import FOUR, Reference, deep_run, outputs
 
 import tpcalc as tp
 from tpcalc.analyses.depth.sampled import sampled
-from tpcalc.results import DepthTable, Method
+from tpcalc.results import DepthArray, DepthTable, Method
 
 XI, Y0 = (1.3, 0.7), 0.9
 KAPPA, CHI = 1.3 * 0.7, -0.9  # xi_0 xi_1; f_0 - y_0
@@ -53,7 +53,8 @@ def test_S1_2_9_10_programs_of_8_blocks_say_the_same(point: tuple[float, float])
     """The limit rules on the unrolled program against the recursion over the depth."""
     run = deep_run(FOUR[0][:3], FOUR[1][:3], *point, a=1.2, eta=0.7)
     closed = tp.depth_limit(run, (8,), places=(0, 0.5, 1))
-    rows, arrays = sampled(run, 8, (0, 0.5, 1), 0, {})
+    rows, along = sampled(run, 8, (0, 0.5, 1), 0, {})
+    arrays = [one for one in along if isinstance(one, DepthArray)]
     assert {row.name for row in rows} == set(closed.names)
     for row in rows:
         assert row.estimate.method is Method.EXACT

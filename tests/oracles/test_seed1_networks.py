@@ -9,7 +9,7 @@ import pytest
 from depth_run import deep_run
 
 import tpcalc as tp
-from tpcalc.results import FiniteTable
+from tpcalc.results import DepthArray, FiniteTable
 
 RUN = ((1.0, 0.8, 0.6, 1.0), (1.0,) * 4)
 NETWORKS = ((4, 4096, 32), (12, 4096, 24))  # blocks, width, seeds
@@ -129,7 +129,9 @@ def test_batches_of_vectors(samples: int) -> None:
     from tpcalc.analyses.depth.sampled import sampled
 
     closed = tp.depth_limit(run, (4,), places=(0, 1))
-    found, arrays = sampled(run, 4, (0, 1), 0, {})
+    found, along = sampled(run, 4, (0, 1), 0, {})
+    arrays = [one for one in along if isinstance(one, DepthArray)]
+    assert len(arrays) >= 3
     assert {row.name for row in found} == set(closed.names)
     for row in found:
         assert row.estimate.value == pytest.approx(

@@ -42,6 +42,7 @@ from tpcalc.engine.instructions import (
 from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
+from tpcalc.engine.outer_loops import outer_average
 from tpcalc.engine.panels import Combinations, Grams, InnerProducts
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
@@ -57,7 +58,6 @@ from tpcalc.engine.vectors import (
     Table,
     Vector,
 )
-from tpcalc.functions.forms import averaged
 from tpcalc.functions.tape import lower, numpy_space, run
 
 __all__ = ["Workspace"]
@@ -444,7 +444,7 @@ class Workspace:
             own = [line[r] for line in lines], [col[r] for col in cols]
             numbers = [self._scalars[register][r] for register in step.scalars]
             x = np.array([vector[r] for vector in vectors])
-            found = averaged(step.fn, *own, x, numbers, step.forms)
+            found = outer_average(step.fn, *own, x, numbers, step.forms)
             for buffer, line in zip(buffers, found, strict=True):
                 buffer.array.reshape(self.replicates, -1)[r, : len(line)] = line
         self._vectors.update((v, Vector(dense=b)) for v, b in zip(step.out, buffers, strict=True))

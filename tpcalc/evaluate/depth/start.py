@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
 ROUNDING, NEAR_ONE = 1e-15, 4e-9
 HALF = Fraction(1, 2)
+SEEN = 0.5  # the least correlation of neighbouring steps
 COARSE, LEVELS = 128, 5  # depths of recursions that approach the limit: 128, twice that, ...
 
 
@@ -123,6 +124,9 @@ class Start:
         fades = None if decay is None else decay.constant
         if not self.independent and (fades is None or fades >= 1 or self.alpha != 1 - fades / 2):
             return None
+        smooth = [law for law in (outer, inner) if law is not None and law.decay == as_ex(0)]
+        if not self.independent and any(law.at(2, COARSE)[1] < SEEN for law in smooth):
+            return None  # it changes within a step
         alike = self.independent or inner is None or inner.decay == as_ex(0)
 
         def table(depth: int, run: Callable[..., Array]) -> Array:
