@@ -42,6 +42,7 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["check", "mlp", "--group", "hidden: lr=-5"], "lr of the group 'hidden' is -5"),
         (["check", "mlp", "--optimizer", "adamw(decay=-1)"], "decay of adamw is -1"),
         (["check", "mlp", "--optimizer", "adam(b1=1)"], "b1 of adam is 1; it must be from 0"),
+        (["check", "resnet", "--depth", "16,oo"], "one number of blocks, or L, is asked here"),
         (["recipe", "--lr", -1], "lr is -1; it must be above 0"),
         (["recipe", "--multiplier", 0], "multiplier is 0; it must be above 0"),
         *(

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import ScaleError
+from tpcalc.errors import ScaleError, UsageError
 from tpcalc.results import DepthVerdict, PhaseCell
 
 HALF = Fraction(1, 2)
@@ -184,6 +184,16 @@ def test_S1_22_blocks_that_are_linear_in_their_updates(case: tuple[str, str, int
     (here,) = (cell for cell in cells if dict(cell.sample) == {"alpha": "1", "gamma": "0"})
     words = "blocks linear in their updates" if LINEARIZED[case] else "blocks not linear"
     assert words in here.fact
+
+
+def test_a_verdict_is_printed_in_words() -> None:
+    net = tp.ResNet("L", "identity", nonlin="post")
+    text = str(tp.check(net, "depth-mup", steps=1))
+    assert text.startswith("feature-learning on 1 steps (proved)\nthe updates of all blocks add up")
+    assert "x[0] (noise) -> n^(0) L^(0) (proved)" in text
+    assert "critical of outputs, width oo: alpha = 1/2 (proved)" in text
+    with pytest.raises(UsageError, match=r"Its parameters: \{l\+1\}"):
+        tp.check(net, "mup", lr_depth={"2": 1})
 
 
 def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:

@@ -103,7 +103,8 @@ class Training:
         loss: Catalogue name.
         batch: Samples in a step.
         lr_depth: Of a network of L blocks the gamma of its updates, which are L^(-gamma), one for
-            all parameters of a block or by label; None: that of the parameterization
+            all parameters of a block or by label (of ``ResNet`` ``"{l+1}"``, with several layers
+            ``"{l+1}.1"``, ``"{l+1}.2"``); None: that of the parameterization
             (``"depth-mup"``), or learning rates that do not depend on L.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and

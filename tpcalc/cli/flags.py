@@ -258,7 +258,8 @@ DATA = options(
             "training.lr_depth",
             str,
             "Of L residual blocks the gamma of their updates L^(-gamma); by default learning rates "
-            "do not depend on L.",
+            "do not depend on L. In Python and study files also one by label: "
+            "{'{l+1}.1': 0, '{l+1}.2': 1/2} of blocks of two layers.",
             "GAMMA",
         ),
         (

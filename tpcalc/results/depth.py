@@ -97,6 +97,12 @@ class DepthRow:
             return f"exp({'-' * (self.form == 'shrinks')}L^({self.L}))"
         return {"0": "1", "-oo": "0"}.get(self.L, f"L^({self.L})")
 
+    def __str__(self) -> str:
+        part = f" ({self.part})" if self.part else ""
+        size = "L^(0)" if self.size == "1" else self.size
+        most = "<= " if self.status == "bound" else ""
+        return f"{self.name}{part} -> {most}n^(0) {size} ({self.status})"
+
 
 @dataclass(frozen=True, slots=True)
 class DepthOrders:
@@ -130,12 +136,7 @@ class DepthOrders:
         return found[0]
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{row.name}{f' ({row.part})' if row.part else ''} -> "
-            f"{'<= ' if row.status == 'bound' else ''}n^(0) "
-            f"{'L^(0)' if row.size == '1' else row.size} ({row.status})"
-            for row in self.rows
-        )
+        return "\n".join(map(str, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +277,14 @@ class DepthVerdict:
     outputs: str = ""
     gradients: str = ""
     critical: tuple[CriticalPower, ...] = ()
+
+    def __str__(self) -> str:
+        when = f"on {self.steps} steps" if self.steps else "at the start"
+        lines = [f"{self.verdict} {when} ({self.status})", *self.facts, *map(str, self.rows)]
+        lines += [f"critical of {one.of}, width {one.width}: alpha = {one.alpha} ({one.status})"
+                  for one in self.critical]  # fmt: skip
+        lines += [f"where {condition}" for condition in self.region]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,9 @@ def _depth(value: Any, check: Callable[[Any], int]) -> Any:
     """A number of blocks, also as text, or the symbol."""
     if value == "L":
         return value
+    if isinstance(value, str) and "oo" in value.split(","):
+        text = "one number of blocks, or L, is asked here; lists and oo are for limits and transfer"
+        raise PydanticCustomError("unknown_name", text)
     return check(int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value)
 
 

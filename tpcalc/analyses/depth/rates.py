@@ -122,7 +122,7 @@ def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
             if label not in labels:
                 raise UsageError(
                     f"lr_depth names {label!r}, which is no parameter of the block.",
-                    hint=f"Its parameters: {', '.join(labels)}.",
+                    hint=f"Its parameters: {', '.join(dict.fromkeys(labels))}.",
                 )
         return dict(given)
     return dict.fromkeys(labels, as_ex(given))

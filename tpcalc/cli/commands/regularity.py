@@ -95,16 +95,20 @@ def _numbers(file: Path) -> Any:
     Raises:
         StudyError: It cannot be read.
     """
+    import warnings
+
     import numpy as np
 
     from tpcalc.errors import StudyError
 
     try:
-        if file.suffix == ".npy":
-            return np.load(file, allow_pickle=False)
-        comma = "," if file.suffix == ".csv" else None
-        return np.loadtxt(file, delimiter=comma, ndmin=2)
-    except (OSError, ValueError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of an empty file
+            if file.suffix == ".npy":
+                return np.load(file, allow_pickle=False)
+            comma = "," if file.suffix == ".csv" else None
+            return np.loadtxt(file, delimiter=comma, ndmin=2)
+    except (OSError, ValueError, EOFError, UserWarning) as error:
         raise StudyError(
             f"it cannot be read as numbers: {error}",
             where=str(file),
