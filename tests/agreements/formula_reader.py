@@ -25,7 +25,7 @@ SIGNS = {
     r"\leftarrow": "<-",
     r"\xi": "ξ",
     r"\eta": "η",
-    r"\partial": "∂",
+    r"\partial": "d",
     r"\top": "T",
     r"\sum": "sum",
 }
@@ -45,7 +45,13 @@ def from_html(markup: str) -> str:
         return f"_({inner})" if element.tag == "sub" else inner
 
     text = of(ElementTree.fromstring(f"<p>{markup}</p>")).replace("h\u0302", "hhat")
-    return text.replace("−", "-").replace("∑", "sum").replace("√", "sqrt").replace("←", "<-")
+    return (
+        text.replace("−", "-")
+        .replace("∑", "sum")
+        .replace("√", "sqrt")
+        .replace("←", "<-")
+        .replace("∂", "d")
+    )
 
 
 def from_mathml(markup: str) -> str:
@@ -72,7 +78,7 @@ def from_mathml(markup: str) -> str:
                 return {"=": " = ", "←": " <- ", "+": " + ", ",": ", "}[element.text]
         return "".join(parts) or element.text or ""
 
-    text = of(ElementTree.fromstring(html.unescape(markup)))
+    text = of(ElementTree.fromstring(html.unescape(markup))).replace("∂", "d")
     # A minus between two terms has blanks, one in an exponent or in front of a term has none.
     depth, found = 0, ""
     for place, sign in enumerate(text):

@@ -54,7 +54,10 @@ def value(name: str, formulas: Mapping[str, str], known: dict[str, float]) -> fl
             else number(atom)
             for atom, letter in found.items()
         }
-        expr = sympy.sympify(text)
+        # Factors stand side by side.
+        text = re.sub(r"(?<=[\w)]) (?=[\w(])", "*", text).replace("^", "**")
+        relu = {"relu": lambda z: sympy.Max(0, z), "step": sympy.Heaviside}
+        expr = sympy.sympify(text, locals=relu)
         plain = {str(symbol): number(str(symbol)) for symbol in expr.free_symbols}
         gone = any(map(math.isnan, numbers.values()))
         known[name] = math.nan if gone else float(expr.evalf(subs=plain | numbers))
@@ -117,16 +120,16 @@ def test_formulas_of_blocks_are_of_matrices() -> None:
     graph = derive(program)
     found = {name: formula.text for name, formula in express(graph).items()}
     rows = "[[2.04092, -2.55567, 0.418099], [-0.56777, -0.452649, -0.215597]]"
-    assert found["h[1,0,:]"] == f"H[1,0](sample:2) = sum[in:3](x[0,0]*W1); x[0,0] = {rows}"
+    assert found["h[1,0,:]"] == f"H[1,0](sample:2) = sum_(in:3) x[0,0] W1; x[0,0] = {rows}"
     assert found["h[2,0,:]"] == "H[2,0](sample:2) = hat(W2 tanh(H[1,0]))"
     assert found["h[2,1,:]"] == (  # as that of h[2,1,0], whose 0.23944 is 0.25 * 0.957759
         "H[2,1](sample:2) = hat(W2 tanh(H[1,1])) + "
-        "sum[sample':2](E[d tanh(H[1,1])/d hat(W2^T dH[2,0](sample'))]*dH[2,0](sample')) + "
-        "sum[sample':2](0.25*dH[2,0](sample')*E[tanh(H[1,0](sample')) tanh(H[1,1])]*"
-        "y[0,0](sample')); y[0,0] = [0.957759, -0.199802]"
+        "sum_(sample':2) E[d tanh(H[1,1])/d hat(W2^T dH[2,0](sample'))] dH[2,0](sample') + "
+        "sum_(sample':2) 0.25 dH[2,0](sample') E[tanh(H[1,0](sample')) tanh(H[1,1])] "
+        "y[0,0](sample'); y[0,0] = [0.957759, -0.199802]"
     )
     shown = express(graph, ["h[2,1,:]"])["h[2,1,:]"]
-    assert r"\mathrm{H}_{2,1}" in shown.latex and r"\sum_" in shown.latex
+    assert r"H_{2,1}" in shown.latex and r"\sum_" in shown.latex
     assert r"\begin{pmatrix}0.957759 & -0.199802\end{pmatrix}" in shown.latex
     ElementTree.fromstring(shown.mathml.replace("&InvisibleTimes;", ""))
     assert "<mtable>" in shown.mathml
@@ -137,7 +140,7 @@ def test_large_arrays_are_given_by_their_range_and_formulas_do_not_grow() -> Non
     run = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=16)
     assert run.unrolled.blocks is not None
     text = express(derive(run.unrolled.blocks))["h[2,1,:]"].text
-    assert text.endswith("y[0,0] in [0, 1]") and "sum[sample':16]" in text
+    assert text.endswith("y[0,0] in [0, 1]") and "sum_(sample':16)" in text
 
 
 def test_the_table_has_formulas_of_blocks_and_cells_have_their_own(

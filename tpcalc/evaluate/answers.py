@@ -171,7 +171,7 @@ class Limit:
             ... def start(t):
             ...     t.output("y", 2 * t.gaussian("v"))
             >>> print(tp.limit(start).formula("y").text)
-            Z[y] = 2*v
+            Z[y] = 2 v
         """
         blocks = dict(self.graph.targets)
         if name in blocks:

@@ -14,6 +14,7 @@ __all__ = [
     "Piece",
     "bracketed",
     "call",
+    "difference",
     "equation",
     "index",
     "listed",
@@ -103,10 +104,11 @@ def number(value: Number) -> Piece:
     if value < 0:
         return negative(number(-value))
     if isinstance(value, float) and not value.is_integer():
+        shown = f"{value:.6g}"
         simple = Fraction(value * value).limit_denominator(10**4)
-        if simple and sqrt(simple) == value:
+        if float(shown) != value and simple and sqrt(simple) == value:
             return Piece("root", (number(simple),))
-        digits, _, ten = f"{value:.6g}".partition("e")
+        digits, _, ten = shown.partition("e")
         own = Piece("number", text=digits)
         return product(own, power(Piece("number", text="10"), str(int(ten)))) if ten else own
     over, under = (Piece("number", text=str(part)) for part in Fraction(value).as_integer_ratio())
@@ -158,6 +160,11 @@ def equation(left: Piece, right: Piece) -> Piece:
 def negative(piece: Piece) -> Piece:
     """A piece with a minus in front."""
     return piece.parts[0] if piece.kind == "negative" else Piece("negative", (piece,))
+
+
+def difference(piece: Piece, by: Piece) -> Piece:
+    """The derivative of a piece by another."""
+    return quotient(mapped(word("∂"), piece), mapped(word("∂"), by))
 
 
 def placed(piece: Piece, layer: int | None = None) -> Piece:

@@ -8,7 +8,7 @@ from html import escape
 
 from tpcalc.functions.notation import Piece, bracketed
 
-__all__ = ["notations"]
+__all__ = ["notations", "plain"]
 
 Spelling = dict[str, Callable[[Piece, list[str]], str]]
 SIGNS = {"ξ": r"\xi", "η": r"\eta", "∂": r"\partial"}
@@ -27,6 +27,11 @@ def notations(piece: Piece) -> tuple[str, str, str, str]:
     whole = bracketed(piece)
     text, latex, mathml, html = (_spelled(whole, own) for own in (TEXT, LATEX, MATHML, HTML))
     return text, latex, _row(mathml), html
+
+
+def plain(piece: Piece) -> str:
+    """A piece as text."""
+    return _spelled(bracketed(piece), TEXT)
 
 
 def _spelled(piece: Piece, spelling: Spelling) -> str:
@@ -105,7 +110,7 @@ def _html(name: str) -> str:
 
 
 TEXT: Spelling = {
-    "word": lambda own, parts: own.text,
+    "word": lambda own, parts: own.text.replace("∂", "d"),
     "number": lambda own, parts: own.text,
     "quotient": lambda own, parts: "/".join(parts),
     "root": lambda own, parts: f"sqrt({parts[0]})",
@@ -124,6 +129,13 @@ TEXT: Spelling = {
     "total": _terms("-", " + ", " - "),
     "equation": lambda own, parts: " = ".join(parts),
     "update": lambda own, parts: " <- ".join(parts),
+    # Of limits: outputs by their names, random variables, averages over them.
+    "output": lambda own, parts: own.text,
+    "start": lambda own, parts: parts[0],
+    "variable": lambda own, parts: f"Z[{parts[0]}]",
+    "hat": lambda own, parts: f"hat({parts[0]})",
+    "expectation": lambda own, parts: f"E[{parts[0]}]",
+    "fluctuation": lambda own, parts: f"G[{', '.join(parts)}]",
 }
 LATEX: Spelling = TEXT | {
     "word": lambda own, parts: _latex(own.text),
@@ -141,6 +153,12 @@ LATEX: Spelling = TEXT | {
     "list": lambda own, parts: rf"\left[{', '.join(parts)}\right]",
     "bracket": lambda own, parts: rf"\left({parts[0]}\right)",
     "update": lambda own, parts: r" \leftarrow ".join(parts),
+    "output": lambda own, parts: parts[0],
+    "start": lambda own, parts: f"Z^{{{parts[0]}}}",
+    "variable": lambda own, parts: f"Z^{{{parts[0]}}}",
+    "hat": lambda own, parts: rf"\hat Z^{{{parts[0]}}}",
+    "expectation": lambda own, parts: rf"\mathbb E\left[{parts[0]}\right]",
+    "fluctuation": lambda own, parts: rf"G\left({', '.join(parts)}\right)",
 }
 MATHML: Spelling = {
     "word": lambda own, parts: _mi(own.text),
@@ -164,6 +182,12 @@ MATHML: Spelling = {
     "total": _terms("<mo>-</mo>", "<mo>+</mo>", "<mo>-</mo>"),
     "equation": lambda own, parts: "<mo>=</mo>".join(parts),
     "update": lambda own, parts: "<mo>←</mo>".join(parts),
+    "output": lambda own, parts: parts[0],
+    "start": lambda own, parts: _sup("<mi>Z</mi>", _row(parts[0])),
+    "variable": lambda own, parts: _sup("<mi>Z</mi>", _row(parts[0])),
+    "hat": lambda own, parts: _sup("<mover><mi>Z</mi><mo>^</mo></mover>", _row(parts[0])),
+    "expectation": lambda own, parts: "<mi>E</mi>" + _fenced(parts[0], "[", "]"),
+    "fluctuation": lambda own, parts: "<mi>G</mi>" + _fenced("<mo>,</mo>".join(parts)),
 }
 HTML: Spelling = TEXT | {
     "word": lambda own, parts: _html(own.text),
@@ -177,4 +201,5 @@ HTML: Spelling = TEXT | {
     "negative": lambda own, parts: f"−{parts[0]}",
     "total": _terms("−", " + ", " − "),
     "update": lambda own, parts: " ← ".join(parts),
+    "output": lambda own, parts: parts[0],
 }

@@ -1,23 +1,33 @@
-"""Formulas of limit variables, under a size budget: text, LaTeX and MathML.
+"""Formulas of limit variables, under a size budget.
 
 A vector output is written in terms of other named outputs, Gaussian hats and expectations:
-``Z[h2] = hat(W2 x1) + c * Z[dh2]`` with ``c = E[...]``. sympy is imported here only.
+``Z[h2] = hat(W2 x1) + c Z[dh2]`` with ``c = E[...]``.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import product
-from math import prod
+from itertools import product as cells
 from typing import Any
 
 import numpy as np
 
-from tpcalc.functions.expr import walk
-from tpcalc.functions.symbolic import to_sympy
+from tpcalc.functions.expr import Expr, Par, Var, add, const, mul, substitute, walk
+from tpcalc.functions.notation import (
+    Piece,
+    difference,
+    equation,
+    mapped,
+    power,
+    product,
+    summed,
+    transposed,
+    word,
+    written,
+)
+from tpcalc.functions.spelling import notations, plain
 from tpcalc.limit.corrections import correction
 from tpcalc.limit.graph import (
     Expect,
@@ -33,7 +43,7 @@ from tpcalc.limit.graph import (
     Total,
     Twice,
 )
-from tpcalc.limit.notation import array, block, escape, indexed, label, variable
+from tpcalc.limit.notation import array, block, indexed, label, variable
 from tpcalc.limit.views import data_of, rename_of, stack_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
@@ -43,9 +53,7 @@ from tpcalc.results import Formula
 __all__ = ["express"]
 
 BUDGET = 40
-PLACE = "placeholder"  # sympy sets the structure of a formula, with these for its symbols
-HAT = "<mover><mi>Z</mi><mo>^</mo></mover>"
-_Text = tuple[str, str, str]  # in three notations
+LONGEST = 40, 60  # letters of a label of a product, and of a function
 
 
 def express(
@@ -91,85 +99,56 @@ class _Writer:
     named: dict[LRef, str]
     target: LRef
     budget: int
-    symbols: dict[Any, _Text] = field(default_factory=dict)
+    symbols: dict[Piece, Expr] = field(default_factory=dict)
     env: dict[str, str | int] = field(default_factory=dict)  # what axes are called, or a cell
     arrays: dict[str, Data] = field(default_factory=dict)
 
-    def write(self) -> Any:
+    def write(self) -> Expr | None:
         try:
             self.env = {name: name for name, _ in self._axes(self.target)}
             return self._node(self.target, top=True)
         except _TooLarge:
             return None
 
-    def formula(self, name: str, expression: Any, power: Any) -> Formula:
-        """The formula with its head, in three notations."""
+    def formula(self, name: str, expression: Expr, power: Any) -> Formula:
+        """The formula with its head."""
         vector = self.graph.vector_dim[self.target] is not None
         axes = self._axes(self.target)
         if self.graph.has_blocks:
             head = indexed(block(name), tuple(f"{axis}:{size}" for axis, size in axes))
         else:
             head = variable(name) if vector else label(name)
-        scale = "" if power == 0 else f"n^({power}) "
-        text, latex, markup = self._printed(expression)
+        text, latex, mathml, html = notations(equation(head, self._printed(expression)))
+        if power != 0:
+            text = f"{name} ~ n^({power}) {plain(head)}, {text}"
         for own, data in self.arrays.items():
             shown = array(own, data.values, [size for _, size in data.axes])
-            text, latex, markup = text + "; " + shown[0], latex + shown[1], markup + shown[2]
-        prefix = f"<msup><mi>n</mi><mn>{power}</mn></msup>" if scale else ""
-        tex_scale = f"n^{{{power}}} " if scale else ""
-        return Formula(
-            f"{name} ~ {scale}{head[0]}, {head[0]} = {text}" if scale else f"{head[0]} = {text}",
-            f"{tex_scale}{head[1]} = {latex}" if not scale else f"{head[1]} = {latex}",
-            f'<math display="block"><mrow>{prefix}{head[2]}<mo>=</mo>{markup}</mrow></math>'
-            if not scale
-            else f'<math display="block"><mrow>{head[2]}<mo>=</mo>{markup}</mrow></math>',
-        )
+            text, latex, mathml = text + "; " + shown[0], latex + shown[1], mathml + shown[2]
+        display = f'<math display="block"><mrow>{mathml}</mrow></math>'
+        return Formula(text, latex, display, "" if self.arrays or power != 0 else html)
 
-    def _printed(self, expression: Any) -> _Text:
-        """Print in three notations; symbols are replaced after sympy has set the structure."""
-        import sympy
-        from sympy.printing.mathml import mathml
-
-        text = sympy.sstr(expression, order="none")
-        latex = sympy.latex(
-            expression,
-            order="none",
-            symbol_names={symbol: parts[1] for symbol, parts in self.symbols.items()},
-        )
-        markup = mathml(
-            expression, printer="presentation", order="none", disable_split_super_sub=True
-        )
-        plain = {symbol.name: parts[0] for symbol, parts in self.symbols.items()}
-        text = re.sub(rf"{PLACE}\d+", lambda found: plain[found[0]], text)
-        tags = {symbol.name: parts[2] for symbol, parts in self.symbols.items()}
-        markup = re.sub(rf"<mi>({PLACE}\d+)</mi>", lambda found: tags[found[1]], markup)
-        return text, latex, markup
+    def _printed(self, expression: Expr) -> Piece:
+        return written(expression, list(self.symbols), [])
 
     # -- nodes -------------------------------------------------------------------------------
 
-    def _symbol(self, parts: _Text) -> Any:
-        import sympy
-
-        for symbol, known in self.symbols.items():
-            if known == parts:
-                return symbol
-        symbol = sympy.Symbol(f"{PLACE}{len(self.symbols)}", real=True)
-        self.symbols[symbol] = parts
-        return symbol
+    def _symbol(self, piece: Piece) -> Expr:
+        return self.symbols.setdefault(piece, Var(len(self.symbols)))
 
     def _spend(self, amount: int = 1) -> None:
         self.budget -= amount
         if self.budget < 0:
             raise _TooLarge
 
-    def _node(self, ref: LRef, *, top: bool = False) -> Any:
+    def _node(self, ref: LRef, *, top: bool = False) -> Expr:
         self._spend()
         if not top and ref in self.named:
             if self.graph.has_blocks:
                 return self._symbol(self._block(self.named[ref], ref))
             vector = self.graph.vector_dim[ref] is not None
             return self._symbol(variable(self.named[ref]) if vector else label(self.named[ref]))
-        return _FORMULAS(self.graph.nodes[ref], self, ref)
+        found: Expr = _FORMULAS(self.graph.nodes[ref], self, ref)
+        return found
 
     # -- blocks ------------------------------------------------------------------------------
 
@@ -184,10 +163,10 @@ class _Writer:
         finally:
             self.env = before
 
-    def _block(self, name: str, ref: LRef) -> _Text:
+    def _block(self, name: str, ref: LRef) -> Piece:
         return self._indexed(block(name), ref)
 
-    def _indexed(self, own: _Text, ref: LRef) -> _Text:
+    def _indexed(self, own: Piece, ref: LRef) -> Piece:
         """A block with its axes where they are called differently here."""
         axes = self._axes(ref)
         moved = any(self.env[axis] != axis for axis, _ in axes)
@@ -204,9 +183,9 @@ class _Writer:
             raise _TooLarge
         return node.of[found]
 
-    def _data(self, node: Data, ref: LRef) -> Any:
+    def _data(self, node: Data, ref: LRef) -> Expr:
         if len(set(node.values)) == 1:
-            return self._number(Number(node.values[0]))
+            return const(node.values[0])
         self.arrays[node.name] = node  # a small letter: capitals are values of the network
         return self._symbol(self._indexed(label(node.name), ref))
 
@@ -225,29 +204,21 @@ class _Writer:
             axis += "'"
         return axis
 
-    def _summed(self, over: Axes, made: Callable[[], Any]) -> Any:
+    def _summed(self, over: Axes, made: Callable[[], Expr]) -> Expr:
         """A sum over axes: of steps term by term, of all others with a sign."""
         steps = [(name, size) for name, size in over if name in self._steps]
         names = [(name, self._fresh(name), size) for name, size in over if name not in self._steps]
         env = self.env | {name: own for name, own, _ in names}
-        total: Any = 0
-        for cell in product(*(range(size) for _, size in steps)):
+        terms = []
+        for cell in cells(*(range(size) for _, size in steps)):
             self._spend()
             at = env | dict(zip(dict(steps), cell, strict=True))
-            total = total + self._within(at, made)
-        if not names or total == 0:
+            terms.append(self._within(at, made))
+        total = add(terms)
+        if not names or total == const(0):
             return total
-        text, latex, tag = self._printed(total)
         sizes = ", ".join(f"{own}:{size}" for _, own, size in names)
-        below = ", ".join(rf"\text{{{own}}}" for _, own, _ in names)
-        sign = f"<munder><mo>&#x2211;</mo><mtext>{escape(sizes)}</mtext></munder>"
-        return self._symbol(
-            (
-                f"sum[{sizes}]({text})",
-                rf"\sum_{{{below}}} \left({latex}\right)",
-                f"<mrow>{sign}<mo>(</mo>{tag}<mo>)</mo></mrow>",
-            )
-        )
+        return self._symbol(summed(sizes, self._printed(total)))
 
     @cached_property
     def _steps(self) -> set[str]:
@@ -258,89 +229,54 @@ class _Writer:
             found |= {new for old, new in node.names if old in found}
         return found
 
-    def _total(self, node: Total | LinComb) -> Any:
-        import sympy
-
+    def _total(self, node: Total | LinComb) -> Expr:
         over = node.over or ((),) * len(node.vectors)
         terms = []
         for x, s, v, names in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
-            number = sympy.Float(x, 6) if isinstance(x, float) else sympy.Rational(str(x))
             sizes = dict(self._axes(v)) | dict(self._axes(s) if s is not None else ())
             own = tuple((name, sizes[name]) for name in names if name in sizes)
             cell = self._chosen(s, own)
             left = tuple(axis for axis in own if axis[0] not in cell)
             factors = [v] if s is None or cell else [s, v]
 
-            def term(factors: Sequence[LRef] = factors, number: Any = number) -> Any:
-                return prod(map(self._node, factors), start=number)
+            def term(factors: Sequence[LRef] = factors) -> Expr:
+                return mul(map(self._node, factors))
 
             # A number goes to the sum that it is a factor of, but for those with a sign.
-            made = partial(self._summed, left, partial(term, number=1)) if left else term
-            terms.append((number if left else 1) * self._within({**self.env, **cell}, made))
-        return sympy.Add(*terms)
+            made = partial(self._summed, left, term) if left else term
+            terms.append(const(x) * self._within({**self.env, **cell}, made))
+        return add(terms)
 
-    def _function(self, node: Nonlin) -> Any:
+    def _function(self, node: Nonlin) -> Expr:
         self._spend(sum(1 for _ in walk(node.fn.expr)))
-        own = [self._node(r) for r in node.vectors]
-        return to_sympy(node.fn.expr, own, [self._node(r) for r in node.scalars])
-
-    def _number(self, node: Number) -> Any:
-        import sympy
-
-        value = node.value
-        return sympy.Float(value) if isinstance(value, float) else sympy.Rational(str(value))
-
-    def _fluctuation(self, node: Fluctuation) -> Any:
-        labels = [*_BASES(node.root, self.graph), *(self._label(v) for v in node.vectors)]
-        plain, tex, tag = zip(*labels, strict=True)
-        tags = "<mo>,</mo>".join(tag)
-        return self._symbol(
-            (
-                f"G[{', '.join(plain)}]",
-                f"G({', '.join(tex)})",
-                f"<mrow><mi>G</mi><mo>(</mo>{tags}<mo>)</mo></mrow>",
-            )
+        own = {Var(place): self._node(ref) for place, ref in enumerate(node.vectors)}
+        return substitute(
+            node.fn.expr,
+            own | {Par(place): self._node(ref) for place, ref in enumerate(node.scalars)},
         )
 
-    def _outer(self, node: OuterExpect) -> Any:
+    def _fluctuation(self, node: Fluctuation) -> Expr:
+        parts = [*_BASES(node.root, self.graph), *(self._label(v) for v in node.vectors)]
+        return self._symbol(Piece("fluctuation", tuple(parts)))
+
+    def _outer(self, node: OuterExpect) -> Expr:
         raise _TooLarge
 
-    def _expect(self, node: Expect) -> Any:
+    def _expect(self, node: Expect) -> Expr:
         parts = [self._label(ref) for ref in node.vectors]
         if node.fn.is_inner:
-            left, right = parts[0], parts[-1]
-            plain = f"{left[0]}^2" if len(parts) == 1 else f"{left[0]} {right[0]}"
-            tex = f"({left[1]})^2" if len(parts) == 1 else f"{left[1]} {right[1]}"
-            tag = (
-                f"<msup><mrow>{left[2]}</mrow><mn>2</mn></msup>"
-                if len(parts) == 1
-                else f"{left[2]}<mspace width='0.2em'/>{right[2]}"
-            )
+            inside = power(parts[0], "2") if len(parts) == 1 else product(*parts)
         else:
             self._spend(sum(1 for _ in walk(node.fn.expr)))
-            plain = node.fn.text
-            for index, part in enumerate(parts):
-                plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
-            tex, tag = rf"\text{{{plain}}}", f"<mtext>{escape(plain)}</mtext>"
-        return self._symbol(
-            (
-                f"E[{plain}]",
-                rf"\mathbb E[{tex}]",
-                f"<mrow><mi>E</mi><mo>[</mo>{tag}<mo>]</mo></mrow>",
-            )
-        )
+            scalars = [self._printed(self._node(ref)) for ref in node.scalars]
+            inside = written(node.fn.expr, parts, scalars)
+        return self._symbol(Piece("expectation", (inside,)))
 
-    def _product(self, ref: LRef, node: Product) -> Any:
+    def _product(self, ref: LRef, node: Product) -> Expr:
         """The hat, and one correction term for each earlier product on the other side."""
         x = self._label(node.vector)
         own, back = _side(node.matrix, node.transpose), _side(node.matrix, not node.transpose)
-        total = self._symbol(
-            (
-                f"hat({own[0]} {x[0]})",
-                rf"\hat Z^{{{own[1]} {x[1]}}}",
-                f"<msup>{HAT}<mrow>{own[2]}<mspace width='0.15em'/>{x[2]}</mrow></msup>",
-            )
-        )
+        terms = [self._symbol(Piece("hat", (mapped(own, x),)))]
         earlier_products = self._earlier(ref)
         if earlier_products and node.matrix in self.graph.orthogonal:
             raise _TooLarge  # coefficients that solve a linear system
@@ -349,20 +285,12 @@ class _Writer:
             self._spend(2)
             shared = dict(dict(self.graph.matrix_axes).get(node.matrix, ()))
             over = tuple(axis for axis in self._axes(other) if axis[0] not in shared)
-            total = total + self._summed(over, partial(self._correction, x, earlier, back))
-        return total
+            terms.append(self._summed(over, partial(self._correction, x, earlier, back)))
+        return add(terms)
 
-    def _correction(self, x: _Text, earlier: Product, back: _Text) -> Any:
-        y = self._label(earlier.vector)
-        below = f"<mo>&#x2202;</mo><msup>{HAT}<mrow>{back[2]}{y[2]}</mrow></msup>"
-        c = self._symbol(
-            (
-                f"E[d {x[0]}/d hat({back[0]} {y[0]})]",
-                rf"\mathbb E\frac{{\partial {x[1]}}}{{\partial \hat Z^{{{back[1]} {y[1]}}}}}",
-                f"<mrow><mi>E</mi><mfrac><mrow><mo>&#x2202;</mo>{x[2]}</mrow>"
-                f"<mrow>{below}</mrow></mfrac></mrow>",
-            )
-        )
+    def _correction(self, x: Piece, earlier: Product, back: Piece) -> Expr:
+        hat = Piece("hat", (mapped(back, self._label(earlier.vector)),))
+        c = self._symbol(Piece("expectation", (difference(x, hat),)))
         return c * self._node(earlier.vector)
 
     def _earlier(self, ref: LRef) -> Sequence[LRef]:
@@ -372,31 +300,23 @@ class _Writer:
             raise _TooLarge
         return found.open
 
-    def _label(self, ref: LRef) -> _Text:
+    def _label(self, ref: LRef) -> Piece:
         """A short name of a vector: its output name, or what it is made of."""
         if ref in self.named:
             name = self.named[ref]
             return self._block(name, ref) if self.graph.has_blocks else label(name)
         made = _LABELS(self.graph.nodes[ref], self)
-        plain = (f"v{ref}", f"v_{{{ref}}}", f"<msub><mi>v</mi><mn>{ref}</mn></msub>")
-        return made or self._indexed(plain, ref)
+        return made or self._indexed(word(f"v{ref}"), ref)
 
-    def _product_label(self, node: Product) -> _Text | None:
-        side, x = _side(node.matrix, node.transpose), self._label(node.vector)
-        if len(x[0]) > 40:
-            return None
-        return f"{side[0]} {x[0]}", f"{side[1]} {x[1]}", f"<mrow>{side[2]}{x[2]}</mrow>"
+    def _product_label(self, node: Product) -> Piece | None:
+        found = mapped(_side(node.matrix, node.transpose), self._label(node.vector))
+        return found if len(plain(found)) <= LONGEST[0] else None
 
-    def _function_label(self, node: Nonlin) -> _Text | None:
+    def _function_label(self, node: Nonlin) -> Piece | None:
         if len(node.vectors) > 2 or node.scalars:
             return None
-        parts = [self._label(r) for r in node.vectors]
-        plain = node.fn.text
-        for index, part in enumerate(parts):
-            plain = re.sub(rf"\bx{index}\b", _constant(part[0]), plain)
-        if len(plain) > 60:
-            return None
-        return plain, rf"\text{{{plain}}}", f"<mtext>{escape(plain)}</mtext>"
+        found = written(node.fn.expr, [self._label(ref) for ref in node.vectors], [])
+        return found if len(plain(found)) <= LONGEST[1] else None
 
 
 _FORMULAS: Table[Any] = Table(
@@ -406,7 +326,7 @@ _FORMULAS: Table[Any] = Table(
         Nonlin: lambda node, by, ref: by._function(node),
         LinComb: lambda node, by, ref: by._total(node),
         Expect: lambda node, by, ref: by._expect(node),
-        Number: lambda node, by, ref: by._number(node),
+        Number: lambda node, by, ref: const(node.value),
         Input: lambda node, by, ref: by._symbol(label(node.name)),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),
         OuterExpect: lambda node, by, ref: by._outer(node),
@@ -420,7 +340,7 @@ _FORMULAS: Table[Any] = Table(
     }
 )
 # What a vector is made of, where that is short.
-_LABELS: Table[_Text | None] = Table(
+_LABELS: Table[Piece | None] = Table(
     {
         Start: lambda node, by: _start(by.graph, node),
         Product: lambda node, by: by._product_label(node),
@@ -434,21 +354,13 @@ _LABELS: Table[_Text | None] = Table(
 )
 
 
-def _constant(text: str) -> Callable[[re.Match[str]], str]:
-    """A replacement that is taken literally, backslashes included."""
-    return lambda _: text
-
-
-def _side(matrix: str, transpose: bool) -> _Text:
+def _side(matrix: str, transpose: bool) -> Piece:
     """A matrix or its transpose."""
-    if not transpose:
-        return matrix, matrix, f"<mi>{escape(matrix)}</mi>"
-    sign = f"<msup><mi>{escape(matrix)}</mi><mo>&#x22A4;</mo></msup>"
-    return f"{matrix}^T", rf"{matrix}^{{\top}}", sign
+    return transposed(word(matrix)) if transpose else word(matrix)
 
 
 # What a fluctuation is linear in besides its vectors.
-_BASES: Table[list[_Text]] = Table(
+_BASES: Table[list[Piece]] = Table(
     {
         Rows: lambda root, graph: [],
         Twice: lambda root, graph: [_side(root.matrix, root.transpose)] * 2,
@@ -458,14 +370,7 @@ _BASES: Table[list[_Text]] = Table(
 )
 
 
-def _start(graph: LimitGraph, node: Start) -> _Text:
+def _start(graph: LimitGraph, node: Start) -> Piece:
     size = next(group.size for group in graph.groups if group.name == node.group)
     name = node.group if size == 1 else f"{node.group}[{node.index}]"
-    plain = label(node.group)
-    if size == 1:
-        return name, f"Z^{{{plain[1]}}}", f"<msup><mi>Z</mi>{plain[2]}</msup>"
-    return (
-        name,
-        f"Z^{{{plain[1]}_{{{node.index}}}}}",
-        f"<msup><mi>Z</mi><msub>{plain[2]}<mn>{node.index}</mn></msub></msup>",
-    )
+    return Piece("start", (label(name),))

@@ -1,4 +1,4 @@
-"""Names of outputs, blocks and arrays of numbers in formulas: text, LaTeX and MathML."""
+"""Names of outputs, blocks and arrays of numbers in formulas."""
 
 from __future__ import annotations
 
@@ -7,44 +7,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tpcalc.functions.notation import Piece, call, index, subscript, word
 from tpcalc.functions.numbers import Number
 
-__all__ = ["array", "block", "escape", "indexed", "label", "variable"]
+__all__ = ["array", "block", "indexed", "label", "variable"]
 
 WIDEST = 6  # rows and columns of an array that is printed
-_Text = tuple[str, str, str]
 
 
-def block(name: str) -> _Text:
-    r"""A block in three notations: an upright capital.
+def block(name: str) -> Piece:
+    """A block: a capital.
 
     Args:
         name: Of an output, or of data.
 
     Example:
-        >>> block("h[2,1,:]")
-        ('H[2,1]', '\\mathrm{H}_{2,1}', '<msub><mi mathvariant="normal">H</mi><mn>2,1</mn></msub>')
+        >>> block("h[2,1,:]").text
+        'H[2,1]'
     """
     base, _, rest = name.partition("[")
-    index = re.sub(r",?:?\]$", "", rest) if rest.endswith(",:]") else rest.removesuffix("]")
-    letter = base[:-1] + base[-1].upper()
-    sign = f'<mi mathvariant="normal">{letter}</mi>'
-    tex = rf"\mathrm{{{letter}}}".replace("_", r"\_")
-    if not index:
-        return letter, tex, sign
-    return f"{letter}[{index}]", f"{tex}_{{{index}}}", f"<msub>{sign}<mn>{index}</mn></msub>"
+    cell = re.sub(r",?:?\]$", "", rest) if rest.endswith(",:]") else rest.removesuffix("]")
+    letter = word(base[:-1] + base[-1].upper())
+    if not cell:
+        return letter
+    return Piece("output", (subscript(letter, cell),), f"{letter.text}[{cell}]")
 
 
-def indexed(own: _Text, axes: Sequence[str]) -> _Text:
+def indexed(own: Piece, axes: Sequence[str]) -> Piece:
     """A block with names of its axes."""
-    if not axes:
-        return own
-    inside = ",".join(axes)
-    tex = rf"{own[1]}(\text{{{inside}}})"
-    return f"{own[0]}({inside})", tex, f"<mrow>{own[2]}<mtext>({inside})</mtext></mrow>"
+    return call(own, word(",".join(axes))) if axes else own
 
 
-def array(name: str, values: Sequence[Number], shape: Sequence[int]) -> _Text:
+def array(name: str, values: Sequence[Number], shape: Sequence[int]) -> tuple[str, str, str]:
     """Given numbers as a matrix, or as their range where there are too many."""
     numbers = np.array([float(value) for value in values]).reshape(shape)
     if len(shape) > 2 or max(shape) > WIDEST:
@@ -67,34 +61,18 @@ def array(name: str, values: Sequence[Number], shape: Sequence[int]) -> _Text:
     )
 
 
-def escape(text: str) -> str:
-    """A text in MathML."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def label(name: str) -> _Text:
-    """A name in three notations, its numbers as indices."""
+def label(name: str) -> Piece:
+    """A name, its numbers as indices."""
     found = re.fullmatch(r"(\w+)\[([\d,\s]+)\]", name)
     if found is None:
-        return name, rf"\mathrm{{{name}}}", f"<mi>{escape(name)}</mi>"
-    base, index = found.groups()
-    parts = index.replace(" ", "").split(",")
-    if len(parts) == 3:
-        layer, step, sample = parts
-        return (
-            name,
-            rf"{_tex_base(base)}^{{{layer}}}_{{{step},{sample}}}",
-            f"<msubsup><mi>{base}</mi><mrow><mn>{step}</mn><mo>,</mo><mn>{sample}</mn></mrow>"
-            f"<mn>{layer}</mn></msubsup>",
-        )
-    return name, rf"{_tex_base(base)}_{{{index}}}", f"<msub><mi>{base}</mi><mn>{index}</mn></msub>"
+        return word(name)
+    base, cell = found[1], found[2].replace(" ", "")
+    layer, _, rest = cell.partition(",")
+    layered = cell.count(",") == 2
+    shown = subscript(index(base, layer), rest) if layered else subscript(word(base), cell)
+    return Piece("output", (shown,), name)
 
 
-def _tex_base(base: str) -> str:
-    return base if len(base) == 1 else rf"\mathrm{{{base}}}"
-
-
-def variable(name: str) -> _Text:
+def variable(name: str) -> Piece:
     """The Z of a name."""
-    plain, tex, tag = label(name)
-    return f"Z[{plain}]", f"Z^{{{tex}}}", f"<msup><mi>Z</mi>{tag}</msup>"
+    return Piece("variable", (label(name),))

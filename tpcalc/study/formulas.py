@@ -86,8 +86,7 @@ def drawn(family: Family) -> Piece:
 def _update() -> Formula:
     own = Piece("layer", (word("W"),), "l")
     rate = product(word("η"), notation.power(word("n"), "-c_l"))
-    slope = notation.quotient(product(word("∂"), word("loss")), product(word("∂"), own))
-    step = product(rate, slope)
+    step = product(rate, notation.difference(word("loss"), own))
     return _formula(Piece("update", (own, total(own, notation.negative(step)))))
 
 

@@ -24,7 +24,7 @@ def test_hat_and_correction() -> None:
     formulas = express(derive(there_and_back.build()))
     assert formulas["h"].text == "Z[h] = hat(W v)"
     assert formulas["x"].text == "Z[x] = tanh(Z[h])"
-    assert formulas["g"].text == "Z[g] = hat(W^T x) + E[d x/d hat(W v)]*v"
+    assert formulas["g"].text == "Z[g] = hat(W^T x) + E[d x/d hat(W v)] v"
     assert formulas["s"].text == "s = E[v^2]"
     assert r"\hat Z" in formulas["g"].latex
     assert formulas["g"].mathml.startswith("<math") and "<mover>" in formulas["g"].mathml
@@ -61,7 +61,7 @@ def test_unnamed_vectors_are_spelled_out() -> None:
 
     text = express(derive(nested.build()))["g"].text
     assert text == (
-        "Z[g] = hat(W^T tanh(W relu(v))) + E[d tanh(W relu(v))/d hat(W relu(v))]*Max(0, v)"
+        "Z[g] = hat(W^T tanh(W relu(v))) + E[d tanh(W relu(v))/d hat(W relu(v))] relu(v)"
     )
 
 
@@ -83,7 +83,7 @@ def test_a_formula_names_the_corrections_that_there_are() -> None:
     for name, product in (("free", "W^T gelu(v6)"), ("even", "W^T tanh(a)**2")):
         assert "E[d" not in found[name].formula.text
         assert [text for key, text in table.items() if key.startswith(product[:8])] == ["none"]
-    assert found["bound"].formula.text.endswith("+ E[d relu(a)/d hat(W tanh(v))]*tanh(v)")
+    assert found["bound"].formula.text.endswith("+ E[d relu(a)/d hat(W tanh(v))] tanh(v)")
     assert table["W^T relu(a)"].endswith("* tanh(v)")
 
 
@@ -97,8 +97,8 @@ def test_sums_are_printed_with_their_numbers() -> None:
         t.output("z", math.pi * v)
 
     formulas = express(derive(total.build()))
-    assert formulas["y"].text == "Z[y] = 2*v - w/3"
-    assert formulas["z"].text == "Z[z] = 3.14159*v"
+    assert formulas["y"].text == "Z[y] = 2 v - 1/3 w"
+    assert formulas["z"].text == "Z[z] = 3.14159 v"
 
 
 def test_a_product_with_another_matrix_hides_what_is_below_it() -> None:
@@ -114,3 +114,24 @@ def test_a_product_with_another_matrix_hides_what_is_below_it() -> None:
 
     text = express(derive(two.build()))["h"].text
     assert text.count("E[") == 1 and "d hat(W^T abs(y))" in text
+
+
+def test_brackets_stand_where_something_binds_more_tightly() -> None:
+    """In averages, powers, products with a matrix and derivatives, in every notation."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        v, w = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (w @ tp.relu(v))
+        g = tp.tanh(h) * tp.relu(v)
+        t.output("s", t.inner(g, g))
+        t.output("y", tp.n**-0.5 * (w.T @ g))
+        t.output("q", (h - v) ** 3 / (1 + t.mean(h * h)) ** 0.5)
+
+    found = express(derive(made.build()))
+    product, power = "tanh(W relu(v)) relu(v)", "(hat(W relu(v)) - v)^3"
+    assert found["s"].text == f"s = E[({product})^2]"
+    assert found["y"].text.startswith(f"Z[y] = hat(W^T ({product})) + E[d ({product})/d hat(")
+    assert power in found["q"].text and "^(-1/2)" in found["q"].text
+    assert r"\right)}^{2}\right]" in found["s"].latex
+    assert "<mrow><mo>(</mo>" in found["s"].mathml and "</sup>]" in found["s"].html
