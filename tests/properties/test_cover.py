@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber, Region
-from tpcalc.orders.conditions import prune
-from tpcalc.orders.cover import Cell, cover, merge
+from tpcalc.orders.cover import Cell, cover
 
 Point = tuple[Fraction, ...]
 Path = tuple[int, ...]
@@ -155,45 +154,3 @@ def test_three_symbols(case: Hidden, chance: random.Random) -> None:
         assert the_cell(cells, "xyz", point).answer == case.truth(point)
     for cell in cells:
         assert cell.answer == case.truth(tuple(cell.sample[name] for name in "xyz"))
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(hidden("xy", 5))
-def test_merging_joins_what_shares_a_stretch_of_boundary(case: Hidden) -> None:
-    cells = cover(case.run, case.box)
-    areas = [cell for cell in cells if cell.dimension == 2]
-    joined = {id(cell): {id(cell)} for cell in areas}
-    for point in arrangement(case):
-        near = beside(areas, point)
-        wall = the_cell(cells, "xy", point)
-        if wall.dimension == 1 and len(near) == 2 and len({len(k.answer) for k in near}) == 1:
-            one, two = (joined[id(cell)] for cell in near)
-            one |= two
-            for member in two:
-                joined[member] = one
-    groups = merge(cells, len)
-    assert sum(map(len, groups)) == len(cells)
-    assert {frozenset(map(id, group)) for group in groups if group[0].dimension == 2} == {
-        frozenset(group) for group in joined.values()
-    }
-
-
-def beside(areas: list[Cell[Path]], point: Point) -> list[Cell[Path]]:
-    """The areas next to a point, by points too near for another line to come between."""
-    step = Fraction(1, 10**6)
-    moves = itertools.product((-step, step), repeat=2)
-    near = [dict(zip("xy", (point[0] + dx, point[1] + dy), strict=True)) for dx, dy in moves]
-    return [cell for cell in areas if any(cell.contains(other) for other in near)]
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(hidden("xy", 6))
-def test_pruning_changes_nothing_in_the_box(case: Hidden) -> None:
-    points = [dict(zip("xy", point, strict=True)) for point in arrangement(case)]
-    for region in {cell.region for cell in cover(case.run, case.box)}:
-        shorter = prune(region, case.box)
-        assert set(shorter.lines) <= set(region.lines)
-        assert prune(shorter, case.box) == shorter
-        assert all(shorter.contains(point) == region.contains(point) for point in points)

@@ -28,7 +28,6 @@ __all__ = [
     "activation_of",
     "bias_variance_of",
     "chosen",
-    "deviation",
     "named",
     "normalised",
     "read",
@@ -266,22 +265,6 @@ def _number(value: Any, name: str, where: str) -> Fraction:
         return exact(value, what=name)
     except StudyError as error:
         raise StudyError(error.message, where=where, hint=error.hint) from None
-
-
-def deviation(variance: Any) -> str:
-    """The standard deviation of a variance as a factor in a formula; "" for 1 and for None.
-
-    Args:
-        variance: The variance.
-
-    Example:
-        >>> deviation(Fraction(9, 4)), deviation(2), deviation(None)
-        ('3/2 ', 'sqrt(2) ', '')
-    """
-    if variance is None or variance == 1:
-        return ""
-    found = root(variance)
-    return f"{found} " if isinstance(found, Fraction) else f"sqrt({variance}) "
 
 
 def spread(weights: Any, biases: Any) -> str:

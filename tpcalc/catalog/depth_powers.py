@@ -52,7 +52,7 @@ class DepthPowers:
     Example:
         >>> from tpcalc.orders import as_ex
         >>> ode = DepthPowers(as_ex(1), as_ex(0), base=8)
-        >>> str(ode.raw(1)), str(ode.raw(0)), str(ode.front(16))
+        >>> str(ode.raw(1)), str(ode.raw(0)), str(ode.power(16, -ode.alpha))
         ('1', '0', '1/2')
     """
 
@@ -88,10 +88,6 @@ class DepthPowers:
             '0'
         """
         return cls(alpha, cls(alpha, Ex(), base).gradient(degree) - raw, base)
-
-    def front(self, depth: int) -> Number:
-        """(L / L0)^(-alpha)."""
-        return self.power(depth, -self.alpha)
 
     def power(self, depth: int, power: Ex) -> Number:
         """(L / L0)^power.

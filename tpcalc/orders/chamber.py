@@ -98,15 +98,6 @@ class Region:
         """The symbols that occur."""
         return frozenset(name for g in (*self.positive, *self.zero) for name in g.symbols)
 
-    @property
-    def affine(self) -> bool:
-        """Whether every polynomial has degree at most 1, so that the region is a polyhedron."""
-        return all(
-            sum(degree for _, degree in monomial) <= 1
-            for g in (*self.positive, *self.zero)
-            for monomial, _ in g.terms
-        )
-
     def contains(self, point: Mapping[str, Fraction]) -> bool:
         """Whether a point satisfies all conditions.
 

@@ -12,7 +12,7 @@ from tpcalc.orders.chamber import Region
 from tpcalc.orders.ex import Ex, as_ex
 from tpcalc.orders.polytope import Form, Polytope, primitive
 
-__all__ = ["Axes", "Signs", "meet", "prune", "signs_of", "without"]
+__all__ = ["Axes", "Signs", "meet", "signs_of", "without"]
 
 Signs = Mapping[Form, int]  # the sign that each form must have
 
@@ -233,45 +233,3 @@ def without(piece: Polytope, signs: Signs) -> Iterator[Polytope]:
             if part is not None:
                 yield part
         rest = rest.part(form, sign)
-
-
-def prune(region: Region, box: Mapping[str, tuple[Fraction | float, Fraction | float]]) -> Region:
-    """The region with the conditions left out that the others and the box imply.
-
-    The points of the closed box in it stay exactly the same.
-
-    Args:
-        region: Affine conditions on the symbols of the box.
-        box: The two ends of the closed interval of each symbol.
-
-    Raises:
-        ScaleError: The box is none, or a condition is not affine in its symbols.
-
-    Example:
-        >>> a = Ex.symbol("a")
-        >>> prune(Region((a + 1, a - Fraction(1, 2), a - Fraction(1, 4))), {"a": (0, 1)}).lines
-        ('-1/2 + a > 0',)
-    """
-    axes = Axes.of(box)
-    faces = list(axes.faces())
-    spelled = [
-        (g, axes.signs(Region((g,)) if k < len(region.positive) else Region((), (g,))))
-        for k, g in enumerate((*region.positive, *region.zero))
-    ]
-    kept = list(range(len(spelled)))
-    for k in sorted(kept, key=lambda k: (-len(spelled[k][0].terms), -k)):
-        others: dict[Form, int] = {}
-        for i in kept:
-            if i != k:
-                others.update(spelled[i][1])
-        if _implied(faces, others, spelled[k][1]):
-            kept.remove(k)
-    return Region(
-        tuple(spelled[k][0] for k in kept if k < len(region.positive)),
-        tuple(spelled[k][0] for k in kept if k >= len(region.positive)),
-    )
-
-
-def _implied(faces: list[Polytope], others: Signs, condition: Signs) -> bool:
-    shapes = [shape for face in faces if (shape := meet(face, others)) is not None]
-    return not any(part for shape in shapes for part in without(shape, condition))

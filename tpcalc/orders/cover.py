@@ -8,17 +8,17 @@ piece like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tpcalc.errors import ScaleError
 from tpcalc.orders.chamber import Region
 from tpcalc.orders.conditions import Axes, Signs, meet, signs_of, without
 from tpcalc.orders.polytope import Form, Polytope
 
-__all__ = ["Cell", "cover", "merge"]
+__all__ = ["Cell", "cover"]
 
 T = TypeVar("T")
 
@@ -237,74 +237,3 @@ def _too_many(what: str, cells: int, instead: str = "") -> ScaleError:
         f"the diagram is not complete after {what}: {cells} cells were found.",
         hint=f"Choose a smaller box or fewer symbols{instead}.",
     )
-
-
-def merge(
-    cells: Sequence[Cell[T]], key: Callable[[T], Hashable]
-) -> tuple[tuple[Cell[T], ...], ...]:
-    """Group adjacent cells of one dimension whose answers agree in what matters.
-
-    Two cells are adjacent when their closures share a piece of one dimension less. That piece is a
-    cell of its own, and may have another answer.
-
-    Args:
-        cells: Cells of one diagram.
-        key: What is compared of an answer.
-
-    Returns:
-        The groups, in the order of their first cells.
-
-    Example:
-        >>> from tpcalc.orders.chamber import Chamber
-        >>> from tpcalc.orders.ex import Ex
-        >>> def run(point):
-        ...     chamber = Chamber(point)
-        ...     answer = chamber.sign(Ex.symbol("a") - Fraction(1, 2))
-        ...     return chamber.region, answer
-        ...
-        >>> cells = cover(run, {"a": (0, 1)})
-        >>> [len(group) for group in merge(cells, abs)]
-        [2, 1, 1, 1]
-    """
-    groups: list[list[_Closed[T]]] = []
-    alike: dict[tuple[Hashable, int], list[list[_Closed[T]]]] = {}
-    for cell in cells:
-        closed = _Closed.of(cell)
-        same = alike.setdefault((key(cell.answer), cell.dimension), [])
-        joined = [group for group in same if any(closed.adjacent(other) for other in group)]
-        if not joined:
-            group = [closed]
-            groups.append(group)
-            same.append(group)
-            continue
-        first, *rest = joined
-        first.append(closed)
-        for group in rest:
-            first.extend(group)
-            _drop(group, same)
-            _drop(group, groups)
-    return tuple(tuple(closed.cell for closed in group) for group in groups)
-
-
-def _drop(group: object, groups: list[Any]) -> None:
-    del groups[next(k for k, other in enumerate(groups) if other is group)]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Closed(Generic[T]):
-    """A cell with the forms that are not negative on its closure and on nothing else."""
-
-    cell: Cell[T]
-    forms: tuple[Form, ...]
-
-    @staticmethod
-    def of(cell: Cell[T]) -> _Closed[T]:
-        shape = cell.shape
-        opposite = (tuple(-number for number in form) for form in shape.zeros)
-        return _Closed(cell, (*shape.zeros, *opposite, *shape.facets))
-
-    def adjacent(self, other: _Closed[T]) -> bool:
-        shape: Polytope | None = self.cell.shape
-        for form in other.forms:
-            shape = shape and shape.touched(form)
-        return shape is not None and shape.dimension == self.cell.dimension - 1

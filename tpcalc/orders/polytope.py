@@ -118,24 +118,6 @@ class Polytope:
             return self if above else None
         return self._clip(form, values)
 
-    def touched(self, form: Form) -> Polytope | None:
-        """Where a form is not negative on the closure, or None where it is negative throughout.
-
-        Args:
-            form: An affine form.
-        """
-        values = self._values(form)
-        if max(values) > 0:
-            return self if min(values) >= 0 else self._clip(form, values)
-        kept = [k for k, value in enumerate(values) if value == 0]
-        if not kept or len(kept) == len(values):
-            return self if kept else None
-        corners = tuple(self.corners[k] for k in kept)
-        # Bounds that vanish on the whole face stay in the list, where they do no harm to `touched`.
-        return Polytope(
-            _rank(corners) - 1, corners, tuple(self.tight[k] for k in kept), self.bounds, self.zeros
-        )
-
     def _values(self, form: Form) -> list[int]:
         return [sum(a * b for a, b in zip(form, point, strict=True)) for point in self.corners]
 

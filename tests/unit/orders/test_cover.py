@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,8 +13,7 @@ import pytest
 from tpcalc.errors import ScaleError
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber, Region
-from tpcalc.orders.conditions import prune
-from tpcalc.orders.cover import Cell, cover, merge
+from tpcalc.orders.cover import Cell, cover
 from tpcalc.orders.polytope import Polytope
 
 A, C, P = Ex.symbol("a"), Ex.symbol("c"), Ex.symbol("p")
@@ -210,45 +208,6 @@ def test_one_symbol_and_four() -> None:
     assert sum(k.answer == "1" for k in cells) == sum(most > 2 for most in faces)
 
 
-def test_merging_by_a_key() -> None:
-    cells = cover(asking(learning), SQUARE)
-    groups = merge(cells, str)
-    assert sorted(k for group in groups for k in map(id, group)) == sorted(map(id, cells))
-    areas = {group[0].answer: len(group) for group in groups if group[0].dimension == 2}
-    assert areas == {"unstable": 2, "trivial": 1}
-    for group in groups:
-        assert len({(k.answer, k.dimension) for k in group}) == 1
-    # Corners of the same answer stay apart, and so do areas that meet in a point only.
-    crossed = cover(asking(lambda k: str(k.sign(A - 1) * k.sign(C))), SQUARE)
-    assert [len(g) for g in merge(crossed, str) if g[0].dimension == 2] == [1, 1, 1, 1]
-    assert [len(g) for g in merge(crossed, lambda _: 0) if g[0].dimension == 2] == [4]
-
-
-def test_what_only_lines_up_is_not_adjacent() -> None:
-    # Six sectors about one point: every other one has the same key.
-    lines = [A - 1, C, A - 1 - C]
-    sectors = cover(asking(lambda k: str(math.prod([k.sign(line) for line in lines]))), SQUARE)
-    assert [len(g) for g in merge(sectors, str) if g[0].dimension == 2] == [1] * 6
-    # Segments of a grid that end above or below the end of another one.
-    lines = [A - 1, C - HALF, C, C + HALF]
-    grid = cover(asking(lambda k: str([k.sign(line) for line in lines])), SQUARE)
-    middle = at(grid, HALF, 0)
-    for other in (at(grid, Fraction(3, 2), HALF), at(grid, Fraction(3, 2), -HALF)):
-        assert other.dimension == middle.dimension == 1
-        assert [len(g) for g in merge((middle, other), lambda _: 0)] == [1, 1]
-    assert [len(g) for g in merge((middle, at(grid, Fraction(3, 2), 0)), lambda _: 0)] == [2]
-
-
-def test_pruning() -> None:
-    region = Region((A + 1, A - HALF, A - Fraction(1, 4), 3 - A - C, A + 3 * C + 4), (C, 2 * C))
-    assert set(prune(region, SQUARE).lines) == {"c = 0", "-1/2 + a > 0"}
-    # The box is closed: a condition that fails on one corner of it is needed.
-    assert prune(Region((3 - A - C,)), SQUARE).positive == (3 - A - C,)
-    assert prune(Region((Fraction(31, 10) - A - C,)), SQUARE) == Region()
-    # An equation that two inequalities leave no room beside is still an equation.
-    assert prune(Region((A - HALF,), (C,)), SQUARE).zero == (C,)
-
-
 @pytest.mark.parametrize(
     ("box", "message"),
     [
@@ -328,11 +287,8 @@ def test_a_cube_is_cut_exactly() -> None:
     corner = cube.part((-1, 2, 2, 2), -1)
     assert corner is not None and len(corner.points) == 4 and len(corner.facets) == 4
     assert sum(corner.inside()) < HALF and min(corner.inside()) > 0
-    assert cube.part((-3, 1, 1, 1), 1) is None  # touched in a corner only
+    assert cube.part((-3, 1, 1, 1), 1) is None  # it is 0 in a corner only
     assert cube.part((-3, 1, 1, 1), 0) is None
-    touched = cube.touched((-3, 1, 1, 1))
-    assert touched is not None and touched.points == ((Fraction(1),) * 3,)
-    assert cube.touched((-4, 1, 1, 1)) is None
 
 
 def test_points_inside_avoid_halves_and_quarters() -> None:

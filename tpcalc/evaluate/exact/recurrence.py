@@ -24,8 +24,6 @@ from tpcalc.evaluate.exact.piece import Unsupported
 
 __all__ = ["Moments", "root"]
 
-HALF = Fraction(1, 2)
-
 
 class Moments:
     """Means of monomials on half-lines; each is computed once.

@@ -8,7 +8,6 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
@@ -21,7 +20,6 @@ from tpcalc.results import Estimate
 __all__ = ["LinearPart", "linear_part"]
 
 Tensor = Any
-Array = NDArray[np.float64]
 _GROUPS = 10
 
 

@@ -19,7 +19,7 @@ from tpcalc.signal.activations.calibrate import check_spread
 from tpcalc.signal.given import of_activation
 from tpcalc.signal.kernels import Kernels, average
 
-__all__ = ["Split", "interpolated", "ratio", "slope_of", "split"]
+__all__ = ["Split", "ratio", "slope_of", "split"]
 
 LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
 NEARLY = 1e-9
@@ -195,22 +195,6 @@ def _rest(
     size = spread.value + mean.value**2
     rounding = 8 * EPS * sqrt(size * found.value) + (8 * EPS) ** 2 * size
     return found + Bounded(0.0, off + rounding, Method.QUADRATURE), Kernels(rest).slope(q)
-
-
-def interpolated(tau: Expr, line: float) -> Expr:
-    """The activation tau(s) + l s.
-
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
-        line: l.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
-
-    Example:
-        >>> interpolated(Var(0) ** 2, 2).text
-        '2*x0 + x0**2'
-    """
-    return tau + line * Var(0)
 
 
 def slope_of(tau: Expr) -> Expr:

@@ -12,27 +12,10 @@ from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.evaluate.computed import Computed
 from tpcalc.results import Scale
 
-__all__ = ["falling_root", "log_root", "power_of", "rate", "scale"]
+__all__ = ["falling_root", "log_root", "rate", "scale"]
 
 Array = Any
 FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
-
-
-def power_of(number: Bounded, exponent: int) -> Bounded:
-    """A positive number to a whole power, with the error of many factors.
-
-    Args:
-        number: The number.
-        exponent: The power, at least 0.
-
-    Example:
-        >>> power_of(Bounded(2.0), 10).value
-        1024.0
-    """
-    if exponent == 0:
-        return Bounded(1.0)
-    found = number.power(exponent)
-    return found if number.error == 0 else found + Bounded(0.0, EPS * abs(found.value))
 
 
 def rate(slope: Bounded) -> Bounded:
