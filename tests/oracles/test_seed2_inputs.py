@@ -210,3 +210,8 @@ def test_lengths_below_a_block_are_independent_blocks(law: str) -> None:
     fresh = tp.depth_limit(res1(act="tanh"), [10]).at("D^2", 10)
     found = tp.depth_limit(res1(act="tanh", along=law), [10]).at("D^2", 10)
     assert found.value == pytest.approx(fresh.value, abs=5 * (found.stderr + fresh.stderr))
+
+
+def test_a_seed_below_0_is_none() -> None:
+    with pytest.raises(UsageError, match="seed is -1"):
+        tp.depth_limit(res3(), [4], seed=-1)

@@ -107,6 +107,7 @@ def depth_limit(
     """
     started = time.perf_counter()
     checks.called(progress, "progress")
+    seed = checks.whole(seed, "seed", least=0)
     settings: dict[str, Any] = {"samples": samples, "replicates": replicates, "threads": threads}
     settings["progress"] = progress
     if isinstance(training, Architecture):
