@@ -206,6 +206,13 @@ def test_norms_of_a_small_stream_divide_by_its_size() -> None:
     assert f"{factor:.6g}" in found.facts[1] and rows(found)["dx[0]"].form == "grows"
 
 
+def test_blocks_that_multiply_by_a_power_of_the_depth_have_a_logarithm() -> None:
+    found = tp.check(repeated(lambda h, w: L ** "-1/2" * w(h)), "mup", steps=0)  # log q = -L log L
+    assert {(row.form, row.L, row.status) for row in found.rows} == {("shrinks", "1", "derived")}
+    assert "by a power of L" in found.facts[0] and found.verdict == "vanishing"
+    assert any("logarithm" in note for note in found.notes)
+
+
 def test_a_start_that_decides_is_named() -> None:
     found = tp.check(repeated(lambda h, w: w(h * h)), "mup", steps=0)  # q' = 3 q^2
     assert found.verdict == "undecided" and "depends on the mean square" in found.facts[0]

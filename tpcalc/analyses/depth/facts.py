@@ -129,7 +129,8 @@ def notes(found: Found) -> Iterator[str]:
     if found.anticorrelated:
         yield ITERATED
     yield from _aside(found)
-    if any(total.logs for total in found.stream.sums.values()):
+    parts = (*found.stream.sums.values(), *found.flow.values())
+    if any(part.logs for part in parts):
         yield LOGS
     if any(total.kinked for total in found.stream.sums.values()):
         yield KINKS

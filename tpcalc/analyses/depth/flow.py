@@ -46,6 +46,7 @@ MOST = 100.0  # logarithm of a mean square
 CLOSE = 0.02  # of a power that is read off numbers
 SURE, TINY, ROUNDS = 5, 1e-10, 8
 SHARES = (0.3, 0.9)  # of a mean in a root mean square, where it is not known
+POWERS = "each block multiplies its mean square by a power of L"
 FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
 
 
@@ -60,6 +61,7 @@ class Regime:
         proved: Whether every step of the argument is.
         words: What blocks do to it.
         real: The power of its root where that is a number of the functions in a block.
+        logs: Whether a logarithm of L stands beside the power.
     """
 
     form: str
@@ -67,6 +69,7 @@ class Regime:
     proved: bool = False
     words: str = ""
     real: RealPower | None = None
+    logs: bool = False
 
 
 @dataclass(frozen=True)
@@ -348,7 +351,7 @@ class Flow:
         if stays is not None:
             return stays
         if g.slope == 0:
-            own = Regime("grows" if g.sign > 0 else "shrinks", g.power + 1, pure, _factor(g))
+            own = self.multiplied(g, pure)
             return own, self.beside(h) if h.slope == 0 else self.passing(g, h)
         if rising > 0:
             words = "blocks multiply it by more and more"
@@ -390,7 +393,16 @@ class Flow:
             return Regime("order", proved=h.exact)
         if not h.sign:
             return Regime("", h.power + 1, words="what blocks do to it is not known")
-        return Regime("grows" if h.sign > 0 else "shrinks", h.power + 1, h.exact, _factor(h))
+        return self.multiplied(h, h.exact)
+
+    def multiplied(self, by: Move, proved: bool) -> Regime:
+        """A mean square that each block multiplies by one factor."""
+        assert by.power is not None and by.value is not None
+        form = "grows" if by.sign > 0 else "shrinks"
+        nothing = by.power == Ex() and abs(1 + by.value.value) <= SURE * by.value.stderr
+        if nothing or self.sign(by.power) > 0:
+            return Regime(form, as_ex(1), words=POWERS, logs=True)
+        return Regime(form, by.power + 1, proved, _factor(by))
 
     def real(self, size: Ex, g: Move, h: Move, proved: bool) -> Regime:
         """The adjoint where blocks multiply it by a power of what they multiply the stream by."""
