@@ -18,6 +18,7 @@ from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Starts, Total
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
+from tpcalc.limit.steep import Steep
 from tpcalc.limit.views import product_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
@@ -38,10 +39,12 @@ class Certainty:
 
     context: Building
     laws: Laws = field(init=False)
+    steep: Steep = field(init=False)
     _known: dict[LRef, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.laws = Laws(self.context, self.holds)
+        self.steep = Steep(self.context, self.laws, self.holds)
 
     def _has_density(self, vector: LRef) -> bool:
         """Whether forms prove that no part of a vector is at any point."""
@@ -64,7 +67,10 @@ class Certainty:
             if missing:
                 stack += missing
                 continue
-            self._known[top] = _DECIDED(self.context.nodes[top], self, top)
+            known = _DECIDED(self.context.nodes[top], self, top)
+            if known == NOWHERE and asked and self.context.dims[top] is not None:
+                known = EVERYWHERE if self.steep.of(top).proved else NOWHERE
+            self._known[top] = known
             stack.pop()
         return self._known[ref] > NOWHERE
 

@@ -22,7 +22,6 @@ from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.expand import expand
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, OuterExpect
-from tpcalc.limit.law import Density
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Rest, Series
 from tpcalc.orders.chamber import Power, plus
@@ -151,17 +150,35 @@ def _answer(
 ) -> int:
     """What is known of forms: a product is 0 where its row is, and where its column is."""
     used = [part.index for part in walk(asked.expr) if isinstance(part, Var)]
-    sides = list(dict.fromkeys(side for slot in used for pair in slots[slot] for side in pair))
-    doubtful = [side for side in sides if context.laws.density(side) is not Density.PROVED]
+    if asked.kind == "clear" and isinstance(asked.expr, Var) and not node.over:
+        return int(_is_clear(slots[asked.expr.index], asked.points, context))
     if asked.kind == "told":
-        for side in doubtful:
-            context.claim("told", side, ref, asked.expr.text, asked.points)
+        sides = (side for slot in used for pair in slots[slot] for side in pair)
+        for side in dict.fromkeys(sides):
+            if not context.steep.of(side).proved:
+                context.claim("told", side, ref, asked.expr.text, asked.points)
         return 1
-    one = isinstance(asked.expr, Var) and len(sides) == 2 and not node.over
-    if asked.kind == "clear" and one:
-        # Not more: near 0 the density of a product is larger than any number.
-        return int(all(context.is_clear(side, asked.points) for side in doubtful))
     return 0
+
+
+def _is_clear(pairs: Pairs, points: tuple[float, ...], context: Context) -> bool:
+    """Whether a form is almost nowhere 0: one of its terms is, whatever the others are.
+
+    Not more: near 0 the density of a product is larger than any number.
+    """
+
+    def never(side: LRef) -> bool:
+        return context.steep.of(side).proved or context.is_clear(side, points)
+
+    if len(pairs) == 1:
+        return all(map(never, pairs[0]))
+    for this, other in ((0, 1), (1, 0)):
+        sides = [pair[this] for pair in pairs]
+        for place, pair in enumerate(pairs):
+            if context.steep.is_apart(sides[place], [*sides[:place], *sides[place + 1 :]]):
+                if never(pair[other]):
+                    return True
+    return False
 
 
 def _averaged(

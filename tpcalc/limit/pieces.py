@@ -15,6 +15,7 @@ from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
+from tpcalc.limit.steep import Steepness
 from tpcalc.program.nodes import Nonlin, Ref
 from tpcalc.program.views import lincomb_of
 
@@ -190,22 +191,25 @@ def _answer(
     if density is Density.PROVED:
         return 0 if rounded else 2
     summed = linear is not None and lincomb_of(context.nodes[linear]) is not None
-    if density is Density.NONE and not context.record.clear:
-        return int(rounded and summed)
     node = _vector(context, fn, used_v, used_s)
+    steep = Steepness() if density else context.steep.of(node)
+    if steep.proved:
+        return int(not rounded)
     if context.is_clear(node, asked.points):
         context.claim("told", node, ref, fn.text, asked.points)
         return int(not rounded)
     if context.is_atom(node, asked.points):
         return int(rounded)
-    if linear is None or density is Density.NONE:
+    if not density and not steep.sources:
         return int(rounded and summed)
-    plain = density is Density.PLAIN
-    sources = context.laws.sources(linear) if plain else ()
+    plain = density in (Density.NONE, Density.PLAIN)
+    sources = steep.sources
+    if linear is not None and density is Density.PLAIN:
+        sources = context.laws.sources(linear)
     context.claim("clear", node, ref, fn.text, asked.points, plain=plain, sources=sources)
     if rounded:
         return 0
-    return 1 if density is Density.CLAIMED else 2
+    return 2 if density > Density.CLAIMED else 1
 
 
 def _at_level(context: Context, asked: Asked, level: LRef, node: LRef, ref: Ref) -> int:

@@ -22,7 +22,12 @@ SIGN = Atom(
     evaluate=lambda xp, z: xp.sign(z),
     derivative=None,
     facts=Facts(
-        parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=-1.0
+        parity="odd",
+        homogeneity=Fraction(0),
+        kinks=(0.0,),
+        growth=Fraction(0),
+        least=-1.0,
+        analytic=True,
     ),
     sympy=_sympy,
     pieces=lambda z: 2 * STEP(z) - 1,
