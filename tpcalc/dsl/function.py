@@ -100,6 +100,7 @@ def function(
         growth=_measured_growth(numeric) if growth is None else as_rational(growth, "the growth"),
         value_at_zero=_at(numeric, 0.0),
         slope_at_zero=None if slope is None or 0 in kinks else _slope_at_zero(slope),
+        analytic=False,  # nobody knows
     )
     atom = UserAtom(name, numeric, slope, facts, line=line)
     made = Elementwise(name, atom(Var(0)))

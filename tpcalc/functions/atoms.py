@@ -55,7 +55,8 @@ class Facts:
         least: A number that f is nowhere below.
         tame: Whether f is positive and log(1/f) grows at most linearly, so that 1/f of a Gaussian
             has all moments.
-        analytic: Whether f is the sum of its Taylor series near every point that is no kink.
+        analytic: Whether f is the sum of its Taylor series near every point that is no kink, and
+            the derivative that is given is its own.
         period: A P with f(z + P) = f(z), where there is one; kinks of all periods are declared as
             far as an average is to see them.
     """
@@ -68,7 +69,7 @@ class Facts:
     slope_at_zero: float | None = None
     least: float = -inf
     tame: bool = False
-    analytic: bool = False
+    analytic: bool = True
     period: float | None = None
 
 

@@ -69,7 +69,7 @@ class Certainty:
                 continue
             known = _DECIDED(self.context.nodes[top], self, top)
             if known == NOWHERE and asked and self.context.dims[top] is not None:
-                known = EVERYWHERE if self.steep.of(top).proved else NOWHERE
+                known = EVERYWHERE if self.steep.proves(top) else NOWHERE
             self._known[top] = known
             stack.pop()
         return self._known[ref] > NOWHERE

@@ -18,7 +18,6 @@ from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
-from tpcalc.limit.steep import Steep
 from tpcalc.limit.views import function_of
 from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.orders import Ex
@@ -120,11 +119,6 @@ class Context(Building):
     def laws(self) -> Laws:
         """What forms say of the laws of vectors."""
         return self.certainty.laws
-
-    @property
-    def steep(self) -> Steep:
-        """What forms say of the directions in which vectors are steep."""
-        return self.certainty.steep
 
     def key(self, ref: LRef) -> int:
         """A number for a node that is the same in every derivation of one question."""

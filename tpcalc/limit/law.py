@@ -14,17 +14,15 @@ from fractions import Fraction
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
-from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
-from tpcalc.limit.images import Images
-from tpcalc.limit.ranks import is_full
-from tpcalc.limit.views import function_of
-from tpcalc.program.base import Table
+from tpcalc.limit.ranks import Weights, is_full, rank, root
+from tpcalc.limit.views import function_of, start_of, the_start
+from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Density", "Laws", "is_flat", "linear_part"]
+__all__ = ["Density", "Laws", "is_flat", "linear_part", "of_others", "union"]
 
 MOST = 64  # terms of a sum that are looked at one by one
 
@@ -50,15 +48,15 @@ class Laws:
 
     context: Building
     certain: Callable[[LRef], bool]
-    images: Images = field(init=False)
     _known: dict[LRef, Density] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
     _plain: list[int] = field(default_factory=list)  # those with a given number in front
     _smooth: list[int] = field(default_factory=list)  # directions felt by more than jumps
+    _images: list[frozenset[LRef]] = field(default_factory=list)  # sums of start vectors below
+    _of_starts: dict[LRef, bool] = field(default_factory=dict)
     _levels: dict[LRef, LRef | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.images = Images(self.context)
+    _coordinates: dict[LRef, Weights] = field(default_factory=dict)
+    _ranks: dict[tuple[LRef, ...], int] = field(default_factory=dict)
 
     def level(self, ref: LRef) -> LRef | None:
         """The number that a vector is on all of its coordinates by its form; None: it varies.
@@ -112,7 +110,7 @@ class Laws:
         return found
 
     def _density_of_start(self, ref: LRef) -> Density:
-        varies = self.context.parity.own[ref] or self.images.varies(ref)
+        varies = self.context.parity.own[ref] or self.image_varies(ref)
         return Density.PROVED if varies else Density.NONE
 
     def _density_of_product(self, node: Product, ref: LRef) -> Density:
@@ -121,8 +119,8 @@ class Laws:
         return Density.PROVED if self._is_fresh(ref, node) else Density.PLAIN
 
     def _density_of_sum(self, node: LinComb, ref: LRef) -> Density:
-        if self.images.is_sum(ref):
-            return Density.PROVED if self.images.varies(ref) else Density.NONE
+        if self._is_sum_of_starts(ref):
+            return Density.PROVED if self.image_varies(ref) else Density.NONE
         if self._proved(node):
             return Density.PROVED
         if self._free_of(ref):
@@ -146,22 +144,28 @@ class Laws:
             if self.density(vector) is not Density.PROVED:
                 continue
             others = [depends[v] for i, v in enumerate(node.vectors) if i != place]
-            if self.context.parity.own[vector] & ~_union(others):
+            if self.context.parity.own[vector] & ~union(others):
                 return True
         return False
 
     def _fill(self, ref: LRef) -> None:
-        """Follow free directions up to a node, in order."""
+        """Follow free directions and start vectors up to a node, in order."""
         for here in range(len(self._free), ref + 1):
             node = self.context.nodes[here]
             if self.context.dims[here] is None:  # most nodes of a long run are scalars
                 self._free.append(0)
                 self._plain.append(0)
                 self._smooth.append(0)
+                self._images.append(frozenset())
                 continue
+            vectors = [v for v in references(node) if self.context.dims[v] is not None]
             self._free.append(self._freedom(here, self._free))
             self._plain.append(self._freedom(here, self._plain, given=True))
             self._smooth.append(self._smoothly(here))
+            if self.is_image(here):
+                self._images.append(frozenset({here}))
+            else:
+                self._images.append(frozenset().union(*(self._images[v] for v in vectors)))
 
     def _freedom(self, ref: LRef, free: Sequence[int], *, given: bool = False) -> int:
         """Directions in which a vector is affine, with nothing else in it that feels them."""
@@ -204,7 +208,7 @@ class Laws:
         while stack and len(out) + len(stack) <= MOST:
             top, given = stack.pop()
             total = lincomb_of(self.context.nodes[top])
-            if total is not None and not self.images.is_sum(top):
+            if total is not None and not self._is_sum_of_starts(top):
                 parts = zip(total.vectors, total.scalars, strict=True)
                 stack += [(v, given and scalar is None) for v, scalar in parts][::-1]
             else:
@@ -222,7 +226,7 @@ class Laws:
         while left:
             dropped = None
             vectors = [vector for vector, _ in left]
-            felt = _of_others([depends[vector] for vector in vectors])
+            felt = of_others([depends[vector] for vector in vectors])
             for place, (vector, given) in enumerate(left):
                 others = vectors[:place] + vectors[place + 1 :]
                 if self._is_free(vector, felt[place], others):
@@ -243,21 +247,17 @@ class Laws:
         Given all other directions the others take few values, and each adds a bounded density.
         """
         felt = [self.smooth_of(vector) for vector in terms]
-        for place, (vector, others) in enumerate(zip(terms, _of_others(felt), strict=True)):
+        for place, (vector, others) in enumerate(zip(terms, of_others(felt), strict=True)):
             if self._free_of(vector) & ~others:
                 return Density.BOUNDED
-            if self.images.is_sum(vector):
+            if self._is_sum_of_starts(vector):
                 images = [v for i, v in enumerate(terms) if i != place and felt[i]]
-                if self.images.is_new(vector, images):
+                if self.is_new_image(vector, images):
                     return Density.BOUNDED
         return Density.NONE
 
     def smooth_of(self, ref: LRef) -> int:
-        """The directions that a vector feels by more than jumps.
-
-        Args:
-            ref: Its node.
-        """
+        """The directions that a vector feels by more than jumps."""
         self._fill(ref)
         return self._smooth[ref]
 
@@ -266,13 +266,13 @@ class Laws:
         vectors = _SMOOTH_VECTORS(self.context.nodes[ref])
         if vectors is None:
             return depends
-        return depends & _union([self._smooth[vector] for vector in vectors])
+        return depends & union([self._smooth[vector] for vector in vectors])
 
     def _is_free(self, vector: LRef, felt: int, others: Sequence[LRef]) -> bool:
         """Whether a Gaussian direction of a vector is in none of the others, which feel some."""
         if self._free_of(vector) & ~felt:
             return True
-        return self.images.is_one(vector) and self.images.is_new(vector, others)
+        return self.is_image(vector) and self.is_new_image(vector, others)
 
     def _gated(self, vector: LRef, felt: int, others: Sequence[LRef]) -> bool | None:
         """Whether a vector is a function with few values times a Z with a direction of its own.
@@ -285,11 +285,56 @@ class Laws:
         for place, factor in enumerate(node.fn.expr.factors):
             if isinstance(factor, Var):
                 own = [v for i, v in enumerate(node.vectors) if i != factor.index]
-                held = felt | _union([self.context.parity.depends[v] for v in own])
+                held = felt | union([self.context.parity.depends[v] for v in own])
                 if self._is_free(node.vectors[factor.index], held, [*others, *own]):
                     rest = (f for i, f in enumerate(node.fn.expr.factors) if i != place)
                     return all(is_flat(part) for part in rest)
         return None
+
+    # -- start vectors -----------------------------------------------------------------------
+
+    def _is_sum_of_starts(self, ref: LRef) -> bool:
+        """Whether this is a sum of start vectors with given numbers."""
+        return self.is_image(ref) and lincomb_of(self.context.nodes[ref]) is not None
+
+    def is_image(self, ref: LRef) -> bool:
+        """Whether a vector is a start vector or a sum of some with given numbers."""
+        found = self._of_starts.get(ref)
+        if found is None:
+            found = self._of_starts[ref] = _OF_STARTS(self.context.nodes[ref], self.context)
+        return found
+
+    def image_varies(self, image: LRef) -> bool:
+        """Whether an image is not the same on all coordinates."""
+        return bool(self._rank([image]))
+
+    def is_new_image(self, image: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a sum of start vectors is no sum of those that the others depend on."""
+        if any(self.context.parity.depends[other] == -1 for other in others):
+            return False
+        self._fill(max(others, default=0))
+        used = sorted(frozenset().union(*(self._images[other] for other in others)))
+        return self._rank([*used, image]) > self._rank(used)
+
+    def _rank(self, images: Sequence[LRef]) -> int:
+        """How many of some sums of start vectors are independent."""
+        key = tuple(images)
+        if key not in self._ranks:
+            self._ranks[key] = rank([self._weights(ref) for ref in images])
+        return self._ranks[key]
+
+    def _weights(self, ref: LRef) -> Weights:
+        """A sum of start vectors in independent coordinates."""
+        if ref in self._coordinates:
+            return self._coordinates[ref]
+        out = self._coordinates[ref] = {}
+        for start, number in _STARTS(self.context.nodes[ref], self.context):
+            cov = self.context.program.group[start.group].cov
+            row = [(start.index, 1.0)] if cov is None else enumerate(root(cov)[start.index])
+            for index, weight in row:
+                place = (start.group, index)
+                out[place] = out.get(place, 0.0) + number * float(weight)
+        return out
 
 
 def _smooth_arguments(node: Nonlin) -> tuple[LRef, ...]:
@@ -339,6 +384,26 @@ _SUMMANDS: Table[tuple[LRef, ...] | None] = Table(
 )
 
 
+def _sums_starts(node: LinComb, context: Building) -> bool:
+    return all(scalar is None for scalar in node.scalars) and all(
+        start_of(context.nodes[vector]) is not None for vector in node.vectors
+    )
+
+
+_OF_STARTS: Table[bool] = Table(
+    {Start: lambda node, context: True, LinComb: _sums_starts},
+    lambda node, context: False,
+)
+
+
+def _summed_starts(node: LinComb, context: Building) -> list[tuple[Start, float]]:
+    pairs = zip(node.vectors, node.numbers, strict=True)
+    return [(the_start(context.nodes[vector]), float(number)) for vector, number in pairs]
+
+
+_STARTS: Table[list[tuple[Start, float]]] = Table(
+    {Start: lambda node, context: [(node, 1.0)], LinComb: _summed_starts}
+)
 # The vectors that a node feels by more than jumps; None: it is no function of vectors.
 _SMOOTH_VECTORS: Table[tuple[LRef, ...] | None] = Table(
     {LinComb: lambda node: node.vectors, Nonlin: _smooth_arguments}, lambda node: None
@@ -347,21 +412,22 @@ _SMOOTH_VECTORS: Table[tuple[LRef, ...] | None] = Table(
 
 def _smooth_parts(expr: Expr) -> list[Expr]:
     """The largest parts of an expression that hold no jump, and those that hold none below one."""
-    if isinstance(expr, Call) and expr.atom.derivative is None and expr.atom.name != HIDDEN:
-        return []
+    if isinstance(expr, Call) and expr.atom.derivative is None and expr.atom.facts.homogeneity == 0:
+        return []  # it takes three values at most
     below = children(expr)
     return [expr] if not below else [part for child in below for part in _smooth_parts(child)]
 
 
-def _union(bits: Sequence[int]) -> int:
+def union(bits: Sequence[int]) -> int:
+    """All of some sets."""
     found = 0
     for one in bits:
         found |= one
     return found
 
 
-def _of_others(bits: Sequence[int]) -> list[int]:
-    """For each of some sets the union of all others."""
+def of_others(bits: Sequence[int]) -> list[int]:
+    """For each of some sets all of the others."""
     once = twice = 0
     for one in bits:
         twice |= once & one

@@ -155,7 +155,7 @@ def _answer(
     if asked.kind == "told":
         sides = (side for slot in used for pair in slots[slot] for side in pair)
         for side in dict.fromkeys(sides):
-            if not context.steep.of(side).proved:
+            if not context.certainty.steep.proves(side):
                 context.claim("told", side, ref, asked.expr.text, asked.points)
         return 1
     return 0
@@ -168,16 +168,16 @@ def _is_clear(pairs: Pairs, points: tuple[float, ...], context: Context) -> bool
     """
 
     def never(side: LRef) -> bool:
-        return context.steep.of(side).proved or context.is_clear(side, points)
+        return context.certainty.steep.proves(side) or context.is_clear(side, points)
 
     if len(pairs) == 1:
         return all(map(never, pairs[0]))
     for this, other in ((0, 1), (1, 0)):
         sides = [pair[this] for pair in pairs]
         for place, pair in enumerate(pairs):
-            if context.steep.is_apart(sides[place], [*sides[:place], *sides[place + 1 :]]):
-                if never(pair[other]):
-                    return True
+            others = [*sides[:place], *sides[place + 1 :]]
+            if context.certainty.steep.is_apart(sides[place], others) and never(pair[other]):
+                return True
     return False
 
 

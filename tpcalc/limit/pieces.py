@@ -15,7 +15,6 @@ from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
-from tpcalc.limit.steep import Steepness
 from tpcalc.program.nodes import Nonlin, Ref
 from tpcalc.program.views import lincomb_of
 
@@ -182,6 +181,18 @@ def _answer(
         node = _vector(context, fn, used_v, used_s)
         context.claim("told", node, ref, fn.text, asked.points)
         return 1
+    return _on_points(context, asked, fn, (used_v, used_s), ref)
+
+
+def _on_points(
+    context: Context,
+    asked: Asked,
+    fn: Fn,
+    arguments: tuple[tuple[LRef, ...], tuple[LRef, ...]],
+    ref: Ref,
+) -> int:
+    """What is known of the mass of a vector at points."""
+    used_v, used_s = arguments
     rounded = asked.kind == "rounded"
     level = context.laws.level_of(fn, used_v, used_s)
     if level is not None and not context.random[level]:
@@ -192,18 +203,18 @@ def _answer(
         return 0 if rounded else 2
     summed = linear is not None and lincomb_of(context.nodes[linear]) is not None
     node = _vector(context, fn, used_v, used_s)
-    steep = Steepness() if density else context.steep.of(node)
-    if steep.proved:
+    steep = context.certainty.steep
+    if not density and steep.proves(node):
         return int(not rounded)
     if context.is_clear(node, asked.points):
         context.claim("told", node, ref, fn.text, asked.points)
         return int(not rounded)
     if context.is_atom(node, asked.points):
         return int(rounded)
-    if not density and not steep.sources:
+    sources = () if density else steep.sources(node)
+    if not density and not sources:
         return int(rounded and summed)
     plain = density in (Density.NONE, Density.PLAIN)
-    sources = steep.sources
     if linear is not None and density is Density.PLAIN:
         sources = context.laws.sources(linear)
     context.claim("clear", node, ref, fn.text, asked.points, plain=plain, sources=sources)

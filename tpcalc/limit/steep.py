@@ -8,9 +8,10 @@ functions, not 0 everywhere, of a vector that has a density itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from tpcalc.functions.least import least
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.building import Building, is_hidden
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
-from tpcalc.limit.law import Density, Laws
+from tpcalc.limit.law import Density, Laws, of_others, union
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Steep", "Steepness"]
+__all__ = ["Steep"]
 
 MOST = 32  # terms of a sum, and products with one side of a matrix, that are looked at
 CLEAR = 1e-6  # of a function at a point: more than rounding
@@ -34,22 +35,8 @@ NEAR = (-1.3, -0.7, -0.1, 0.1, 0.7, 1.3)  # of a kink, or of 0: a piece without 
 
 
 @dataclass(frozen=True, slots=True)
-class Steepness:
-    """What forms say of a vector.
-
-    Args:
-        proved: Whether they prove that it has a density.
-        sources: What brought the directions in which it is steep, if these are new, and if what its
-            slopes rest on has densities.
-    """
-
-    proved: bool = False
-    sources: tuple[LRef, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Found:
-    """Directions of a vector that are its own, those of them that are proved, and images."""
+    """Directions in which a vector is steep, those of them that are certainly new, and images."""
 
     shown: int = 0
     sure: int = 0
@@ -76,25 +63,20 @@ class Steep:
     _bringing: dict[int, LRef] = field(default_factory=dict)  # what first brought a direction
     _used: dict[tuple[str, bool], list[LRef]] = field(default_factory=dict)  # what was multiplied
 
-    def of(self, ref: LRef) -> Steepness:
-        """What forms say of the density of a vector, bounded or not.
-
-        Args:
-            ref: Its node.
-        """
+    def proves(self, ref: LRef) -> bool:
+        """Whether forms prove that a vector has a density, bounded or not."""
         found = self._found(ref)
-        proved = bool(found.sure or found.images) or self._is_proved(ref)
-        sources = (source for bit, source in self._bringing.items() if bit & found.shown)
-        return Steepness(proved, tuple(sources))
+        return bool(found.sure or found.images) or self._is_proved(ref)
+
+    def sources(self, ref: LRef) -> tuple[LRef, ...]:
+        """What brought the directions in which a vector is steep, if they are new."""
+        shown = self._found(ref).shown
+        return tuple(source for bit, source in self._bringing.items() if bit & shown)
 
     def is_apart(self, ref: LRef, others: Sequence[LRef]) -> bool:
-        """Whether it is proved that a vector has a density, whatever some others are.
-
-        Args:
-            ref: Its node.
-            others: Other vectors.
-        """
-        found = self._own(ref, others)
+        """Whether it is proved that a vector has a density, whatever some others are."""
+        felt = union([self.laws.smooth_of(other) for other in others])
+        found = self._own(ref, felt, others)
         return bool(found.sure or found.images)
 
     def _is_proved(self, ref: LRef) -> bool:
@@ -107,20 +89,23 @@ class Steep:
             self._known.append(made)
         return self._known[ref]
 
-    def _own(self, ref: LRef, others: Sequence[LRef]) -> _Found:
-        """The directions of a vector that some others feel by jumps alone."""
+    def _own(self, ref: LRef, felt: int, others: Sequence[LRef]) -> _Found:
+        """The directions of a vector that others, which feel some, feel by jumps alone."""
         found = self._found(ref)
-        if found == NONE:
-            return NONE
-        felt = 0
-        for other in others:
-            felt |= self.laws.smooth_of(other)
-        left = [other for other in others if self.laws.smooth_of(other)] if found.images else []
-        images = (image for image in found.images if self.laws.images.is_new(image, left))
-        return _Found(found.shown & ~felt, found.sure & ~felt, frozenset(images))
+        images = found.images
+        if images:
+            left = [other for other in others if self.laws.smooth_of(other)]
+            images = frozenset(image for image in images if self.laws.is_new_image(image, left))
+        return _Found(found.shown & ~felt, found.sure & ~felt, images)
+
+    def _owns(self, vectors: Sequence[LRef]) -> Iterator[_Found]:
+        """The same of each of some vectors beside the others."""
+        felt = of_others([self.laws.smooth_of(vector) for vector in vectors])
+        for place, vector in enumerate(vectors):
+            yield self._own(vector, felt[place], [*vectors[:place], *vectors[place + 1 :]])
 
     def _of_start(self, ref: LRef) -> _Found:
-        return _Found(images=frozenset({ref})) if self.laws.images.varies(ref) else NONE
+        return _Found(images=frozenset({ref})) if self.laws.image_varies(ref) else NONE
 
     def _of_block(self, ref: LRef) -> _Found:
         """All cells of a block of start vectors, or of sums of them, share one direction."""
@@ -142,13 +127,12 @@ class Steep:
 
     def _of_sum(self, node: LinComb, ref: LRef) -> _Found:
         """The directions of one term that no other term feels."""
-        if self.laws.images.is_one(ref):
+        if self.laws.is_image(ref):
             return self._of_start(ref)
         if len(node.vectors) > MOST:
             return NONE
         found = NONE
-        for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
-            own = self._own(vector, [*node.vectors[:place], *node.vectors[place + 1 :]])
+        for scalar, own in zip(node.scalars, self._owns(node.vectors), strict=True):
             if own != NONE and (scalar is None or self.certain(scalar)):
                 found = _joined(found, own)
         return found
@@ -156,26 +140,21 @@ class Steep:
     def _of_function(self, node: Nonlin) -> _Found:
         """The directions of one argument that no other feels, by which the slope is nowhere 0."""
         found = NONE
-        for place, vector in enumerate(node.vectors):
-            own = self._own(vector, [*node.vectors[:place], *node.vectors[place + 1 :]])
-            sure = None if own == NONE else self._slope(node, place)
-            if sure is not None:
-                found = _joined(found, own if sure else _Found(own.shown))
+        for place, own in enumerate(self._owns(node.vectors)):
+            if own != NONE and self._has_slope(node, place):
+                found = _joined(found, own)
         return found
 
-    def _slope(self, node: Nonlin, place: int) -> bool | None:
-        """Whether it is proved that a slope is almost nowhere 0; None: forms do not show it."""
+    def _has_slope(self, node: Nonlin, place: int) -> bool:
+        """Whether it is proved that the slope by an argument is almost nowhere 0."""
         needs = _needs(node.fn, place)
-        if needs is None:
-            return None
-        for number in needs.numbers:
-            fn, _, kept = Fn(number, node.fn.vectors, node.fn.scalars).compact()
-            if not self.certain(self.context.scalar(fn, [node.scalars[i] for i in kept])):
-                return None
-        laws = [self.of(node.vectors[i]) for i in needs.places]
-        if not all(law.proved or law.sources for law in laws):
-            return None
-        return all(law.proved for law in laws)
+        if needs is None or not all(self.proves(node.vectors[i]) for i in needs[0]):
+            return False
+        numbers = (Fn(number, node.fn.vectors, node.fn.scalars).compact() for number in needs[1])
+        return all(
+            self.certain(self.context.scalar(fn, [node.scalars[i] for i in kept]))
+            for fn, _, kept in numbers
+        )
 
 
 def _joined(one: _Found, other: _Found) -> _Found:
@@ -194,24 +173,18 @@ _FOUND: Table[_Found] = Table(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
-    """What a slope that is almost nowhere 0 rests on.
-
-    Args:
-        places: Vector arguments that must have densities.
-        numbers: Functions of scalar arguments that must not be 0.
-    """
-
-    places: tuple[int, ...]
-    numbers: tuple[Expr, ...]
+_Needs = tuple[tuple[int, ...], tuple[Expr, ...]]
 
 
 @lru_cache(maxsize=2**12)
 def _needs(fn: Fn, place: int) -> _Needs | None:
-    """What makes the slope of a function by an argument almost nowhere 0; None: nothing shown."""
-    if is_hidden(fn):
-        return None
+    """What makes the slope of a function by an argument almost nowhere 0; None: nothing shown.
+
+    Vector arguments that must have densities, and functions of scalar ones that must not be 0.
+    """
+    calls = (part for part in walk(fn.expr) if isinstance(part, Call))
+    if is_hidden(fn) or not all(part.atom.facts.analytic for part in calls):
+        return None  # the slope of others may be a surrogate
     try:
         slope = derivative(fn.expr, Var(place))
     except NotDifferentiable:
@@ -228,7 +201,7 @@ def _needs(fn: Fn, place: int) -> _Needs | None:
             places.append(vectors[0].index)
         else:
             return None
-    return _Needs(tuple(places), tuple(numbers))
+    return tuple(places), tuple(numbers)
 
 
 def _is_positive(expr: Expr) -> bool:
@@ -248,9 +221,8 @@ def _is_analytic(expr: Expr, argument: Var) -> bool:
     """Whether a function of one argument is analytic between kinks, and 0 on no piece."""
     kinks = set[float]()
     for part in walk(expr):
-        if isinstance(part, Pow) and not (part.exponent > 0 and part.exponent.denominator == 1):
-            if not _is_positive(part.base):
-                return False
+        if isinstance(part, Pow) and not (_is_whole(part) or _is_positive(part.base)):
+            return False
         if isinstance(part, Call):
             facts = part.atom.facts
             if not facts.analytic or (facts.kinks and part.arg != argument):
@@ -262,7 +234,8 @@ def _is_analytic(expr: Expr, argument: Var) -> bool:
     at = Fn(substitute(expr, {argument: Var(0)}), 1)
     values = np.broadcast_to(np.asarray(evaluate(at, [points]), dtype=float), points.shape)
     there = points[np.abs(values) > CLEAR]
-    return all(
-        bool(np.any((there > low) & (there < high)))
-        for low, high in zip(ends, ends[1:], strict=False)
-    )
+    return all(bool(np.any((there > low) & (there < high))) for low, high in pairwise(ends))
+
+
+def _is_whole(part: Pow) -> bool:
+    return part.exponent > 0 and part.exponent.denominator == 1

@@ -23,12 +23,7 @@ ABS = Atom(
     evaluate=lambda xp, z: xp.abs(z),
     derivative=SIGN,
     facts=Facts(
-        parity="even",
-        homogeneity=Fraction(1),
-        kinks=(0.0,),
-        growth=Fraction(1),
-        least=0.0,
-        analytic=True,
+        parity="even", homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0
     ),
     sympy=_sympy,
     pieces=lambda z: 2 * z * STEP(z) - z,

@@ -30,7 +30,7 @@ ERF = Atom(
     "erf",
     evaluate=lambda xp, z: xp.erf(z),
     derivative=_slope,
-    facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=SLOPE, least=-1.0, analytic=True),
+    facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=SLOPE, least=-1.0),
     sympy=_sympy,
     pieces=lambda z: 2 * NORMAL_CDF(ROOT_TWO * z) - 1,
 )

@@ -23,7 +23,7 @@ EXP = Atom(
     "exp",
     evaluate=lambda xp, z: xp.exp(z),
     derivative=_slope,
-    facts=Facts(growth=None, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True, analytic=True),
+    facts=Facts(growth=None, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True),
     sympy=_sympy,
 )
 

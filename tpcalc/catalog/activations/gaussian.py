@@ -25,14 +25,7 @@ GAUSSIAN = Atom(
     "gaussian",
     evaluate=lambda xp, z: xp.exp(-(z * z)),
     derivative=_slope,
-    facts=Facts(
-        parity="even",
-        growth=Fraction(0),
-        value_at_zero=1.0,
-        slope_at_zero=0.0,
-        least=0.0,
-        analytic=True,
-    ),
+    facts=Facts(parity="even", growth=Fraction(0), value_at_zero=1.0, slope_at_zero=0.0, least=0.0),
     sympy=_sympy,
     pieces=lambda z: EXP(-(z**2)),
 )

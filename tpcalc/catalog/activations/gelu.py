@@ -29,7 +29,7 @@ GELU = Atom(
     "gelu",
     evaluate=_evaluate,
     derivative=_slope,
-    facts=Facts(growth=Fraction(1), slope_at_zero=0.5, analytic=True),
+    facts=Facts(growth=Fraction(1), slope_at_zero=0.5),
     sympy=_sympy,
     pieces=lambda z: z * NORMAL_CDF(z),
 )

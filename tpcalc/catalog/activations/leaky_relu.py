@@ -41,7 +41,6 @@ def leaky_relu(slope: Fraction) -> Atom:
         kinks=() if smooth else (0.0,),
         growth=Fraction(1),
         slope_at_zero=1.0 if smooth else None,
-        analytic=True,
     )
     return Atom(
         "leaky_relu",

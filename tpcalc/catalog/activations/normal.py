@@ -43,12 +43,7 @@ NORMAL_PDF = Atom(
     evaluate=_density,
     derivative=_slope_of_density,
     facts=Facts(
-        parity="even",
-        growth=Fraction(0),
-        value_at_zero=PEAK,
-        slope_at_zero=0.0,
-        least=0.0,
-        analytic=True,
+        parity="even", growth=Fraction(0), value_at_zero=PEAK, slope_at_zero=0.0, least=0.0
     ),
     sympy=_sympy_density,
 )
@@ -56,9 +51,7 @@ NORMAL_CDF = Atom(
     "normal_cdf",
     evaluate=_distribution,
     derivative=NORMAL_PDF,
-    facts=Facts(
-        growth=Fraction(0), value_at_zero=0.5, slope_at_zero=PEAK, least=0.0, analytic=True
-    ),
+    facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=PEAK, least=0.0),
     sympy=_sympy_distribution,
 )
 

@@ -21,7 +21,7 @@ RELU = Atom(
     "relu",
     evaluate=lambda xp, z: xp.maximum(z, 0.0),
     derivative=STEP,
-    facts=Facts(homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0, analytic=True),
+    facts=Facts(homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0),
     sympy=_sympy,
     pieces=lambda z: z * STEP(z),
 )

@@ -31,7 +31,7 @@ SIGMOID = Atom(
     "sigmoid",
     evaluate=_evaluate,
     derivative=_slope,
-    facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=0.25, least=0.0, tame=True, analytic=True),
+    facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=0.25, least=0.0, tame=True),
     sympy=_sympy,
 )
 

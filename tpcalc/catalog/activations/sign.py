@@ -22,12 +22,7 @@ SIGN = Atom(
     evaluate=lambda xp, z: xp.sign(z),
     derivative=None,
     facts=Facts(
-        parity="odd",
-        homogeneity=Fraction(0),
-        kinks=(0.0,),
-        growth=Fraction(0),
-        least=-1.0,
-        analytic=True,
+        parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=-1.0
     ),
     sympy=_sympy,
     pieces=lambda z: 2 * STEP(z) - 1,

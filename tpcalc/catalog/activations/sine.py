@@ -34,7 +34,7 @@ SIN = Atom(
     "sin",
     evaluate=lambda xp, z: xp.sin(z),
     derivative=_slope_of_sin,
-    facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=1.0, least=-1.0, analytic=True),
+    facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=1.0, least=-1.0),
     sympy=_sympy_sin,
 )
 COS = Atom(
@@ -42,12 +42,7 @@ COS = Atom(
     evaluate=lambda xp, z: xp.cos(z),
     derivative=_slope_of_cos,
     facts=Facts(
-        parity="even",
-        growth=Fraction(0),
-        value_at_zero=1.0,
-        slope_at_zero=0.0,
-        least=-1.0,
-        analytic=True,
+        parity="even", growth=Fraction(0), value_at_zero=1.0, slope_at_zero=0.0, least=-1.0
     ),
     sympy=_sympy_cos,
 )

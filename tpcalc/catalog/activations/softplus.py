@@ -28,7 +28,7 @@ SOFTPLUS = Atom(
     evaluate=_evaluate,
     derivative=SIGMOID,
     facts=Facts(
-        growth=Fraction(1), value_at_zero=log(2.0), slope_at_zero=0.5, least=0.0, tame=True, analytic=True
+        growth=Fraction(1), value_at_zero=log(2.0), slope_at_zero=0.5, least=0.0, tame=True
     ),
     sympy=_sympy,
 )

@@ -25,7 +25,7 @@ STEP = Atom(
     "step",
     evaluate=_evaluate,
     derivative=None,
-    facts=Facts(homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=0.0, analytic=True),
+    facts=Facts(homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=0.0),
     sympy=_sympy,
 )
 
