@@ -13,7 +13,7 @@ from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemo
 from tpcalc.evaluate.chain import ZERO, Chain, Law, as_estimate, chosen, refuse
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
+from tpcalc.evaluate.particles.estimate import Budget, Draws, doubtful, estimate, run_particles
 from tpcalc.evaluate.particles.tails import rarely_sampled
 from tpcalc.limit.graph import (
     Expect,
@@ -118,6 +118,10 @@ def numbers(
         part = restricted(graph, set(names))
         try:
             compiled = compile_graph(part)
+            doubts = frozenset[int]()
+            if compiled.random and not part.has_blocks:
+                doubts = doubtful(compiled, budget, seed)
+                compiled = replace(compiled, random=compiled.random - doubts)
             usual = BLOCKS if part.has_blocks else (FIXED, RANDOM)
             count = replicates or usual[bool(compiled.random)]
             out.budget = replace(budget, replicates=count)
@@ -131,7 +135,7 @@ def numbers(
             out.failed |= {name: failure for name in names if name in lost}
             names = [name for name in names if name not in lost]
             continue
-        sampled = _sampled(compiled, out.draws)
+        sampled = _sampled(compiled, out.draws, doubts)
         out.rare = rarely_sampled(part, out.draws.samples * out.budget.replicates)
         for name in names:
             before = known.pop(name)
@@ -207,13 +211,16 @@ def _unknown(graph: LimitGraph, node: LRef | None) -> tuple[Estimate | None, ...
     return (None,) if graph.vector_dim[node] is None else (None, None)
 
 
-def _sampled(compiled: Compiled, draws: Draws) -> dict[str, tuple[Estimate, ...]]:
+def _sampled(
+    compiled: Compiled, draws: Draws, doubts: frozenset[int]
+) -> dict[str, tuple[Estimate, ...]]:
     """The targets that were sampled: the estimate of a scalar, both moments of a vector."""
 
     def at(column: int | None) -> Estimate:
         if column is None:
             return ZERO
-        return estimate(draws, column, random=column in compiled.random)
+        random = column in compiled.random
+        return estimate(draws, column, random=random, doubt=column in doubts)
 
     found = {name: (at(column),) for name, column in compiled.scalars.items()}
     return found | {name: tuple(map(at, pair)) for name, pair in compiled.moments.items()}

@@ -29,6 +29,7 @@ from tpcalc.results import NotCovered
 __all__ = ["Asked", "Found", "Place", "covered", "is_large", "places"]
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
+_refused: dict[tuple[str, str], dict[str, NotCovered]] = {}  # what no depth covers, by question
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,15 @@ def _found(source: Program, asked: Asked) -> Found:
     if values is not None:
         values = {name: value for name, value in values.items() if name in program.symbols}
     names = [name for name, _ in program.outputs]
+    key = source.digest, repr(replace(asked, outputs=None))
+    if key not in _refused:  # of one program at a time
+        _refused.clear()
+        _refused[key] = {}
+    known = _refused[key]
+    if known.keys() >= {*names}:  # nor at any depth when the others are not asked
+        nothing = LimitGraph((), (), (), program.dims, program.groups, ())
+        rows = tuple(known[name] for name in names)
+        return Found(program, given, Cover(nothing, rows), values, ())
     growing = asked.rescale == GROWING
     rescaled = [] if isinstance(asked.rescale, str) else matching(names, asked.rescale)
     trial = (tested_on_samples if program.has_blocks else tested)(asked.seed)
@@ -117,6 +127,7 @@ def _found(source: Program, asked: Asked) -> Found:
         cover = derived(program, values, rescaled, trial)
     if growing:
         cover = rescaled_growth(program, values, cover, trial)
+    known.update((row.name, row) for row in cover.uncovered)
     graph, lost = _with_means(cover)
     return Found(program, given, replace(cover, graph=graph), values, lost)
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tpcalc.errors import NotDifferentiable
+from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
 from tpcalc.functions.fn import derivative
@@ -232,8 +232,12 @@ def _is_analytic(expr: Expr, argument: Var) -> bool:
     marks = sorted(kinks) or [0.0]
     points = np.array([mark + step for mark in marks for step in NEAR])
     at = Fn(substitute(expr, {argument: Var(0)}), 1)
-    values = np.broadcast_to(np.asarray(evaluate(at, [points]), dtype=float), points.shape)
-    there = points[np.abs(values) > CLEAR]
+    try:
+        with np.errstate(all="ignore"):  # outside of a domain
+            values = np.asarray(evaluate(at, [points]), dtype=float) + np.zeros_like(points)
+    except ScaleError:  # it holds a symbol
+        return False
+    there = points[np.isfinite(values) & (np.abs(values) > CLEAR)]
     return all(bool(np.any((there > low) & (there < high))) for low, high in pairwise(ends))
 
 

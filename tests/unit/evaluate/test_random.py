@@ -48,3 +48,21 @@ def test_what_a_random_scalar_is_added_to_is_random() -> None:
 
     found = tp.limit(made, samples=2**8, method="particles")
     assert (found["q"].random, found["zero"].random) == (True, False)
+
+
+def test_a_spread_that_falls_with_the_samples_is_an_error() -> None:
+    """A rotation by a random angle turns a Gaussian into the same one."""
+
+    @tp.program
+    def made(t: tp.Tracer) -> None:
+        u, v, w, x = (t.gaussian(name) for name in "uvwx")
+        s = tp.n**0.5 * t.inner(u, v)
+        t.output("turned", t.mean(tp.tanh(tp.sin(s) * w + tp.cos(s) * x) ** 2))
+        t.output("angle", t.mean(tp.sin(s + w) ** 2))
+
+    few, many = (tp.limit(made, samples=2**k, method="particles") for k in (9, 13))
+    for found in (few, many):
+        assert (found["turned"].random, found["angle"].random) == (False, True)
+        assert found["turned"].z(0.394294490397841) < 5  # E tanh(g)^2
+    assert many["turned"].stderr < 0.3 * few["turned"].stderr
+    assert abs(many["angle"].std - few["angle"].std) < 0.1 * few["angle"].std

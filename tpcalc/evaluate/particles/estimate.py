@@ -17,8 +17,12 @@ from tpcalc.results import Estimate, Method, Status, checks, spread_error
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Budget", "Draws", "estimate", "paired", "recorded", "run_particles"]
+__all__ = ["Budget", "Draws", "doubtful", "estimate", "paired", "recorded", "run_particles"]
 
+PAIRS = 8  # of replicates that share their random scalars
+FEWER = 8  # times fewer samples, with which most of what is random is told
+SHARE = 0.1  # of the spread that sampling may be
+ROUNDING = 1e-12  # of a number: what scatters by less does not
 FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
 
 
@@ -151,6 +155,31 @@ def _run(
     return Draws(values, vectors, samples, seed, Status.CONVERGED, outcomes[0].storage)
 
 
+def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
+    """The random results whose spread may be the error of sampling.
+
+    What does not depend on the random scalars scatters as much where these stay the same.
+
+    Args:
+        compiled: The script.
+        budget: The work allowed.
+        seed: The seed.
+    """
+    left = compiled.random
+    fewer = max(budget.samples // FEWER, 2)
+    for samples in (fewer, budget.samples):
+        if left:
+            own = replace(budget, replicates=PAIRS)
+            one, two = (
+                _run(compiled, own, samples, seed, None, twin).values for twin in ((), (1,))
+            )
+            sampled = np.square(one - two).mean(0) / 2
+            whole = (one.var(0, ddof=1) + two.var(0, ddof=1)) / 2
+            least = np.where(whole > np.square(ROUNDING * one.mean(0)), SHARE * whole, 0.0)
+            left = frozenset(column for column in left if sampled[column] > least[column])
+    return left
+
+
 def recorded(budget: Budget, draws: Draws | None) -> dict[str, str]:
     """What the record of an answer says of its draws, if there were any."""
     found = {
@@ -196,17 +225,19 @@ def _mean_and_error(draws: NDArray[np.float64]) -> tuple[float, float]:
     return float(np.mean(draws)), float(np.std(draws, ddof=1)) / sqrt(len(draws))
 
 
-def estimate(draws: Draws, column: int, *, random: bool = False) -> Estimate:
+def estimate(draws: Draws, column: int, *, random: bool = False, doubt: bool = False) -> Estimate:
     """The estimate of one result.
 
     Args:
         draws: All replicates.
         column: Which result.
+        doubt: Whether it may be random, by less than samples tell: then the error is its spread.
         random: Whether the scalar is itself random in the limit: each replicate then holds one
             draw of it, ``value`` is the mean and ``std`` the spread.
     """
     own = draws.values[:, column]
     mean, stderr = _mean_and_error(own)
+    stderr *= sqrt(len(own)) if doubt else 1.0
     status = draws.status
     if np.ptp(own) == 0:  # no event in all samples is no proof that there is none
         stderr = max(abs(mean), 1.0) / (len(own) * (1 if random else draws.samples))
