@@ -91,3 +91,12 @@ def test_a_rate_at_the_edge_has_no_bound():
 def test_refused(asked, words):
     with pytest.raises(UsageError, match=words):
         tp.transfer(run(), **asked)
+
+
+def test_a_loss_without_a_number_says_why():
+    """An update grows with the depth: there is no limit, and numbers of blocks have losses."""
+    own = run("depth:1/2;1/4", net=tp.ResNet("L", "identity", nonlin="post"), steps=1)
+    rows = tp.transfer(own, (4, "oo"), (0.25, 0.5)).rows
+    for row in rows:
+        assert (row.loss is None) == (row.depth == "oo")
+        assert row.depth == "4" or "L^(1/4)" in row.note

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, TypeVar
@@ -179,9 +180,9 @@ def _table(
             for one in along:
                 lacking.append(one) if isinstance(one, DepthGap) else arrays.append(one)
         except (EvaluationError, LimitError, ScaleError) as error:
-            if error.hint == COMPARE and any(map(str.isdigit, wanted)):
-                error.hint = BESIDE
             lacking.append(DepthGap(depth, error.told))
+    if any(map(str.isdigit, wanted)):  # what to do is done already
+        lacking = [replace(gap, reason=gap.reason.replace(COMPARE, BESIDE)) for gap in lacking]
     made = provenance(digest, seed, {"depths": ", ".join(wanted)}, time.perf_counter() - started)
     return DepthTable(tuple(rows), tuple(lacking), made, tuple(notes), tuple(arrays))
 

@@ -11,7 +11,8 @@ from itertools import product
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
-from tpcalc.errors import EvaluationError
+from tpcalc.engine.memory import available_memory, memory_text
+from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.closure.slopes import jumps, slope
 from tpcalc.evaluate.depth.averages import Averages
@@ -34,7 +35,8 @@ TURNS = 18.0  # radians for each standard deviation that a lattice tells apart
 WIDEST = 8.0  # standard deviations that it covers
 TABLE = 8.0  # and that tables of averages over the last Gaussian take
 STEP = 0.01  # of these tables
-PROBED, TYPICAL = 100_000, 9  # points that an estimate of the time takes, and rounds of a pass
+HELD = 8  # arrays of all points that are held at once, besides two for each sample
+PROBED, TYPICAL = 100_000, 6  # points that an estimate of the time takes, and rounds of a pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +152,7 @@ def mean_field(
     total, past = sum(seconds for *_, seconds in plan), 0.0
     for run, place, seconds in plan:
         if progress is not None:
-            progress(past / total, f"mean-field limit, about {total:.2g} s")
+            progress(past / total, f"mean-field limit up to step {trunk.steps - 1}, about {total:.2g} s")
         run.follow(*place)
         past += seconds
     errors = np.full(trunk.steps, TARGET)
@@ -225,9 +227,20 @@ class _Solved:
         Args:
             index: The pass.
             i: The sample.
+
+        Raises:
+            OutOfMemory: Its points do not fit.
         """
         felt, some = len(self._felt(i)), copy(self)
-        every = max(len(self.mass) * self._points(felt) ** felt // PROBED, 1)
+        points = len(self.mass) * self._points(felt) ** felt
+        need, room = 8 * points * (2 * felt + HELD), available_memory()
+        if need > room:
+            raise OutOfMemory(
+                f"the averages of step {index // 2} over {felt} samples at once take "
+                f"{memory_text(need)}, and {memory_text(room)} are available.",
+                hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
+            )
+        every = max(points // PROBED, 1)
         some.mass, first, last = (part[..., ::every] for part in (self.mass, self.first, self.last))
         shape = (len(self.x), self.trunk.count, len(some.mass))
         some.x = np.broadcast_to(self.inputs @ first, shape)
