@@ -150,9 +150,10 @@ def mean_field(
     samples = [(index, index // 2 * trunk.batch + b) for index, b in order]
     plan = [(run, place, run.seconds(*place)) for run in runs for place in samples]
     total, past = sum(seconds for *_, seconds in plan), 0.0
+    said = f"mean-field limit up to step {trunk.steps - 1}, about {total:.2g} s"
     for run, place, seconds in plan:
         if progress is not None:
-            progress(past / total, f"mean-field limit up to step {trunk.steps - 1}, about {total:.2g} s")
+            progress(past / total, said)
         run.follow(*place)
         past += seconds
     errors = np.full(trunk.steps, TARGET)
