@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tpcalc as tp
+from tests.clock import cpu_time
 from tpcalc.cli import payload
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, TpcalcError
@@ -263,3 +265,21 @@ def test_zero_over_zero_is_said() -> None:
     assert not any("0 divided by 0" in note for note in other.table.notes)
     with pytest.raises(TpcalcError, match="it divides by 0"):
         tp.simulate(run, [64], seeds=2, outputs=["x[1,0,0]"])
+
+
+def test_what_is_refused_is_not_derived_again() -> None:
+    """Asked once more, the output is refused in the same words and at once."""
+
+    @tp.network(axes={"p": 2})
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in")(x)
+        h = h + tp.layers.Attention(t, 1)(tp.layers.layer_norm(h))
+        return t.linear(t.outputs, t.n)(tp.layers.average_pool(tp.tanh(h), "p"))
+
+    data = tp.Samples([[1.0, 0.5, -0.5, 1.0]], [[1.0]])
+    run = tp.train(net, "mup", data, steps=1, optimizer="adam", lr=0.3)
+    with pytest.raises(LimitError) as first:
+        tp.limit(run, outputs=["f[1,0]"])
+    with cpu_time(1.0), pytest.raises(LimitError) as second:
+        tp.limit(run, outputs=["f[1,0]"])
+    assert str(first.value) == str(second.value)
