@@ -24,7 +24,7 @@ __all__ = ["sampled"]
 
 ROUTE = "limit of the width of the program of {} blocks"
 SAMPLED = "samples of a program do not tell what of each Gaussian is in the stream."
-UNNAMED = "the program names no such vector: it is not watched, or blocks of this network have none."
+UNNAMED = "the program names no such vector: it is not watched, or blocks of this network lack it."
 INNER = Fn(Var(0) * Var(1), 2)
 Name = Callable[[int, int, int], str]
 Vectors = Callable[[int, int], Ref | None]
