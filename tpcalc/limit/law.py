@@ -123,6 +123,8 @@ class Laws:
             return Density.PROVED if self.image_varies(ref) else Density.NONE
         if self._proved(node):
             return Density.PROVED
+        if len(node.vectors) == 1 and not node.over and self._is_number(node.scalars[0]):
+            return self.density(node.vectors[0])
         if self._free_of(ref):
             return Density.PLAIN if self._plain[ref] else Density.BOUNDED
         terms = self._terms(ref)
@@ -135,11 +137,15 @@ class Laws:
         """Whether nothing that the matrix was applied to before can hold a part of the vector."""
         return ref in self.context.parity.alone and self.certain(node.vector)
 
+    def _is_number(self, scalar: LRef | None) -> bool:
+        """Whether what stands before a vector is a number that is certainly not 0."""
+        return scalar is None or (not self.context.random[scalar] and self.certain(scalar))
+
     def _proved(self, node: LinComb) -> bool:
-        """Whether one term with a given number is a fresh direction that no other term holds."""
+        """Whether one term with a number that is not 0 is a fresh direction that no other holds."""
         depends = self.context.parity.depends
         for place, (scalar, vector) in enumerate(zip(node.scalars, node.vectors, strict=True)):
-            if scalar is not None or not _IS_DIRECTION(self.context.nodes[vector]):
+            if not self._is_number(scalar) or not _IS_DIRECTION(self.context.nodes[vector]):
                 continue
             if self.density(vector) is not Density.PROVED:
                 continue

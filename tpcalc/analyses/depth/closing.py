@@ -137,8 +137,11 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
             direction = Direction(odd, _passes(context, node) if depends & every else ())
             drift[direction] = _least(chamber, drift.get(direction), -depth - ONE)
             less = _least(chamber, less, -depth - ONE)
-    kinked = series.soft is not None or bool(series.rest and series.rest.peak is not None)
-    bound = _bound(series.rest)
+    rest = series.rest
+    # What kinks do on a share of the coordinates that vanishes has a peak; averaged it is o().
+    jumps = rest is not None and (rest.peak is not None or (rest.strict and own[1] > 0))
+    kinked = series.soft is not None or jumps
+    bound = None if jumps else _bound(rest)
     shift = None if less is None else -less
     return Sum(noise, drift, bound, kinked, aside, iterated, correlation.logs, shift)
 
@@ -154,7 +157,7 @@ def _power(value: Ex) -> Power:
 
 def _bound(rest: Rest | None) -> Ex | None:
     """What is left of the series of a block, if all blocks add it up; None: nothing."""
-    if rest is None or rest.peak is not None:
+    if rest is None:
         return None
     width, depth = (ONE, Ex()) if rest.power is None else in_depth(rest.power)
     if width > 0:
