@@ -34,8 +34,15 @@ __all__ = [
 ]
 
 # How tightly a kind holds its parts together, in rising order; those that are not here the most.
-ORDER = ("equation", "update"), ("total",), ("negative",), ("product", "map", "summed", "quotient")
-ORDER += ("power",), ("transposed", "layer", "over"), ("under",)
+ORDER: tuple[tuple[str, ...], ...] = (
+    ("equation", "update"),
+    ("total",),
+    ("negative",),
+    ("product", "map", "summed", "quotient"),
+    ("power",),
+    ("transposed", "layer", "over"),
+    ("under",),
+)
 BINDS = {kind: place for place, kinds in enumerate(ORDER) for kind in kinds}
 # How tightly a part must hold together to stand in another one without brackets.
 NEEDS = {"total": 2, "negative": 3, "product": 3, "summed": 3, "quotient": 3}

@@ -243,7 +243,7 @@ def test_what_samples_cannot_tell_is_noted(gate: bool, words: tuple[str, str]) -
     def made(t: tp.Tracer) -> None:
         v, w = t.gaussian("v"), t.gaussian("w")
         s = t.inner(act(v), act(v))
-        t.output("q", tp.step(s * v + tp.n**-1 * w) if gate else v / (s - 1))
+        t.output("q", tp.step((s - 1) * v + tp.n**-1 * w) if gate else v / (s - 1))
 
     (note,) = tp.orders(made, at={"p": 2}).table.notes
     assert note.startswith(words[0]) and note.endswith(words[1])

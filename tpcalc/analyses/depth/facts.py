@@ -129,8 +129,8 @@ def notes(found: Found) -> Iterator[str]:
     if found.anticorrelated:
         yield ITERATED
     yield from _aside(found)
-    parts = (*found.stream.sums.values(), *found.flow.values())
-    if any(part.logs for part in parts):
+    logs = [part.logs for part in found.stream.sums.values()]
+    if any(logs + [part.logs for part in found.flow.values()]):
         yield LOGS
     if any(total.kinked for total in found.stream.sums.values()):
         yield KINKS

@@ -251,8 +251,8 @@ class Found:
     @property
     def status(self) -> str:
         if self.flow:
-            decided = [one for own, one in self.flow.items() if self.start(own) == "unstable"]
-            return "proved" if any(one.proved for one in decided) else "derived"
+            grown = [one for own, one in self.flow.items() if self.start(own) == "unstable"]
+            return "proved" if any(one.proved for one in grown) else "derived"
         if self.start_alone:
             return self.status_at(0)
         if self.block.correlated:

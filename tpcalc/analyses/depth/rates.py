@@ -75,8 +75,9 @@ def generic_block(
             )
         replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
-    own = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
-    marks = {mark.label: mark for mark in own}  # of a map with a bias that of its weights
+    # Of a map with a bias the mark is that of its weights.
+    parts = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
+    marks = {mark.label: mark for mark in parts}
     still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))
     first = scales(still.program({}), at=at, depth=R)
     outputs = first.program.output
@@ -95,11 +96,9 @@ def generic_block(
                 "no power of L of its learning rate makes its updates of the size in lr_depth.",
                 hint="Leave lr_depth out for it: learning rates then have no power of L.",
             )
-        raw = Ex()
-        if label in given:
-            raw = (gradient if linear and gradient is not None else Ex()) - given[label]
-        update = None if linear and gradient is None else (gradient if linear else Ex()) - raw
-        rates.append((label, gradient, update, raw))
+        scale = gradient if linear else Ex()  # of an update at a rate of order one
+        raw = (scale or Ex()) - given[label] if label in given else Ex()
+        rates.append((label, gradient, None if scale is None else scale - raw, raw))
     speed = {label: raw for label, _, _, raw in rates}
     # What updates of shared matrices add up to is not followed; correlated ones are asked of the
     # start alone where nothing says how learning rates depend on L.
