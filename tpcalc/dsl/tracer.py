@@ -17,7 +17,7 @@ from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
 from tpcalc.dsl.powers import L, Power
-from tpcalc.dsl.vectors import Vector, common_dim, nonlin
+from tpcalc.dsl.vectors import Vector, common_dim, nonlin, outer
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
 from tpcalc.program.along import FRESH
@@ -30,7 +30,6 @@ from tpcalc.program.nodes import (
     Input,
     Kind,
     Moment,
-    OuterNonlin,
     Repeat,
 )
 
@@ -313,7 +312,8 @@ class Tracer(Arrays):
     ) -> Vector:
         """A matrix with entries fn(rows_a; cols_b; scalars) / dimension, applied to a vector.
 
-        Entrywise optimizers (Adam, sign) make such updates.
+        Entrywise optimizers (Adam, sign) make such updates. What of the function is a sum of
+        products of rows and of columns is written with averages, which need no matrix.
 
         Args:
             fn: A function of the row vectors, then the column vectors, then the scalars.
@@ -332,16 +332,7 @@ class Tracer(Arrays):
         self._scalars(scalars, "t.outer")
         if not left:
             raise misuse("t.outer needs at least one row vector, to know the dimension.")
-        dim = common_dim(left, scalars)
-        common_dim([*right, x])
-        node = OuterNonlin(
-            formula_of(fn, len(left) + len(right), len(scalars)),
-            tuple(vector.ref for vector in left),
-            tuple(vector.ref for vector in right),
-            tuple(scalar.ref for scalar in scalars),
-            x.ref,
-        )
-        return Vector(self._recorder, dim, self._recorder.add(node))
+        return outer(formula_of(fn, len(left) + len(right), len(scalars)), left, right, x, scalars)
 
     # ---------------------------------------------------------------------------------- depth
 

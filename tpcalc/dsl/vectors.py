@@ -19,9 +19,11 @@ from tpcalc.dsl.powers import Numeric, Power
 from tpcalc.dsl.recorder import Recorder, Term, bracketed
 from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.functions import Expr, Fn, Par, Var, const
-from tpcalc.program.nodes import Nonlin, Ref
+from tpcalc.functions.expr import add, substitute
+from tpcalc.functions.forms import factored
+from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref
 
-__all__ = ["Vector", "common_dim", "nonlin"]
+__all__ = ["Vector", "common_dim", "nonlin", "outer"]
 
 ONE = Fraction(1)
 # A longer sum is recorded in parts, so that adding terms in a loop stays linear in their number.
@@ -236,6 +238,39 @@ def nonlin(fn: Fn, vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) ->
     node = Nonlin(fn, tuple(x.ref for x in vectors), tuple(s.ref for s in scalars))
     recorder = vectors[0].recorder
     return Vector(recorder, dim, recorder.add(node))
+
+
+def outer(
+    fn: Fn, rows: Sequence[Vector], cols: Sequence[Vector], x: Vector, scalars: Sequence[Scalar]
+) -> Vector:
+    """Record an outer function times a vector; what is a product of rows and columns as averages.
+
+    Args:
+        fn: The function, of rows and then of columns.
+        rows: At least one vector.
+        cols: Vectors on the dimension class of ``x``.
+        x: What it is applied to.
+        scalars: Its scalar arguments.
+
+    Raises:
+        DimMismatch: The columns live on another dimension class than x, or rows on several.
+    """
+    dim, recorder = common_dim(rows, scalars), x.recorder
+    common_dim([*cols, x])
+    above, below, given = (tuple(one.ref for one in some) for some in (rows, cols, scalars))
+    products, rest = factored(fn.expr, len(rows))
+    places: dict[Expr, Expr] = {Var(len(rows) + i): Var(i) for i in range(len(cols))}
+    terms, numbers = list[Expr](), list(scalars)
+    for row, col in products:
+        own = Fn(substitute(col, places) * Var(len(cols)), len(cols) + 1, len(scalars))
+        node = Moment(own, (*below, x.ref), given)
+        terms.append(row * Par(len(numbers)))
+        numbers.append(Scalar(recorder, recorder.add(node)))
+    parts = [nonlin(Fn(add(terms), len(rows), len(numbers)), rows, numbers)] if terms else []
+    if not parts or rest != const(0):
+        left = OuterNonlin(Fn(rest, fn.vectors, fn.scalars), above, below, given, x.ref)
+        parts.append(Vector(recorder, dim, recorder.add(left)))
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
 def common_dim(vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) -> str:

@@ -63,7 +63,6 @@ from tpcalc.functions.tape import lower, numpy_space, run
 __all__ = ["Workspace"]
 
 P = TypeVar("P")
-SHARE = 8  # of many columns this part of them is averaged over where not all need be
 LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
 BATCH = 16  # vectors formed in one pass over the stores
 
@@ -435,7 +434,7 @@ class Workspace:
 
     def _outer(self, step: Outer) -> None:
         size = self._space_of(step.vectors[0]).size
-        inner = min(size, max(step.columns, size // SHARE)) if step.columns else size
+        inner = step.inner(size)
         lines = [self._lines(register) for register in step.rows]
         sides = (step.cols, step.vectors)
         cols, vectors = ([self._lines(v)[:, :inner] for v in side] for side in sides)

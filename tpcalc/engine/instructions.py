@@ -35,6 +35,8 @@ __all__ = [
     "Sum",
 ]
 
+SHARE = 8  # of many columns this part of them is averaged over where not all need be
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
@@ -185,7 +187,7 @@ class Outer:
 
     With ``forms`` psi is a function of sums of products: argument s is the sum of row_k(a) col_k(b)
     over the k with forms[k] = s. With ``columns`` the average is over the first of them, so many
-    (or a share of more); 0 takes all.
+    (or a share of more), divided by ``part``; 0 takes all.
     """
 
     fn: Fn
@@ -196,6 +198,12 @@ class Outer:
     out: tuple[int, ...]
     forms: tuple[int, ...] = ()
     columns: int = 0
+    part: int = 1
+
+    def inner(self, size: int) -> int:
+        """How many of the columns the average is over."""
+        found = min(size, max(self.columns, size // SHARE)) if self.columns else size
+        return max(found // self.part, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from tpcalc.evaluate.particles.blocks import directions
 from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Draws
 from tpcalc.functions import Call
+from tpcalc.functions.least import least
 from tpcalc.functions.reciprocal import loose
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.limit.views import average_of, function_of, outer_of
@@ -24,7 +25,7 @@ def _growing(graph: LimitGraph) -> list[str]:
         for node in graph.nodes
         if (own := function_of(node) or average_of(node)) is not None and own.vectors
         for part in loose(own.fn.expr)
-        if isinstance(part, Call) and part.atom.facts.growth is None
+        if isinstance(part, Call) and part.atom.facts.growth is None and not _is_slow(part)
     }
     if not fast:
         return []
@@ -32,6 +33,11 @@ def _growing(graph: LimitGraph) -> list[str]:
         f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
         "cover it, and an expectation may be infinite though an estimate is printed"
     ]
+
+
+def _is_slow(call: Call) -> bool:
+    """Whether this is the logarithm of what stays above 0: smaller than its argument."""
+    return call.atom.name == "log" and least(call.arg) > 0
 
 
 def _rare(rare: Mapping[str, str]) -> list[str]:

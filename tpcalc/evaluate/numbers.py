@@ -13,7 +13,14 @@ from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemo
 from tpcalc.evaluate.chain import ZERO, Chain, Law, as_estimate, chosen, refuse
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
-from tpcalc.evaluate.particles.estimate import Budget, Draws, doubtful, estimate, run_particles
+from tpcalc.evaluate.particles.estimate import (
+    Budget,
+    Draws,
+    doubtful,
+    estimate,
+    run_particles,
+    with_bias,
+)
 from tpcalc.evaluate.particles.tails import rarely_sampled
 from tpcalc.limit.graph import (
     Expect,
@@ -126,6 +133,7 @@ def numbers(
             count = replicates or usual[bool(compiled.random)]
             out.budget = replace(budget, replicates=count)
             out.draws = run_particles(compiled, out.budget, seed, progress)
+            out.draws = with_bias(out.draws, compiled, out.budget)
         except (MissingBackend, OutOfMemory):
             raise
         except (LimitError, EvaluationError) as found:

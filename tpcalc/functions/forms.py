@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
+from tpcalc.functions.expr import Add, Call, Expr, Mul, Pow, Var, add, const, mul, walk
 from tpcalc.functions.fn import Fn
-from tpcalc.functions.tape import lower, numpy_space, run
+from tpcalc.functions.tape import evaluate, lower, numpy_space, run
 
-__all__ = ["averaged", "tiles"]
+__all__ = ["averaged", "factored", "tiles"]
 
+MOST = 64  # terms of an expanded function
 HEIGHT, WIDTH = 64, 512  # of a tile: its temporaries stay in the cache
 
 
@@ -98,3 +102,64 @@ def averaged(
         shape = len(found[down]), len(x[across])
         found[down] += np.matmul(np.broadcast_to(block, shape), x[across])
     return found.T
+
+
+def factored(expr: Expr, rows: int) -> tuple[list[tuple[Expr, Expr]], Expr]:
+    """A function of rows and columns as products of a function of each, and what is none.
+
+    Args:
+        expr: The function, of its rows and then of its columns.
+        rows: How many rows it has.
+
+    Returns:
+        Pairs of a function of rows and scalars and one of columns, and the rest; their sum is
+        the function.
+
+    Example:
+        >>> found, rest = factored((Var(0) + Var(1)) ** 2, 1)
+        >>> [(left.text, right.text) for left, right in found], rest.text
+        ([('x0**2', '1'), ('2*x0', 'x1'), ('1', 'x1**2')], '0')
+    """
+    every = list(islice(_terms(expr, rows), MOST + 1))
+    found: dict[Expr, list[Expr]] = {}
+    left: list[Expr] = []
+    for factors in every:
+        if len(every) > MOST or any(len(_sides(factor, rows)) > 1 for factor in factors):
+            left.append(mul(factors))
+        else:
+            right = mul(factor for factor in factors if _sides(factor, rows) == {True})
+            others = mul(factor for factor in factors if _sides(factor, rows) != {True})
+            found.setdefault(right, []).append(others)
+    pairs = [(add(own), right) for right, own in found.items()]
+    return pairs, add(left) if found else expr
+
+
+def _sides(expr: Expr, rows: int) -> set[bool]:
+    """Whether it holds rows (False), columns (True)."""
+    return {part.index >= rows for part in walk(expr) if isinstance(part, Var)}
+
+
+def _terms(expr: Expr, rows: int) -> Iterator[tuple[Expr, ...]]:
+    """The factors of the terms of a function that is multiplied out as far as it holds both."""
+    if len(_sides(expr, rows)) < 2:
+        yield (expr,)
+    elif isinstance(expr, Add):
+        for term in expr.terms:
+            yield from _terms(term, rows)
+    elif isinstance(expr, Mul):
+        parts = (islice(_terms(factor, rows), MOST + 1) for factor in expr.factors)
+        yield from (sum(chosen, ()) for chosen in product(*parts))
+    elif isinstance(expr, Pow) and expr.exponent.denominator == 1 and 1 < expr.exponent <= MOST:
+        below = islice(_terms(expr.base ** (expr.exponent - 1), rows), MOST + 1)
+        yield from (one + other for one, other in product(_terms(expr.base, rows), below))
+    elif isinstance(expr, Call) and isinstance(expr.arg, Mul) and _is_multiplicative(expr):
+        yield from _terms(mul(map(expr.atom, expr.arg.factors)), rows)
+    else:
+        yield (expr,)
+
+
+def _is_multiplicative(call: Call) -> bool:
+    """Whether f(x y) = f(x) f(y): even or odd, homogeneous, and 1 at 1."""
+    facts = call.atom.facts
+    known = facts.parity != "none" and isinstance(facts.homogeneity, Fraction)
+    return known and float(evaluate(Fn(call.atom(const(1)), 0), [])) == 1

@@ -46,7 +46,8 @@ class Asked:
         kind: ``"clear"``: has an expression of vectors a law without mass at the points?
             ``"told"``: can samples tell where it is exactly there? ``"rounded"``: is it a sum whose
             terms may cancel but for rounding? ``"gated"``: is an argument exactly 0 where all of
-            its terms are, whatever its rest? ``"nonzero"``, ``"away"``: what the expansion rests
+            its terms are, whatever its rest? ``"positive"``: is an expression above 0, and has its
+            inverse all moments? ``"nonzero"``, ``"away"``: what the expansion rests
             on of scalars.
         expr: Over the fresh arguments.
         points: The points.

@@ -7,7 +7,7 @@ numbers: ``exp(s) / (exp(s) + exp(r))``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,11 +16,12 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts
 from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.program.program import Program
+from tpcalc.program.views import lincomb_of
 
 __all__ = ["composed", "has_inverse", "opened"]
 
@@ -143,34 +144,102 @@ def _of_function(node: Nonlin) -> Expr:
 _FORMULAS: Table[Expr] = Table({LinComb: _of_sum, Nonlin: _of_function})
 
 
-def has_inverse(context: Building, scalar: LRef) -> bool:
-    """Whether a number is positive and its inverse has all moments, by the formula behind it.
+def has_inverse(context: Building, expr: Expr) -> bool:
+    """Whether an expression is positive and its inverse has all moments, by the formula behind it.
+
+    Of averages, too: by Jensen's inequality, if the logarithm of what is averaged falls at most
+    linearly in the Gaussians that it is not averaged over.
 
     Args:
         context: The graph under construction.
-        scalar: Its node.
+        expr: ``Var`` and ``Par`` have the numbers of nodes.
     """
-    expr = opened(context, Par(scalar), lambda ref: _is_formula(context, ref))
-    if expr is None:
-        return False
-    fn, _, used = Fn(expr, 0, scalar + 1).compact()
-    degrees = [_degree(context, ref) for ref in used]
+    size = len(context.nodes)  # vectors of this number and above are averaged over
+    fn, vectors, scalars = Fn(_whole(context, expr), 2 * size, size).compact()
+    degrees = [_degree(context, ref % size, ref < size) for ref in vectors]
+    of_scalars = [_degree(context, ref, True) for ref in scalars]
 
     def linear(part: Expr) -> bool:
-        found = degree_of(part, [], degrees)
+        found = degree_of(part, degrees, of_scalars)
         return found is not None and found <= 1
 
-    return is_tame(fn.expr, linear)
+    def known(part: Var | Par) -> bool:
+        ref = vectors[part.index] % size if isinstance(part, Var) else scalars[part.index]
+        below = _AVERAGED(context.nodes[ref], context)
+        return below is not None and has_inverse(context, below)
+
+    return is_tame(fn.expr, linear, known)
+
+
+def _whole(context: Building, expr: Expr) -> Expr:
+    """An expression with the formulas of functions and sums, if it does not get too long."""
+    size = len(context.nodes)
+    found = opened(context, expr, lambda ref: ref < size and _is_formula(context, ref))
+    return expr if found is None else found
 
 
 def _is_formula(context: Building, ref: LRef) -> bool:
-    return context.random[ref] and function_of(context.nodes[ref]) is not None
+    total = lincomb_of(context.nodes[ref])
+    return function_of(context.nodes[ref]) is not None or (total is not None and not total.over)
 
 
-def _degree(context: Building, ref: LRef) -> Degree:
-    """Of a number in Gaussians; None: not known."""
+def _degree(context: Building, ref: LRef, own: bool) -> Degree:
+    """Of a node in Gaussians, 0 where it is averaged over; None: not known."""
+    node = context.nodes[ref]
+    if context.dims[ref] is not None:
+        found = _DEGREES(node, context)
+        return found if own or found is None else Fraction(0)
     if not context.random[ref]:
         return Fraction(0)
-    node = context.nodes[ref]
     plain = is_drawn(node) and not any(context.random[below] for below in references(node))
     return Fraction(1) if plain else None
+
+
+def _of_product(node: Product, context: Building) -> Degree:
+    back = context.side(node.matrix, not node.transpose)
+    return None if context.sides[node.vector] & back else Fraction(1)
+
+
+_DEGREES: Table[Degree] = Table(
+    {
+        **dict.fromkeys((Start, Starts), lambda node, context: Fraction(1)),
+        Product: _of_product,
+    },
+    lambda node, context: None,
+)
+
+
+def _averaged(context: Building, ref: LRef) -> Expr:
+    """The formula of a vector that is averaged over, in numbers of its own."""
+    expr, size = _whole(context, Var(ref)), len(context.nodes)
+    return substitute(expr, {p: Var(p.index + size) for p in walk(expr) if isinstance(p, Var)})
+
+
+def _inside(fn: Fn, vectors: Sequence[Expr], scalars: Sequence[LRef]) -> Expr:
+    """What is averaged, as an expression of nodes."""
+    given: dict[Expr, Expr] = {Var(i): expr for i, expr in enumerate(vectors)}
+    return substitute(fn.expr, given | {Par(i): Par(s) for i, s in enumerate(scalars)})
+
+
+def _of_outer(node: OuterExpect, context: Building) -> Expr:
+    rows: list[Expr] = [Var(row) for row in node.rows]
+    cols = [_averaged(context, col) for col in node.cols]
+    given = [*rows, *cols]
+    if node.forms:
+        pairs = [(own, mul(pair)) for own, *pair in zip(node.forms, rows, cols, strict=True)]
+        given = [add(x for own, x in pairs if own == form) for form in sorted(set(node.forms))]
+    whole = _inside(node.fn, given, node.scalars)
+    return mul((whole, _averaged(context, node.vector)))
+
+
+# Of an average, or a number, what is averaged, as an expression of nodes.
+_AVERAGED: Table[Expr | None] = Table(
+    {
+        Number: lambda node, context: const(node.value),
+        Expect: lambda node, context: _inside(
+            node.fn, [_averaged(context, v) for v in node.vectors], node.scalars
+        ),
+        OuterExpect: _of_outer,
+    },
+    lambda node, context: None,
+)

@@ -103,6 +103,8 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
     if not any(isinstance(part, Var) for part in walk(first)):
         setting.ask(Asked("nonzero", first, power=degree))
         return homogeneous(function, degree, base, setting)
+    if setting.ask(Asked("positive", first)):
+        return homogeneous(function, degree, base, setting)
     if degree < 0:
         raise ScaleError(
             f"{expr.text}: the power of a vector whose coordinates may be near 0 has no mean, and "

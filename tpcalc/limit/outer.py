@@ -228,7 +228,7 @@ def _averaged(
                 both = LinComb((Fraction(1),) * 2, (None,) * 2, (terms[power], item))
                 item = context.add(both, context.dim(ref))
             terms[power] = item
-    return context.ranking.keep(terms, rests, [], drifts, lambda items: (items[0], False))
+    return context.ranking.keep(terms, rests, [], drifts, _first)
 
 
 def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) -> Value:
@@ -257,7 +257,13 @@ def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context)
         x.terms[0][1],
     )
     power, _ = x.terms[0]
+    if context.parity.outer(made) is None:  # as of forms it fluctuates around 0
+        return context.ranking.keep(
+            dict[Power, LRef](), [*rests, Rest(plus(power, -HALF))], softs, drifts, _first
+        )
     item = context.add(made, context.dim(ref))
-    return context.ranking.keep(
-        {power: item}, rests, softs, drifts, lambda items: (items[0], False)
-    )
+    return context.ranking.keep({power: item}, rests, softs, drifts, _first)
+
+
+def _first(items: list[LRef]) -> tuple[LRef, bool]:
+    return items[0], False

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
@@ -28,7 +27,6 @@ from tpcalc.program.nodes import Family, LinComb, Nonlin, Rename, Stack
 __all__ = ["Parity"]
 
 OWN = 32  # products with a side of a matrix that each have a sign of their own
-FORMS = 8  # pairs of rows and columns whose powers are looked at one by one
 LARGEST = 64  # members of a group up to which the exact factor is computed
 
 
@@ -106,31 +104,29 @@ class Parity:
     def outer(self, node: OuterExpect) -> Coset | None:
         """The coset of an average over the columns; None where it is certainly 0.
 
-        A function of forms is a sum of products of powers of rows and columns: each row stands
-        there as often as its column does. Pairs of the same cosets count together.
+        The columns are an independent copy, with flips of their own: what is left of the function
+        times the vector are the characters that feel none of these.
 
         Args:
             node: The average.
         """
-        lattice, rows = self.lattice, [self._of[row] for row in node.rows]
-        cols = [self._of[col] for col in node.cols] if node.forms else []
-        pairs = dict.fromkeys(zip(rows, cols, strict=False))
-        if not pairs or len(pairs) > FORMS:
-            return lattice.span(self._hull(rows or [EVEN]))
-        odd = self._expr(node.fn.expr, [lattice.single(0)] * node.fn.vectors)
-        kept = list[Coset]()
-        # Even powers of what feels several signs feel their products.
-        powers_of = [(0, 1, 2) if row[1] or col[1] else (0, 1) for row, col in pairs]
-        for powers in product(*powers_of):
-            if odd is not None and odd[1] == 0 and sum(powers) % 2 != (odd != EVEN):
-                continue
-            above, below = EVEN, self._of[node.vector]
-            for power, (row, col) in zip(powers, pairs, strict=True):
-                for _ in range(power):
-                    above, below = lattice.product(above, row), lattice.product(below, col)
-            if lattice.has_zero(below):
-                kept.append(above)
-        return self._hull(kept) if kept else None
+        lattice, bits = self.lattice, self._count
+        rows = [self._of[row] for row in node.rows]
+        cols = [lattice.shifted(self._of[col], bits) for col in node.cols]
+        given = rows + cols
+        if node.forms:
+            pairs = [lattice.product(row, col) for row, col in zip(rows, cols, strict=True)]
+            given = [
+                self._hull(
+                    [pair for pair, own in zip(pairs, node.forms, strict=True) if own == form]
+                )
+                for form in range(node.fn.vectors)
+            ]
+        found = self._expr(node.fn.expr, given)
+        if found is None:
+            return None
+        whole = lattice.product(found, lattice.shifted(self._of[node.vector], bits))
+        return lattice.within(whole, (1 << bits) - 1)
 
     def _all(self, vectors: Sequence[LRef]) -> int:
         return _union([self.depends[vector] for vector in vectors])

@@ -54,6 +54,10 @@ def expanded(
     def answered(asked: Asked) -> int:
         if asked.kind == "gated":  # of an argument, not of a term
             return int(isinstance(asked.expr, Var) and gated(asked.expr.index))
+        if asked.kind == "positive":
+            places: dict[Expr, Expr] = {Var(i): Var(node) for i, node in enumerate(all_vectors)}
+            places |= {Par(i): Par(node) for i, node in enumerate(all_scalars)}
+            return int(has_inverse(context, substitute(asked.expr, places)))
         return _answer(context, asked, all_vectors, all_scalars, ref)
 
     known = context.templates.setdefault(key, [])
@@ -172,7 +176,7 @@ def _answer(
     if asked.kind in ("nonzero", "away"):
         node = context.scalar(fn, used_s)
         doubtful = asked.power < 0 and context.random[node]
-        if doubtful and has_inverse(context, node):
+        if doubtful and has_inverse(context, Par(node)):
             return 1
         if asked.kind == "away" or doubtful or not context.certainty.holds(node):
             context.claim(asked.kind, node, ref, fn.text, asked.points, asked.power)

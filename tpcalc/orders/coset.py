@@ -8,7 +8,7 @@ contain 0 the variable has mean 0.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["ALL", "EVEN", "Coset", "Lattice"]
@@ -158,6 +158,36 @@ class Lattice:
         for pivot, other in pivots:
             place ^= other if place & pivot else 0
         return None if place & ~bits else (place, *kept)
+
+    def within(self, coset: Coset, bits: int) -> Coset | None:
+        """The coset of the characters that feel none but some directions; None: there is none.
+
+        Args:
+            coset: A coset.
+            bits: The directions.
+        """
+        if coset[1] == ALL[1]:
+            return ALL
+        found = self.inside(coset, bits)
+        return None if found is None else self._spanned(found[0], found[1:])
+
+    def shifted(self, coset: Coset, places: int) -> Coset:
+        """The coset of an independent copy, whose directions have other numbers.
+
+        Args:
+            coset: A coset.
+            places: What is added to the numbers.
+        """
+        if coset[1] == ALL[1]:
+            return ALL
+        rows = self._tables[coset[1]].values()
+        return self._spanned(coset[0] << places, [row << places for row in rows])
+
+    def _spanned(self, place: int, rows: Iterable[int]) -> Coset:
+        space = 0
+        for row in rows:
+            space = self._insert(space, row)
+        return (self._reduce(place, space), space)
 
     def support(self, coset: Coset) -> int:
         """The bits of all directions that occur; every bit (-1) where they are not followed.

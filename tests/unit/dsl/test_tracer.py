@@ -98,13 +98,28 @@ def test_outer() -> None:
         d = t.dim("d", 2)
         x, y = t.gaussian("x"), t.gaussian("y", dim=d)
         rate = t.scalar("rate", 1)
-        step = t.outer(lambda a, b, c, s: tanh(s * a * b) + c, x, [y, y], y, scalars=[rate])
+        step = t.outer(lambda a, b, c, s: tanh(s * a * b + c), x, [y, y], y, scalars=[rate])
         assert step.dim == "n"
         return step
 
     node = traced(function).nodes[-1]
-    fn = Fn(TANH(Par(0) * Var(0) * Var(1)) + Var(2), 3, 1)
+    fn = Fn(TANH(Par(0) * Var(0) * Var(1) + Var(2)), 3, 1)
     assert node == OuterNonlin(fn, (0,), (1, 1), (2,), 1)
+
+
+def test_what_factors_in_an_outer_function_is_written_with_averages() -> None:
+    """(a b + c)^2 x = a^2 mean(b^2 x) + 2 a mean(b c x) + mean(c^2 x), and tanh(a b) x is left."""
+
+    def function(t: Tracer) -> Any:
+        x, y, z = (t.gaussian(name) for name in "xyz")
+        psi = lambda a, b, c: (a * b + c) ** 2 + tanh(a * b)  # noqa: E731
+        return t.outer(psi, x, [y, z], z)
+
+    nodes = traced(function).nodes
+    (left,) = (node for node in nodes if isinstance(node, OuterNonlin))
+    assert left.fn == Fn(TANH(Var(0) * Var(1)), 3)
+    moments = [node for node in nodes if isinstance(node, Moment)]
+    assert [node.fn.text for node in moments] == ["x0**2*x2", "x0*x1*x2", "x1**2*x2"]
 
 
 def test_outputs_can_be_read_back() -> None:

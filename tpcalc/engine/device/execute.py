@@ -47,7 +47,6 @@ from tpcalc.functions.tape import lower, run
 
 __all__ = ["HANDLERS", "Workspace"]
 
-SHARE = 8  # of many columns this part of them is averaged over where not all need be
 TILE = 2**24  # entries of an outer function that are held at once
 WIDTH = 2**12  # columns of them, whose sum has the precision of the storage
 BATCH = 256  # vectors formed in one pass over the stores
@@ -372,7 +371,7 @@ class Workspace:
 
     def _outer(self, step: Outer) -> None:
         torch, size = self.place.torch, self._space_of(step.vectors[0]).size
-        inner = min(size, max(step.columns, size // SHARE)) if step.columns else size
+        inner = step.inner(size)
         rows = [self._lines(register) for register in step.rows]
         cols, vectors = (
             [self._lines(register)[:, :inner] for register in side]

@@ -108,14 +108,7 @@ class Closure(Generic[T]):
         return found
 
     def average(self, ref: LRef) -> T:
-        """E Z of a vector node.
-
-        Args:
-            ref: Its number.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """E Z of a vector node; ``Unknown`` where it has no closed form and no quadrature."""
         vector = self._demands.get(("vector", ref))
         found: T = self._demands.get(("mean", vector.expr))
         return found
@@ -134,15 +127,7 @@ class Closure(Generic[T]):
         return found
 
     def coefficient(self, product: LRef, earlier: LRef) -> T:
-        """The number in front of an earlier product in the limit of a product.
-
-        Args:
-            product: Its node.
-            earlier: That of a product with the other side of the matrix.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """The number in front of an earlier product, of the other side, in the limit of one."""
         node, other = (the_product(self.graph.nodes[ref]) for ref in (product, earlier))
         hat = Hat(other.matrix, other.transpose, other.vector)
         return self.field.total(

@@ -114,9 +114,7 @@ _EMITTED: Table[None] = Table(
             ref, node.numbers, node.scalars, node.vectors, node.over
         ),
         Expect: _expect,
-        OuterExpect: lambda node, blocks, ref, graph: blocks.outer(
-            ref, node, COLUMNS if node.forms else 0
-        ),
+        OuterExpect: lambda node, blocks, ref, graph: blocks.outer(ref, node, COLUMNS),
     },
     _each,
 )

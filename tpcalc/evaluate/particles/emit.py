@@ -29,7 +29,7 @@ from tpcalc.program.nodes import Input, LinComb, Nonlin
 
 __all__ = ["COLUMNS", "INSTRUCTIONS", "Reading", "Registers", "State"]
 
-COLUMNS = 2048  # that a function of forms is averaged over: the others change little
+COLUMNS = 2048  # that an outer function is averaged over: the others change little
 
 
 class Registers(Protocol):
@@ -119,7 +119,7 @@ def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
         (state.vector[node.vector],),
         (out,),
         node.forms,
-        COLUMNS if node.forms else 0,
+        COLUMNS,
     )
 
 

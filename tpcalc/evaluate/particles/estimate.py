@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.engine.instructions import Outer
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
 from tpcalc.results import Estimate, Method, Status, checks, spread_error
@@ -17,7 +18,16 @@ from tpcalc.results import Estimate, Method, Status, checks, spread_error
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Budget", "Draws", "doubtful", "estimate", "paired", "recorded", "run_particles"]
+__all__ = [
+    "Budget",
+    "Draws",
+    "doubtful",
+    "estimate",
+    "paired",
+    "recorded",
+    "run_particles",
+    "with_bias",
+]
 
 PAIRS = 8  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
@@ -84,7 +94,8 @@ class Budget:
 class Draws:
     """Results of all replicates: shape (replicates, results), and sampled vectors.
 
-    ``storage`` is the precision of directions that they were found with.
+    ``storage`` is the precision of directions that they were found with, ``bias`` what results may
+    be off by beside their spread.
     """
 
     values: NDArray[np.float64]
@@ -93,6 +104,7 @@ class Draws:
     seed: int
     status: Status
     storage: str = "float64"
+    bias: NDArray[np.float64] | None = None
 
 
 def run_particles(
@@ -180,6 +192,25 @@ def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
     return left
 
 
+def with_bias(draws: Draws, compiled: Compiled, budget: Budget) -> Draws:
+    """The draws with the bias of functions of averages over sampled columns.
+
+    It falls at least like 1 over their number, so that half of them move a result by as much.
+
+    Args:
+        draws: What was found.
+        compiled: The script.
+        budget: The work that was allowed.
+    """
+    steps = compiled.script.instructions
+    halves = tuple(replace(s, part=2) if isinstance(s, Outer) and not s.forms else s for s in steps)
+    if halves == steps:
+        return draws
+    halved = replace(compiled, script=replace(compiled.script, instructions=halves))
+    found = _run(halved, budget, draws.samples, draws.seed, None, ()).values
+    return replace(draws, bias=np.abs((found - draws.values).mean(axis=0)))
+
+
 def recorded(budget: Budget, draws: Draws | None) -> dict[str, str]:
     """What the record of an answer says of its draws, if there were any."""
     found = {
@@ -242,6 +273,8 @@ def estimate(draws: Draws, column: int, *, random: bool = False, doubt: bool = F
     if np.ptp(own) == 0:  # no event in all samples is no proof that there is none
         stderr = max(abs(mean), 1.0) / (len(own) * (1 if random else draws.samples))
         status = Status.RARE if status is Status.CONVERGED else status
+    if draws.bias is not None:
+        stderr = hypot(stderr, float(draws.bias[column]))
     return Estimate(
         mean,
         stderr,
