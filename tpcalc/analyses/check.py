@@ -149,8 +149,10 @@ def width_check(
     sizes = settled.sizes
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
-    facts = reasons(decided, settled.moves, sizes, run)
     of = Contributions(training, run, settled, sizes.chamber)
+    run = replace(run, unread=of.unread())
+    of = replace(of, run=run)
+    facts = reasons(decided, settled.moves, sizes, run)
     layers = tuple(
         layer_facts(settled.moves, sizes, run, label, (of.word(label), of.word(label, bias=True)))
         for label in run.probe.maps

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
+from tpcalc.analyses.between import BETWEEN, is_felt
 from tpcalc.analyses.settled import Settled
 from tpcalc.analyses.verdict.sizes import Order, grows, power
 from tpcalc.analyses.watched import Run
@@ -13,6 +15,7 @@ from tpcalc.catalog.training import Training
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber
 from tpcalc.program.marks import Mark
+from tpcalc.program.views import scale_of
 
 __all__ = ["Contributions"]
 
@@ -47,7 +50,24 @@ class Contributions:
         ``"vanishes"``: it does at the steps that are followed, and no more is known.
         """
         own = [mark for mark in self._marks(label) if mark.bias == bias]
+        if own and label in self.run.unread:
+            return UNKNOWN
         return self._word(own[0]) if own else ""
+
+    def unread(self) -> frozenset[str]:
+        """The maps of whose updates nothing is told, as readers feel them otherwise."""
+        return frozenset(label for label in self.run.probe.maps if not self._is_felt(label))
+
+    def _is_felt(self, label: str) -> bool:
+        """What stands behind a map is of order one at the start; if it vanishes there, later on."""
+        probe, ledger = self.run.probe, self.settled.ledger
+        felt = partial(is_felt, probe, ledger, label, chamber=self.chamber)
+        start = felt(step=0)
+        if start is not None:
+            return start
+        names = {step: probe.updates(label, step) for step in self.run.steps}
+        added = [t for t, own in names.items() if not all(ledger.orders[n].zero for n in own)]
+        return all(felt(step=step) for step in added)
 
     def notes(self) -> Iterator[str]:
         """What decay takes beside what updates add, and where eps stands beside gradients."""
@@ -62,9 +82,14 @@ class Contributions:
                 if share := self._decay(mark):
                     names = self._names(mark, self.run.first)
                     size = self.settled.sizes.largest_words(names)
+                    if label in self.run.unread:
+                        size = f"what is not told: {BETWEEN}"
                     decays.setdefault((share, size), []).append(called)
                 if regime := self._regime(mark):
                     regimes.setdefault(regime, []).append(called)
+        if self.run.unread:
+            unread = _listed(sorted(self.run.unread))
+            yield f"what the updates of {unread} add is not told: {BETWEEN}"
         for (share, size), who in decays.items():
             yield (
                 f"decay takes {share} of {_listed(who)} in a step, beside first updates that "
@@ -123,7 +148,7 @@ class Contributions:
         training = self.training
         _, rate = training.rate(mark, step)
         a = training.parameterization.power(mark, training.tables[0])
-        size = as_ex(1 if mark.role in SUMS else 0) - a - rate
+        size = as_ex(1 if mark.role in SUMS else 0) - a - rate + self._behind(mark)
         if training.optimizer_of(mark).degree:
             gradient = self._gradients(mark, step)
             return gradient if gradient.n is None else _times(gradient, size)
@@ -136,6 +161,14 @@ class Contributions:
         if gradient.n is None or self.chamber.sign(_plain(gradient.n - eps)) >= 0:
             return Order(size, gradient.status, "")  # a quotient is bounded
         return _times(gradient, size - eps)
+
+    def _behind(self, mark: Mark) -> Ex:
+        """The power of n that is written behind the map of a parameter, the sum's own left out."""
+        program, own = self.training.network.smallest, as_ex(mark.role == "readout")
+        uses = (f"W_x[{mark.label}]", f"W_x[{mark.label}@")
+        found = (scale_of(program.nodes[ref]) for n, ref in program.outputs if n.startswith(uses))
+        powers = [(as_ex(0) if scale is None else scale.n_power) - own for scale in found]
+        return max(powers, key=lambda power: power.at(self.chamber.point))
 
     def _gradients(self, mark: Mark, step: int) -> Order:
         """The size of what an update is made of: the last gradient, or at most all so far."""

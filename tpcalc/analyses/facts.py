@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 
+from tpcalc.analyses.between import BETWEEN
 from tpcalc.analyses.probe import Probe
 from tpcalc.analyses.verdict.judge import Judgement
 from tpcalc.analyses.verdict.ledger import Answer
@@ -75,6 +78,9 @@ def layer_facts(
         if label in probe.features:
             kernels = {t: run.kernel(label, t) for t in run.steps}
     updated, learns = _first(moves, updates), _first(moves, features)
+    unread = label in run.unread
+    if unread:
+        updated = replace(updated, holds=None)
     evolves = _first(moves, kernels) if kernels else None
     first = [each.step for each in (updated, learns, evolves) if each and each.holds]
     return LayerFacts(
@@ -83,7 +89,7 @@ def layer_facts(
         learns.holds,
         evolves.holds if evolves else None,
         min(first, default=None),
-        _why(updated, sizes, (name for names in updates.values() for name in names)),
+        BETWEEN if unread else _why(updated, sizes, chain.from_iterable(updates.values())),
         name,
         *words,
     )
@@ -121,7 +127,8 @@ def is_stationary(sizes: Sizes, run: Run) -> bool:
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
-    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(run.first)))
+    every = (*names, *run.probe.changes(run.first))
+    return not run.unread and all(sizes.vanishes(name) for name in every)
 
 
 def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
@@ -282,6 +289,8 @@ def _caused(sizes: Sizes, run: Run) -> bool:
 def _stuck(sizes: Sizes, run: Run) -> list[str]:
     """The first layer whose updates never reach order one, where the start is not stationary."""
     for label in run.probe.maps:
+        if label in run.unread:
+            continue
         names = [name for t in run.steps for name in run.probe.updates(label, t)]
         largest = sizes.largest(names)
         if largest is not None and all(sizes.vanishes(name) for name in names):

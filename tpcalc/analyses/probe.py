@@ -150,7 +150,7 @@ def probe(
     run: Training,
     *,
     query: Sequence[float] | None = None,
-    watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB"),
+    watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB", "between"),
     written: Callable[[Training], Program] = lambda run: run.program,
 ) -> Probe:
     """Write out a training run with the changes of outputs and features.

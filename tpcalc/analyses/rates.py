@@ -260,7 +260,9 @@ class Run:
             return gauge if fixed else Ex.symbol(self._symbol("m", mark.label, 0))
 
         unknown = self.training.replace(parameterization=replace(self.parameterization, own=own))
-        return probe(unknown, watch=("h", "dW_x", "dB", *(("W_x",) if multipliers else ())))
+        return probe(
+            unknown, watch=("h", "dW_x", "dB", "between", *(("W_x",) if multipliers else ()))
+        )
 
     def derive(
         self,

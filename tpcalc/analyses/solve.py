@@ -8,12 +8,15 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
 
+from tpcalc.analyses.between import BETWEEN, is_felt
 from tpcalc.analyses.bounded import Bounded, bounded, with_readout
 from tpcalc.analyses.depth.solve import depth_solve
 from tpcalc.analyses.depths import in_depth
 from tpcalc.analyses.fused import parts_of_rates
 from tpcalc.analyses.probe import not_followed
 from tpcalc.analyses.rates import ASSUMED, SYMBOLIC, Rates, Run, sample_point
+from tpcalc.analyses.verdict.judge import restricted
+from tpcalc.analyses.verdict.ledger import Ledger
 from tpcalc.catalog.activations import lookup as activation
 from tpcalc.catalog.parameterization import Exponents
 from tpcalc.catalog.parameterizations import Parameterization
@@ -28,11 +31,13 @@ from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
+from tpcalc.orders.chamber import Chamber
 from tpcalc.results import DepthVerdict, Samples, Solution, SolvedParameter, SolvedStep, checks
 from tpcalc.results.provenance import provenance
 
 __all__ = ["solve"]
 
+Powers = Mapping[str, Ex | Fraction]
 SYMBOLS = ("p", "L")
 DEEPER = Fraction(1, 2)
 
@@ -134,11 +139,16 @@ contribute order one, the output would grow like n^(1/2) at the next step
     unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     given = checks.powers(at, symbols(program) - unknowns)
     point = sample_point(run, program, given)
-    if point:
-        stable = Bounded(run.derive(program, point))
-    else:
-        stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
+    unread = {} if multipliers else _unread(run, run.written, 0, point, {})
+    try:
+        if point:
+            stable = Bounded(run.derive(program, point))
+        else:
+            stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
+    except ScaleError as error:
+        raise _refused(next(iter(unread))) if unread else error from None
     found = stable.rates
+    _check_read(found, unread, point)
     notes = [_own_power(network, found) if "p" in kept else ""]
     notes.append(_tested(stable, point, seed) if verify else ASSUMED)
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
@@ -199,6 +209,43 @@ def _check_open(training: Training) -> None:
                 "has one.",
                 hint="Leave it out; tp.check takes it.",
             )
+
+
+def _unread(
+    run: Run, labels: Iterable[str], step: int, point: Mapping[str, Fraction], values: Powers
+) -> dict[str, bool | None]:
+    """The maps between which and their readers stands what is not of order one; None: vanishes."""
+    watched, own = run.watched, dict(point)
+    names = [name for names in watched.at("between", step).values() for name in names]
+    if not names:
+        return {}
+    ledger = Ledger.of(restricted(watched.program, names), own, values=values)
+    felt = {label: is_felt(watched, ledger, label, step, Chamber(own)) for label in labels}
+    return {label: answer for label, answer in felt.items() if not answer}
+
+
+def _check_read(
+    found: Rates, unread: Mapping[str, bool | None], point: Mapping[str, Fraction]
+) -> None:
+    """Refuse powers of updates that are read otherwise than they are added."""
+    run, values = found.run, found.found.solved
+    if run.solved_for == "multipliers":
+        unread = _unread(run, run.written, 0, point, values)
+    moving = [u for u in found.unknowns if u.kind != "a" and u.symbol not in run.idle]
+    for unknown in (u for u in moving if u.label in unread):
+        label, later = unknown.label, unknown.step + 1
+        if unread[label] is False or _unread(run, [label], later, point, values):
+            raise _refused(label)
+
+
+def _refused(label: str) -> ScaleError:
+    return ScaleError(
+        f"no power of the learning rate of {label} is told: {BETWEEN}, and it is not of order one "
+        "at the start.",
+        where=label,
+        hint="Scale the map itself (init=) so that what it writes is of order one; tp.check tells "
+        "what moves at rates that are given.",
+    )
 
 
 def _texts(powers: Iterable[Ex | None]) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ NAMES = ("h", "x", "dh", "dx")
 NORMALISED = ("hhat", "dhhat")
 WRITTEN = ("W_x",)
 CONTRIBUTIONS = ("dW_x", "dB")
+BETWEEN = "between"  # what stands between maps and their readers
 
 
 class Routine(TypedDict, total=False):
@@ -310,7 +311,13 @@ class Training:
                 hint="Give a number, ResNet(8, ...); tp.check and tp.phases take the symbol.",
             )
         outputs = data.outputs // network.positions
-        written = network_program(network, self.parameterization, data.dimension, outputs)
+        written = network_program(
+            network,
+            self.parameterization,
+            data.dimension,
+            outputs,
+            between=BETWEEN in self.watch,
+        )
         model = Template(written, (INPUT,))
         count = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
         if count != data.outputs:
@@ -460,7 +467,7 @@ def _queries(queries: Any, data: Samples | None) -> tuple[tuple[float, ...], ...
 
 def _watched(watch: Any) -> tuple[str, ...]:
     found = checks.names(watch, "watch")
-    known = (*NAMES, *CONTRIBUTIONS, *NORMALISED, *WRITTEN)
+    known = (*NAMES, *CONTRIBUTIONS, *NORMALISED, *WRITTEN, BETWEEN)
     unknown = set(found) - set(known)
     if unknown:
         raise StudyError(
@@ -473,7 +480,7 @@ def _watched(watch: Any) -> tuple[str, ...]:
 def _check_watched(watched: set[str], model: Template) -> None:
     """Contributions that do not exist are left out; vectors that do not exist are a mistake."""
     there = {name for item in model.watch for name in (item.what, f"d{item.what}")}
-    missing = watched - there - set(CONTRIBUTIONS)
+    missing = watched - there - {*CONTRIBUTIONS, BETWEEN}
     if missing:
         raise StudyError(
             f"watch names {', '.join(sorted(missing))}, and the network has no such vectors.",

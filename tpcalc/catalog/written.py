@@ -34,6 +34,8 @@ def network_program(
     parameterization: Parameterization,
     dimension: int,
     outputs: int,
+    *,
+    between: bool = False,
 ) -> Program:
     """A network with its parameterization written out.
 
@@ -42,6 +44,7 @@ def network_program(
         parameterization: Its exponents.
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
+        between: Whether what stands between maps and their readers is reported.
 
     Raises:
         StudyError: Means for another number of layers, or one for the first layer; the axes of an
@@ -63,5 +66,5 @@ def network_program(
     def mean(mark: Mark) -> Fraction | float:
         return table.mean[mark.layer - 1] if table.mean and not mark.bias else 0
 
-    program = parameterized(written(architecture, dimension, outputs), power, mean)
+    program = parameterized(written(architecture, dimension, outputs, between=between), power, mean)
     return started_along(program, architecture.along_depth)

@@ -21,6 +21,7 @@ from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
 from tpcalc.networks.maps import OUT
+from tpcalc.networks.readers import Readers
 from tpcalc.networks.tracer import LAST, NetworkTracer
 from tpcalc.orders import Ex
 from tpcalc.passes.starts_along import AlongDepth
@@ -200,13 +201,16 @@ def _axes(network: Architecture, dimension: int) -> Axes:
     return (*network.axes.items(), (FEATURES, dimension // cells))
 
 
-def written(network: Architecture, dimension: int, outputs: int) -> Program:
+def written(
+    network: Architecture, dimension: int, outputs: int, *, between: bool = False
+) -> Program:
     """The program of a network as it is run: of inputs that are given, with a readout.
 
     Args:
         network: The network.
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
+        between: Whether what stands between maps and their readers is reported.
 
     Raises:
         StudyError: A network of infinitely many inputs at once.
@@ -219,7 +223,7 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
             where=network.line or network.name,
             hint="Give the axis a size (batch=); tp.signal follows the infinite batch.",
         )
-    program = traced(network, dimension, outputs)
+    program = traced(network, dimension, outputs, between=between)
     for name, ref in program.outputs:
         if name == "f" and program.types[ref].width:
             raise misuse(
@@ -230,16 +234,20 @@ def written(network: Architecture, dimension: int, outputs: int) -> Program:
     return program
 
 
-def traced(network: Architecture, dimension: int, outputs: int) -> Program:
+def traced(
+    network: Architecture, dimension: int, outputs: int, *, between: bool = False
+) -> Program:
     """The program that a forward pass writes, its data a slot and its parameters marked.
 
     Args:
         network: The network.
         dimension: The number of numbers of an input.
         outputs: The number of outputs of its readout.
+        between: Whether what stands between maps and their readers is reported.
 
     Returns:
-        Outputs ``f``, what is reported (``h[2]``), and ``W_x[label]`` for each use of a map.
+        Outputs ``f``, what is reported (``h[2]``), and ``W_x[label]`` for each use of a map, with
+        the power of n that stands behind it.
 
     Raises:
         StudyError: The axes of an input do not fit the numbers.
@@ -252,11 +260,17 @@ def traced(network: Architecture, dimension: int, outputs: int) -> Program:
         found = network.forward(t, x)
         for name, f in _outputs(found, network):
             recorder.builder.output(name, f.ref)
-        _report(t)
+        readers = Readers(recorder.builder, recorder.builder.outputs.values())
+        powers = {label: readers.power(use[2].ref) for label, use in t.uses.items()}
+        read = {label: _scaled(t, use[2].ref, powers[label]) for label, use in t.uses.items()}
+        _report(t, {ref: label for label, ref in read.items()})
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)
-        for label, (_, _, value) in t.uses.items():
-            recorder.builder.output(f"W_x[{label}]", value.ref)
+        for label, ref in read.items():
+            recorder.builder.output(f"W_x[{label}]", ref)
+            if between:
+                for name, factor in readers.factors(t.uses[label][2].ref, powers[label]):
+                    recorder.builder.output(f"between[{label}{name}]", factor)
         program = prune(recorder.finish())
         _check_used(t, program)
     except TpcalcError as error:
@@ -297,15 +311,22 @@ def _check_used(t: NetworkTracer, program: Program) -> None:
             )
 
 
-def _report(t: NetworkTracer) -> None:
+def _scaled(t: NetworkTracer, ref: Ref, power: Ex) -> Ref:
+    return t.recorder.scaled(ref, power, Ex()) if power != Ex() else ref
+
+
+def _report(t: NetworkTracer, names: dict[Ref, str]) -> None:
     """What functions and readouts read, where the network itself reports no ``h`` or no ``x``.
 
     A preactivation ``h`` is what a function reads that is no sum of what it reads: before an
     activation growth does harm, before a normalisation it does not. It is called by the map that
     writes it, else by the function. What one map writes and another reads counts as well.
+
+    Args:
+        t: The tracer.
+        names: What maps write, as others read it, with their labels.
     """
     reported = {name.partition("[")[0] for name in t.watched}
-    names = {value.ref: label for label, (_, _, value) in t.uses.items()}
     if "h" not in reported:
         for vector, word in _read(t, names):
             if vector not in names:

@@ -21,7 +21,7 @@ from tpcalc.program.nodes import Input, Ref
 __all__ = ["LAST", "NetworkTracer"]
 
 LAST = 10**6  # the layer of readouts, until all layers are known
-RESERVED = ("f", "W_x")  # names that the outputs of every network have
+RESERVED = ("f", "W_x", "between")  # names that the outputs of every network have
 
 
 class NetworkTracer(MapTracer):

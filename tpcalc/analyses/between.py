@@ -1,0 +1,69 @@
+"""Whether what an update adds to a map is what its readers feel of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from tpcalc.analyses.probe import Probe
+from tpcalc.analyses.verdict.ledger import Ledger
+from tpcalc.analyses.verdict.sizes import Order, grows, stays
+from tpcalc.orders import Ex
+from tpcalc.orders.chamber import Chamber
+
+__all__ = ["BETWEEN", "is_felt"]
+
+BETWEEN = "a power, factor or norm stands between the map and what reads it"
+
+
+def is_felt(run: Probe, ledger: Ledger, label: str, step: int, chamber: Chamber) -> bool | None:
+    """Whether what stands between a map and its readers is of order one; None: it vanishes.
+
+    On each way to a reader it is a product; the largest of them counts.
+
+    Args:
+        run: A run that watches what stands between maps and their readers.
+        ledger: Of its outputs.
+        label: Of the map.
+        step: The step.
+        chamber: Where exponents are compared.
+    """
+    uses: dict[str, dict[str, list[tuple[str, ...]]]] = {}
+    for key, names in run.at("between", step).items():
+        use, way, _ = key.rsplit("#", 2)
+        if use.partition("@")[0] == label:
+            uses.setdefault(use, {}).setdefault(way, []).append(names)
+    for ways in uses.values():
+        ledger.settle([name for way in ways.values() for names in way for name in names])
+        products = [_product(ledger, way, chamber) for way in ways.values()]
+        if any(grows(order, chamber.sign) is not False for order in products):
+            return False
+        left = [stays(order, chamber.sign) for order in products]
+        if True not in left:
+            return False if None in left else None
+    return True
+
+
+def _product(ledger: Ledger, factors: Sequence[tuple[str, ...]], chamber: Chamber) -> Order:
+    """The size of a product of factors, each of several cells."""
+    power, status = Ex(), "exact"
+    for names in factors:
+        order = _largest((_known(ledger, name) for name in names), chamber)
+        if order.n is None:
+            return order
+        power, status = power + order.n, status if order.status == "exact" else "upper"
+    return Order(power, status, "")
+
+
+def _known(ledger: Ledger, name: str) -> Order:
+    """A size; where nothing is tested, coefficients are taken to be different from 0."""
+    found = ledger.found[name]
+    return found.if_led if ledger.tests is None else found.order
+
+
+def _largest(orders: Iterable[Order], chamber: Chamber) -> Order:
+    def size(order: Order) -> tuple[bool, Fraction, bool]:
+        here = -Fraction(10**6) if order.n is None else order.n.at(chamber.point)
+        return order.n is None and not order.zero, here, order.status == "exact"
+
+    return max(orders, key=size)

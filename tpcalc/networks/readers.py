@@ -1,0 +1,146 @@
+"""What stands between what a map writes and what reads it: powers of n, factors, norms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from fractions import Fraction
+from heapq import heappop, heappush
+
+from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import Add, children, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.orders import Ex
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Data, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.program import Builder
+from tpcalc.program.views import data_of, scale_of
+
+__all__ = ["Readers"]
+
+Way = tuple[Ex, frozenset[Ref]]  # a power of n, and nodes that multiply
+Step = tuple[Ex, Ref | None, str]  # a power of n or a factor, and ON, READ or AVERAGED
+ON, READ, AVERAGED = "on", "read", "averaged"
+
+
+class Readers:
+    """The readers of the nodes of a forward pass: what is no linear function of a node.
+
+    Args:
+        builder: The forward pass; factors that are no nodes of it are appended.
+        outputs: Its outputs, which something outside reads.
+    """
+
+    def __init__(self, builder: Builder, outputs: Collection[Ref]) -> None:
+        self._builder, self._outputs = builder, frozenset(outputs)
+        self._users: dict[Ref, list[Ref]] = defaultdict(list)
+        for ref in range(len(builder)):
+            for of in dict.fromkeys(references(builder.node(ref))):
+                self._users[of].append(ref)
+
+    def ways(self, start: Ref) -> tuple[Way, ...]:
+        """The ways from a node to its readers.
+
+        An average counts where nothing else reads the node: others are of its own norm.
+        """
+        power, scaled = Ex(), scale_of(self._builder.node(start))
+        if scaled is not None:  # two in a row are one
+            start, power = scaled.of, -scaled.n_power
+        reached: dict[Ref, dict[Way, None]] = {start: {(power, frozenset()): None}}
+        found: dict[str, dict[Way, None]] = {READ: {}, AVERAGED: {}}
+        heap = [start]
+        while heap:
+            ref = heappop(heap)
+            if ref in self._outputs:
+                found[READ].update(reached[ref])
+            for user in self._users[ref]:
+                for more, factor, what in _STEPS(self._builder.node(user), ref, self._builder):
+                    if what == ON and user not in reached:
+                        heappush(heap, user)
+                    goal = reached.setdefault(user, {}) if what == ON else found[what]
+                    own = () if factor is None else (factor,)
+                    goal.update({(p + more, f.union(own)): None for p, f in reached[ref]})
+        return tuple(found[READ] or found[AVERAGED])
+
+    def power(self, start: Ref) -> Ex:
+        """The power of n between a node and its readers, where nothing else stands there."""
+        ways = self.ways(start)
+        powers = [power.constant for power, factors in ways if not factors]
+        known = [power for power in powers if power is not None]
+        if len(known) == len(ways) > 0:
+            return Ex.number(max(known))
+        return ways[0][0] if len(ways) == 1 and not ways[0][1] else Ex()
+
+    def factors(self, start: Ref, power: Ex) -> Iterator[tuple[str, Ref]]:
+        """What else stands on the ways from a node to its readers: ``#way#number`` with its node.
+
+        Args:
+            start: The node.
+            power: The power of n that does (``power``).
+        """
+        ways = self.ways(start)
+        if ways == ((power, frozenset()),):
+            return
+        one = self._builder.add(Data("one", (Fraction(1),), ()))
+        for way, (own, factors) in enumerate(ways):
+            first = self._builder.add(Scale(one, own - power)) if own != power else one
+            yield from ((f"#{way}#{k}", ref) for k, ref in enumerate((first, *sorted(factors))))
+
+
+def _sum(node: LinComb, of: Ref, builder: Builder) -> Iterator[Step]:
+    for scalar, vector in zip(node.scalars, node.vectors, strict=True):
+        if vector == of:
+            known = scalar is None or data_of(builder.node(scalar)) is not None
+            yield Ex(), None if known else scalar, ON
+        if scalar == of:
+            yield Ex(), vector, ON
+
+
+def _applied(node: Nonlin, of: Ref, builder: Builder) -> Iterator[Step]:
+    slots: list[tuple[Expr, Ref]] = [(Var(k), ref) for k, ref in enumerate(node.vectors)]
+    slots += [(Par(k), ref) for k, ref in enumerate(node.scalars)]
+    for slot, ref in slots:
+        if ref == of:
+            for slope, what in _read(node.fn.expr, slot):
+                yield Ex(), _factor(node, slope, builder), what
+
+
+def _read(expr: Expr, slot: Expr) -> Iterator[tuple[Expr, str]]:
+    """With which slopes an argument is read in an expression, or goes on as a term of it."""
+    if slot not in walk(expr):
+        return
+    try:
+        slope = derivative(expr, slot)
+    except NotDifferentiable:
+        slope = expr
+    if slope != const(0) and slot not in walk(slope):
+        yield slope, ON
+        return
+    for part in children(expr):
+        for inner, what in _read(part, slot):
+            yield inner, what if isinstance(expr, Add) else READ
+
+
+def _factor(node: Nonlin, slope: Expr, builder: Builder) -> Ref | None:
+    """A slope as a node; None where it is a number."""
+    fn, vectors, scalars = Fn(slope, node.fn.vectors, node.fn.scalars).compact()
+    refs = (*(node.vectors[k] for k in vectors), *(node.scalars[k] for k in scalars))
+    if not refs:
+        return None
+    if fn.expr in (Var(0), Par(0)):
+        return refs[0]
+    return builder.add(Nonlin(fn, refs[: len(vectors)], refs[len(vectors) :]))
+
+
+_STEPS: Table[Iterator[Step]] = Table(
+    {
+        LinComb: _sum,
+        Nonlin: _applied,
+        Scale: lambda node, of, builder: iter([(node.n_power, None, ON)]),
+        Rename: lambda node, of, builder: iter([(Ex(), None, ON)]),
+        Stack: lambda node, of, builder: iter([(Ex(), None, ON)]),
+        Moment: lambda node, of, builder: iter([(Ex(), None, AVERAGED)]),
+    },
+    lambda node, of, builder: iter([(Ex(), None, READ)]),
+)
