@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 
 from tpcalc.analyses.probe import Probe
 from tpcalc.analyses.verdict.ledger import Ledger
 from tpcalc.analyses.verdict.sizes import Order, grows, stays
+from tpcalc.analyses.verdict.table import Sizes
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber
 
@@ -45,25 +45,18 @@ def is_felt(run: Probe, ledger: Ledger, label: str, step: int, chamber: Chamber)
 
 
 def _product(ledger: Ledger, factors: Sequence[tuple[str, ...]], chamber: Chamber) -> Order:
-    """The size of a product of factors, each of several cells."""
+    """The size of a product of factors, each of several cells.
+
+    Where nothing is tested, leading coefficients are taken to be different from 0.
+    """
     power, status = Ex(), "exact"
     for names in factors:
-        order = _largest((_known(ledger, name) for name in names), chamber)
+        found = {name: ledger.found[name] for name in names}
+        orders = {name: own.order if ledger.tests else own.if_led for name, own in found.items()}
+        exact_first = sorted(names, key=lambda name: orders[name].status)
+        best = Sizes(orders, chamber).largest(exact_first)
+        order = Order(None, "exact", "") if best is None else orders[best]
         if order.n is None:
             return order
-        power, status = power + order.n, status if order.status == "exact" else "upper"
+        power, status = power + order.n, max(status, order.status)
     return Order(power, status, "")
-
-
-def _known(ledger: Ledger, name: str) -> Order:
-    """A size; where nothing is tested, coefficients are taken to be different from 0."""
-    found = ledger.found[name]
-    return found.if_led if ledger.tests is None else found.order
-
-
-def _largest(orders: Iterable[Order], chamber: Chamber) -> Order:
-    def size(order: Order) -> tuple[bool, Fraction, bool]:
-        here = -Fraction(10**6) if order.n is None else order.n.at(chamber.point)
-        return order.n is None and not order.zero, here, order.status == "exact"
-
-    return max(orders, key=size)

@@ -109,8 +109,10 @@ class Training:
             (``"depth-mup"``), or learning rates that do not depend on L.
         queries: Inputs evaluated at every step without training on them.
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
-            ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes,
-            and of the contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
+            ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes
+            with the powers of n behind it, of ``between``, what else stands between maps and what
+            reads them, and of the contributions ``dW_x``, ``dB`` of updates (a plain text is one
+            of them).
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
@@ -394,8 +396,9 @@ def train(
     Returns:
         A program with outputs ``f[t,i]``, ``h[l,t,i]``, ...; powers of n as the parameterization
         writes them. For t >= 1, ``dW_x[l,t,i]`` is (W^l(t) - W^l(t-1)) x^{l-1} for input i at
-        step t (a scalar for the last layer, ``dW_x[L+1,t,i,k]`` with several outputs), and
-        ``dB[l,t]`` is B^l(t) - B^l(t-1). Of a recurrent network l is the token.
+        step t, times the power of n that a network of one's own has behind the map (a scalar for
+        the last layer, ``dW_x[L+1,t,i,k]`` with several outputs), and ``dB[l,t]`` is
+        B^l(t) - B^l(t-1). Of a recurrent network l is the token.
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.

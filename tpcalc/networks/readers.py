@@ -66,11 +66,11 @@ class Readers:
     def power(self, start: Ref) -> Ex:
         """The power of n between a node and its readers, where nothing else stands there."""
         ways = self.ways(start)
-        powers = [power.constant for power, factors in ways if not factors]
-        known = [power for power in powers if power is not None]
-        if len(known) == len(ways) > 0:
-            return Ex.number(max(known))
-        return ways[0][0] if len(ways) == 1 and not ways[0][1] else Ex()
+        if any(factors for _, factors in ways):
+            return Ex()
+        return max(
+            (power for power, _ in ways), key=lambda power: power.constant or 0, default=Ex()
+        )
 
     def factors(self, start: Ref, power: Ex) -> Iterator[tuple[str, Ref]]:
         """What else stands on the ways from a node to its readers: ``#way#number`` with its node.
