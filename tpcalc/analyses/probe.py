@@ -194,7 +194,8 @@ def probe(
     if "x" in watch and unnamed:
         watch = (*watch, "W_x")
     there = {name.partition("[")[0] for name in reported}  # nothing in a linear network is read
-    watch = [name for name in watch if name.removeprefix("d") in there or name in ("dW_x", "dB")]
+    always = ("dW_x", "dB", "between")
+    watch = [name for name in watch if name.removeprefix("d") in there or name in always]
     program = written(run.replace(data=data, queries=[query], watch=watch))
     found = Probe(program, maps, steps, run.batch, data.outputs, network.counted)
     pairs = []
