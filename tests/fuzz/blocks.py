@@ -23,7 +23,7 @@ from tpcalc.results import DepthRow, DepthVerdict
 
 __all__ = ["Block", "block", "numbers", "said", "subject"]
 
-ACTS = ("relu", "relu", "tanh", "tanh", "gelu", "sin", "identity", "abs")
+ACTS = ("relu", "relu", "tanh", "tanh", "gelu", "sin", "identity", "abs", "cos")
 HALF = Fraction(1, 2)
 STILL = frozenset({"emb", "read"})
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
@@ -41,10 +41,11 @@ VANISHES = -0.25  # at least so fast what is said to vanish does
 
 @dataclass(frozen=True)
 class Block:
-    """What a block does: skip * h + front * maps(norm(h)), and a norm of all of it.
+    """What a block does: skip * h + pull(h) + front * maps(norm(h)), and a norm of all of it.
 
     Args:
         skip: What the stream is multiplied by; 0: it is not kept.
+        pull: In front of the stream, or of a function of it, that is added besides; and which.
         front: In front of what is added.
         acts: For each map the activation before it; the last one stands behind all.
         norms: For each map the norm before its activation; the last one behind all of the block.
@@ -57,6 +58,7 @@ class Block:
     """
 
     skip: Power
+    pull: tuple[Power, str]
     front: Power
     acts: tuple[str, ...]
     norms: tuple[str, ...]
@@ -77,11 +79,10 @@ class Block:
             weights = Weights(start, self.rate("hidden"))
             x = o.linear(f"w{place}", "hidden", x, weights, self.shift if last else None)
         x = o.times(self.front, o.act(self.acts[-1], x))
-        x = (
-            x
-            if not self.skip.number
-            else x + (h if self.skip == Power() else o.times(self.skip, h))
-        )
+        for power, act in ((self.skip, "identity"), self.pull):
+            if power.number:
+                y = o.act(act, h)
+                x = x + (y if power == Power() else o.times(power, y))
         return o.norm(self.norms[-1], x)
 
     @property
@@ -149,8 +150,11 @@ def block(seed: int) -> Block:
         Power(Fraction(number)) for number in (0, 0, HALF, "3/5", -1, "6/5", 2)
     ]
     skips += [Power(Fraction(-1, 2)), Power(L=-HALF)]
+    pulls = [Fraction(0)] * 6 + [Fraction(1), Fraction(-1), Fraction(-1, 2)]
+    pull = Power(r.choice(pulls), L=-Fraction(r.choice((1, 1, HALF))))
     return Block(
         skip=r.choice(skips),
+        pull=(pull, r.choice(("identity", "identity", "tanh", "relu"))),
         front=Power(
             Fraction(r.choice((1, 1, 1, "4/5", HALF, -2))),
             L=-Fraction(r.choice((0, 0, HALF, HALF, HALF, 1, 1, "3/4"))),

@@ -123,6 +123,7 @@ def plain(**changes: object) -> blocks.Block:
     """``h + L^(-1/2) w(tanh(layer_norm(h)))``."""
     made = blocks.Block(
         skip=Power(),
+        pull=(Power(Fraction(0)), "identity"),
         front=Power(L=Fraction(-1, 2)),
         acts=("tanh", "identity"),
         norms=("layer", "none"),
