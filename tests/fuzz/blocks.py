@@ -29,7 +29,7 @@ STILL = frozenset({"emb", "read"})
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
 FEW = 3  # blocks of the runs whose limits are taken
 START = ((16, 128), (128, 1024))  # blocks
-FEWER = ((8, 32), (32, 128))
+FEWER = ((8, 32), (32, 128))  # where what grows by factors is in the range of floats
 STREAMS = 12
 TRAINED = ((8, 32), 192), ((32, 128), 512)  # blocks and the width
 NETWORKS = 6
@@ -261,8 +261,12 @@ def numbers(
     """
     made: dict[str, Pair] = {}
     speed = {rate.label: Fraction(rate.raw) for rate in found.rates} if found else {}
-    if any("[" not in name for name in wanted):
-        made.update(_streams(own, level, seed))
+    streams = {name for name in wanted if "[" not in name}
+    logs = {name for name in streams if name.startswith("log")}
+    for names, depths in ((streams - logs, START[level]), (logs, FEWER[level])):
+        if names:
+            drawn = _streams(own, depths, seed)
+            made.update({name: drawn[name] for name in names})
     if any(name.startswith("L ") for name in wanted):
         depths, width = TRAINED[level]
         deep = {depth: _networks(own, width, depth, NETWORKS, seed, speed) for depth in depths}
@@ -275,31 +279,19 @@ def numbers(
     return made
 
 
-def _streams(own: Block, level: int, seed: int) -> dict[str, Pair]:
+def _streams(own: Block, depths: tuple[int, int], seed: int) -> dict[str, Pair]:
     from tests.fuzz.explicit import ladder
 
-    def pair(depths: tuple[int, int]) -> dict[str, Pair]:
-        found = {}
-        for depth in depths:
-            squares = ladder(own, depth, seed + 1, STREAMS, COORDINATES)
-            with np.errstate(all="ignore"):
-                logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
-            both = [(name, value) for made in (squares, logs) for name, value in made.items()]
-            found[depth] = [
-                {name: (0.0, float(value[place])) for name, value in both}
-                for place in range(STREAMS)
-            ]
-        return paired(found)
-
-    made = pair(START[level])
-    if any(name.startswith("log") and not _finite(made[name]) for name in made):
-        fewer = pair(FEWER[level])  # what grows by factors has left the range of floats
-        made.update({name: fewer[name] for name in fewer if not _finite(made[name])})
-    return made
-
-
-def _finite(pair: Pair) -> bool:
-    return all(np.isfinite(data.second).all() and (data.second > 0).all() for data in pair)
+    found = {}
+    for depth in depths:
+        squares = ladder(own, depth, seed + 1, STREAMS, COORDINATES)
+        with np.errstate(all="ignore"):
+            logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
+        both = [(name, value) for made in (squares, logs) for name, value in made.items()]
+        found[depth] = [
+            {name: (0.0, float(value[place])) for name, value in both} for place in range(STREAMS)
+        ]
+    return paired(found)
 
 
 def _networks(
