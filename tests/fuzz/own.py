@@ -28,7 +28,7 @@ HALF = Fraction(1, 2)
 ONE = tp.Samples(((1.0, 0.5),), ((1.0,),))
 TWO = tp.Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-0.5,)))
 QUERY = (0.7, 1.2)
-WIDTHS = (((128, 24), (512, 12)), ((384, 24), (1536, 10)))  # and how many networks
+WIDTHS = (((128, 24), (512, 12)), ((256, 24), (1024, 12)))  # and how many networks
 VANISHES = -0.25  # the power of n of what is said to vanish is at most this
 
 
@@ -176,12 +176,19 @@ def subject(seed: int, case: Case) -> Subject:
 
 def _with(own: Net, found: Solution) -> Net:
     """The network at the rates that were found."""
-    rates = dict(zip(found.names, found.steps[0].c, strict=True))
+    rates = dict(_rates(found))
     maps = tuple(
         replace(one, rate=Power(n=-Fraction(rates[one.name]))) if one.name in rates else one
         for one in own.maps
     )
     return replace(own, maps=maps, steps=1)
+
+
+def _rates(found: Solution) -> Iterator[tuple[str, str]]:
+    """The powers of the maps whose update at the first step is not 0 whatever they are."""
+    for name, power in zip(found.names, found.steps[0].c, strict=True):
+        if power != "any":
+            yield name, power
 
 
 # ------------------------------------------------------------------------------- what is said
@@ -214,7 +221,7 @@ def _solved(found: Solution, own: Net, query: int) -> Iterator[Named]:
     """At the rates that were found every map moves what reads it, and no output grows."""
     text = f"c = {found.steps[0].c}"
     yield f"solve f[1,{query}]", text, Size(0, upper=True)
-    for name in found.names:
+    for name, _ in _rates(found):
         notes = [note for note in found.notes if name in re.split(r"[\s:,]+", note)]
         power = re.search(r"contributes n\^\(([^()]*)\)", " ".join(notes))
         size = float(Fraction(power[1])) if power else 0.0
