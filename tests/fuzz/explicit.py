@@ -52,7 +52,8 @@ class Explicit:
     Attributes:
         watched: What was reported in the last pass.
         reads: For each map what it was applied to in the last pass.
-        ends: What became of what it wrote, up to a function of it, and the factor of that.
+        ends: What became of what it wrote, up to a function of it, and the factors of that: those
+            that are written, and those of norms.
         state: What the optimizer keeps of each parameter.
     """
 
@@ -62,7 +63,7 @@ class Explicit:
     frozen: frozenset[str] = frozenset()
     watched: dict[str, Any] = field(default_factory=dict)
     reads: dict[str, Any] = field(default_factory=dict)
-    ends: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    ends: dict[str, tuple[Any, float, Any]] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     rates: dict[str, float] = field(default_factory=dict)
     state: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -89,15 +90,15 @@ class Explicit:
         y = x @ self.drawn(name, (rows, cols), weights).T
         if bias is not None:
             y = y + self.drawn(f"{name}.bias", (rows,), bias)
-        self.reads[name], self.ends[name] = x, (y, 1.0)
+        self.reads[name], self.ends[name] = x, (y, 1.0, 1.0)
         return y
 
-    def behind(self, x: Any, factor: Any) -> Any:
+    def behind(self, x: Any, factor: float, norm: Any = 1.0) -> Any:
         """A multiple of a vector, which may be what a map wrote."""
-        y = factor * x
-        for name, (end, before) in self.ends.items():
+        y = factor * norm * x
+        for name, (end, written, normed) in self.ends.items():
             if end is x:
-                self.ends[name] = y, before * factor
+                self.ends[name] = y, written * factor, normed * norm
         return y
 
     def act(self, name: str, x: Any) -> Any:
@@ -113,7 +114,7 @@ class Explicit:
             return x
         center = x.mean(-1, keepdim=True) if kind == "layer" else 0.0
         size = ((x - center) ** 2).mean(-1, keepdim=True).sqrt()
-        return self.behind(x, 1 / size) - center / size
+        return self.behind(x, 1.0, 1 / size) - center / size
 
     def times(self, power: Power, x: Any) -> Any:
         return self.behind(x, power.at(self.width, self.depth))
@@ -184,8 +185,8 @@ def measured(
 
     Returns:
         ``f[t,i]``, ``x[label,t,i]``, ``dx[label,t,i]``, their changes since the start, and for
-        each map ``dW_x[name,t,i]``, what its last update adds to what it writes, and
-        ``read[name,t,i]``, what that is behind the factors and norms up to the next function.
+        each map ``dW_x[name,t,i]``, what its last update adds to what it writes times the
+        factors behind it, and ``read[name,t,i]``, the same behind norms up to the next function.
     """
     rows = [*data.inputs, *([query] if query is not None else [])]
     found: Found = {}
@@ -201,8 +202,9 @@ def measured(
         values.update(zip((f"d{name}" for name in vectors), slopes, strict=True))
         for name, x in net.reads.items() if step else ():
             change = x @ (net.parameters[name].detach() - before[name]).T
-            values[f"dW_x[{name.rstrip('/')},"] = change
-            values[f"read[{name.rstrip('/')},"] = net.ends[name][1] * change
+            _, factor, norm = net.ends[name]
+            values[f"dW_x[{name.rstrip('/')},"] = factor * change
+            values[f"read[{name.rstrip('/')},"] = factor * norm * change
             if (bias := f"{name}.bias") in before:
                 move = net.parameters[bias].detach() - before[bias]
                 found[f"dB[{name.rstrip('/')},{step}]"] = _moments(move)
