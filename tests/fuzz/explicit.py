@@ -186,7 +186,7 @@ def measured(
     Returns:
         ``f[t,i]``, ``x[label,t,i]``, ``dx[label,t,i]``, their changes since the start, and for
         each map ``dW_x[name,t,i]``, what its last update adds to what it writes times the
-        factors behind it, and ``read[name,t,i]``, the same behind norms up to the next function.
+        factors behind it (``dB[name,t]`` that of its bias), and ``read[name,t,i]``, the same behind norms up to the next function.
     """
     rows = [*data.inputs, *([query] if query is not None else [])]
     found: Found = {}
@@ -206,7 +206,7 @@ def measured(
             values[f"dW_x[{name.rstrip('/')},"] = factor * change
             values[f"read[{name.rstrip('/')},"] = factor * norm * change
             if (bias := f"{name}.bias") in before:
-                move = net.parameters[bias].detach() - before[bias]
+                move = factor * (net.parameters[bias].detach() - before[bias])
                 found[f"dB[{name.rstrip('/')},{step}]"] = _moments(move)
         for name, value in values.items():
             _report(found, name, step, value.detach(), start.setdefault(name, value.detach()))
