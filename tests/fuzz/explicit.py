@@ -185,8 +185,9 @@ def measured(
 
     Returns:
         ``f[t,i]``, ``x[label,t,i]``, ``dx[label,t,i]``, their changes since the start, and for
-        each map ``dW_x[name,t,i]``, what its last update adds to what it writes times the
-        factors behind it (``dB[name,t]`` that of its bias), and ``read[name,t,i]``, the same behind norms up to the next function.
+        each map ``dW_x[name,t,i]`` and ``dB[name,t]``, what its last update and that of its bias
+        add to what it writes times the factors behind it, and ``read[name,t,i]``, the former
+        behind norms up to the next function.
     """
     rows = [*data.inputs, *([query] if query is not None else [])]
     found: Found = {}
