@@ -196,8 +196,10 @@ def _rates(found: Solution) -> Iterator[tuple[str, str]]:
 
 def _verdict(found: Verdict, own: Net) -> Iterator[Named]:
     query = len(own.data)
+    silent = " ".join(note for note in found.notes if "is not told" in note)
     for row in (*found.outputs, *found.updates):
-        yield from _row(row)
+        if not re.search(rf"\b{re.split(r'[][,]', row.name)[1]}\b", silent):
+            yield from _row(row)
     for layer in found.layers:
         name = f"read[{layer.name},{{}},{query}]"
         text = f"{layer.name} {layer.weights}: {layer.reason}"
