@@ -198,7 +198,7 @@ def _verdict(found: Verdict, own: Net) -> Iterator[Named]:
     query = len(own.data)
     silent = " ".join(note for note in found.notes if "is not told" in note)
     for row in (*found.outputs, *found.updates):
-        if not re.search(rf"\b{re.split(r'[][,]', row.name)[1]}\b", silent):
+        if row.name[0] != "d" or not re.search(rf"\b{re.split(r'[][,]', row.name)[1]}\b", silent):
             yield from _row(row)
     for layer in found.layers:
         name = f"read[{layer.name},{{}},{query}]"
