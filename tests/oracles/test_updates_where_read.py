@@ -146,9 +146,9 @@ def unit_norm_reads(w: Weights, x: torch.Tensor, size: int) -> Reads:
 
 def zero_start(t: Any, x: Any) -> Any:
     """A map that starts at 0, with a power behind it."""
-    emb, _, read = maps(t, 1, 1, "n^(-1)")
+    emb, w, read = maps(t, 1, 0, "n^(-1)")
     h = tp.tanh(emb(x))
-    return read(h + n ** "-1/2" * t.linear(t.n, t.n, init=0, name="w0")(h))
+    return read(h + n ** "-1/2" * w(h))
 
 
 def zero_start_reads(w: Weights, x: torch.Tensor, size: int) -> Reads:
