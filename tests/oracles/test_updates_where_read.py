@@ -304,3 +304,16 @@ def test_a_factor_that_starts_at_0_counts_once_it_has_moved() -> None:
     with pytest.raises(ScaleError, match=BETWEEN):
         slow = tp.network(net, rate="n^(-1/2)")
         tp.solve(slow, "own", DATA, steps=2, optimizer="adam", verify=False)
+
+
+def test_rows_of_updates_that_are_not_told_are_left_out() -> None:
+    @tp.network
+    def net(t, x):
+        h = t.linear(t.n, "in", init=1, name="w0")(x)
+        h = tp.layers.rms_norm(tp.n**-1 * t.linear(t.n, t.n, init="n^(1/2)", name="w1")(h))
+        return tp.n ** "-1/2" * t.linear(t.outputs, t.n, init="n^(-1)", name="w2")(h)
+
+    found = tp.check(net, "own", optimizer="signsgd", steps=1)
+    assert any("w1 add is not told" in note for note in found.notes)
+    assert not any("w1" in row.name for row in found.updates)
+    assert any("w2" in row.name for row in found.updates)

@@ -159,8 +159,8 @@ def width_check(
     )
     optimizer = tuple(of.notes())
     rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
-    maps = run.probe.maps
-    updates = [name for t in run.steps for label in maps for name in run.probe.updates(label, t)]
+    told = [label for label in run.probe.maps if label not in run.unread]
+    updates = [name for t in run.steps for label in told for name in run.probe.updates(label, t)]
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
     asked_with = {"verify": str(verify), "depth": str(settled.ledger.depth)}
     return Verdict(
