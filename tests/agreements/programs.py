@@ -103,7 +103,7 @@ def iterated(t: tp.Tracer) -> None:
 
 @tp.program
 def outer(t: tp.Tracer) -> None:
-    a, b = t.gaussian("a"), t.gaussian("b")
+    a, b = t.gaussian("a"), t.gaussian("b", mean=1)
     x = t.gaussian("x", mean=1)
     z = t.outer(lambda r, c: tp.tanh(r * c), [a], [b], x)
     t.output("za", t.inner(z, a))

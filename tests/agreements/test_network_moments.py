@@ -87,7 +87,7 @@ def test_orders_of_the_program_say_what_vanishes_and_grows(power: Fraction) -> N
     found = tp.orders(program_of(net))
     for letter in "qvg":
         assert found[f"{letter}[h[u]]"].text == "0"
-        assert found[f"{letter}[h[relu]]"].text == str(2 * power)
+        assert found[f"{letter}[h[w]]"].text == str(2 * power)
         assert found[f"{letter}[x[v]]"].text == str(2 * power)
 
 

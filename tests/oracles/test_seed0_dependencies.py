@@ -206,13 +206,7 @@ def test_S0_23_sets_of_ip_llr(smooth: tuple[int, int, Dependencies]) -> None:
     "depth",
     [
         3,
-        pytest.param(
-            4,
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="gates open on 2 in 1000 coordinates: a dependency is doubtful",
-            ),
-        ),
+        4,
     ],
 )
 def test_S0_23_sets_of_ip_llr_with_relu(depth: int) -> None:

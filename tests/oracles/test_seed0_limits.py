@@ -372,10 +372,12 @@ def test_S0_22_case40(act: str, p: int, eta: float) -> None:
 
 def test_S0_21_case41() -> None:
     """The sign of chi_0 is that of -f_1; the correlations do not feel it."""
-    both = [
-        limit(correlations(one_step(2, "relu", "ip-llr", eta, watch="x"), 2), "lambda*", "f[1,1]")
-        for eta in (10.0, -10.0)
-    ]
+    net = tp.MLP(2, "relu", bias="first")
+    both = []
+    for target in (1.0, -1.0):  # chi_0 = f_0 - y, and f_0 is 0
+        data = tp.Samples((XI0,), ((target,),))
+        run = tp.train(net, "ip-llr", data, steps=1, lr=10.0, queries=(XI1,), watch="x")
+        both.append(limit(correlations(run, 2), "lambda*", "f[1,1]"))
     agree(both[0]["lambda[2]"], both[1]["lambda[2]"])
     agree(-both[1]["f[1,1]"].value, both[0]["f[1,1]"])
 

@@ -26,6 +26,7 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
         StudyError: Tables for another depth.
 
     Example:
+        >>> from tpcalc.catalog.parameterizations import lookup
         >>> known_as(lookup("abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"), 3)
         ['mup']
     """

@@ -354,11 +354,27 @@ def _near_zero(activation: Activation) -> Iterator[str]:
                 yield f"at {z} the sum of order {order} is off by {gap:.2g}"
 
 
+def _analytic(activation: Activation) -> Iterator[str]:
+    """Whether a function that is analytic between its kinks is 0 on all of a piece or on none."""
+    import numpy as np
+
+    facts = activation.function.facts
+    if not facts.analytic:
+        return
+    z = _grid(activation)
+    pieces = np.searchsorted(np.sort(facts.kinks), z)
+    for piece in np.unique(pieces):
+        zero = _values(activation, z[pieces == piece]) == 0
+        if 3 <= zero.sum() < zero.size:
+            yield f"it is 0 on a part of the piece at {z[pieces == piece][zero][0]:.3g}"
+
+
 _CHECKS: dict[str, Callable[[Activation], Iterator[str]]] = {
     "value_at_zero": _value,
     "slope_at_zero": _slope,
     "least": _least,
     "tame": _tame,
+    "analytic": _analytic,
     "period": _period,
     "parity": _parity,
     "homogeneity": _homogeneity,

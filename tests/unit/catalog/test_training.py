@@ -47,7 +47,7 @@ def test_a_run_is_checked_when_it_is_made() -> None:
     for settings, words in [
         ({"steps": -1}, "steps is -1"),
         ({"batch": 0}, "batch is 0"),
-        ({"lr": "1"}, "lr is"),
+        ({"lr": "one"}, "lr must be a number"),
         ({"loss": "logistic", "data": tp.Samples(((1.0, 1.0),), ((0.5,),))}, "takes -1 and 1"),
         ({"loss": "mse2"}, "no loss called"),
         ({"optimizer": "adamm"}, "no optimizer called"),
