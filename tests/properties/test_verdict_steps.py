@@ -23,6 +23,14 @@ SETTINGS = [
 LATER = re.compile(r"step (\d+)")
 
 
+WEAKER = pytest.mark.xfail(
+    strict=True, reason="forms prove a coefficient in one step that they do not prove in two"
+)
+for at, setting in enumerate(SETTINGS):
+    if setting.values == (tp.MLP(3, "tanh"), "mup", 2):
+        SETTINGS[at] = pytest.param(*setting.values, marks=[*setting.marks, WEAKER])
+
+
 def check_steps(found: list[Verdict]) -> None:
     for short, long in pairwise(found):
         rows = {row.name: row for row in (*long.updates, *long.outputs)}
