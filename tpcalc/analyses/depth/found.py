@@ -66,7 +66,8 @@ class Found:
         step = None if self.exploded is None else self.exploded[1]
         if step != 0 or self.block.shared or self.block.correlated:
             return {}
-        regimes = Flow(self.stream.generic, self.stream.chamber).regimes
+        added = {power for power, _ in self.stream.found.series("F[0]").terms}
+        regimes = Flow(self.stream.generic, self.stream.chamber, len(added) > 1).regimes
         return dict(zip(STARTS, regimes, strict=True))
 
     @cached_property
