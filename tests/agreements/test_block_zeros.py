@@ -76,11 +76,9 @@ def assert_same(cells: tp.Limit, blocks: tp.Limit) -> None:
         one, two = cells[name], blocks[name]
         if hasattr(one, "mean"):
             one, two = one.second_moment, two.second_moment
-        # A spread that few samples do not tell from the error of sampling is an error of its size.
-        spread, whole = sorted((one, two), key=lambda found: found.random)
-        assert one.random == two.random or spread.stderr > (whole.std or 0.0) / 8
+        assert one.random == two.random
         agree(one, two)
-        assert whole.random or (one.value == 0) == (two.value == 0)
+        assert one.random or (one.value == 0) == (two.value == 0)
 
 
 # Samples that are divided, rows and targets that are 0, supports that are apart, and start
@@ -105,6 +103,9 @@ def test_limits_of_blocks(
 ) -> None:
     if data == "a class that is missing" and network == "relu, mup":
         reason = "gates of later steps hide a zero: of order 1 in blocks, n^(-1/4) in cells"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    if network == "biases" and data != "one-hot":
+        reason = "cells call a spread an error of few samples where blocks call it random"
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert_same(*both(run_on(DATA[data], *NETWORKS[network]), monkeypatch))
 
