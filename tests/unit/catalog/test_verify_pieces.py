@@ -58,7 +58,7 @@ def test_every_false_fact_of_one_activation_is_named() -> None:
     facts = replace(found.facts, parity="even", kinks=())
     atom = replace(found.function, facts=facts, pieces=lambda z: z)
     family = ActivationFamily("wrong", lambda: atom, "a lie", Source("none"))
-    assert broken(Activation(atom, family)) == {"parity", "kinks", "pieces"}
+    assert broken(Activation(atom, family)) == {"analytic", "parity", "kinks", "pieces"}
 
 
 def test_pieces_tell_atoms_apart() -> None:
