@@ -161,6 +161,25 @@ def test_simulate_refuses(call: Callable[[], object], message: str) -> None:
     refused(call, UsageError, message)
 
 
+DEEP = tp.Training(tp.ResNet("L", "relu"), "depth-mup", tp.Samples([[1.0]], [1.0]), steps=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tp.depth_limit(DEEP, 3), "depths is 3; it must be a list"),
+        (lambda: tp.depth_limit(DEEP, places=0.5), "places is 0.5; it must be a list"),
+        (lambda: tp.transfer(DEEP, 3, rates=[0.1]), "depths is 3; it must be a list"),
+        (lambda: tp.transfer(DEEP, rates=0.1), "rates is 0.1; it must be a list"),
+        (lambda: tp.transfer(DEEP, rates=[0.1], widths=16), "widths is 16; it must be a list"),
+        (lambda: tp.regularity(autocovariance=[1.0] * 16, alphas=1), "alphas is 1"),
+        (lambda: tp.ResNet("L", "relu", along="given(1, nan)"), "cannot be called 'nan'"),
+    ],
+)
+def test_questions_of_depth_refuse(call: Callable[[], object], message: str) -> None:
+    refused(call, StudyError if "nan" in message else UsageError, message)
+
+
 def test_simulate_takes_arrays() -> None:
     table = simulate(np.array([8, 16]), seeds=np.int64(2))
     assert (table.widths, table.seeds) == ((8, 16), 2)

@@ -121,8 +121,6 @@ def exponent(value: object, *, what: str) -> Ex:
             found = parse_ex(value)
         except ScaleError:
             raise error from None
-        if found.symbols & {"nan", "inf", "infinity"}:
-            raise
         if found.symbols & {"n", "L"}:
             raise StudyError(
                 f"{what} is {value!r}: n and L are the bases of powers.",

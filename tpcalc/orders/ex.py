@@ -18,6 +18,7 @@ from tpcalc.errors import ScaleError
 __all__ = ["Ex", "as_ex"]
 
 Monomial = tuple[tuple[str, int], ...]
+NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,10 @@ class Ex:
             ScaleError: The name is not an identifier, so that it could not be read back.
         """
         plain = unicodedata.normalize("NFKC", name)
-        if not plain.isidentifier() or keyword.iskeyword(plain):
+        if not plain.isidentifier() or keyword.iskeyword(plain) or plain.lower() in NO_NUMBERS:
             raise ScaleError(
                 f"a symbol cannot be called {name!r}: exponents are printed and read back.",
-                hint="Use letters, digits and underscores, and no word of Python (lambda_, say).",
+                hint="Use letters, digits and underscores; no word of Python (lambda_) and no nan.",
             )
         return Ex(((((plain, 1),), Fraction(1)),))
 

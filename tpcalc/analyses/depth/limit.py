@@ -111,16 +111,15 @@ def depth_limit(
     seed = checks.whole(seed, "seed", least=0)
     settings: dict[str, Any] = {"samples": samples, "replicates": replicates, "threads": threads}
     settings["progress"] = progress
+    wanted = [depth_text(one) for one in checks.sequence(depths, "depths")]
+    shares = tuple(map(_place, checks.sequence(places, "places")))
     if isinstance(training, Architecture):
-        shares, wanted = tuple(map(_place, places)), [depth_text(one) for one in depths]
         return _start(training, wanted, shares, seed, settings, started)
     if not training.network.smallest.repeats:
         raise UsageError(
             f"the depth of {training.network.words} is a number.",
             hint="Write ResNet('L', ...); tp.limit is for runs of a depth that is a number.",
         )
-    wanted = [depth_text(one) for one in depths]
-    shares = tuple(map(_place, places))
 
     def at(depth: str, trunk: Trunk | None) -> Numbers:
         if depth != OO and (trunk is None or not trunk.linear):

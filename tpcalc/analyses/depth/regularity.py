@@ -107,7 +107,7 @@ def regularity(
         ('persistent', True, True)
     """
     started = time.perf_counter()
-    asked = [exact(one, what="alpha") for one in alphas]
+    asked = [exact(one, what="alpha") for one in checks.sequence(alphas, "alphas")]
     average = checks.whole(sequences, "sequences", least=1)
     seed = checks.whole(seed, "seed", least=0)
     if (weights is None) == (autocovariance is None):

@@ -104,11 +104,12 @@ def transfer(
     known_device(device)
     asked = _Asked(
         training,
-        tuple(recipes) or (training.parameterization.text,),
-        tuple(dict.fromkeys(map(depth_text, depths))),
-        tuple(sorted(_positive(rates, "a learning rate"))),
-        _positive(multipliers, "a multiplier"),
-        tuple(str(checks.whole(n, "a width", least=1)) for n in widths) or (OO,),
+        checks.names(recipes, "recipes") or (training.parameterization.text,),
+        tuple(dict.fromkeys(map(depth_text, checks.sequence(depths, "depths")))),
+        tuple(sorted(_positive(rates, "rates", "a learning rate"))),
+        _positive(multipliers, "multipliers", "a multiplier"),
+        tuple(str(checks.whole(n, "a width", least=1)) for n in checks.sequence(widths, "widths"))
+        or (OO,),
         checks.whole(seeds, "seeds", least=1),
         checks.whole(average, "average", least=1),
         seed,
@@ -346,8 +347,9 @@ def _multiplied(network: Architecture, factor: float) -> Architecture:
     return found
 
 
-def _positive(values: Sequence[float], what: str) -> tuple[float, ...]:
-    found = tuple(float(not_negative(value, what, above=True)) for value in values)
+def _positive(values: Sequence[float], name: str, what: str) -> tuple[float, ...]:
+    given = checks.sequence(values, name)
+    found = tuple(float(not_negative(value, what, above=True)) for value in given)
     if not found:
         raise UsageError(f"no {what.removeprefix('a ')} is given.", hint="Give a list of them.")
     return found
