@@ -46,7 +46,6 @@ ModelWord = Annotated[
         metavar="MODEL",
         help="A study file (study.toml), a program in a file (file.py:name, file.json), or a "
         "catalogue architecture (mlp, resnet, rnn) with the flags below.",
-        show_default=False,
     ),
 ]
 NetworkWord = Annotated[
@@ -55,7 +54,6 @@ NetworkWord = Annotated[
         metavar="MODEL",
         help="A study file (study.toml), or a catalogue architecture (mlp, resnet, rnn) with the "
         "flags below.",
-        show_default=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -65,7 +63,6 @@ At = Annotated[
         "--at",
         metavar="NAME=VALUE",
         help="Where comparisons of exponents with symbols are decided; several with commas.",
-        show_default=False,
     ),
 ]
 Given = Annotated[
@@ -75,12 +72,10 @@ Given = Annotated[
         metavar="NAME=VALUE",
         help="The value of a random input, or of an output that is Gaussian in the limit, such as "
         "f[0,0]=0.4; several with commas.",
-        show_default=False,
     ),
 ]
 Measured = Annotated[
-    bool,
-    typer.Option("--measure", help="Measure slopes in the width at finite networks besides."),
+    bool, typer.Option("--measure", help="Measure slopes in the width at finite networks besides.")
 ]
 ReportOut = Annotated[
     Path | None,
@@ -89,310 +84,192 @@ ReportOut = Annotated[
         "-o",
         metavar="FILE",
         help="Write a report here: .html (one page with plots) or .md.",
-        show_default=False,
     ),
 ]
 NoVerify = Annotated[
-    bool,
-    typer.Option("--no-verify", help="Leave out the numerical test of expectations for zero."),
+    bool, typer.Option("--no-verify", help="Leave out the numerical test of expectations for zero.")
 ]
 
 
 NETWORK = options(
     "Network",
+    ("model",),
     [
         (
             "--depth",
-            "model.depth",
-            str,
+            "N|L",
             "Number of hidden layers, or of residual blocks (3 by default); of blocks also the "
             "symbol L: limits in the depth.",
-            "N|L",
         ),
-        ("--length", "model.length", int, "Number of tokens T of an rnn (4 by default).", "T"),
+        ("--length", "T", "Number of tokens T of an rnn (4 by default).", int),
         (
             "--act",
-            "model.act",
-            str,
-            "Activation: relu, tanh, relu^2, leaky_relu:0.2 (relu by default; erf for an rnn).",
             "NAME",
+            "Activation: relu, tanh, relu^2, leaky_relu:0.2 (relu by default; erf for an rnn).",
         ),
         (
             "--param",
-            "model.param",
-            str,
-            "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... (mup by default).",
             "NAME",
+            "Parameterization: ntk, mup, standard, naive-ip, ip-llr, ... (mup by default).",
         ),
-        ("--p", "model.p", float, "Degree of homogeneity for ip-llr.", "P"),
-        (
-            "--bias",
-            "model.bias",
-            str,
-            "Layers of an mlp with biases (none by default).",
-            "none|first|hidden|all",
-        ),
+        ("--p", "P", "Degree of homogeneity for ip-llr.", float),
+        ("--bias", "none|first|hidden|all", "Layers of an mlp with biases (none by default)."),
         (
             "--weight-variance",
-            "model.weight_variance",
-            str,
-            "Variance of the weights of hidden layers (1 by default); of an mlp also one for each.",
             "V[,V...]",
+            "Variance of the weights of hidden layers (1 by default); of an mlp also one for each.",
         ),
         (
             "--variances",
-            "model.variances",
-            str,
-            "Variances of an mlp as factors in front of weights, or of the initial ones alone.",
             "factors|initial",
+            "Variances of an mlp as factors in front of weights, or of the initial ones alone.",
         ),
         (
             "--bias-variance",
-            "model.bias_variance",
-            str,
-            "The same for their biases; where there were none, hidden layers have some.",
             "V",
+            "The same for their biases; where there were none, hidden layers have some.",
         ),
         (
             "--weight-rate",
-            "model.weight_rate",
-            str,
+            "R[,R...]",
             "Factor of the learning rates of an mlp's weights; also one for each layer.",
-            "R[,R...]",
         ),
-        (
-            "--bias-rate",
-            "model.bias_rate",
-            str,
-            "The same for its biases.",
-            "R[,R...]",
-        ),
-        (
-            "--input-variance",
-            "model.input_variance",
-            str,
-            "The same for the input weights of an rnn (1 by default).",
-            "V",
-        ),
+        ("--bias-rate", "R[,R...]", "The same for its biases."),
+        ("--input-variance", "V", "The same for the input weights of an rnn (1 by default)."),
         (
             "--norm",
-            "model.norm",
-            str,
-            "Normalisation of preactivations: layer norm or RMS norm (none by default).",
             "layer|rms|none",
+            "Normalisation of preactivations: layer norm or RMS norm (none by default).",
         ),
-        (
-            "--alpha",
-            "model.alpha",
-            str,
-            "Power of 1/L in front of a residual block (1/2 by default).",
-            "A",
-        ),
+        ("--alpha", "A", "Power of 1/L in front of a residual block (1/2 by default)."),
         (
             "--nonlin",
-            "model.nonlin",
-            str,
-            "Activation of a residual block before, after or between weights (pre by default).",
             "pre|post|between",
+            "Activation of a residual block before, after or between weights (pre by default).",
         ),
         (
             "--center",
-            "model.center",
-            bool,
+            None,
             "Take the average over coordinates off what a residual block adds.",
+            bool,
         ),
-        ("--layers", "model.layers", int, "Matrices of a residual block (1 by default).", "K"),
-        (
-            "--multiplier",
-            "model.multiplier",
-            str,
-            "The number in front of a residual block (1 by default).",
-            "A",
-        ),
-        ("--shared", "model.shared", bool, "The same matrices in all residual blocks."),
-        (
-            "--law",
-            "model.law",
-            str,
-            "Of the entries of their matrices (gaussian by default).",
-            "NAME",
-        ),
+        ("--layers", "K", "Matrices of a residual block (1 by default).", int),
+        ("--multiplier", "A", "The number in front of a residual block (1 by default)."),
+        ("--shared", None, "The same matrices in all residual blocks.", bool),
+        ("--law", "NAME", "Of the entries of their matrices (gaussian by default)."),
         (
             "--along",
-            "model.along",
-            str,
-            "How a matrix depends on itself along the depth: rbf(1/10) (fresh by default).",
             "NAME",
+            "How a matrix depends on itself along the depth: rbf(1/10) (fresh by default).",
         ),
-        ("--hurst", "model.hurst", str, "The same: fractional noise of a Hurst exponent.", "H"),
-        (
-            "--base-depth",
-            "model.base",
-            int,
-            "Residual blocks that count as one (1 by default).",
-            "B",
-        ),
-        (
-            "--outputs",
-            "model.outputs",
-            str,
-            "Tokens at which an rnn is read off (last by default).",
-            "last|all",
-        ),
+        ("--hurst", "H", "The same: fractional noise of a Hurst exponent."),
+        ("--base-depth", "B", "Residual blocks that count as one (1 by default).", int, "base"),
+        ("--outputs", "last|all", "Tokens at which an rnn is read off (last by default)."),
     ],
 )
 DATA = options(
     "Training",
+    ("training",),
     [
         (
             "--optimizer",
-            "training.optimizer",
-            str,
+            "NAME",
             "Optimizer (sgd by default): a name, with settings as in 'adamw(decay=0.1)', or a file "
             "of your own, my.opt.",
-            "NAME",
         ),
-        ("--lr", "training.lr", float, "Factor of the learning rate (1 by default).", "ETA"),
+        ("--lr", "ETA", "Factor of the learning rate (1 by default).", float),
         (
             "--lr-depth",
-            "training.lr_depth",
-            str,
+            "GAMMA",
             "Of L residual blocks the gamma of their updates L^(-gamma); by default learning rates "
             "do not depend on L. In Python and study files also one by label: "
             "{'{l+1}.1': 0, '{l+1}.2': 1/2} of blocks of two layers.",
-            "GAMMA",
         ),
         (
             "--schedule",
-            "training.schedule",
-            str,
+            "NAME",
             "Factors of the learning rate by step: warmup:2, linear, cosine, warmup:2,cosine, "
             "constant (constant by default).",
-            "NAME",
         ),
         (
             "--group",
-            "training.groups",
-            dict,
+            "PATTERN: NAME=VALUE ...",
             "Settings of some parameters: 'PATTERN: lr=0.5 power=-1/2 optimizer=sgd'; the pattern "
             "is a role (hidden, bias, ...), a group, a label or a glob. Once for each group.",
-            "PATTERN: NAME=VALUE ...",
+            dict,
+            "groups",
         ),
-        (
-            "--loss",
-            "training.loss",
-            str,
-            "Loss (mse by default).",
-            "mse|linear|logistic|xent",
-        ),
-        (
-            "--steps",
-            "training.steps",
-            int,
-            "Number of updates; t = 0..T are reported (3 by default).",
-            "T",
-        ),
+        ("--loss", "mse|linear|logistic|xent", "Loss (mse by default)."),
+        ("--steps", "T", "Number of updates; t = 0..T are reported (3 by default).", int),
         (
             "--data",
-            "training.data",
-            str,
-            "digits, or a CSV file with header x1,...,xd,y (digits by default).",
             "digits|FILE.csv",
+            "digits, or a CSV file with header x1,...,xd,y (digits by default).",
         ),
-        (
-            "--samples",
-            "training.samples",
-            int,
-            "Samples of the data (4 digits, all of a file by default).",
-            "N",
-        ),
-        ("--batch", "training.batch", int, "Samples used by each step (1 by default).", "B"),
-        (
-            "--query",
-            "training.query",
-            str,
-            "A CSV file with more inputs at which outputs are reported.",
-            "FILE.csv",
-        ),
+        ("--samples", "N", "Samples of the data (4 digits, all of a file by default).", int),
+        ("--batch", "B", "Samples used by each step (1 by default).", int),
+        ("--query", "FILE.csv", "A CSV file with more inputs at which outputs are reported."),
         (
             "--watch",
-            "training.watch",
-            tuple,
+            "h,x,...",
             "What is reported besides the outputs f: of h,x,dh,dx (all of them by default), of "
             "hhat,dhhat (with --norm) and of the contributions dW_x,dB of updates.",
-            "h,x,...",
+            tuple,
         ),
-        ("--classes", "training.classes", list, "Which digits (0,1 by default).", "A,B,..."),
-        ("--data-seed", "training.seed", int, "Seed of the choice of digits (0 by default).", "S"),
+        ("--classes", "A,B,...", "Which digits (0,1 by default).", list),
+        ("--data-seed", "S", "Seed of the choice of digits (0 by default).", int, "seed"),
     ],
 )
 LIMIT = options(
     "Limit",
+    ("limit",),
     [
         (
             "--method",
-            "limit.method",
-            str,
-            "How expectations are found; auto: exact, else quadrature, else particles.",
             "auto|exact|quadrature|particles",
+            "How expectations are found; auto: exact, else quadrature, else particles.",
         ),
-        ("--particles", "limit.samples", int, "Samples (particles) of each replicate.", "N"),
-        ("--replicates", "limit.replicates", int, "Replicates behind a standard error.", "R"),
+        ("--particles", "N", "Samples (particles) of each replicate.", int, "samples"),
+        ("--replicates", "R", "Replicates behind a standard error.", int),
         (
             "--rel-error",
-            "limit.rel_error",
-            float,
-            "Add samples until errors are below this share of their numbers.",
             "E",
+            "Add samples until errors are below this share of their numbers.",
+            float,
         ),
         (
             "--max-particles",
-            "limit.max_samples",
-            int,
-            "Where --rel-error stops adding (1048576 by default).",
             "N",
+            "Where --rel-error stops adding (1048576 by default).",
+            int,
+            "max_samples",
         ),
-        ("--storage", "limit.storage", str, "float32: half the memory.", "float64|float32"),
+        ("--storage", "float64|float32", "float32: half the memory."),
     ],
 )
 SIMULATE = options(
     "Finite networks",
+    ("simulate",),
     [
-        ("--widths", "simulate.widths", list, "Widths (256,1024,4096 by default).", "N,N,..."),
-        ("--seeds", "simulate.seeds", int, "Networks of each width (64; dense 16).", "S"),
+        ("--widths", "N,N,...", "Widths (256,1024,4096 by default).", list),
+        ("--seeds", "S", "Networks of each width (64; dense 16).", int),
         (
             "--backend",
-            "simulate.backend",
-            str,
-            "lazy: exact in law, at any width; dense: weights in full, on torch (lazy by default).",
             "lazy|dense",
+            "lazy: exact in law, at any width; dense: weights in full, on torch (lazy by default).",
         ),
-        (
-            "--dtype",
-            "simulate.dtype",
-            str,
-            "On torch (default float64).",
-            "float64|float32|bfloat16",
-        ),
+        ("--dtype", "float64|float32|bfloat16", "On torch (default float64)."),
     ],
 )
 RUN = options(
     "Run",
+    ("limit", "simulate"),
     [
-        ("--seed", ("limit.seed", "simulate.seed"), int, "Seed of all draws (0 by default).", "S"),
-        (
-            "--threads",
-            ("limit.threads", "simulate.threads"),
-            int,
-            "Threads; no answer depends on them (all cores by default).",
-            "K",
-        ),
+        ("--seed", "S", "Seed of all draws (0 by default).", int),
+        ("--threads", "K", "Threads; no answer depends on them (all cores by default).", int),
     ],
 )
-DEVICE = options(
-    "Run",
-    [("--device", ("limit.device", "simulate.device"), str, "Where torch computes.", "cpu|cuda")],
-)
+DEVICE = options("Run", ("limit", "simulate"), [("--device", "cpu|cuda", "Where torch computes.")])
 
 # What an analysis trains by itself: outputs to report are no part of it.
 _TRAINED = {

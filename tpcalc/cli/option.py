@@ -106,10 +106,28 @@ def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def options(panel: str, rows: Iterable[tuple[Any, ...]]) -> tuple[Option, ...]:
-    """The flags under one heading of the help: name, keys, type, help, metavar."""
-    made = []
-    for name, key, kind, text, *metavar in rows:
-        keys = (key,) if isinstance(key, str) else key
-        made.append(Option(name, keys, kind, text, panel, *metavar))
-    return tuple(made)
+def options(
+    panel: str, parts: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
+) -> tuple[Option, ...]:
+    """The flags under one heading of the help.
+
+    Args:
+        panel: The heading.
+        parts: The parts of a study whose keys they set.
+        rows: Name, what stands for the value, help; then the type where it is not text, and the key
+            where it is not called like the flag.
+    """
+    return tuple(_option(panel, parts, *row) for row in rows)
+
+
+def _option(
+    panel: str,
+    parts: tuple[str, ...],
+    name: str,
+    metavar: str | None,
+    text: str,
+    kind: type = str,
+    key: str = "",
+) -> Option:
+    own = key or name.lstrip("-").replace("-", "_")
+    return Option(name, tuple(f"{part}.{own}" for part in parts), kind, text, panel, metavar)

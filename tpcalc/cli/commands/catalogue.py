@@ -20,7 +20,6 @@ Kind = Annotated[
         metavar="[KIND]",
         help="activations, architectures, parameterizations, optimizers, schedules or losses; all "
         "without it.",
-        show_default=False,
     ),
 ]
 

@@ -20,66 +20,33 @@ __all__ = ["experiment"]
 
 FileWord = Annotated[
     Path,
-    typer.Argument(
-        metavar="FILE",
-        help="An experiment file, such as examples/integrable/E1.toml.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="FILE", help="An experiment file, such as examples/integrable/E1.toml."),
 ]
 Data = Annotated[
     str,
     typer.Option(
-        "--data",
         metavar="NAME[:FOLDER]",
         help="digits, mixture (both made here), mnist:FOLDER or cifar10:FOLDER. The file has "
         "smaller numbers for the first two.",
     ),
 ]
-Samples = Annotated[
-    int | None,
-    typer.Option(
-        "--samples", metavar="N", help="Training images (all by default).", show_default=False
-    ),
-]
+Samples = Annotated[int | None, typer.Option(metavar="N", help="Training images (all by default).")]
 DataSeed = Annotated[
-    int,
-    typer.Option(
-        "--data-seed", metavar="S", help="Seed of the split of digits, or of the mixture."
-    ),
+    int, typer.Option(metavar="S", help="Seed of the split of digits, or of the mixture.")
 ]
-Width = Annotated[
-    int | None,
-    typer.Option("--width", metavar="N", help="Neurons of a hidden layer.", show_default=False),
-]
-Steps = Annotated[
-    int | None, typer.Option("--steps", metavar="T", help="Updates.", show_default=False)
-]
+Width = Annotated[int | None, typer.Option(metavar="N", help="Neurons of a hidden layer.")]
+Steps = Annotated[int | None, typer.Option(metavar="T", help="Updates.")]
 Trials = Annotated[
-    int | None,
-    typer.Option(
-        "--trials",
-        metavar="K",
-        help="Independent networks behind each curve.",
-        show_default=False,
-    ),
+    int | None, typer.Option(metavar="K", help="Independent networks behind each curve.")
 ]
-Batch = Annotated[
-    int | None,
-    typer.Option("--batch", metavar="B", help="Samples in a step.", show_default=False),
-]
-Device = Annotated[
-    str, typer.Option("--device", metavar="cpu|cuda", help="Where networks are trained.")
-]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="S", help="Seed of initial weights and of batches.")
-]
+Batch = Annotated[int | None, typer.Option(metavar="B", help="Samples in a step.")]
+Device = Annotated[str, typer.Option(metavar="cpu|cuda", help="Where networks are trained.")]
+Seed = Annotated[int, typer.Option(metavar="S", help="Seed of initial weights and of batches.")]
 Work = Annotated[
     Path | None,
     typer.Option(
-        "--work",
         metavar="FOLDER",
         help="Keep trials here, finished and under way; the same command goes on from them.",
-        show_default=False,
     ),
 ]
 

@@ -21,14 +21,10 @@ _DIGITS = 100
 _CLASSES = list(range(10))
 _LABELS = 20  # classes that a map can be sorted by
 
-Kinds = Annotated[
-    str,
-    typer.Option("--kinds", metavar="nngp,ntk", help="Which kernels."),
-]
+Kinds = Annotated[str, typer.Option(metavar="nngp,ntk", help="Which kernels.")]
 MethodWord = Annotated[
     str,
     typer.Option(
-        "--method",
         metavar="|".join(METHODS),
         help="How expectations are found; auto takes the surest that there is.",
     ),
@@ -36,17 +32,12 @@ MethodWord = Annotated[
 Scale = Annotated[
     float | None,
     typer.Option(
-        "--scale",
         metavar="S",
         help="Factor of inner products of inputs (1/d for d features by default; training has 1).",
-        show_default=False,
     ),
 ]
-Save = Annotated[
-    Path | None,
-    typer.Option("--save", metavar="FILE.npz", help="Write the matrices here.", show_default=False),
-]
-Steps = Annotated[int | None, typer.Option("--steps", hidden=True)]
+Save = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the matrices here.")]
+Steps = Annotated[int | None, typer.Option(hidden=True)]
 
 
 @clean

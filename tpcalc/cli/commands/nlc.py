@@ -29,88 +29,71 @@ Model = Annotated[
         metavar="MODEL",
         help="mlp, resnet, a network of your own (file.py:net), or a file with one layer a line: "
         "a = dense(x, 1.5).",
-        show_default=False,
     ),
 ]
 Depth = Annotated[
-    int | None,
-    typer.Option("--depth", metavar="L", help="Number of activations; 10 by default."),
+    int | None, typer.Option(metavar="L", help="Number of activations; 10 by default.")
 ]
-Act = Annotated[
-    str | None, typer.Option("--act", metavar="NAME", help="The activation; relu by default.")
-]
+Act = Annotated[str | None, typer.Option(metavar="NAME", help="The activation; relu by default.")]
 Weights = Annotated[
     str | None,
     typer.Option(
-        "--weights",
         metavar="V",
         help="Variance of the weights, times the fan-in; by default the one that keeps a second "
         "moment of 1 (2 for relu).",
     ),
 ]
 Biases = Annotated[
-    str | None,
-    typer.Option("--biases", metavar="V", help="Variance of the biases; 0 by default."),
+    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
 ]
 Norm = Annotated[
     str | None,
-    typer.Option(
-        "--norm", metavar="none|layer|batch", help="Before each activation; none by default."
-    ),
+    typer.Option(metavar="none|layer|batch", help="Before each activation; none by default."),
 ]
 Batch = Annotated[
-    int | None,
-    typer.Option("--batch", metavar="B", help="Inputs of a batch; infinite by default."),
+    int | None, typer.Option(metavar="B", help="Inputs of a batch; infinite by default.")
 ]
 Family = Annotated[
     str | None,
     typer.Option(
-        "--family",
         metavar="NAME",
         help="Law of the weights: gaussian (default), orthogonal, gaussian-gaussian, padded.",
     ),
 ]
 Rank = Annotated[
-    str | None,
-    typer.Option("--rank", metavar="G", help="Rank of the weights over the width; 1 by default."),
+    str | None, typer.Option(metavar="G", help="Rank of the weights over the width; 1 by default.")
 ]
 Bias = Annotated[
     str | None,
     typer.Option(
-        "--bias",
         metavar="independent|span|shared",
         help="Biases of all coordinates (default), or in the span of low-rank weights.",
     ),
 ]
 Skip = Annotated[
-    str | None,
-    typer.Option("--skip", metavar="W", help="Weight of skip connections (resnet); 1 by default."),
+    str | None, typer.Option(metavar="W", help="Weight of skip connections (resnet); 1 by default.")
 ]
 Branch = Annotated[
-    str | None,
-    typer.Option("--branch", metavar="W", help="Weight of branches (resnet); 1 by default."),
+    str | None, typer.Option(metavar="W", help="Weight of branches (resnet); 1 by default.")
 ]
 Square = Annotated[
-    str | None,
-    typer.Option("--q", metavar="Q", help="Second moment of the inputs; 1 by default."),
+    str | None, typer.Option(metavar="Q", help="Second moment of the inputs; 1 by default.")
 ]
 Comean = Annotated[
-    str | None,
-    typer.Option("--c", metavar="C", help="Second moment of two inputs; 0 by default."),
+    str | None, typer.Option(metavar="C", help="Second moment of two inputs; 0 by default.")
 ]
 Widths = Annotated[
     str,
     typer.Option(
-        "--widths",
         metavar="N,N,...",
         help="Widths of networks to measure beside the limit; none by default.",
         show_default=False,
     ),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", help="Networks of each width.")]
-Inputs = Annotated[int, typer.Option("--inputs", help="Random inputs of each network.")]
-Seed = Annotated[int, typer.Option("--seed", help="The first seed.")]
-Device = Annotated[str, typer.Option("--device", metavar="cpu|cuda|auto", help="For networks.")]
+Seeds = Annotated[int, typer.Option(help="Networks of each width.")]
+Inputs = Annotated[int, typer.Option(help="Random inputs of each network.")]
+Seed = Annotated[int, typer.Option(help="The first seed.")]
+Device = Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="For networks.")]
 
 
 @clean

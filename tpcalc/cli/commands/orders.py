@@ -26,12 +26,7 @@ __all__ = ["orders"]
 
 Budget = Annotated[
     str | None,
-    typer.Option(
-        "--budget",
-        metavar="K",
-        help="Largest power of 1/n followed below the leading one.",
-        show_default=False,
-    ),
+    typer.Option(metavar="K", help="Largest power of 1/n followed below the leading one."),
 ]
 
 

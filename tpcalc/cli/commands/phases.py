@@ -15,20 +15,12 @@ __all__ = ["phases"]
 Box = Annotated[
     list[str] | None,
     typer.Option(
-        "--box",
         metavar="NAME=LOW:HIGH",
         help="The interval of a symbol of --param; once for each of two symbols or more.",
-        show_default=False,
     ),
 ]
 Picture = Annotated[
-    Path | None,
-    typer.Option(
-        "--svg",
-        metavar="FILE",
-        help="Write the picture of two symbols here.",
-        show_default=False,
-    ),
+    Path | None, typer.Option(metavar="FILE", help="Write the picture of two symbols here.")
 ]
 
 

@@ -16,41 +16,22 @@ ParamWord = Annotated[
     typer.Argument(
         metavar="[PARAM]",
         help="depth-mup, complete-p, depth:ALPHA;GAMMA, ...; leave it out with --alpha and --raw.",
-        show_default=False,
     ),
 ]
-Depth = Annotated[int, typer.Option("--depth", metavar="L", help="Number of blocks.")]
+Depth = Annotated[int, typer.Option(metavar="L", help="Number of blocks.")]
 Base = Annotated[
-    int | None,
-    typer.Option(
-        "--base",
-        metavar="L0",
-        help="Number of blocks at which the numbers were tuned.",
-        show_default=False,
-    ),
+    int | None, typer.Option(metavar="L0", help="Number of blocks at which the numbers were tuned.")
 ]
-OptimizerName = Annotated[str, typer.Option("--optimizer", metavar="NAME", help="Optimizer.")]
-Rate = Annotated[str, typer.Option("--lr", metavar="ETA", help="Learning rate at the base depth.")]
-Front = Annotated[
-    str, typer.Option("--multiplier", metavar="A", help="Number in front of a block there.")
-]
+OptimizerName = Annotated[str, typer.Option(metavar="NAME", help="Optimizer.")]
+Rate = Annotated[str, typer.Option(metavar="ETA", help="Learning rate at the base depth.")]
+Front = Annotated[str, typer.Option(metavar="A", help="Number in front of a block there.")]
 Alpha = Annotated[
     str | None,
-    typer.Option(
-        "--alpha",
-        metavar="A",
-        help="The power of 1/L that a script has in front of a block.",
-        show_default=False,
-    ),
+    typer.Option(metavar="A", help="The power of 1/L that a script has in front of a block."),
 ]
 Raw = Annotated[
     str | None,
-    typer.Option(
-        "--raw",
-        metavar="P",
-        help="The power of L that the learning rate of a script has.",
-        show_default=False,
-    ),
+    typer.Option(metavar="P", help="The power of L that the learning rate of a script has."),
 ]
 
 

@@ -24,7 +24,6 @@ FileWord = Annotated[
         metavar="FILE",
         help="Numbers along the depth: .npy of shape (L, ...), the matrix of each block, say; or "
         "text with one row for each block.",
-        show_default=False,
     ),
 ]
 Covariance = Annotated[
@@ -34,16 +33,9 @@ Covariance = Annotated[
         help="FILE holds an autocovariance c_0, c_1, ..., c_(L-1) in place of weights.",
     ),
 ]
-Sequences = Annotated[
-    int, typer.Option("--sequences", metavar="K", help="How many sequences that averages over.")
-]
-Alphas = Annotated[
-    str,
-    typer.Option("--alphas", metavar="A,B", help="Powers of 1/L that are told besides."),
-]
-Seed = Annotated[
-    int, typer.Option("--seed", metavar="S", help="Of draws, where sequences are few.")
-]
+Sequences = Annotated[int, typer.Option(metavar="K", help="How many sequences that averages over.")]
+Alphas = Annotated[str, typer.Option(metavar="A,B", help="Powers of 1/L that are told besides.")]
+Seed = Annotated[int, typer.Option(metavar="S", help="Of draws, where sequences are few.")]
 
 
 @clean

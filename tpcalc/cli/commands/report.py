@@ -34,20 +34,14 @@ __all__ = ["report"]
 Out = Annotated[
     Path,
     typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Where to write it: .html (one page with plots) or .md.",
+        "--out", "-o", metavar="FILE", help="Where to write it: .html (one page with plots) or .md."
     ),
 ]
 
 Versus = Annotated[
     str | None,
     typer.Option(
-        "--versus",
-        metavar="NAME",
-        help="Another parameterization of the same network, put beside it.",
-        show_default=False,
+        metavar="NAME", help="Another parameterization of the same network, put beside it."
     ),
 ]
 

@@ -23,28 +23,22 @@ Word = Annotated[
         metavar="ACTIVATION",
         help="A name of the catalogue, with parameters after a colon: gelu, leaky_relu:0.2; a "
         "formula: z*tanh(z); or one of your own: file.py:name.",
-        show_default=False,
     ),
 ]
 Against = Annotated[
     str | None,
     typer.Option(
-        "--against",
         metavar="ACT,ACT,...",
         help="More activations, side by side; those with several parameters in brackets.",
-        show_default=False,
     ),
 ]
-Dilate = Annotated[
-    str, typer.Option("--dilate", metavar="D", help="Take the activation at D s + H.")
-]
-Shift = Annotated[str, typer.Option("--shift", metavar="H", help="Take the activation at D s + H.")]
+Dilate = Annotated[str, typer.Option(metavar="D", help="Take the activation at D s + H.")]
+Shift = Annotated[str, typer.Option(metavar="H", help="Take the activation at D s + H.")]
 Debias = Annotated[
     bool, typer.Option("--debias", help="Subtract the mean under a standard Gaussian.")
 ]
 Normalize = Annotated[
-    bool,
-    typer.Option("--normalize", help="Divide by the length under a standard Gaussian, last."),
+    bool, typer.Option("--normalize", help="Divide by the length under a standard Gaussian, last.")
 ]
 
 

@@ -19,8 +19,7 @@ VECTORS = ("h", "x", "dh", "dx")
 
 InWords = Annotated[bool, typer.Option("--words", help="What it is and computes, in words.")]
 Depends = Annotated[
-    bool,
-    typer.Option("--dependencies", help="The Gaussians that each limit is a function of."),
+    bool, typer.Option("--dependencies", help="The Gaussians that each limit is a function of.")
 ]
 
 

@@ -23,34 +23,27 @@ Word = Annotated[
         metavar="ACTIVATION",
         help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2; a "
         "formula: z*tanh(z); or one of your own: file.py:name.",
-        show_default=False,
     ),
 ]
 Weights = Annotated[
     str | None,
     typer.Option(
-        "--weights",
         metavar="V",
         help="Variance of the weights, times the fan-in; by default the one that keeps a second "
         "moment of 1 (2 for relu).",
     ),
 ]
 Biases = Annotated[
-    str | None,
-    typer.Option("--biases", metavar="V", help="Variance of the biases; 0 by default."),
+    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
 ]
-Rank = Annotated[
-    str, typer.Option("--rank", metavar="G", help="Rank of the weights over the width.")
-]
+Rank = Annotated[str, typer.Option(metavar="G", help="Rank of the weights over the width.")]
 Family = Annotated[
     str,
     typer.Option(
-        "--family",
-        metavar="NAME",
-        help="Law of the weights: gaussian, orthogonal, gaussian-gaussian.",
+        metavar="NAME", help="Law of the weights: gaussian, orthogonal, gaussian-gaussian."
     ),
 ]
-Depth = Annotated[int, typer.Option("--depth", metavar="L", help="Number of layers.")]
+Depth = Annotated[int, typer.Option(metavar="L", help="Number of layers.")]
 Effective = Annotated[
     bool,
     typer.Option(
@@ -68,10 +61,8 @@ Edge = Annotated[
 Length = Annotated[
     str | None,
     typer.Option(
-        "--q",
         metavar="Q",
         help="With --edge: the second moment of preactivations, which decides both variances.",
-        show_default=False,
     ),
 ]
 

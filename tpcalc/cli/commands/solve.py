@@ -15,10 +15,8 @@ SYMBOLS = ("p", "L")
 Symbolic = Annotated[
     str | None,
     typer.Option(
-        "--symbolic",
         metavar="NAMES",
         help="Keep as symbols: p, the degree of homogeneity of the activation; L, the depth; p,L.",
-        show_default=False,
     ),
 ]
 Multipliers = Annotated[

@@ -26,45 +26,30 @@ __all__ = ["transfer"]
 Rates = Annotated[
     str | None,
     typer.Option(
-        "--rates",
-        metavar="X,Y,...",
-        help="Learning rates at the base depth (2^-10 to 2^2 by default).",
-        show_default=False,
+        metavar="X,Y,...", help="Learning rates at the base depth (2^-10 to 2^2 by default)."
     ),
 ]
 Recipes = Annotated[
     str | None,
     typer.Option(
-        "--recipes",
         metavar="A,B,...",
         help="Parameterizations of the depth that are compared (that of --param by default).",
-        show_default=False,
     ),
 ]
-Multipliers = Annotated[
-    str, typer.Option("--multipliers", metavar="X,Y,...", help="Numbers in front of a block.")
-]
+Multipliers = Annotated[str, typer.Option(metavar="X,Y,...", help="Numbers in front of a block.")]
 Widths = Annotated[
     str | None,
     typer.Option(
-        "--widths",
-        metavar="N,...",
-        help="Train networks of these widths (infinite width by default).",
-        show_default=False,
+        metavar="N,...", help="Train networks of these widths (infinite width by default)."
     ),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", metavar="K", help="Networks behind each loss.")]
+Seeds = Annotated[int, typer.Option(metavar="K", help="Networks behind each loss.")]
 Average = Annotated[
-    int, typer.Option("--average", metavar="T", help="Losses of so many last steps are averaged.")
+    int, typer.Option(metavar="T", help="Losses of so many last steps are averaged.")
 ]
 Work = Annotated[
     Path | None,
-    typer.Option(
-        "--work",
-        metavar="FOLDER",
-        help="Keep losses here; the same command goes on from them.",
-        show_default=False,
-    ),
+    typer.Option(metavar="FOLDER", help="Keep losses here; the same command goes on from them."),
 ]
 
 
