@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -30,12 +30,14 @@ from tpcalc.results import (
     Provenance,
     Run,
     ScalarRow,
+    Sheets,
     SlopeRow,
     Solution,
     Theorems,
     VectorRow,
     Verdict,
 )
+from tpcalc.results.codec import to_json
 from tpcalc.results.kernel import KINDS
 from tpcalc.results.orders import order_key
 
@@ -53,6 +55,8 @@ __all__ = [
     "orders",
     "phases",
     "provenance",
+    "result",
+    "sheets",
     "solution",
     "theorems",
 ]
@@ -115,9 +119,7 @@ def limit(table: LimitTable) -> dict[str, Any]:
 def finite(table: FiniteTable) -> dict[str, Any]:
     """The result of ``simulate``: averages over the seeds."""
     return {
-        "widths": table.widths,
-        "seeds": table.seeds,
-        "backend": table.backend,
+        **_of(table, "widths seeds backend"),
         "rows": [_finite(row) for row in table.rows],
         "notes": table.notes,
     }
@@ -128,14 +130,7 @@ def comparison(table: Comparison) -> dict[str, Any]:
     rows = [
         {
             **_key(row.name),
-            "statistic": row.statistic,
-            "limit": row.limit,
-            "limit_stderr": row.limit_stderr,
-            "width": row.width,
-            "mean": row.mean,
-            "stderr": row.stderr,
-            "seeds": row.seeds,
-            "z": row.z,
+            **_of(row, "statistic limit limit_stderr width mean stderr seeds z"),
             **_present(limit_std=row.limit_std, finite_std=row.finite_std),
         }
         for row in table.rows
@@ -206,27 +201,18 @@ def check(found: Verdict) -> dict[str, Any]:
             **({"name": layer.name} if layer.name else {}),
             "moves": layer.moves,
             **_present(weights=layer.weights or None, biases=layer.biases or None),
-            "features": layer.features,
-            "kernel": layer.kernel,
-            "step": layer.step,
-            "reason": layer.reason,
+            **_of(layer, "features kernel step reason"),
         }
         for layer in found.layers
     ]
     return {
-        "verdict": found.verdict,
-        "status": found.status,
-        "stationary_start": found.stationary_start,
-        "initial": found.initial,
-        "facts": found.facts,
+        **_of(found, "verdict status stationary_start initial facts"),
         "layers": layers,
         "updates": [_order(row) for row in found.updates],
         "outputs": [_order(row) for row in found.outputs],
-        "valid_for": found.valid_for,
-        "steps": found.steps,
+        **_of(found, "valid_for steps"),
         "exploded": _exploded(found.exploded),
-        "region": found.region,
-        "notes": found.notes,
+        **_of(found, "region notes"),
     }
 
 
@@ -234,22 +220,12 @@ def theorems(found: Theorems) -> list[dict[str, Any]]:
     """What theorems say of a network."""
     return [
         {
-            "name": row.name,
-            "title": row.title,
+            **_of(row, "name title"),
             "source": str(row.source),
-            "answer": row.answer,
-            "differs": row.differs,
-            "hypotheses": [
-                {"text": each.text, "met": each.met, "found": each.found} for each in row.hypotheses
-            ],
+            **_of(row, "answer differs"),
+            "hypotheses": [_of(each, "text met found") for each in row.hypotheses],
             "claims": [
-                {
-                    "about": claim.text,
-                    "stated": claim.stated,
-                    "derived": claim.derived,
-                    "agrees": claim.agrees,
-                }
-                for claim in row.claims
+                {"about": claim.text, **_of(claim, "stated derived agrees")} for claim in row.claims
             ],
             "notes": row.notes,
         }
@@ -262,7 +238,7 @@ def solution(found: Solution) -> dict[str, Any]:
     steps = [
         {"step": one.step, "c": one.c, **_present(bias_c=one.bias_c or None)} for one in found.steps
     ]
-    stored = [{"name": p.name, "role": p.role, "b": p.b, "c": p.c} for p in found.stored]
+    stored = [_of(parameter, "name role b c") for parameter in found.stored]
     return {
         "steps": steps,
         **_present(names=found.names or None, bias_names=found.bias_names or None),
@@ -278,10 +254,7 @@ def phases(found: PhaseDiagram) -> dict[str, Any]:
     """The result of ``phases``."""
     cells = [
         {
-            "dimension": cell.dimension,
-            "verdict": cell.verdict,
-            "conditions": cell.conditions,
-            "vertices": cell.vertices,
+            **_of(cell, "dimension verdict conditions vertices"),
             "sample": dict(cell.sample),
             "fact": cell.fact,
         }
@@ -291,9 +264,7 @@ def phases(found: PhaseDiagram) -> dict[str, Any]:
         "symbols": found.symbols,
         "box": {name: (low, high) for name, low, high in found.box},
         "cells": cells,
-        "complete": found.complete,
-        "runs": found.runs,
-        "notes": found.notes,
+        **_of(found, "complete runs notes"),
     }
 
 
@@ -303,13 +274,7 @@ def kernel(found: Kernel) -> dict[str, Any]:
     return {
         **{kind: None if part is None else part.tolist() for kind, part in matrices.items()},
         "method": found.method.value,
-        "error": found.error,
-        "coincident_error": found.coincident_error,
-        "independent": found.independent,
-        "symmetric": found.symmetric,
-        "shape": found.shape,
-        "labels": found.labels,
-        "notes": found.notes,
+        **_of(found, "error coincident_error independent symmetric shape labels notes"),
     }
 
 
@@ -321,14 +286,16 @@ def blocks(found: DepthExperiment) -> dict[str, Any]:
     return result
 
 
+def sheets(found: Sheets) -> dict[str, Any]:
+    """The result of ``sheet``."""
+    return {"sheets": [to_json(each) for each in found.sheets]}
+
+
 def experiment(found: Experiment) -> dict[str, Any]:
     """The result of ``experiment``: every trial, and what stands beside them."""
     reported = ("table", "network", "data", "accuracy")
     return {
-        "name": found.name,
-        "title": found.title,
-        "source": found.source,
-        "shows": found.shows,
+        **_of(found, "name title source shows"),
         "runs": [_run(run) for run in found.runs],
         "by_width": [
             {"setting": asdict(run.setting), "rates": run.rates} for run in found.by_width
@@ -337,8 +304,7 @@ def experiment(found: Experiment) -> dict[str, Any]:
         "predicted": dict(found.predicted),
         "theorems": dict(found.theorems),
         "growth": dict(found.growth),
-        "vanishing": found.vanishing,
-        "ranked": found.ranked,
+        **_of(found, "vanishing ranked"),
         "reported": [dict(zip(reported, row, strict=True)) for row in found.reported],
         "shares": dict(found.shares),
         "notes": found.notes,
@@ -355,6 +321,30 @@ def record(found: Any) -> Any:
         kept = [part.name for part in fields(found) if part.name != "provenance"]
         return {name: record(getattr(found, name)) for name in kept}
     return found
+
+
+_RESULTS: dict[type, Callable[[Any], Any]] = {
+    LimitTable: limit,
+    FiniteTable: finite,
+    Comparison: comparison,
+    OrderTable: orders,
+    DepthVerdict: depth,
+    DepthOrders: depth,
+    DepthTable: depths,
+    Verdict: check,
+    Solution: solution,
+    PhaseDiagram: phases,
+    Kernel: kernel,
+    Sheets: sheets,
+    DepthExperiment: blocks,
+    Experiment: experiment,
+}
+
+
+def result(found: Any) -> dict[str, Any]:
+    """The result that an answer of any kind is printed as."""
+    made: dict[str, Any] = _RESULTS.get(type(found), record)(found)
+    return made
 
 
 def provenance(record: Provenance) -> dict[str, Any]:
@@ -400,11 +390,7 @@ def _uncovered(row: NotCovered) -> dict[str, Any]:
     return {
         **_key(row.name),
         "status": "not covered",
-        "code": row.code,
-        "node": row.node,
-        "term": row.term,
-        "reason": row.reason,
-        "hint": row.hint,
+        **_of(row, "code node term reason hint"),
         **({"bound": row.bound} if row.bound else {}),
     }
 
@@ -438,10 +424,7 @@ def _run(run: Run) -> dict[str, Any]:
 def _slope(row: SlopeRow) -> dict[str, Any]:
     return {
         **_key(row.name),
-        "statistic": row.statistic,
-        "slope": row.slope,
-        "low": row.low,
-        "high": row.high,
+        **_of(row, "statistic slope low high"),
         **_present(note=row.note or None),
     }
 
@@ -453,12 +436,10 @@ def _exploded(found: Explosion | None) -> dict[str, Any] | None:
 def _order(row: OrderRow) -> dict[str, Any]:
     shown = {
         **_place(order_key(row.name)),
-        "n": row.n,
-        "status": row.status,
-        "reason": row.reason,
+        **_of(row, "n status reason"),
     }
     if row.slope is not None or row.note:
-        shown |= {"slope": row.slope, "low": row.low, "high": row.high}
+        shown |= _of(row, "slope low high")
         shown |= _present(agrees=row.agrees, note=row.note or None)
     return shown
 
@@ -472,6 +453,11 @@ def _place(key: Key) -> dict[str, Any]:
         "name": key.name,
         **_present(layer=key.layer, step=key.step, input=key.input, output=key.output),
     }
+
+
+def _of(record: Any, names: str) -> dict[str, Any]:
+    """Some fields of a record, by name."""
+    return {name: getattr(record, name) for name in names.split()}
 
 
 def _present(**values: Any) -> dict[str, Any]:

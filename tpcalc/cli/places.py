@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tpcalc.errors import UsageError
 
-__all__ = ["check_place"]
+__all__ = ["check_page", "check_place"]
 
 
 def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> None:
@@ -33,3 +33,9 @@ def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> 
         )
     if path.is_dir():
         raise UsageError(f"{flag}: {str(path)!r} is a folder.", hint="Name a file in it.")
+
+
+def check_page(out: Path | None) -> None:
+    """The same for the report of ``--out``, where there is one."""
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")

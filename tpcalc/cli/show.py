@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,7 +16,7 @@ from tpcalc.results import DepthTable, LimitTable, Status
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["check_gaps", "check_tolerance", "put", "put_table"]
+__all__ = ["answer", "check_gaps", "check_tolerance", "put", "put_table", "write_page"]
 
 # What is piped into a file has no width of its own; tables must not be folded to 80 columns there.
 _PIPE_WIDTH = 120
@@ -40,6 +41,54 @@ def put_table(table: RenderableType, heading: str = "") -> None:
         console.print(table)
     lines = (line.rstrip() for line in capture.get().splitlines())
     put("\n".join(lines))
+
+
+def answer(
+    command: str,
+    model: Mapping[str, Any],
+    found: Any,
+    title: str,
+    as_json: bool,
+    *,
+    more: Mapping[str, Any] | None = None,
+    written: Mapping[str, Path | None] | None = None,
+    **beside: Any,
+) -> None:
+    """Print an answer: one JSON object, or its tables and where more of it was written.
+
+    Args:
+        command: The command.
+        model: What it was asked about, in JSON.
+        found: The answer, a record.
+        title: The heading of the tables.
+        as_json: Whether JSON is asked for.
+        more: What the JSON object says besides.
+        written: Files by the flag that asks for them; None where it was not typed.
+        beside: What the tables show besides.
+    """
+    from tpcalc.cli import payload
+
+    places = {flag: str(place) for flag, place in (written or {}).items() if place is not None}
+    if as_json:
+        result = {**payload.result(found), **(more or {}), **places}
+        put(payload.document(command, model, result, payload.provenance(found.provenance)))
+        return
+    from tpcalc.report.terminal import group
+
+    put_table(group(found, **beside), title)
+    for place in places.values():
+        put(place)
+
+
+def write_page(out: Path | None, title: str, found: Any, **parts: Any) -> None:
+    """Write the report of one answer, where a place for it is given."""
+    from tpcalc.report.record import KINDS, ReportInput
+
+    if out is not None:
+        from tpcalc.report.page import write
+
+        (field,) = (name for name, kind in KINDS.items() if isinstance(found, kind))
+        write(ReportInput(title, **{field: found}, **parts), out)
 
 
 def check_gaps(found: DepthTable) -> None:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.report.depth import depth_rows, depth_tables, depth_values, judge_depth
 from tpcalc.report.depth_experiment import (
@@ -79,6 +79,7 @@ __all__ = [
     "depth_orders_group",
     "experiment_group",
     "finite_group",
+    "group",
     "kernel_group",
     "limit_group",
     "nonlinearity_group",
@@ -325,6 +326,36 @@ def experiment_group(found: Experiment, most: int | None = None) -> Group:
     """
     lead = _lead(judge_experiment(found), experiment_summary(found))
     return _group(experiment_tables(found), found.notes, most, lead)
+
+
+_SHOWN: dict[type, Callable[..., Group]] = {
+    LimitTable: limit_group,
+    FiniteTable: finite_group,
+    Comparison: comparison_group,
+    OrderTable: orders_group,
+    Verdict: check_group,
+    DepthVerdict: depth_group,
+    DepthOrders: depth_orders_group,
+    DepthTable: depth_limit_group,
+    Solution: solution_group,
+    PhaseDiagram: phases_group,
+    Kernel: kernel_group,
+    Sheets: sheet_group,
+    Signal: signal_group,
+    Nonlinearity: nonlinearity_group,
+    DepthExperiment: depth_experiment_group,
+    Experiment: experiment_group,
+}
+
+
+def group(found: Any, **beside: Any) -> Group:
+    """Any of these answers for ``rich.console.Console.print``.
+
+    Args:
+        found: The answer.
+        beside: What the function of its kind takes besides.
+    """
+    return _SHOWN[type(found)](found, **beside)
 
 
 def _first(exploded: Explosion | None) -> list[Text]:

@@ -295,3 +295,8 @@ class Sheets:
     """
 
     sheets: tuple[Sheet, ...]
+
+    @property
+    def provenance(self) -> Provenance:
+        """That of the first; all are computed alike."""
+        return self.sheets[0].provenance

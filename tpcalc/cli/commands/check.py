@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from tpcalc.cli.exits import SAYS_NO, TOLERANCE_NOT_MET, clean
@@ -46,7 +48,7 @@ def check(
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
     from tpcalc.cli import payload
     from tpcalc.cli.runs import WATCHED, check_measured, checked, orders_of, slopes_of, theorems_of
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.results import DepthVerdict
@@ -56,41 +58,18 @@ def check(
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     found = checked(opened, chosen, not no_verify)
-    if isinstance(found, DepthVerdict):
-        if measured:
-            raise UsageError("--measured compares with networks, and these have L blocks.",
-                             hint="Give --depth a number.")  # fmt: skip
-        theorems = theorems_of(opened, found)
-        if as_json:
-            made = payload.provenance(found.provenance)
-            result = payload.depth(found) | {"theorems": payload.theorems(theorems)}
-            put(payload.document("check", opened.description, result, made))
-        else:
-            from tpcalc.report.terminal import depth_group
-
-            put_table(depth_group(found, theorems=theorems), opened.title)
-        _end(found.verdict)
-        return
+    if measured and isinstance(found, DepthVerdict):
+        raise UsageError(
+            "--measured compares with networks, and these have L blocks.",
+            hint="Give --depth a number.",
+        )
     theorems = theorems_of(opened, found)
-    slopes = None
+    more: dict[str, Any] = {"theorems": payload.theorems(theorems)}
+    beside: dict[str, Any] = {"theorems": theorems}
     if measured:
         program = open_model(model, flags, WATCHED)
         slopes = slopes_of(program.study, orders_of(program, chosen, not no_verify))
-    if as_json:
-        made = payload.provenance(found.provenance)
-        result = payload.check(found) | {"theorems": payload.theorems(theorems)}
-        if slopes is not None:
-            result["measured"] = payload.orders(slopes)["rows"]
-        put(payload.document("check", opened.description, result, made))
-    else:
-        from tpcalc.report.terminal import check_group
-
-        put_table(check_group(found, slopes, theorems=theorems), opened.title)
-    _end(found.verdict)
-
-
-def _end(verdict: str) -> None:
-    """End with the exit code of a verdict."""
-    code = EXITS.get(verdict, TOLERANCE_NOT_MET)
-    if code:
+        more["measured"], beside["measured"] = payload.orders(slopes)["rows"], slopes
+    answer("check", opened.description, found, opened.title, as_json, more=more, **beside)
+    if code := EXITS.get(found.verdict, TOLERANCE_NOT_MET):
         raise typer.Exit(code)

@@ -24,20 +24,13 @@ __all__ = ["compare"]
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.analyses.compare import compare as compared
-    from tpcalc.cli import payload
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
-    from tpcalc.cli.show import check_tolerance, put, put_table
+    from tpcalc.cli.show import answer, check_tolerance
     from tpcalc.study import open_model
 
     opened = open_model(model, flags)
     check_seeds(opened)
     table = limit_of(opened)
     found = compared(table, networks_of(opened))
-    if as_json:
-        made = payload.provenance(found.provenance)
-        put(payload.document("compare", opened.description, payload.comparison(found), made))
-    else:
-        from tpcalc.report.terminal import comparison_group
-
-        put_table(comparison_group(found, table), opened.title)
+    answer("compare", opened.description, found, opened.title, as_json, limit=table)
     check_tolerance(table)

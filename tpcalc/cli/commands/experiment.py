@@ -12,7 +12,7 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
-    from tpcalc.results import Experiment
+    from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.experiment import Plan
     from tpcalc.study.load import Flag
 
@@ -68,36 +68,27 @@ def experiment(
     as_json: AsJson = False,
 ) -> None:
     """Networks trained on images, beside what was published and what the limit says."""
-    from tpcalc.cli import payload
-    from tpcalc.cli.places import check_place
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.places import check_page
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.data.image_sets import image_set
     from tpcalc.engine.device.devices import known_device
     from tpcalc.study.depth_experiment import is_depth_file
     from tpcalc.study.experiment import load_experiment
 
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     known_device(device)
     run = _Run(data, samples, data_seed, device, seed, work)
     given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
+    found: Experiment | DepthExperiment
+    model = {"file": str(file)}
     if is_depth_file(file):
-        _along_depth(file, given, run, out, as_json)
-        return
-    plan = load_experiment(file, image_set(data), _flags(given))
-    found = _trained(plan, run)
-    if out is not None:
-        _report(found, out)
-    if as_json:
-        model = {"file": str(file), "data": found.data}
-        result = payload.experiment(found) | ({} if out is None else {"out": str(out)})
-        put(payload.document("experiment", model, result, payload.provenance(found.provenance)))
-        return
-    from tpcalc.report.terminal import experiment_group
-
-    put_table(experiment_group(found), f"{found.name}: {found.title}")
-    if out is not None:
-        put(str(out))
+        found = _along_depth(file, given, run)
+    else:
+        found = _trained(load_experiment(file, image_set(data), _flags(given)), run)
+        model["data"] = found.data
+    title = f"{found.name}: {found.title}"
+    write_page(out, title, found)
+    answer("experiment", model, found, title, as_json, written={"out": out})
 
 
 def _flags(given: dict[str, Any]) -> list[Flag]:
@@ -157,12 +148,9 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
     )
 
 
-def _along_depth(
-    file: Path, given: dict[str, Any], run: _Run, out: Path | None, as_json: bool
-) -> None:
+def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperiment:
     """A file about networks of many blocks."""
     from tpcalc.analyses.depth.experiment import depth_experiment
-    from tpcalc.cli.blocks import show_blocks
     from tpcalc.cli.progress import progress_bar
     from tpcalc.study.depth_experiment import load_depth_experiment
     from tpcalc.study.load import Flag
@@ -177,14 +165,6 @@ def _along_depth(
         flags.append(Flag("--data", "training.data", run.data))
     plan = load_depth_experiment(file, flags)
     with progress_bar(plan.name) as progress:
-        found = depth_experiment(
+        return depth_experiment(
             plan, seed=run.seed, device=run.device, work=run.work, progress=progress
         )
-    show_blocks("experiment", {"file": str(file)}, found, out, as_json)
-
-
-def _report(found: Experiment, out: Path) -> None:
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
-
-    write(ReportInput(f"{found.name}: {found.title}", experiment=found), out)

@@ -54,9 +54,8 @@ def kernel(
     steps: Steps = None,
 ) -> None:
     """NNGP and NTK on many inputs, in closed form where there is one."""
-    from tpcalc.cli import payload
-    from tpcalc.cli.places import check_place
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.places import check_page, check_place
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import words
     from tpcalc.errors import UsageError
     from tpcalc.results.kernel import KINDS
@@ -71,22 +70,12 @@ def kernel(
         raise UsageError(f"--method: {method!r} is none of {', '.join(METHODS)}.")
     if save is not None:
         check_place("--save", save, (".npz",), "a kernel")
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     found, title, description = _computed(model, flags, chosen, method, scale)
-    written = [str(found.save(save))] if save is not None else []
-    if out is not None:
-        written.append(str(_reported(found, title, out)))
-    if as_json:
-        made = payload.provenance(found.provenance)
-        result = payload.kernel(found) | _places(save, out)
-        put(payload.document("kernel", description, result, made))
-    else:
-        from tpcalc.report.terminal import kernel_group
-
-        put_table(kernel_group(found), title)
-        for place in written:
-            put(place)
+    if save is not None:
+        found.save(save)
+    write_page(out, title[0].upper() + title[1:], found)
+    answer("kernel", description, found, title, as_json, written={"save": save, "out": out})
 
 
 def _computed(
@@ -215,15 +204,3 @@ def _described(opened: Network, data: Samples) -> dict[str, Any]:
     network = {name: value for name, value in opened.description.items() if name in own}
     shape = {"origin": data.origin, "samples": len(data), "dimension": data.dimension}
     return {**network, "data": shape}
-
-
-def _reported(found: Kernel, title: str, out: Path) -> Path:
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
-
-    return write(ReportInput(title[0].upper() + title[1:], kernel=found), out)
-
-
-def _places(save: Path | None, out: Path | None) -> dict[str, str]:
-    given = {"save": save, "out": out}
-    return {name: str(place) for name, place in given.items() if place is not None}

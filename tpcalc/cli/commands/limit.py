@@ -23,10 +23,9 @@ __all__ = ["limit"]
 @takes(NETWORK, DATA, LIMIT, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
-    from tpcalc.cli import payload
     from tpcalc.cli.depths import OO, deep, shown
     from tpcalc.cli.runs import limit_of
-    from tpcalc.cli.show import check_gaps, check_tolerance, put, put_table
+    from tpcalc.cli.show import answer, check_gaps, check_tolerance
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.study import open_model
@@ -34,28 +33,16 @@ def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson =
     found_deep = deep(model, flags)
     if found_deep is not None:
         from tpcalc.cli.runs import depths_of, start_alone
-        from tpcalc.report.terminal import depth_limit_group
 
         if given:
             raise UsageError("--given belongs to programs of a depth that is a number.")
         network, depths = found_deep
         found = depths_of(network, depths or (shown(network) if start_alone(network) else (OO,)))
-        if as_json:
-            result = payload.depths(found)
-            made = payload.provenance(found.provenance)
-            put(payload.document("limit", network.description, result, made))
-        else:
-            put_table(depth_limit_group(found), network.title)
+        answer("limit", network.description, found, network.title, as_json)
         check_gaps(found)
         return
     values = {name: float(value) for name, value in point("--given", given or ()).items()}
     opened = open_model(model, flags)
     table = limit_of(opened, given=values)
-    if as_json:
-        made = payload.provenance(table.provenance)
-        put(payload.document("limit", opened.description, payload.limit(table), made))
-    else:
-        from tpcalc.report.terminal import limit_group
-
-        put_table(limit_group(table), opened.title)
+    answer("limit", opened.description, table, opened.title, as_json)
     check_tolerance(table)

@@ -121,12 +121,12 @@ def nlc(
     as_json: AsJson = False,
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""
-    from tpcalc.cli.places import check_place
+    from tpcalc.cli.places import check_page
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.engine.device.devices import known_device
     from tpcalc.signal.measured import Sampling
 
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     typed = {
         **{"depth": depth, "act": act, "weights": weights, "biases": biases, "norm": norm},
         **{"batch": batch, "family": family, "rank": rank, "bias": bias},
@@ -139,7 +139,8 @@ def nlc(
     )
     found = _computed(asked, sampling, seed)
     found = replace(found, notes=(*found.notes, *asked.notes))
-    _show(found, asked.title, out, as_json)
+    write_page(out, f"Nonlinearity: {asked.title}", found, program_text=found.text)
+    answer("nlc", {"model": found.model}, found, asked.title, as_json, written={"out": out})
 
 
 Typed = dict[str, Any]
@@ -321,27 +322,3 @@ def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlineari
     with progress_bar("networks") as progress:
         words = asked.network, asked.title
         return nonlinearity(*words, sampling, seed, progress, asked.inputs)
-
-
-def _show(found: Nonlinearity, title: str, out: Path | None, as_json: bool) -> None:
-    from tpcalc.cli import payload
-    from tpcalc.cli.show import put, put_table
-
-    if out is not None:
-        from tpcalc.report.page import write
-        from tpcalc.report.record import ReportInput
-
-        write(
-            ReportInput(f"Nonlinearity: {title}", nonlinearity=found, program_text=found.text), out
-        )
-    if as_json:
-        made = payload.provenance(found.provenance)
-        result: dict[str, Any] = payload.record(found)
-        result |= {} if out is None else {"out": str(out)}
-        put(payload.document("nlc", {"model": found.model}, result, made))
-        return
-    from tpcalc.report.terminal import nonlinearity_group
-
-    put_table(nonlinearity_group(found), title)
-    if out is not None:
-        put(str(out))

@@ -42,7 +42,6 @@ def orders(
     as_json: AsJson = False,
 ) -> None:
     """Exact orders of size n^e of all outputs, with the region where formulas in symbols hold."""
-    from tpcalc.cli import payload
     from tpcalc.cli.runs import (
         WATCHED,
         check_measured,
@@ -50,7 +49,7 @@ def orders(
         orders_of,
         slopes_of,
     )
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.study import open_model, open_network
 
@@ -58,26 +57,14 @@ def orders(
     chosen = point("--at", at or ())
     largest = _budget(budget)
     if any(flag.key == "model.depth" and flag.value == "L" for flag in flags):
-        from tpcalc.report.terminal import depth_orders_group
-
         network = open_network(model, flags)
         deep = depth_orders_of(network, chosen)
-        if as_json:
-            made = payload.provenance(deep.provenance)
-            put(payload.document("orders", network.description, payload.depth(deep), made))
-        else:
-            put_table(depth_orders_group(deep), network.title)
+        answer("orders", network.description, deep, network.title, as_json)
         return
     opened = open_model(model, flags, WATCHED)
     found = orders_of(opened, chosen, not no_verify, largest)
     table = slopes_of(opened.study, found) if measured else found.table
-    if as_json:
-        made = payload.provenance(table.provenance)
-        put(payload.document("orders", opened.description, payload.orders(table), made))
-    else:
-        from tpcalc.report.terminal import orders_group
-
-        put_table(orders_group(table), opened.title)
+    answer("orders", opened.description, table, opened.title, as_json)
 
 
 def _budget(text: str | None) -> Fraction | None:

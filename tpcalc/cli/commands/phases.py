@@ -34,10 +34,9 @@ def phases(
     as_json: AsJson = False,
 ) -> None:
     """The phase diagram of a parameterization with symbols: regions, walls and points."""
-    from tpcalc.cli import payload
     from tpcalc.cli.places import check_place
     from tpcalc.cli.runs import mapped
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.show import answer
     from tpcalc.cli.values import box as box_of
     from tpcalc.errors import UsageError
     from tpcalc.study import open_network
@@ -56,15 +55,4 @@ def phases(
         from tpcalc.report.phase_plot import phase_svg
 
         svg.write_text(phase_svg(found), encoding="utf-8", newline="\n")
-    if as_json:
-        result = payload.phases(found)
-        if svg is not None:
-            result["svg"] = str(svg)
-        made = payload.provenance(found.provenance)
-        put(payload.document("phases", opened.description, result, made))
-    else:
-        from tpcalc.report.terminal import phases_group
-
-        put_table(phases_group(found), opened.title)
-        if svg is not None:
-            put(str(svg))
+    answer("phases", opened.description, found, opened.title, as_json, written={"svg": svg})

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
-
-if TYPE_CHECKING:
-    from tpcalc.results import Sheets
 
 __all__ = ["sheet"]
 
@@ -54,17 +50,14 @@ def sheet(
     as_json: AsJson = False,
 ) -> None:
     """What an activation does to signals: nonlinearity, lengths and correlations by layer."""
-    from tpcalc.cli import payload
     from tpcalc.cli.activations import activation as activation_of
-    from tpcalc.cli.places import check_place
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.places import check_page
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import rational
     from tpcalc.results import Sheets
-    from tpcalc.results.codec import to_json
     from tpcalc.signal.activations.sheet import sheet as made
 
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     names = _names(activation, against)
     wide, moved = float(rational("--dilate", dilate)), float(rational("--shift", shift))
     found = Sheets(
@@ -74,26 +67,15 @@ def sheet(
         )
     )
     title = ", ".join(each.name for each in found.sheets)
-    if out is not None:
-        _report(found, title, out)
-    if as_json:
-        model = {
-            "activations": list(names),
-            "dilate": wide,
-            "shift": moved,
-            "debias": debias,
-            "normalize": normalize,
-        }
-        result: dict[str, Any] = {"sheets": [to_json(each) for each in found.sheets]}
-        result |= {} if out is None else {"out": str(out)}
-        made_by = payload.provenance(found.sheets[0].provenance)
-        put(payload.document("sheet", model, result, made_by))
-        return
-    from tpcalc.report.terminal import sheet_group
-
-    put_table(sheet_group(found), title)
-    if out is not None:
-        put(str(out))
+    write_page(out, f"{'Activation' if len(names) == 1 else 'Activations'}: {title}", found)
+    model = {
+        "activations": list(names),
+        "dilate": wide,
+        "shift": moved,
+        "debias": debias,
+        "normalize": normalize,
+    }
+    answer("sheet", model, found, title, as_json, written={"out": out})
 
 
 def _names(first: str, against: str | None) -> tuple[str, ...]:
@@ -109,11 +91,3 @@ def _names(first: str, against: str | None) -> tuple[str, ...]:
     if len(names) > MOST:
         raise UsageError(f"--against: at most {MOST} activations fit side by side.")
     return names
-
-
-def _report(found: Sheets, title: str, out: Path) -> None:
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
-
-    word = "Activation" if len(found.sheets) == 1 else "Activations"
-    write(ReportInput(f"{word}: {title}", sheet=found), out)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +12,6 @@ from tpcalc.cli.flags import AsJson, ReportOut
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
     from tpcalc.functions import Expr
-    from tpcalc.results import Signal
 
 __all__ = ["signal"]
 
@@ -82,16 +80,14 @@ def signal(
     as_json: AsJson = False,
 ) -> None:
     """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
-    from tpcalc.cli import payload
     from tpcalc.cli.activations import activation as read
-    from tpcalc.cli.places import check_place
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.places import check_page
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.errors import EvaluationError
     from tpcalc.signal.given import whole
     from tpcalc.signal.survey import survey
 
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     share = _number("--rank", rank)
     chosen = _edge if edge else _given
     own = whole(read(activation))
@@ -101,26 +97,10 @@ def signal(
     except EvaluationError as error:
         raise _no_length(error, activation, pair, share, depth) from error
     title = f"Signals in deep {found.activation} networks"
-    if out is not None:
-        _report(found, title, out)
-    if as_json:
-        model = {
-            "activation": found.activation,
-            "weights": found.weights,
-            "biases": found.biases,
-            "rank": found.rank,
-            "family": found.family,
-            "depth": found.depth,
-        }
-        result: dict[str, Any] = payload.record(found)
-        result |= {} if out is None else {"out": str(out)}
-        put(payload.document("signal", model, result, payload.provenance(found.provenance)))
-        return
-    from tpcalc.report.terminal import signal_group
-
-    put_table(signal_group(found), title)
-    if out is not None:
-        put(str(out))
+    write_page(out, title, found)
+    named = ("activation", "weights", "biases", "rank", "family", "depth")
+    model = {name: getattr(found, name) for name in named}
+    answer("signal", model, found, title, as_json, written={"out": out})
 
 
 Typed = tuple[str | None, str | None, str | None]
@@ -188,10 +168,3 @@ def _number(flag: str, text: str) -> float:
     from tpcalc.cli.values import rational
 
     return float(rational(flag, text))
-
-
-def _report(found: Signal, title: str, out: Path) -> Path:
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
-
-    return write(ReportInput(title, signal=found), out)

@@ -36,30 +36,13 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
-    from tpcalc.cli import payload
     from tpcalc.cli.runs import solved
-    from tpcalc.cli.show import put, put_table
+    from tpcalc.cli.show import answer
     from tpcalc.cli.values import point, words
-    from tpcalc.results import DepthVerdict
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     found = solved(opened, names, multipliers, chosen)
-    if isinstance(found, DepthVerdict):
-        if as_json:
-            made = payload.provenance(found.provenance)
-            put(payload.document("solve", opened.description, payload.depth(found), made))
-        else:
-            from tpcalc.report.terminal import depth_group
-
-            put_table(depth_group(found), opened.title)
-        return
-    if as_json:
-        made = payload.provenance(found.provenance)
-        put(payload.document("solve", opened.description, payload.solution(found), made))
-    else:
-        from tpcalc.report.terminal import solution_group
-
-        put_table(solution_group(found), opened.title)
+    answer("solve", opened.description, found, opened.title, as_json)

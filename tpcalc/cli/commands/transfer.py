@@ -71,17 +71,16 @@ def transfer(
     """Does the best learning rate stay where it is as blocks are added?"""
     from tpcalc.analyses.depth.transfer import RATES
     from tpcalc.analyses.depth.transfer import transfer as found_transfer
-    from tpcalc.cli.blocks import show_blocks
     from tpcalc.cli.depths import OO, deep
-    from tpcalc.cli.places import check_place
+    from tpcalc.cli.places import check_page
     from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import listed
     from tpcalc.errors import UsageError
     from tpcalc.results import DepthExperiment
     from tpcalc.study.build import data_of
 
-    if out is not None:
-        check_place("--out", out, (".html", ".md"), "a report")
+    check_page(out)
     asked = deep(model, flags)
     if asked is None:
         raise UsageError("best rates are compared over depths.", hint="Give --depth 8,16,32.")
@@ -105,4 +104,6 @@ def transfer(
         )
     title = f"best learning rates of {run.network.heading}"
     shown = DepthExperiment("transfer", title, "", (), found, (), (), found.provenance, ())
-    show_blocks("transfer", opened.description, shown, out, as_json)
+    heading = f"{shown.name}: {title}"
+    write_page(out, heading, shown)
+    answer("transfer", opened.description, shown, heading, as_json, written={"out": out})
