@@ -19,6 +19,12 @@ from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
 
+FUNCTIONS = {
+    "relu": lambda z: sympy.Max(0, z),
+    "step": sympy.Heaviside,
+    "normal_cdf": lambda z: (1 + sympy.erf(z / sympy.sqrt(2))) / 2,
+    "normal_pdf": lambda z: sympy.exp(-(z**2) / 2) / sympy.sqrt(2 * sympy.pi),
+}
 ATOM = re.compile(r"(?:hat\(|E\[|G\[|[A-Za-z]\w*\[)")
 
 
@@ -56,8 +62,7 @@ def value(name: str, formulas: Mapping[str, str], known: dict[str, float]) -> fl
         }
         # Factors stand side by side.
         text = re.sub(r"(?<=[\w)]) (?=[\w(])", "*", text).replace("^", "**")
-        relu = {"relu": lambda z: sympy.Max(0, z), "step": sympy.Heaviside}
-        expr = sympy.sympify(text, locals=relu)
+        expr = sympy.sympify(text, locals=FUNCTIONS)
         plain = {str(symbol): number(str(symbol)) for symbol in expr.free_symbols}
         gone = any(map(math.isnan, numbers.values()))
         known[name] = math.nan if gone else float(expr.evalf(subs=plain | numbers))
