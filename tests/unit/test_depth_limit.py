@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -343,3 +344,22 @@ def test_a_mean_field_limit_says_how_long_it_takes() -> None:
     # What is beyond the span of the inputs moves nothing.
     one = mean_field(Trunk([1.0, 0.5], [2.0, 1.0], sin, 1, 0, rates=0.5), 3)
     assert found.outputs[1] == pytest.approx(one.outputs[1], abs=1e-12)
+
+
+def test_what_stands_before_the_average_is_taken_off_counts() -> None:
+    @tp.network
+    def net(t: Any, x: Any) -> Any:
+        def block(level: Any, h: Any) -> Any:
+            y = tp.L ** -Fraction(1, 2) * (2 * tp.tanh(t.linear(t.n, t.n, name="w")(h)))
+            return h + (y - tp.mean(y))
+
+        h = t.repeat("L", t.linear(t.n, "in", name="emb")(x), block)
+        return t.linear(t.outputs, t.n, name="read")(h)
+
+    data = tp.Samples(*ROWS)
+    still = {"emb": {"lr": 0}, "read": {"lr": 0}}
+    own = tp.Training(net, "mup", data, steps=1, lr_depth="1/2", groups=still)
+    same = tp.ResNet("L", "tanh", alpha="1/2", nonlin="post", center=True, multiplier=2)
+    other = tp.Training(same, "mup", data, steps=1, lr_depth="1/2", groups=STILL)
+    found, wanted = (tp.depth_limit(run).at("f[1,0]", "oo") for run in (own, other))
+    assert found.z(wanted) == 0 and found.value > 1

@@ -29,6 +29,7 @@ __all__ = [
     "lincomb_of",
     "matmul_of",
     "matrix_of",
+    "moment_of",
     "nonlin_of",
     "only",
     "scale_of",
@@ -72,6 +73,7 @@ data_of: Table[Data | None] = view(Data)
 input_of: Table[Input | None] = view(Input)
 lincomb_of: Table[LinComb | None] = view(LinComb)
 matmul_of: Table[MatMul | None] = view(MatMul)
+moment_of: Table[Moment | None] = view(Moment)
 nonlin_of: Table[Nonlin | None] = view(Nonlin)
 rename_of: Table[Rename | None] = view(Rename)
 repeat_of: Table[Repeat | None] = view(Repeat)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 
 from tpcalc.networks.network import is_sum
 from tpcalc.passes.block import CARRY
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import references
 from tpcalc.program.nodes import Kind, Moment, Node, Ref
 from tpcalc.program.program import Program
-from tpcalc.program.views import applied_of, input_of, matmul_of, view
+from tpcalc.program.views import applied_of, input_of, matmul_of, moment_of
 
 __all__ = ["Closed", "closed"]
-
-moment_of: Table[Moment | None] = view(Moment)
 
 
 @dataclass(frozen=True)

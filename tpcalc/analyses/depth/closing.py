@@ -18,14 +18,14 @@ from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Add, add, walk
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import Expect, LRef, Start
+from tpcalc.limit.graph import Expect, LRef
 from tpcalc.limit.scales import Scales
 from tpcalc.limit.series import Rest
-from tpcalc.limit.views import function_of
+from tpcalc.limit.views import function_of, start_of
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Power
 from tpcalc.passes.block import CARRY, SEED
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import references
 from tpcalc.program.views import lincomb_of
 
 __all__ = ["Sum", "Sums", "in_depth", "sums"]
@@ -121,15 +121,15 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
             walk = correlation.walk(node)
             noise = _least(chamber, noise, -depth - walk)
             less = _least(chamber, less, -depth - walk)
-            if chamber.sign(_power(HALF - walk)) > 0:  # then sums of pairs may add up to more
+            if chamber.sign(HALF - walk) > 0:  # then sums of pairs may add up to more
                 # What cancels along the depth does not where the stream has changed meanwhile.
                 rough = ONE + correlation.roughness(node)
                 pairs = -rough * depth - HALF
-                iterated = iterated or chamber.sign(_power(noise - pairs)) > 0
+                iterated = iterated or chamber.sign(noise - pairs) > 0
                 noise = _least(chamber, noise, pairs)
                 less = _least(chamber, less, pairs / rough)
             fluctuating = correlation.aside(node)
-            if fluctuating is not None and chamber.sign(_power(fluctuating - walk)) > 0:
+            if fluctuating is not None and chamber.sign(fluctuating - walk) > 0:
                 aside = _least(chamber, aside, -depth - fluctuating)
         for odd in _odd(context, node, stream):
             if not odd and not depends & every and _is_centred(context, node):
@@ -147,12 +147,7 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
 
 
 def _least(chamber: Chamber, known: Ex | None, power: Ex) -> Ex:
-    return power if known is None or chamber.sign(_power(known - power)) > 0 else known
-
-
-def _power(value: Ex) -> Power:
-    constant = value.constant
-    return value if constant is None else constant
+    return power if known is None or chamber.sign(known - power) > 0 else known
 
 
 def _bound(rest: Rest | None) -> Ex | None:
@@ -169,7 +164,7 @@ def _bits(context: Context) -> dict[str, int]:
     """The directions of what the stream carries, of forward and of backward passes."""
     found = {FORWARD: 0, BACKWARD: 0}
     for ref, node in enumerate(context.nodes):
-        start = _START(node)
+        start = start_of(node)
         if start is not None:
             way = {CARRY: FORWARD, SEED: BACKWARD}.get(start.group)
             if way:
@@ -200,7 +195,7 @@ def _passes(context: Context, node: LRef) -> tuple[Pass, ...]:
     seen, todo, found = {node}, [node], set[Pass]()
     while todo:
         ref = todo.pop()
-        start = _START(context.nodes[ref])
+        start = start_of(context.nodes[ref])
         if start is not None and start.group in (CARRY, SEED):
             found.add((FORWARD if start.group == CARRY else BACKWARD, start.index))
         for other in references(context.nodes[ref]):
@@ -227,6 +222,3 @@ def _is_centred(context: Context, node: LRef) -> bool:
     return context.known.get(average) in [
         scalar for place, scalar in enumerate(found.scalars) if add(rest) == -1 * Par(place)
     ]
-
-
-_START: Table[Start | None] = Table({Start: lambda node: node}, lambda node: None)

@@ -19,7 +19,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Product, Start
 from tpcalc.limit.views import function_of, product_of
 from tpcalc.orders import Ex
-from tpcalc.orders.chamber import Chamber, Power
+from tpcalc.orders.chamber import Chamber
 from tpcalc.passes.block import CARRY, SEED
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references
@@ -136,7 +136,7 @@ class Correlation:
         most: Ex | None = None
         for part in sorted(found):
             power = self._variance(part, found)
-            if most is None or self._sign(power - most) > 0:
+            if most is None or self.chamber.sign(power - most) > 0:
                 most = power
         return Ex.number(HALF) if most is None else HALF * most
 
@@ -152,14 +152,9 @@ class Correlation:
         power = 2 - sum(mus, Ex())
         if len(part) == 1:
             return power
-        sign = self._sign(power - 1)
+        sign = self.chamber.sign(power - 1)
         self.logs = self.logs or sign == 0
         return power if sign > 0 else Ex.number(ONE)
-
-    def _sign(self, value: Ex) -> int:
-        constant = value.constant
-        found: Power = value if constant is None else constant
-        return self.chamber.sign(found)
 
     def of(self, expr: Expr, vectors: tuple[LRef, ...]) -> Parts:
         """The parts of a function."""

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from tpcalc.analyses.depth.found import STARTS, WORDS, Found
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
-from tpcalc.analyses.depth.stream import power_of
 from tpcalc.orders import Ex
 
 __all__ = ["facts", "notes"]
@@ -70,7 +69,7 @@ def facts(found: Found) -> Iterator[str]:
     if found.exploded is not None:
         yield from _growth(found, found.exploded)
         return
-    moved = sorted(found.moved("x"), key=lambda one: found.stream.chamber.at(power_of(one[1])))
+    moved = sorted(found.moved("x"), key=lambda one: found.stream.chamber.at(one[1]))
     if moved:
         (_, step), power = moved[0]
         size = _size(-power)
@@ -105,7 +104,7 @@ def _told(found: Found, own: Pass) -> str:
 
 def _growth(found: Found, own: Pass) -> Iterator[str]:
     total = found.stream.sums[own]
-    part, power = min(total.all, key=lambda one: found.stream.chamber.at(power_of(one[1])))
+    part, power = min(total.all, key=lambda one: found.stream.chamber.at(one[1]))
     name = f"{NAMES[own[0]]}[{own[1]}], {WHAT[own[0]]},"
     if found.may_cancel(own[1]):
         yield f"{name} may grow: {part}, at most like {_size(-power)}"
@@ -145,7 +144,7 @@ def _aside(found: Found) -> Iterator[str]:
         if total.aside is None:
             continue
         at = found.stream.chamber.at
-        left = min((power for _, power in total.all), key=lambda e: at(power_of(e)), default=None)
+        left = min((power for _, power in total.all), key=at, default=None)
         gap = None if left is None else (left - total.aside).constant
         if gap is not None and gap <= 0:
             continue

@@ -142,7 +142,7 @@ class Flow:
 
     def _regimes(self) -> tuple[Regime, Regime]:
         g, h = self.moves()
-        if g.power is None or self.sign(g.power + 1) <= 0:
+        if g.power is None or self.chamber.sign(g.power + 1) <= 0:
             proved = self.trapped or (g.power is not None or g.exact)
             if g.power is None and self.depends(0):
                 return (
@@ -166,16 +166,12 @@ class Flow:
             g = self.moves(as_ex(NEAR))[0]
         except TpcalcError:  # a function that grows faster than any power
             return True
-        return g.power is not None and self.sign(g.power + 1) > 0
+        return g.power is not None and self.chamber.sign(g.power + 1) > 0
 
     def depends(self, sign: int) -> bool:
         """Whether blocks move smaller mean squares down, or larger ones up, and this one not."""
         less, more = (self.moves(square=square)[0].sign for square in (1 / LARGE**0.5, LARGE**0.5))
         return (sign >= 0 and less < 0) or (sign <= 0 and more > 0)
-
-    def sign(self, power: Ex) -> int:
-        constant = power.constant
-        return self.chamber.sign(power if constant is None else constant)
 
     def moves(self, size: Ex = Ex(), square: float = 1.0) -> tuple[Move, Move]:
         """What a block does where the stream has the mean square ``square`` L^(2 size)."""
@@ -260,7 +256,7 @@ class Flow:
         lost = [power for power in bound if power is not None]
         for power, node in series.terms:
             width, depth = in_depth(power)
-            if width < 0 or any(self.sign(one - depth) >= 0 for one in lost):
+            if width < 0 or any(self.chamber.sign(one - depth) >= 0 for one in lost):
                 break
             graph = graph_of(found.context, (("", Target(Fraction(0), node)),))
             value = numbers(graph, "auto", Budget(2**12, 8), 0).found[""][0]
@@ -368,7 +364,7 @@ class Flow:
         own = Regime("power", size, pure)
         if h.power is None or not h.sign:
             return own, self.beside(h)
-        if self.sign(h.at(size) + 1) == 0 and self.sign(h.power - g.power) == 0:
+        if self.chamber.sign(h.at(size) + 1) == 0 and self.chamber.sign(h.power - g.power) == 0:
             exact = h.exact and pure and _same(self.moves()[1], h)
             return own, self.real(size, g, h, exact)
         return own, self.passing(g, h, size)
@@ -378,7 +374,7 @@ class Flow:
         assert g.power is not None and h.power is not None
         powers = [h.power - g.power, *([] if size is None else [h.at(size) + 1])]
         most = max(powers, key=lambda one: one.at(self.chamber.point))
-        if self.sign(most) <= 0:
+        if self.chamber.sign(most) <= 0:
             return Regime("order")
         return Regime("grows" if h.sign > 0 else "shrinks" if h.sign else "", most)
 
@@ -401,7 +397,7 @@ class Flow:
         """The adjoint where all blocks do the same to it."""
         if h.power is None:
             return Regime("order", proved=h.exact, words="blocks keep its mean square")
-        if self.sign(h.power + 1) <= 0:
+        if self.chamber.sign(h.power + 1) <= 0:
             return Regime("order", proved=h.exact)
         if not h.sign:
             return Regime("", h.power + 1, words="what blocks do to it is not known")
@@ -414,7 +410,7 @@ class Flow:
         nothing = by.power == Ex() and abs(1 + by.value.value) <= SURE * by.value.stderr
         if by.power == Ex() and abs(by.value.value) < NEAR_ONE:
             return Regime("", words="whether blocks keep its mean square is not told by numbers")
-        if nothing or self.sign(by.power) > 0:
+        if nothing or self.chamber.sign(by.power) > 0:
             return Regime(form, as_ex(1), words=POWERS, logs=True)
         return Regime(form, by.power + 1, proved, _factor(by))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.analyses.depth.trunk import Unlike, trunk_of
+from tpcalc.analyses.depth.shape import Unlike
+from tpcalc.analyses.depth.trunk import trunk_of
 from tpcalc.analyses.generic import generic_data
 from tpcalc.catalog.training import Training
 from tpcalc.evaluate.closure.products import is_odd

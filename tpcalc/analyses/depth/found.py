@@ -12,7 +12,7 @@ from tpcalc.analyses.depth.curvature import curvature
 from tpcalc.analyses.depth.far import far_out
 from tpcalc.analyses.depth.flow import Flow, Regime, grows_faster
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Generic, Pass
-from tpcalc.analyses.depth.stream import Stream, power_of, stream
+from tpcalc.analyses.depth.stream import Stream, stream
 from tpcalc.networks.network import is_sum
 from tpcalc.orders import Ex, as_ex, parse_ex
 from tpcalc.program.views import applied_of
@@ -55,7 +55,7 @@ class Found:
         self.block = found.generic.block
 
     def sign(self, power: Ex) -> int:
-        return self.stream.chamber.sign(power_of(power))
+        return self.stream.chamber.sign(power)
 
     @cached_property
     def flow(self) -> Mapping[Pass, Regime]:

@@ -13,9 +13,8 @@ import numpy as np
 from tpcalc.analyses.depth.critical import Critical, critical_powers
 from tpcalc.analyses.depth.kept import Kept
 from tpcalc.analyses.depth.regularity import regularity
-from tpcalc.analyses.depth.shape import block_at_start, start_of
+from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.analyses.depth.simulate import NAMES, depth_simulate
-from tpcalc.analyses.depth.trunk import Unlike
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.start import Start

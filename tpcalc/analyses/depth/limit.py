@@ -15,9 +15,9 @@ import numpy as np
 from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.profile import ARRAYS, Recursion, profile
 from tpcalc.analyses.depth.sampled import sampled
-from tpcalc.analyses.depth.shape import block_at_start, start_of
+from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.analyses.depth.start import COMPARE, start_found
-from tpcalc.analyses.depth.trunk import Unlike, trunk_of
+from tpcalc.analyses.depth.trunk import trunk_of
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.depth.finite import finite

@@ -246,8 +246,7 @@ def _row(network: ResNet, power: Fraction, correlation: Array) -> ScaleRow:
 
 def _with(network: ResNet, correlation: Array) -> Displacement | None:
     """Displacements with this autocorrelation in place of a law; None of another shape."""
-    from tpcalc.analyses.depth.shape import block_at_start, start_of
-    from tpcalc.analyses.depth.trunk import Unlike
+    from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 
     try:
         start: Start = start_of(block_at_start(network))

@@ -6,26 +6,33 @@ A block x + a L^(-alpha) V phi(W x), V or W possibly missing, perhaps less its a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.analyses.depth.trunk import LESS, MEAN, Peeled, Unlike, moment_of, peeled
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.start import Start
-from tpcalc.functions import Expr, Var, const
+from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
+from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.along import along_of
-from tpcalc.program.nodes import Moment
-from tpcalc.program.views import lincomb_of, matmul_of, nonlin_of
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Moment, Ref, Scale
+from tpcalc.program.program import Program
+from tpcalc.program.views import lincomb_of, matmul_of, moment_of, nonlin_of
 
-__all__ = ["block_at_start", "start_of"]
+__all__ = ["Unlike", "block_at_start", "peeled", "start_of"]
 
 HALF = Fraction(1, 2)
+MEAN, LESS = Fn(Var(0), 1), Fn(Var(0) - Par(0), 1, 1)
+
+
+class Unlike(Exception):
+    """A network or a run that the closed recursions do not know; the message says what of it."""
 
 
 def block_at_start(network: Architecture) -> Block:
@@ -52,6 +59,16 @@ def start_of(block: Block, at: Mapping[str, Fraction] | None = None) -> Start:
         UsageError: The power of L in front of it holds a symbol.
     """
     return _Shape(block, at or {}).start
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """A value as number * n^n_power * L^power * node."""
+
+    number: Number
+    n_power: Ex
+    power: Ex
+    ref: Ref
 
 
 class _Shape:
@@ -131,3 +148,30 @@ def _both(front: Peeled, inner: Peeled) -> Peeled:
     """What stands in front of two values, one the other times something."""
     n_power, power = front.n_power + inner.n_power, front.power + inner.power
     return Peeled(front.number * inner.number, n_power, power, inner.ref)
+
+
+def peeled(program: Program, ref: Ref) -> Peeled:
+    """A value without the numbers and powers in front of it."""
+    number: Number = Fraction(1)
+    n_power, power = Ex(), Ex()
+    while True:
+        step = _PEELED(program.nodes[ref])
+        if step is None:
+            return Peeled(number, n_power, power, ref)
+        number, n_power = number * step.number, n_power + step.n_power
+        power, ref = power + step.power, step.ref
+
+
+def _sum(node: LinComb) -> Peeled | None:
+    if len(node.vectors) != 1 or node.scalars != (None,) or node.over:
+        return None
+    return Peeled(node.numbers[0], Ex(), Ex(), node.vectors[0])
+
+
+_PEELED: Table[Peeled | None] = Table(
+    {
+        LinComb: _sum,
+        Scale: lambda node: Peeled(Fraction(1), node.n_power, node.depth_power, node.of),
+    },
+    lambda node: None,
+)

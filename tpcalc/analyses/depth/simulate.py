@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from tpcalc.analyses.depth.shape import block_at_start, start_of
-from tpcalc.analyses.depth.trunk import Unlike
+from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.catalog.values import exact
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import OutOfMemory, UsageError

@@ -10,7 +10,7 @@ from tpcalc.analyses.depth.check import depth_check
 from tpcalc.analyses.depth.facts import facts
 from tpcalc.analyses.depth.found import Found
 from tpcalc.analyses.depth.rates import generic_block
-from tpcalc.analyses.depth.stream import power_of, stream
+from tpcalc.analyses.depth.stream import stream
 from tpcalc.catalog.training import Training
 from tpcalc.errors import ScaleError
 from tpcalc.orders import Ex, as_ex
@@ -58,4 +58,4 @@ def _moving(training: Training, gamma: Ex, at: Mapping[str, Fraction]) -> Ex | N
     pushes = [power for _, power in found.moved("x")]
     if not pushes:
         return None
-    return gamma - min(pushes, key=lambda power: found.stream.chamber.at(power_of(power)))
+    return gamma - min(pushes, key=found.stream.chamber.at)

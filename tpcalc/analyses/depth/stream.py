@@ -26,19 +26,13 @@ from tpcalc.errors import LimitError
 from tpcalc.limit.claims import Record
 from tpcalc.limit.scales import Scales, scales
 from tpcalc.orders import Ex
-from tpcalc.orders.chamber import Chamber, Power, Region, joined
+from tpcalc.orders.chamber import Chamber, Region, joined
 
-__all__ = ["Stream", "power_of", "stream"]
+__all__ = ["Stream", "stream"]
 
 ROUNDS, PATIENT = 12, 4  # after so many pushes that come and go stay: sizes are bounds there
 FAR = 8  # powers of 1/L that are followed at the start, where there is little to expand
 HALF, ONE = Fraction(1, 2), Fraction(1)
-
-
-def power_of(value: Ex) -> Power:
-    """A plain number where an exponent is one."""
-    constant = value.constant
-    return value if constant is None else constant
 
 
 @dataclass(frozen=True)
@@ -127,13 +121,13 @@ def _largest(
     found = {**now}
     for direction, push in before.items():
         other = now.get(direction)
-        if other is None or chamber.sign(power_of(other.power - push.power)) > 0:
+        if other is None or chamber.sign(other.power - push.power) > 0:
             found[direction] = push
     return found
 
 
 def _grows(total: Sum, chamber: Chamber) -> bool:
-    return any(chamber.sign(power_of(power)) < 0 for _, power in total.all)
+    return any(chamber.sign(power) < 0 for _, power in total.all)
 
 
 def _entering(
@@ -147,8 +141,8 @@ def _entering(
     found = dict[Direction, Push]()
     for direction, power in total.drift.items():
         known = before.get(direction)
-        if known is not None and chamber.at(power_of(known.power - power)) == 0:
+        if known is not None and chamber.at(known.power - power) == 0:
             found[direction] = known
-        elif chamber.sign(power_of(power - 1)) <= 0:
-            found[direction] = Push(power, chamber.sign(power_of(power)) > 0)
+        elif chamber.sign(power - 1) <= 0:
+            found[direction] = Push(power, chamber.sign(power) > 0)
     return found

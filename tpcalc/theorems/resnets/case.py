@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 
-from tpcalc.analyses.depth.shape import block_at_start, start_of
-from tpcalc.analyses.depth.trunk import Unlike
+from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.start import Start, slopes_of
 from tpcalc.networks.network import Architecture
