@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.report.numbers import SETTLED, Measure, measured, settled
-from tpcalc.report.tables import Cell, Table, name, number
+from tpcalc.report.tables import Table, name, numbers, texts
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     NEVER,
@@ -131,21 +131,11 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
     )
     tables = [
         _facts(facts),
-        Table(
+        Table.of(
             "Parameters of a block, as powers of L",
+            texts("Parameter") + numbers("Gradient, -delta", "Update, -gamma", "Learning rate"),
             (
-                Cell("Parameter"),
-                number("Gradient, -delta"),
-                number("Update, -gamma"),
-                number("Learning rate"),
-            ),
-            tuple(
-                (
-                    Cell(rate.label),
-                    number(_power(rate.gradient)),
-                    number(_power(rate.update)),
-                    number(f"L^({rate.raw})"),
-                )
+                (rate.label, _power(rate.gradient), _power(rate.update), f"L^({rate.raw})")
                 for rate in found.rates
             ),
             "The learning rate is the raw one, as it is typed in a training script.",
@@ -154,13 +144,13 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
     ]
     if found.sets:
         tables.append(
-            Table(
+            Table.of(
                 "What updates of several matrices of a block add up to",
-                (Cell("Matrices"), number("Size")),
-                tuple(
+                texts("Matrices") + numbers("Size"),
+                (
                     (
-                        Cell(", ".join(row.labels)),
-                        number(_bounded("1" if row.L == "0" else f"L^({row.L})", row.status)),
+                        ", ".join(row.labels),
+                        _bounded("1" if row.L == "0" else f"L^({row.L})", row.status),
                     )
                     for row in found.sets
                 ),
@@ -171,8 +161,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Table:
-    body = tuple((Cell(left), Cell(right)) for left, right in facts)
-    return Table("What was decided", (Cell("Fact"), Cell("Answer")), body)
+    return Table.of("What was decided", texts("Fact", "Answer"), facts)
 
 
 def _start_tables(found: DepthVerdict) -> Iterator[Table]:
@@ -186,17 +175,17 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
         )
     )
     if found.critical:
-        yield Table(
+        yield Table.of(
             "Which power in front of a block suits: above it blocks are the identity, below it the "
             "stream explodes or vanishes",
-            (Cell("Of"), Cell("Width"), number("Critical"), Cell("Here"), Cell("Status")),
-            tuple(
+            texts("Of", "Width") + numbers("Critical") + texts("Here", "Status"),
+            (
                 (
-                    Cell(row.of),
-                    Cell(_WIDTHS[row.width]),
-                    number(_power(row.alpha)),
-                    Cell(REGIMES[row.here]),
-                    Cell(_STATUS.get(row.status, row.status)),
+                    row.of,
+                    _WIDTHS[row.width],
+                    _power(row.alpha),
+                    REGIMES[row.here],
+                    _STATUS.get(row.status, row.status),
                 )
                 for row in found.critical
             ),
@@ -210,13 +199,10 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
     Args:
         rows: The sizes.
     """
-    return Table(
+    return Table.of(
         "Sizes in the number of blocks L; in the width all are of order 1",
-        (Cell("Name"), Cell("Part"), number("Size"), Cell("Status")),
-        tuple(
-            (name(row.name), Cell(row.part), number(_bounded(row.size, row.status)), _status(row))
-            for row in rows
-        ),
+        texts("Name", "Part") + numbers("Size") + texts("Status"),
+        ((name(row.name), row.part, _bounded(row.size, row.status), _status(row)) for row in rows),
         "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
     )
 
@@ -235,11 +221,11 @@ def _bounded(size: str, status: str) -> str:
     return f"<= {size}" if status == "bound" else size
 
 
-def _status(row: DepthRow) -> Cell:
+def _status(row: DepthRow) -> str:
     """How sure a size is, with the number of a power that is no fraction."""
     if row.real is None:
-        return Cell(row.status)
-    return Cell(f"{row.status}; the power is {row.real.formula} = {row.real.value}")
+        return row.status
+    return f"{row.status}; the power is {row.real.formula} = {row.real.value}"
 
 
 def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
@@ -257,11 +243,11 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
                 for k in range(len(one.places))
             ]
             tables.append(
-                Table(
+                Table.of(
                     f"Root mean square of {PROFILES[one.name]}, L = {one.depth}",
-                    (number("p = l/L"), *(number(f"t = {i // found.batch}") for i in steps)),
-                    tuple(
-                        (number(f"{p:.4g}"), *(number(f"{value:.6g}") for value in row))
+                    numbers("p = l/L", *(f"t = {i // found.batch}" for i in steps)),
+                    (
+                        (f"{p:.4g}", *(f"{value:.6g}" for value in row))
                         for p, row in zip(one.places, roots, strict=True)
                     ),
                     f"{one.route[0].upper()}{one.route[1:]} ({one.method.value}).",
@@ -299,14 +285,14 @@ def depth_steps(found: DepthTable) -> tuple[Table, ...]:
         found: The numbers.
     """
     return tuple(
-        Table(
+        Table.of(
             f"Gamma of {words}, L = {one.depth}",
-            (number("t"), *(number(f"r = {r}") for r in range(values.shape[1]))),
-            tuple(
+            numbers("t", *(f"r = {r}" for r in range(values.shape[1]))),
+            (
                 (
-                    number(str(t)),
+                    str(t),
                     *(
-                        _told(one, value, error) if r <= t else number("")
+                        _told(one, value, error) if r <= t else ""
                         for r, (value, error) in enumerate(zip(*row, strict=True))
                     ),
                 )
@@ -319,20 +305,20 @@ def depth_steps(found: DepthTable) -> tuple[Table, ...]:
     )
 
 
-def _told(one: DepthArray, value: float, error: float) -> Cell:
+def _told(one: DepthArray, value: float, error: float) -> str:
     """A number of an array, with its error where six digits show it."""
-    return number(settled(Estimate(float(value), float(error), one.method)))
+    return settled(Estimate(float(value), float(error), one.method))
 
 
 def _trajectories(found: DepthTable) -> Iterator[Table]:
     """Mean squares along the depth, a table for each number of blocks."""
     for depth in dict.fromkeys(one.depth for one in found.arrays):
         own = [one for one in found.arrays if one.depth == depth]
-        yield Table(
+        yield Table.of(
             f"The start along the depth, L = {depth}",
-            (number("p = l/L"), *(number(one.name) for one in own)),
-            tuple(
-                (number(f"{p:.4g}"), *(_told(one, one.values[k], one.errors[k]) for one in own))
+            numbers("p = l/L", *(one.name for one in own)),
+            (
+                (f"{p:.4g}", *(_told(one, one.values[k], one.errors[k]) for one in own))
                 for k, p in enumerate(own[0].places)
             ),
             f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}). {SETTLED}",
@@ -351,11 +337,11 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
     if found.rows:
         routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
         tables.append(
-            Table(
+            Table.of(
                 f"{run} at infinite width, by the number of blocks L",
-                (Cell("Name"), *(number(f"L = {depth}") for depth in found.depths)),
-                tuple(
-                    (name(one), *(number(known.get((one, depth), "")) for depth in found.depths))
+                texts("Name") + numbers(*(f"L = {depth}" for depth in found.depths)),
+                (
+                    (name(one), *(known.get((one, depth), "") for depth in found.depths))
                     for one in found.names
                 ),
                 " ".join((*routes, *([SQUARES] if found.start else []))),
@@ -375,23 +361,23 @@ def _gaps(lacking: Sequence[DepthGap]) -> Table:
         alike.setdefault(gap.reason, []).append(gap)
     body = (
         (
-            Cell(", ".join(dict.fromkeys(gap.name or "all" for gap in gaps))),
-            Cell(", ".join(dict.fromkeys(gap.depth for gap in gaps))),
-            Cell(reason),
+            ", ".join(dict.fromkeys(gap.name or "all" for gap in gaps)),
+            ", ".join(dict.fromkeys(gap.depth for gap in gaps)),
+            reason,
         )
         for reason, gaps in alike.items()
     )
-    return Table("No numbers", (Cell("Name"), Cell("L"), Cell("Why")), tuple(body))
+    return Table.of("No numbers", texts("Name", "L", "Why"), body)
 
 
 def _networks(found: DepthTable) -> Table:
     """Norms of networks beside those at infinite width, as logarithms."""
     depths = tuple(dict.fromkeys(str(sample.depth) for sample in found.samples))
-    body = []
+    body: list[tuple[str, ...]] = []
     for ratio, words in RATIOS.items():
         known = {row.depth: row.estimate.value for row in found.rows if row.name == f"{ratio}^2"}
         limits = (f"{log10(known[L]) / 2:.4f}" if known.get(L, 0) > 0 else "" for L in depths)
-        body.append((Cell(words), number("oo"), *map(number, limits)))
+        body.append((words, "oo", *limits))
         for width in dict.fromkeys(sample.width for sample in found.samples):
             means = {
                 str(sample.depth): sample.log10(ratio, sample.alphas[0])
@@ -399,12 +385,12 @@ def _networks(found: DepthTable) -> Table:
                 if sample.width == width
             }
             shown = (measured(Measure.of(one)) if one else "" for one in map(means.get, depths))
-            body.append((Cell(words), number(str(width)), *map(number, shown)))
+            body.append((words, str(width), *shown))
     count = len(found.samples[0].logs[0][0][0])
-    return Table(
+    return Table.of(
         "Norms at the start, log10",
-        (Cell("Ratio"), number("Width"), *(number(f"L = {depth}") for depth in depths)),
-        tuple(body),
+        texts("Ratio") + numbers("Width", *(f"L = {depth}" for depth in depths)),
+        body,
         f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
         "standard error.",
     )

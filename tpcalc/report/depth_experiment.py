@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from tpcalc.report.growth import growth_figure, growth_lead, growth_tables
 from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Cell, Table, numbers, texts
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import (
     DepthExperiment,
@@ -98,8 +97,8 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     if found.transfer is not None:
         tables += transfer_tables(found.transfer)
     if found.lacking:
-        lines = tuple((Cell(what), Cell(why, "sentence")) for what, why in found.lacking)
-        tables.append(Table("No numbers", (Cell("Network"), Cell("Why")), lines))
+        lines = ((what, Cell(why, "sentence")) for what, why in found.lacking)
+        tables.append(Table.of("No numbers", texts("Network", "Why"), lines))
     return tuple(tables)
 
 
@@ -126,17 +125,10 @@ def _references(found: DepthExperiment) -> Iterable[Table]:
             what += f"{one.depth}, n = {one.width}"
         tone = {True: "", False: "bad", None: "warn"}[agrees]
         word = {True: "yes", False: "no", None: "not asked"}[agrees]
-        rows.append(
-            (
-                Cell(one.where),
-                Cell(what),
-                number(plain(one.value, 7)),
-                number("" if value is None else _found(value)),
-                Cell(word, tone=tone),
-            )
-        )
-    head = (Cell("Where"), Cell("What"), number("Reference"), number("Found"), Cell("Same"))
-    yield Table("Reference numbers", head, tuple(rows))
+        shown = "" if value is None else _found(value)
+        rows.append((one.where, what, plain(one.value, 7), shown, Cell(word, tone=tone)))
+    head = texts("Where", "What") + numbers("Reference", "Found") + texts("Same")
+    yield Table.of("Reference numbers", head, rows)
 
 
 def _profiles(what: str, rows: Sequence[Profile]) -> Table:
@@ -144,27 +136,12 @@ def _profiles(what: str, rows: Sequence[Profile]) -> Table:
     places = sorted({row.place for row in rows})
     known = {(r.recipe, r.depth, r.width, r.step, r.place): r.value for r in rows}
     lines = dict.fromkeys((row.recipe, row.depth, row.width, row.step) for row in rows)
-    return Table(
+    return Table.of(
         f"{title}, by {axis}",
+        texts("Recipe") + numbers("L", "Width", "Step", *(plain(place, 4) for place in places)),
         (
-            Cell("Recipe"),
-            number("L"),
-            number("Width"),
-            number("Step"),
-            *(number(plain(place, 4)) for place in places),
-        ),
-        tuple(
-            (
-                Cell(recipe),
-                number(depth),
-                number(width),
-                number(str(step)),
-                *(
-                    number(_short(known.get((recipe, depth, width, step, place))))
-                    for place in places
-                ),
-            )
-            for recipe, depth, width, step in lines
+            (*line[:3], str(line[3]), *(_short(known.get((*line, place))) for place in places))
+            for line in lines
         ),
         _sure(rows),
     )
@@ -202,32 +179,24 @@ def transfer_tables(found: Transfer) -> tuple[Table, ...]:
     Args:
         found: The answer.
     """
-    head = (
-        Cell("Recipe"),
-        number("L"),
-        number("Width"),
-        number("Multiplier"),
-        number("Best rate"),
-        number("Between"),
-        number("Loss"),
-        number("Slope in L"),
-        Cell("How"),
-    )
-    rows = tuple(
+    sizes = numbers("L", "Width", "Multiplier", "Best rate", "Between", "Loss", "Slope in L")
+    head = (*texts("Recipe"), *sizes, *texts("How"))
+    rows = (
         (
-            Cell(one.recipe),
-            number(one.depth),
-            number(one.width),
-            number(plain(one.multiplier, 4)),
-            number(plain(one.rate, 6)),
-            number(_between(one)),
-            number(_short(one.loss)),
-            number("" if one.slope is None else plain(one.slope, 3)),
-            Cell(one.how),
+            one.recipe,
+            one.depth,
+            one.width,
+            plain(one.multiplier, 4),
+            plain(one.rate, 6),
+            _between(one),
+            _short(one.loss),
+            "" if one.slope is None else plain(one.slope, 3),
+            one.how,
         )
         for one in found.optima
     )
-    tables = [Table(f"Best learning rates: {found.measured}", head, rows, " ".join(found.notes))]
+    caption = f"Best learning rates: {found.measured}"
+    tables = [Table.of(caption, head, rows, " ".join(found.notes))]
     lost = [row for row in found.rows if row.loss is None]
     if lost:
         tables.append(_lost(lost))
@@ -239,20 +208,9 @@ def _lost(rows: Sequence[LossRow]) -> Table:
     first: dict[tuple[str, str, str], LossRow] = {}
     for row in sorted(rows, key=lambda row: row.rate):
         first.setdefault((row.recipe, row.depth, row.width), row)
-    return Table(
-        "Without a loss",
-        (Cell("Recipe"), number("L"), number("Width"), number("From the rate"), Cell("Why")),
-        tuple(
-            (
-                Cell(row.recipe),
-                number(row.depth),
-                number(row.width),
-                number(plain(row.rate, 4)),
-                Cell(row.note, "sentence"),
-            )
-            for row in first.values()
-        ),
-    )
+    head = texts("Recipe") + numbers("L", "Width", "From the rate") + texts("Why")
+    body = ((*key, plain(row.rate, 4), Cell(row.note, "sentence")) for key, row in first.items())
+    return Table.of("Without a loss", head, body)
 
 
 def _between(one: Optimum) -> str:
@@ -302,21 +260,9 @@ def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
         labels = list(dict.fromkeys(width if widths else depth for depth, width in lines))
         series = []
         for depth, width in lines:
-            points = sorted(
-                (r for r in own if (r.depth, r.width) == (depth, width)), key=lambda r: r.place
-            )
-            label = width if widths else depth
+            points = [(r.place, r.value) for r in own if (r.depth, r.width) == (depth, width)]
             name = f"n = {width}" if widths else f"L = {depth}"
-            series.append(
-                _series(
-                    [r.place for r in points],
-                    [r.value.value for r in points],
-                    [r.value.stderr for r in points],
-                    labels.index(label),
-                    width == "oo",
-                    name,
-                )
-            )
+            series.append(_series(points, labels.index(width if widths else depth), width, name))
         words = f"{title}, {recipe}, step {step}: {len(series)} lines over the {axis}."
         name = f"{title}: {recipe}, step {step}"
         yield Panel(name, words, axis, tuple(series), log, what == "distance", True)
@@ -336,16 +282,7 @@ def _losses(found: Transfer) -> Iterable[Panel]:
                 and r.multiplier == best.get((recipe, depth, width))
             ]
             if own:
-                series.append(
-                    _series(
-                        [rate for rate, _ in own],
-                        [loss.value for _, loss in own],
-                        [loss.stderr for _, loss in own],
-                        place,
-                        width == "oo",
-                        f"L = {depth}",
-                    )
-                )
+                series.append(_series(own, place, width, f"L = {depth}"))
         wide = "infinite width" if width == "oo" else f"width {width}"
         words = f"{found.measured} against the learning rate, {recipe}, {wide}."
         if series:
@@ -354,9 +291,7 @@ def _losses(found: Transfer) -> Iterable[Panel]:
             )
 
 
-def _series(
-    x: Sequence[float], y: Sequence[float], error: Sequence[float], ink: int, line: bool, label: str
-) -> Series:
-    off = tuple(0.0 if line or not math.isfinite(e) else e for e in error)
-    shape = "line" if line else "dots"
-    return Series(tuple(x), tuple(y), off, str(ink % COLOURS), shape, label)
+def _series(ends: Iterable[tuple[float, Estimate]], ink: int, width: str, label: str) -> Series:
+    line = width == "oo"
+    points = ((x, one.value, 0.0 if line else one.stderr) for x, one in ends)
+    return Series.of(points, str(ink % COLOURS), "line" if line else "dots", label)

@@ -118,30 +118,17 @@ def _spread(sample: DepthSample, ratio: str, place: float) -> Estimate:
 
 
 def _series(ends: Sequence[tuple[float, Estimate]], colour: str, shape: str, label: str) -> Series:
-    values = tuple(one.value for _, one in ends)
-    return Series(
-        tuple(x for x, _ in ends),
-        values,
-        tuple(one.stderr for _, one in ends),
-        colour,
-        shape,
-        label,
-    )
+    return Series.of(((x, one.value, one.stderr) for x, one in ends), colour, shape, label)
 
 
 def _depths(found: DepthTable, name: str, numbers: Sequence[str], colour: str) -> Iterable[Series]:
     known = {row.depth: row.estimate for row in found.rows if row.name == name}
     dots = [(float(depth), known[depth]) for depth in numbers if depth in known]
     if dots:
-        values = tuple(one.value for _, one in dots)
-        errors = tuple(one.stderr for _, one in dots)
-        yield Series(tuple(x for x, _ in dots), values, errors, colour, "dots", name)
+        yield _series(dots, colour, "dots", name)
     if _LIMIT in known:
-        ends = (float(numbers[0]), float(numbers[-1]))
-        level = known[_LIMIT]
-        yield Series(
-            ends, (level.value,) * 2, (level.stderr,) * 2, colour, "line", f"{name}, L → ∞"
-        )
+        ends = [(float(depth), known[_LIMIT]) for depth in (numbers[0], numbers[-1])]
+        yield _series(ends, colour, "line", f"{name}, L → ∞")
 
 
 def _along(found: DepthTable) -> Figure | None:
@@ -172,12 +159,10 @@ def _profile(one: DepthArray, batch: int) -> Iterable[Series]:
     shape, depth = ("line", "L → ∞") if one.depth == _LIMIT else ("dots", f"L = {one.depth}")
     for colour, sample in enumerate(spread_out(list(steps), COLOURS)):
         squares, errors = one.values[:, sample, sample], one.errors[:, sample, sample]
-        roots = tuple(math.sqrt(max(value, 0.0)) for value in squares)
-        bars = tuple(
-            float(error) / (2 * root) if root else 0.0
-            for error, root in zip(errors, roots, strict=True)
-        )
-        yield Series(one.places, roots, bars, str(colour), shape, f"t = {sample // batch}, {depth}")
+        roots = [math.sqrt(max(value, 0.0)) for value in squares]
+        pairs = zip(one.places, roots, errors, strict=True)
+        points = ((p, root, float(off) / (2 * root) if root else 0.0) for p, root, off in pairs)
+        yield Series.of(points, str(colour), shape, f"t = {sample // batch}, {depth}")
 
 
 def _over(found: DepthTable) -> Figure | None:
@@ -187,9 +172,10 @@ def _over(found: DepthTable) -> Figure | None:
         series = []
         count = min(values.shape)
         for colour, r in enumerate(spread_out(list(range(count)), COLOURS)):
-            steps, own, bars = range(r, len(values)), values[r:, r], errors[r:, r]
-            numbers = tuple(map(float, steps)), tuple(map(float, own)), tuple(map(float, bars))
-            series.append(Series(*numbers, str(colour), "line", f"r = {r}"))
+            points = (
+                (float(t), float(values[t, r]), float(errors[t, r])) for t in range(r, len(values))
+            )
+            series.append(Series.of(points, str(colour), "line", f"r = {r}"))
         panels.append(_panel(f"Gamma of {words}, L = {one.depth}", "step t", series))
     note = "Coefficients at step t of what the middle block drew at step r, times the root of L."
     return Figure("Along training", note, tuple(panels)) if panels else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from tpcalc.report.depth import RATIOS, REGIMES
 from tpcalc.report.numbers import Measure, measured, plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Cell, Table, number, numbers, texts
 from tpcalc.report.traces import spread_out
 from tpcalc.results import (
     Agreement,
@@ -69,15 +69,13 @@ def _diagram(name: str, own: Sequence[Agreement]) -> Table:
     powers = list(dict.fromkeys(one.alpha for one in own))
     known = {(one.along, one.alpha): one for one in own}
     laws = list(dict.fromkeys(one.along for one in own))
-    rows = tuple(
-        (Cell(law), *(_point(known.get((law, alpha))) for alpha in powers)) for law in laws
-    )
-    head = (Cell("Along the depth"), *(number(f"L^(-{alpha})") for alpha in powers))
+    rows = ((Cell(law), *(_point(known.get((law, alpha))) for alpha in powers)) for law in laws)
+    head = texts("Along the depth") + numbers(*(f"L^(-{alpha})" for alpha in powers))
     note = (
         f"Networks, and in brackets infinite width, L = {own[0].depth}. Colours are what exponents "
         "say: explosion, critical, identity."
     )
-    return Table(f"log10 of {RATIOS[name]}", head, rows, note)
+    return Table.of(f"log10 of {RATIOS[name]}", head, rows, note)
 
 
 def _point(one: Agreement | None) -> Cell:
@@ -88,43 +86,28 @@ def _point(one: Agreement | None) -> Cell:
 
 
 def _critical(found: DepthExperiment) -> Table:
-    head = (
-        Cell("Along the depth"),
-        number("Outputs"),
-        number("Gradients"),
-        number("Gradients at a fixed width"),
+    return Table.of(
+        "Critical powers, read from the program",
+        texts("Along the depth") + numbers("Outputs", "Gradients", "Gradients at a fixed width"),
+        ((row.along, row.outputs, row.gradients, row.side) for row in found.critical),
+        "Below the power of 1/L blocks explode, above it they are the identity.",
     )
-    rows = tuple(
-        (Cell(row.along), number(row.outputs), number(row.gradients), number(row.side))
-        for row in found.critical
-    )
-    note = "Below the power of 1/L blocks explode, above it they are the identity."
-    return Table("Critical powers, read from the program", head, rows, note)
 
 
 def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
-    head = (
-        Cell("Along the depth"),
-        number("Power"),
-        number("L"),
-        Cell("Ratio"),
-        Cell("By exponents"),
-        number("Infinite width"),
-        number("Networks"),
-        Cell("Compared with"),
-        Cell("Same"),
-    )
+    head = texts("Along the depth") + numbers("Power", "L") + texts("Ratio", "By exponents")
+    head += numbers("Infinite width", "Networks") + texts("Compared with", "Same")
     words = {True: "yes", False: "no", None: "not compared"}
     tones = {True: "", False: "bad", None: "warn"}
-    rows = tuple(
+    rows = (
         (
-            Cell(one.along),
-            number(one.alpha),
-            number(one.depth),
-            Cell(one.name),
+            one.along,
+            one.alpha,
+            one.depth,
+            one.name,
             Cell(REGIMES[one.regime], tone=_TONES[one.regime]),
-            number(plain(one.limit, 4)),
-            number(measured(Measure.of(one.networks))),
+            plain(one.limit, 4),
+            measured(Measure.of(one.networks)),
             Cell(one.beside, "sentence"),
             Cell(words[one.same], tone=tones[one.same]),
         )
@@ -135,37 +118,31 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
         "Decimal logarithms; ± is a standard error. The same: within 0.05 and 5 standard errors; "
         "where blocks explode, of the same sign."
     )
-    return Table(title, head, rows, note)
+    return Table.of(title, head, rows, note)
 
 
 def _paths(own: Sequence[WalkRow]) -> Table:
-    rows = tuple(
-        (
-            Cell(one.along),
-            number("" if one.expected is None else plain(one.expected, 4)),
-            number(measured(Measure.of(one.hurst))),
-        )
+    head = texts("Along the depth") + numbers("Exponent", "Measured")
+    rows = (
+        (one.along, "" if one.expected is None else plain(one.expected, 4), _known(one.hurst))
         for one in own
     )
-    head = (Cell("Along the depth"), number("Exponent"), number("Measured"))
-    return Table("Sums of m weights are of size m^H", head, rows)
+    return Table.of("Sums of m weights are of size m^H", head, rows)
 
 
 def _heat(own: Sequence[TrainedRow]) -> Table:
     powers = list(dict.fromkeys(one.alpha for one in own))
     known = {(one.along, one.alpha): one for one in own}
-    rows = []
-    for law in dict.fromkeys(one.along for one in own):
-        cells = [known.get((law, alpha)) for alpha in powers]
-        rows.append((Cell(law), *(_share(one) for one in cells)))
-    head = (Cell("Along the depth at the start"), *(number(f"L^(-{alpha})") for alpha in powers))
+    laws = dict.fromkeys(one.along for one in own)
+    rows = ((Cell(law), *(_share(known.get((law, alpha))) for alpha in powers)) for law in laws)
+    head = texts("Along the depth at the start") + numbers(*(f"L^(-{alpha})" for alpha in powers))
     single = ", of which there is one" if own[0].accuracy.samples == 1 else ""
     note = (
         f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
         f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
         f"{single}. Colours are what exponents say of the start: explosion, critical, identity."
     )
-    return Table("Accuracy after training", head, tuple(rows), note)
+    return Table.of("Accuracy after training", head, rows, note)
 
 
 def _share(one: TrainedRow | None) -> Cell:
@@ -176,25 +153,18 @@ def _share(one: TrainedRow | None) -> Cell:
 
 
 def _after(own: Sequence[TrainedRow]) -> Table:
-    rows = tuple(
-        (Cell(one.along), number(one.alpha), *map(_known, (one.hurst, one.smoothness)))
-        for one in own
-    )
-    head = (
-        Cell("Along the depth at the start"),
-        number("Power"),
-        number("H after training"),
-        number("Smoothness after training"),
-    )
+    head = texts("Along the depth at the start")
+    head += numbers("Power", "H after training", "Smoothness after training")
+    rows = ((one.along, one.alpha, _known(one.hurst), _known(one.smoothness)) for one in own)
     note = (
         "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "
         "of noise, 1 of smooth weights. Empty where training diverges."
     )
-    return Table("Weights along the depth after training", head, rows, note)
+    return Table.of("Weights along the depth after training", head, rows, note)
 
 
-def _known(value: Estimate | None) -> Cell:
-    return number("" if value is None else measured(Measure.of(value)))
+def _known(value: Estimate | None) -> str:
+    return "" if value is None else measured(Measure.of(value))
 
 
 def _panels(found: DepthExperiment) -> Iterator[Panel]:
@@ -234,10 +204,18 @@ def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
     series = []
     for ink, alpha in enumerate(lines):
         for width in dict.fromkeys(row.width for row in own):
-            points = [row for row in own if row.width == width and alpha in ("", row.alpha)]
-            x = [float(row.depth) if alpha else _number(row.alpha) for row in points]
+            points = (
+                (
+                    float(Fraction(row.depth if alpha else row.alpha)),
+                    row.value.value,
+                    0.0 if width == _OO else row.value.stderr,
+                )
+                for row in own
+                if row.width == width and alpha in ("", row.alpha)
+            )
+            shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
             label = f"L^(-{alpha})" if alpha else f"n = {width}"
-            series.append(_series(x, points, ink, width, label))
+            series.append(Series.of(points, str(ink % COLOURS), shape, label))
     axis = "blocks L" if len(depths) > 1 else "power of 1/L"
     title = f"log10 {RATIOS[name]}, {law}"
     words = f"{title} against {axis}: {len(series)} lines."
@@ -252,41 +230,18 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
     powers = spread_out(dict.fromkeys(row.alpha for row in own), COLOURS)
     for ink, alpha in enumerate(powers):
         for width in dict.fromkeys(row.width for row in own):
-            points = [row for row in own if (row.alpha, row.width) == (alpha, width)]
-            points.sort(key=lambda row: row.place)
-            spreads = [row.value.std or 0.0 for row in points]
-            bands = tuple(one if math.isfinite(one) else 0.0 for one in spreads)
-            series.append(
-                Series(
-                    tuple(row.place for row in points),
-                    tuple(row.value.value for row in points),
-                    bands,
-                    str(ink),
-                    "dash" if width == _OO else "line",
-                    f"L^(-{alpha})" + (", infinite width" if width == _OO else ""),
-                )
+            points = (
+                (row.place, row.value.value, row.value.std or 0.0)
+                for row in own
+                if (row.alpha, row.width) == (alpha, width)
             )
+            shape, beyond = ("dash", ", infinite width") if width == _OO else ("line", "")
+            series.append(Series.of(points, str(ink), shape, f"L^(-{alpha}){beyond}"))
     title = f"log10 {RATIOS[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
     if name.endswith("p"):
         title = f"log10 {RATIOS[name].replace('p_0', 'p_l')}, {law}"
     axis = "share of the blocks gone through"
     yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
-
-
-def _series(
-    x: Sequence[float], points: Sequence[Ratio], ink: int, width: str, label: str
-) -> Series:
-    order = sorted(range(len(x)), key=x.__getitem__)
-    errors = [0.0 if width == _OO else points[k].value.stderr for k in order]
-    error = tuple(one if math.isfinite(one) else 0.0 for one in errors)
-    shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
-    values = tuple(points[k].value.value for k in order)
-    return Series(tuple(x[k] for k in order), values, error, str(ink % COLOURS), shape, label)
-
-
-def _number(power: str) -> float:
-    upper, _, lower = power.partition("/")
-    return float(upper) / float(lower or 1)
 
 
 def growth_figure(found: DepthExperiment) -> Figure | None:

@@ -50,6 +50,16 @@ class Series:
     shape: str
     label: str
 
+    @classmethod
+    def of(
+        cls, points: Iterable[tuple[float, float, float]], colour: str, shape: str, label: str
+    ) -> Series:
+        """Points (x, y, error) in the order of x; an error that is not finite is not drawn."""
+        ends = sorted(points, key=lambda one: one[0])
+        bars = (one if math.isfinite(one) else 0.0 for _, _, one in ends)
+        x, y = (tuple(one[k] for one in ends) for k in (0, 1))
+        return cls(x, y, tuple(bars), colour, shape, label)
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tpcalc.report.labels import index, quantity, symbol
@@ -43,7 +43,9 @@ __all__ = [
     "missed_note",
     "name",
     "number",
+    "numbers",
     "slope_tables",
+    "texts",
     "uncovered_table",
     "unfitted",
     "worst",
@@ -78,6 +80,34 @@ class Table:
     head: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        head: Sequence[Cell],
+        rows: Iterable[Sequence[Cell | str]],
+        note: str = "",
+    ) -> Table:
+        """A table of texts, each of the kind of its column; cells stand as they are."""
+        body = (
+            tuple(
+                one if isinstance(one, Cell) else Cell(one, top.kind)
+                for one, top in zip(row, head, strict=True)
+            )
+            for row in rows
+        )
+        return cls(caption, tuple(head), tuple(body), note)
+
+
+def texts(*names: str) -> tuple[Cell, ...]:
+    """The heads of columns of texts."""
+    return tuple(map(Cell, names))
+
+
+def numbers(*names: str) -> tuple[Cell, ...]:
+    """The heads of columns of numbers."""
+    return tuple(map(number, names))
 
 
 def number(text: str, tone: str = "") -> Cell:
