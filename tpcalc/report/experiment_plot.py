@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tpcalc.report.experiment import interval
 from tpcalc.report.numbers import count, plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
-from tpcalc.report.plots import MARKERS, decades, power_label, round_ticks
-from tpcalc.report.svg import canvas, colour, on_page, written
+from tpcalc.report.plots import MARKERS, draw_on, logarithmic, round_ticks
+from tpcalc.report.svg import colour
 from tpcalc.results import Experiment, Run
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_experiment", "experiment_figures"]
 
-_WIDTH, _HEIGHT = 400.0, 270.0
 _POINTS = 150  # of a curve; more steps are averaged in blocks
 _HEADROOM = 1.3  # above the highest mean; bands of two trials may be far wider than the curves
 _Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
@@ -161,22 +160,15 @@ def _top(figure: Figure) -> float | None:
 
 
 def _drawn(panel: Panel, identifier: str, top: float | None) -> str:
-    with canvas(_WIDTH, _HEIGHT) as figure:
-        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+    def fill(axes: Axes) -> None:
         for series in panel.series:
             _add(axes, series)
         if top is None:
             _layers(axes, panel)
         else:
             _steps(axes, panel, top)
-        longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
-        left = (14 + 7.0 * longest) / _WIDTH
-        axes.set_position((left, 0.17, 0.975 - left, 0.79))
-        axes.set_xlabel(panel.x_label)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
-        svg = written(figure)
-    return on_page(svg, identifier, panel.words)
+
+    return draw_on(panel, identifier, fill)
 
 
 def _add(axes: Axes, series: Series) -> None:
@@ -221,9 +213,4 @@ def _layers(axes: Axes, panel: Panel) -> None:
     axes.set_xlim(layers[0] - 0.35, layers[-1] + 0.35)
     axes.set_xticks(layers, [str(round(layer)) for layer in layers])
     highest = max(y for series in panel.series for y in series.y)
-    low, high = 0.8, max(1.25 * highest, 2.0)
-    axes.set_yscale("log")
-    axes.set_ylim(low, high)
-    ticks = decades(low, high)
-    axes.set_yticks(ticks, [power_label(tick) for tick in ticks])
-    axes.minorticks_off()
+    logarithmic(axes, "y", 0.8, max(1.25 * highest, 2.0))

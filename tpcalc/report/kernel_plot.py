@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.report.kernel import has_spectrum
 from tpcalc.report.numbers import count, plain
 from tpcalc.report.panels import Figure, Panel, Series
-from tpcalc.report.plots import decades, power_label, round_ticks
+from tpcalc.report.plots import decades, logarithmic, round_ticks
 from tpcalc.report.svg import alone, canvas, colour, on_page, written
 from tpcalc.results import Kernel
 
@@ -207,24 +207,16 @@ def _draw_spectrum(figure: Canvas, panel: Panel) -> None:
         return
     longest = max(line.x[-1] for line in lines)
     axes.set_xscale("log")
-    axes.set_yscale("log")
     axes.set_xlim(0.9, max(longest, 2.0) * 1.1)
+    ranks = decades(1.0, max(longest, 2.0))
+    axes.set_xticks(ranks, [count(round(tick)) for tick in ranks])
     # Below its error a spectrum is rounding: of that only the beginning is shown.
     low = min(max(min(line.y), errors.get(line.colour, 0.0) / 10) for line in lines)
     high = max(line.y[0] for line in lines)
-    axes.set_ylim(low / 1.6, high * 1.6)
-    _label(axes.set_xticks, decades(1.0, max(longest, 2.0)), lambda tick: count(round(tick)))
-    _label(axes.set_yticks, decades(low / 1.6, high * 1.6), power_label)
-    axes.minorticks_off()
+    logarithmic(axes, "y", low / 1.6, high * 1.6)
     axes.set_xlabel(panel.x_label)
     axes.grid(axis="y")
     axes.set_axisbelow(True)
-
-
-def _label(
-    put: Callable[[list[float], list[str]], Any], ticks: list[float], word: Callable[[float], str]
-) -> None:
-    put(ticks, [word(tick) for tick in ticks])
 
 
 def _draw_map(figure: Canvas, kernel: Kernel, kind: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import StudyError
 from tpcalc.report.content import compose
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["render_html", "render_markdown", "write"]
 
+_Drawer = Callable[[Any, str], tuple[str, ...]]
 _HTML_ROWS = 2000
 _MARKDOWN_ROWS = 200
 _MARKDOWN_SIGNS = str.maketrans({sign: "\\" + sign for sign in "\\`*_[]<>|#"})
@@ -55,12 +56,12 @@ def render_html(report: ReportInput) -> str:
         (True, False)
     """
     traces = gather(report.limit, report.finite, report.comparison)
-    figures = _figures(report, traces)
+    drawn = _drawn(report, traces)
     template = _environment("html").get_template("page.html.j2")
     return template.render(
-        content=compose(report, traces, _HTML_ROWS, frozenset(figures)),
-        figures=figures,
-        pictures={key: _pictures(report, key, figure) for key, figure in figures.items()},
+        content=compose(report, traces, _HTML_ROWS, frozenset(drawn)),
+        figures={key: figure for key, (figure, _) in drawn.items()},
+        pictures={key: pictures for key, (_, pictures) in drawn.items()},
     )
 
 
@@ -132,43 +133,51 @@ def write(report: ReportInput, path: str | Path) -> Path:
     return target
 
 
-def _figures(report: ReportInput, traces: tuple[Trace, ...]) -> dict[str, Figure]:
+# Of each answer the figures by section, and what draws them where panels alone do not tell.
+_FIGURES: dict[str, tuple[Callable[[Any], Mapping[str, Figure | None]], _Drawer | None]] = {
+    "phases": (
+        lambda found: {"phases": phase_figure(found)},
+        lambda found, key: (draw_phases(found, key),),
+    ),
+    "kernel": (lambda found: {"kernel": kernel_figure(found)}, draw_kernel),
+    "sheet": (lambda found: {"sheet": sheet_figure(found)}, draw_sheets),
+    "depths": (depth_figures, None),
+    "experiment": (experiment_figures, draw_experiment),
+    "blocks": (depth_experiment_figures, None),
+    "nonlinearity": (nonlinearity_figures, None),
+    "signal": (signal_figures, draw_signal),
+}
+
+
+def _drawn(
+    report: ReportInput, traces: tuple[Trace, ...]
+) -> dict[str, tuple[Figure, tuple[Markup, ...]]]:
+    """The figures with their pictures, by the key of their section."""
+    from markupsafe import Markup
+
     end = report.limit.exploded if report.limit is not None else None
     if end is not None:  # numbers of later steps leave no room for earlier ones
         traces = tuple(trace for trace in traces if not end.precedes(trace.name))
-    found = {
-        "phases": phase_figure(report.phases) if report.phases is not None else None,
-        "kernel": kernel_figure(report.kernel) if report.kernel is not None else None,
-        "sheet": sheet_figure(report.sheet) if report.sheet is not None else None,
-        "outputs": output_figure(traces, report.input_names),
-        "features": feature_figure(traces, report.input_names),
-        "comparison": error_figure(traces, report.comparison, report.input_names),
-        **(depth_figures(report.depths) if report.depths is not None else {}),
-        **(experiment_figures(report.experiment) if report.experiment is not None else {}),
-        **(depth_experiment_figures(report.blocks) if report.blocks is not None else {}),
-        **(nonlinearity_figures(report.nonlinearity) if report.nonlinearity is not None else {}),
-        **(signal_figures(report.signal) if report.signal is not None else {}),
+    inputs = report.input_names
+    of_traces = {
+        "outputs": output_figure(traces, inputs),
+        "features": feature_figure(traces, inputs),
+        "comparison": error_figure(traces, report.comparison, inputs),
     }
-    return {key: figure for key, figure in found.items() if figure is not None}
+    found = {key: (figure, _panels(key, figure)) for key, figure in of_traces.items() if figure}
+    for field, (figures, drawer) in _FIGURES.items():
+        answer = getattr(report, field)
+        for key, figure in figures(answer).items() if answer is not None else ():
+            if figure is not None:
+                found[key] = figure, drawer(answer, key) if drawer else _panels(key, figure)
+    # Our own drawings, whose words are escaped where they are made.
+    return {key: (figure, tuple(map(Markup, svgs))) for key, (figure, svgs) in found.items()}
 
 
-def _pictures(report: ReportInput, key: str, figure: Figure) -> tuple[Markup, ...]:
-    from markupsafe import Markup
-
+def _panels(key: str, figure: Figure) -> tuple[str, ...]:
     from tpcalc.report.plots import draw
 
-    # Our own drawing, whose words are escaped where it is made.
-    if key == "phases" and report.phases is not None:
-        return (Markup(draw_phases(report.phases, key)),)
-    if key == "kernel" and report.kernel is not None:
-        return tuple(map(Markup, draw_kernel(report.kernel, key)))
-    if key == "sheet" and report.sheet is not None:
-        return tuple(map(Markup, draw_sheets(report.sheet, key)))
-    if report.experiment is not None and key in experiment_figures(report.experiment):
-        return tuple(map(Markup, draw_experiment(report.experiment, key)))
-    if report.signal is not None and key in signal_figures(report.signal):
-        return tuple(map(Markup, draw_signal(report.signal, key)))
-    return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in enumerate(figure.panels))
+    return tuple(draw(panel, f"{key}-{index}") for index, panel in enumerate(figure.panels))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tpcalc.report.svg import canvas, colour, on_page, written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MARKERS", "decades", "draw", "power_label", "round_ticks"]
+__all__ = ["MARKERS", "decades", "draw", "draw_on", "logarithmic", "power_label", "round_ticks"]
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDTH, _HEIGHT = 400.0, 270.0
@@ -26,14 +27,32 @@ def draw(panel: Panel, identifier: str) -> str:
         panel: What to draw.
         identifier: A word that no other figure of the page carries.
     """
-    with canvas(_WIDTH, _HEIGHT) as figure:
-        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+
+    def fill(axes: Axes) -> None:
         for series in panel.series:
             _add(axes, series)
         _scale(axes, panel)
+
+    return draw_on(panel, identifier, fill)
+
+
+def draw_on(
+    panel: Panel, identifier: str, fill: Callable[[Axes], None], right: float = 0.975
+) -> str:
+    """The same with axes that are filled otherwise.
+
+    Args:
+        panel: What is drawn.
+        identifier: A word that no other figure of the page carries.
+        fill: What fills the axes.
+        right: Where they end.
+    """
+    with canvas(_WIDTH, _HEIGHT) as figure:
+        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+        fill(axes)
         longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
         left = (14 + 7.0 * longest) / _WIDTH
-        axes.set_position((left, 0.17, 0.975 - left, 0.79))
+        axes.set_position((left, 0.17, right - left, 0.79))
         axes.set_xlabel(panel.x_label)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
@@ -84,18 +103,12 @@ def _scale(axes: Axes, panel: Panel) -> None:
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
     if panel.log_y:
         heights = [y for s in panel.series for y in (*s.y, *map(_above, s.y, s.error)) if y > 0]
-        low, high = min(heights) / 1.25, max(heights) * 1.25
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
-        ticks_y = decades(low, high)
-        axes.set_yticks(ticks_y, [power_label(tick) for tick in ticks_y])
-        axes.minorticks_off()
+        logarithmic(axes, "y", min(heights) / 1.25, max(heights) * 1.25)
     else:
         low, high = axes.get_ylim()
         if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
             axes.set_ylim(low - 0.5, high + 0.5)
-        ticks_y, labels = round_ticks(*axes.get_ylim())
-        axes.set_yticks(ticks_y, labels)
+        axes.set_yticks(*round_ticks(*axes.get_ylim()))
 
 
 def _above(value: float, error: float) -> float:
@@ -108,12 +121,8 @@ def _numbers(axes: Axes, low: float, high: float, log: bool) -> None:
         axes.set_xlim(low - room, high + room)
         axes.set_xticks(*round_ticks(low, high))
         return
-    axes.set_xscale("log")
     room = max(high / low, 2.0) ** 0.06
-    axes.set_xlim(low / room, high * room)
-    ticks = decades(low / room, high * room)
-    axes.set_xticks(ticks, [power_label(tick) for tick in ticks])
-    axes.minorticks_off()
+    logarithmic(axes, "x", low / room, high * room)
 
 
 def _widths(axes: Axes, widths: list[float]) -> None:
@@ -127,6 +136,21 @@ def _widths(axes: Axes, widths: list[float]) -> None:
         if math.log(width / shown[-1]) > 0.14 * math.log(high / low):
             shown.append(width)
     axes.set_xticks(shown, [count(round(width)) for width in shown])
+    axes.minorticks_off()
+
+
+def logarithmic(axes: Axes, side: str, low: float, high: float) -> None:
+    """Make an axis logarithmic.
+
+    Args:
+        axes: The axes.
+        side: Which, ``"x"`` or ``"y"``.
+        low: Its lower end, above 0.
+        high: Its upper end.
+    """
+    ticks = decades(low, high)
+    axes.set(**{f"{side}scale": "log", f"{side}lim": (low, high)})
+    getattr(axes, f"set_{side}ticks")(ticks, [power_label(tick) for tick in ticks])
     axes.minorticks_off()
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
-from tpcalc.report.plots import decades, power_label, round_ticks
-from tpcalc.report.svg import canvas, colour, on_page, written
+from tpcalc.report.plots import draw_on, logarithmic, round_ticks
+from tpcalc.report.svg import colour
 from tpcalc.results import Sheets
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_sheets", "sheet_figure"]
 
-_WIDTH, _HEIGHT = 400.0, 270.0
 # Kind, title, words on the horizontal axis, whether the axes are logarithmic.
 _PANELS = (
     ("activation", "Activation", "s", False, False),
@@ -73,8 +72,7 @@ def _words(title: str, series: list[Series]) -> str:
 
 
 def _drawn(panel: Panel, identifier: str) -> str:
-    with canvas(_WIDTH, _HEIGHT) as figure:
-        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+    def fill(axes: Axes) -> None:
         for line in panel.series:
             ink, dashed = colour(line.colour), line.shape == "dash"
             style = {"linewidth": 1.2, "linestyle": (0, (5, 4))} if dashed else {"linewidth": 1.8}
@@ -83,35 +81,21 @@ def _drawn(panel: Panel, identifier: str) -> str:
             _scale(axes, panel)
         else:
             axes.set_axis_off()
-        longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
-        left = (14 + 7.0 * longest) / _WIDTH
-        axes.set_position((left, 0.17, 0.955 - left, 0.79))
-        axes.set_xlabel(panel.x_label)
-        axes.grid(axis="y")
-        axes.set_axisbelow(True)
-        svg = written(figure)
-    return on_page(svg, identifier, panel.words)
+
+    return draw_on(panel, identifier, fill, right=0.955)
 
 
 def _scale(axes: Axes, panel: Panel) -> None:
     solid = [line for line in panel.series if line.shape == "line"]
     xs = [x for line in solid for x in line.x]
     if panel.log_x:
-        axes.set_xscale("log")
-        low, high = min(xs), max(xs)
-        axes.set_xlim(low, high)
-        ticks = decades(low, high)
-        axes.set_xticks(ticks, [power_label(tick) for tick in ticks])
+        logarithmic(axes, "x", min(xs), max(xs))
     else:
         axes.set_xlim(min(xs), max(xs))
         axes.set_xticks(*round_ticks(min(xs), max(xs)))
     ys = [y for line in solid for y in line.y if y > 0 or not panel.log_y]
     if panel.log_y and ys:
-        low, high = min(ys) / 1.25, max(ys) * 1.25
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
-        ticks = decades(low, high)
-        axes.set_yticks(ticks, [power_label(tick) for tick in ticks])
+        logarithmic(axes, "y", min(ys) / 1.25, max(ys) * 1.25)
     else:
         low, high = axes.get_ylim()
         if high - low < 1e-9 * max(abs(low), abs(high), 1.0):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tpcalc.report.numbers import plain, superscript
 from tpcalc.report.panels import Figure, Panel, Series
-from tpcalc.report.plots import decades, power_label, round_ticks
+from tpcalc.report.plots import logarithmic, round_ticks
 from tpcalc.report.svg import canvas, colour, on_page, written
 from tpcalc.results import Curve, Signal
 
@@ -253,15 +253,11 @@ def _draw_scales(axes: Axes, found: Signal) -> None:
             axes.plot(*zip(*part, strict=True), color=colour("limit"), linewidth=1.8)
     for pole in poles:
         axes.axvline(pole, color=colour("ink"), linewidth=1.2, linestyle=(0, (5, 4)))
-    axes.set_yscale("log")
     if math.isfinite(own) and own > 0:
         _point(axes, found.weights, own, "good", True)
-    axes.set_ylim(low / 1.3, top)
     axes.set_xlim(curve.x[0], curve.x[-1])
     axes.set_xticks(*round_ticks(curve.x[0], curve.x[-1]))
-    ticks = decades(low / 1.3, top)
-    axes.set_yticks(ticks, [power_label(tick) for tick in ticks])
-    axes.minorticks_off()
+    logarithmic(axes, "y", low / 1.3, top)
     axes.set_ylabel("layers")
     axes.grid(axis="y")
 
@@ -283,18 +279,13 @@ def _draw_variances(axes: Axes, found: Signal) -> None:
         kept = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > low / 2]
         axes.plot(*zip(*kept, strict=True), color=colour(str(k)), linewidth=1.8)
     own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     if own > 0:
         _point(axes, found.rank, own, "good", True)
-    bottom, top = low / 1.5, max(heights) * 1.5
+    axes.set_xscale("log")
     axes.set_xlim(curves[0].x[0], 1.0)
-    axes.set_ylim(bottom, top)
     shown = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if tick >= curves[0].x[0]]
     axes.set_xticks(shown, [plain(tick) for tick in shown])
-    ticks = decades(bottom, top)
-    axes.set_yticks(ticks, [power_label(tick) for tick in ticks])
-    axes.minorticks_off()
+    logarithmic(axes, "y", low / 1.5, max(heights) * 1.5)
     axes.grid(axis="y")
 
 
