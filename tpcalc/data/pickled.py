@@ -43,25 +43,12 @@ _ROLES = {
     "_codecs encode": "encode",
 }
 _UINT8 = {"u1", "|u1", "uint8", "B"}
+_PLAIN = {"int", "int_or_bool", "bytes_or_str", "bytes", "bytearray", "str"}
+# Instructions that leave a number, a text or bytes that they hold themselves.
 _LITERALS = {
-    "INT",
-    "LONG",
-    "LONG1",
-    "LONG4",
-    "BININT",
-    "BININT1",
-    "BININT2",
-    "STRING",
-    "BINSTRING",
-    "SHORT_BINSTRING",
-    "UNICODE",
-    "BINUNICODE",
-    "SHORT_BINUNICODE",
-    "BINUNICODE8",
-    "BINBYTES",
-    "SHORT_BINBYTES",
-    "BINBYTES8",
-    "BYTEARRAY8",
+    opcode.name
+    for opcode in pickletools.opcodes
+    if not opcode.stack_before and opcode.stack_after and opcode.stack_after[0].name in _PLAIN
 }
 _CONSTANTS: dict[str, Callable[[], Any]] = {
     "NONE": lambda: None,
@@ -72,9 +59,6 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
 }
-_STORES = {"PUT", "BINPUT", "LONG_BINPUT"}
-_FETCHES = {"GET", "BINGET", "LONG_BINGET"}
-_SHORT_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +169,6 @@ class _Machine:
             self._stack.append(argument)
         elif name in _CONSTANTS:
             self._stack.append(_CONSTANTS[name]())
-        elif name in _STORES:
-            self._memo[argument] = self._top()
-        elif name == "MEMOIZE":
-            self._memo[len(self._memo)] = self._top()
-        elif name in _FETCHES:
-            if argument not in self._memo:
-                raise self._refused("fetches what was never stored")
-            self._stack.append(self._memo[argument])
-        elif name in _SHORT_TUPLES:
-            items = [self._pop() for _ in range(_SHORT_TUPLES[name])]
-            self._stack.append(tuple(reversed(items)))
         elif name in _ACTIONS:
             _ACTIONS[name](self, argument)
         else:
@@ -220,43 +193,33 @@ class _Machine:
             items.append(item)
         raise self._refused("a mark is missing")
 
+    def _last(self, count: int) -> list[Any]:
+        """So many values from the stack, the last one last."""
+        return [self._pop() for _ in range(count)][::-1]
+
     def _nothing(self, argument: Any) -> None:
         """Protocol and frames: how the bytes are cut up, which does not matter here."""
 
-    def _tuple(self, argument: Any) -> None:
-        self._stack.append(tuple(self._marked()))
+    def _store(self, argument: Any) -> None:
+        self._memo[len(self._memo) if argument is None else argument] = self._top()
 
-    def _list(self, argument: Any) -> None:
-        self._stack.append(self._marked())
+    def _fetch(self, argument: Any) -> None:
+        if argument not in self._memo:
+            raise self._refused("fetches what was never stored")
+        self._stack.append(self._memo[argument])
 
-    def _dict(self, argument: Any) -> None:
-        found: dict[str, Any] = {}
-        self._set(found, self._marked())
-        self._stack.append(found)
+    def _dict(self, items: list[Any]) -> None:
+        self._stack.append({})
+        self._set(items)
 
-    def _append(self, argument: Any) -> None:
-        item = self._pop()
-        self._onto_list().append(item)
-
-    def _appends(self, argument: Any) -> None:
-        items = self._marked()
-        self._onto_list().extend(items)
-
-    def _onto_list(self) -> list[Any]:
+    def _append(self, items: list[Any]) -> None:
         found = self._top()
         if type(found) is not list:
             raise self._refused("appends to what is no list")
-        return found
+        found.extend(items)
 
-    def _set_item(self, argument: Any) -> None:
-        value, key = self._pop(), self._pop()
-        self._set(self._top(), [key, value])
-
-    def _set_items(self, argument: Any) -> None:
-        items = self._marked()
-        self._set(self._top(), items)
-
-    def _set(self, target: Any, items: list[Any]) -> None:
+    def _set(self, items: list[Any]) -> None:
+        target = self._top()
         if type(target) is not dict or len(items) % 2:
             raise self._refused("sets what is no entry of a dictionary")
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -270,7 +233,7 @@ class _Machine:
         self._name(*argument.partition(" ")[::2])
 
     def _stack_global(self, argument: Any) -> None:
-        name, module = self._pop(), self._pop()
+        module, name = self._last(2)
         if type(name) is not str or type(module) is not str:
             raise self._refused("a name is no text")
         self._name(module, name)
@@ -285,7 +248,7 @@ class _Machine:
         self._stack.append(_Word(role))
 
     def _reduce(self, argument: Any) -> None:
-        given, called = self._pop(), self._pop()
+        called, given = self._last(2)
         if type(called) is not _Word or type(given) is not tuple:
             raise self._refused("calls something")
         maker = _CALLS.get((called.role, len(given)))
@@ -366,13 +329,18 @@ class _Machine:
 _ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
     "PROTO": _Machine._nothing,
     "FRAME": _Machine._nothing,
-    "TUPLE": _Machine._tuple,
-    "LIST": _Machine._list,
-    "DICT": _Machine._dict,
-    "APPEND": _Machine._append,
-    "APPENDS": _Machine._appends,
-    "SETITEM": _Machine._set_item,
-    "SETITEMS": _Machine._set_items,
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine._store),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine._fetch),
+    "TUPLE": lambda machine, _: machine._stack.append(tuple(machine._marked())),
+    "TUPLE1": lambda machine, _: machine._stack.append(tuple(machine._last(1))),
+    "TUPLE2": lambda machine, _: machine._stack.append(tuple(machine._last(2))),
+    "TUPLE3": lambda machine, _: machine._stack.append(tuple(machine._last(3))),
+    "LIST": lambda machine, _: machine._stack.append(machine._marked()),
+    "DICT": lambda machine, _: machine._dict(machine._marked()),
+    "APPEND": lambda machine, _: machine._append(machine._last(1)),
+    "APPENDS": lambda machine, _: machine._append(machine._marked()),
+    "SETITEM": lambda machine, _: machine._set(machine._last(2)),
+    "SETITEMS": lambda machine, _: machine._set(machine._marked()),
     "GLOBAL": _Machine._global,
     "STACK_GLOBAL": _Machine._stack_global,
     "REDUCE": _Machine._reduce,
