@@ -19,7 +19,7 @@ from tpcalc.errors import NotDifferentiable, TraceError
 from tpcalc.functions.expr import Call, Expr
 from tpcalc.functions.numbers import Number, finite, number_text
 
-__all__ = ["Atom", "Degree", "Facts"]
+__all__ = ["Atom", "Degree", "Facts", "in_sympy"]
 
 Parity = Literal["even", "odd", "none"]
 
@@ -169,6 +169,21 @@ class Atom:
 
 def _parameter(value: Number | Degree) -> Number | Degree:
     return finite(value) if isinstance(value, float | Fraction | int) else value
+
+
+def in_sympy(form: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """A form ``form(sympy, z)`` as a function of z that imports sympy, slow as that is, when asked.
+
+    Args:
+        form: Written with the module ``sympy`` as ``evaluate`` is with an array namespace.
+    """
+
+    def shown(z: Any) -> Any:
+        import sympy
+
+        return form(sympy, z)
+
+    return shown
 
 
 def _same(left: object, right: object, depth: int = 1) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.functions.atoms import Atom, Facts
+from tpcalc.functions.atoms import Atom, Facts, in_sympy
 from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, children, mul
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
@@ -37,13 +37,9 @@ def reciprocal(power: Fraction) -> Atom:
     def derivative(z: Expr) -> Expr:
         return -power * reciprocal(power + 1)(z)
 
-    def display(z: Any) -> Any:
-        import sympy
-
-        return z ** -sympy.Rational(str(power))
-
     facts = Facts(homogeneity=-power, kinks=(0.0,), growth=None, least=0.0)
-    return Atom(RECIPROCAL, evaluate, derivative, facts, (power,), display)
+    shown = in_sympy(lambda sp, z: z ** -sp.Rational(power))
+    return Atom(RECIPROCAL, evaluate, derivative, facts, (power,), shown)
 
 
 def loose(expr: Expr) -> Iterator[Expr]:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.sign import SIGN
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.Abs(z)
-
 
 ABS = Atom(
     "abs",
@@ -25,7 +17,7 @@ ABS = Atom(
     facts=Facts(
         parity="even", homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0
     ),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.Abs(z)),
     pieces=lambda z: 2 * z * STEP(z) - z,
 )
 

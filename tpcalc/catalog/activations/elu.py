@@ -11,7 +11,7 @@ from tpcalc.catalog.activations.exp import EXP
 from tpcalc.catalog.activations.relu import RELU
 from tpcalc.catalog.activations.relu_pow import relu_pow
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Expr, Facts, in_sympy
 from tpcalc.sources import Source
 
 # With these two the map keeps mean 0 and variance 1 of a Gaussian (the fixed point of the paper).
@@ -54,12 +54,6 @@ def _slope_near_zero(z: Expr, order: int, alpha: Fraction | float) -> Expr:
     return found
 
 
-def _rational(value: Fraction) -> Any:
-    import sympy
-
-    return sympy.Rational(value.numerator, value.denominator)
-
-
 def elu_slope(alpha: Fraction) -> Atom:
     """The derivative of ELU: 1 for z > 0, alpha * exp(z) for z <= 0.
 
@@ -70,25 +64,17 @@ def elu_slope(alpha: Fraction) -> Atom:
     """
     number = float(alpha)
 
-    def derivative(z: Expr) -> Expr:
-        return elu_slope(alpha)(z) - STEP(z)
-
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sympy.Piecewise((1, z > 0), (_rational(alpha) * sympy.exp(z), True))
-
     return Atom(
         "elu_slope",
         lambda xp, z: _slope(xp, z, number),
-        derivative if alpha == 1 else None,  # it jumps at 0 unless alpha is 1
+        (lambda z: elu_slope(alpha)(z) - STEP(z)) if alpha == 1 else None,  # else it jumps at 0
         Facts(
             kinks=(0.0,),
             growth=Fraction(0),
             value_at_zero=number,
         ),
         (alpha,),
-        display,
+        in_sympy(lambda sp, z: sp.Piecewise((1, z > 0), (sp.Rational(alpha) * sp.exp(z), True))),
         lambda z: _slope_pieces(z, alpha),
         lambda z, order: _slope_near_zero(z, order, alpha),
     )
@@ -104,33 +90,18 @@ def elu(alpha: Fraction) -> Atom:
     """
     number = float(alpha)
 
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sympy.Piecewise((z, z > 0), (_rational(alpha) * (sympy.exp(z) - 1), True))
-
     return Atom(
         "elu",
         lambda xp, z: _elu(xp, z, number),
         elu_slope(alpha),
         Facts(kinks=(0.0,), growth=Fraction(1), slope_at_zero=1.0 if alpha == 1 else None),
         (alpha,),
-        display,
+        in_sympy(
+            lambda sp, z: sp.Piecewise((z, z > 0), (sp.Rational(alpha) * (sp.exp(z) - 1), True))
+        ),
         lambda z: _pieces(z, alpha),
         lambda z, order: _near_zero(z, order, alpha),
     )
-
-
-def _sympy_selu(z: Any) -> Any:
-    import sympy
-
-    return SELU_SCALE * sympy.Piecewise((z, z > 0), (SELU_ALPHA * (sympy.exp(z) - 1), True))
-
-
-def _sympy_selu_slope(z: Any) -> Any:
-    import sympy
-
-    return SELU_SCALE * sympy.Piecewise((1, z > 0), (SELU_ALPHA * sympy.exp(z), True))
 
 
 SELU_SLOPE = Atom(
@@ -138,7 +109,9 @@ SELU_SLOPE = Atom(
     evaluate=lambda xp, z: SELU_SCALE * _slope(xp, z, SELU_ALPHA),
     derivative=None,
     facts=Facts(kinks=(0.0,), growth=Fraction(0), value_at_zero=SELU_SCALE * SELU_ALPHA),
-    sympy=_sympy_selu_slope,
+    sympy=in_sympy(
+        lambda sp, z: SELU_SCALE * sp.Piecewise((1, z > 0), (SELU_ALPHA * sp.exp(z), True))
+    ),
     pieces=lambda z: SELU_SCALE * _slope_pieces(z, SELU_ALPHA),
     near_zero=lambda z, order: SELU_SCALE * _slope_near_zero(z, order, SELU_ALPHA),
 )
@@ -147,7 +120,9 @@ SELU = Atom(
     evaluate=lambda xp, z: SELU_SCALE * _elu(xp, z, SELU_ALPHA),
     derivative=SELU_SLOPE,
     facts=Facts(kinks=(0.0,), growth=Fraction(1)),
-    sympy=_sympy_selu,
+    sympy=in_sympy(
+        lambda sp, z: SELU_SCALE * sp.Piecewise((z, z > 0), (SELU_ALPHA * (sp.exp(z) - 1), True))
+    ),
     pieces=lambda z: SELU_SCALE * _pieces(z, SELU_ALPHA),
     near_zero=lambda z, order: SELU_SCALE * _near_zero(z, order, SELU_ALPHA),
 )

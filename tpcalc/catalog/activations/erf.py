@@ -4,34 +4,23 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import pi, sqrt
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.exp import EXP
 from tpcalc.catalog.activations.normal import NORMAL_CDF
-from tpcalc.functions import Atom, Expr, Facts, const
+from tpcalc.functions import Atom, Facts, const, in_sympy
 from tpcalc.sources import Source
 
 SLOPE = 2.0 / sqrt(pi)
 ROOT_TWO = const(2) ** Fraction(1, 2)
 
 
-def _slope(z: Expr) -> Expr:
-    return SLOPE * EXP(-(z**2))
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.erf(z)
-
-
 ERF = Atom(
     "erf",
     evaluate=lambda xp, z: xp.erf(z),
-    derivative=_slope,
+    derivative=lambda z: SLOPE * EXP(-(z**2)),
     facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=SLOPE, least=-1.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.erf(z)),
     pieces=lambda z: 2 * NORMAL_CDF(ROOT_TWO * z) - 1,
 )
 

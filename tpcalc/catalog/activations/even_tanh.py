@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.sign import SIGN
 from tpcalc.catalog.activations.tanh import TANH
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _slope(z: Expr) -> Expr:
-    return SIGN(z) * (1 - TANH(z) ** 2)
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.tanh(sympy.Abs(z))
-
 
 EVEN_TANH = Atom(
     "even_tanh",
     evaluate=lambda xp, z: xp.abs(xp.tanh(z)),
-    derivative=_slope,
+    derivative=lambda z: SIGN(z) * (1 - TANH(z) ** 2),
     facts=Facts(parity="even", kinks=(0.0,), growth=Fraction(0)),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.tanh(sp.Abs(z))),
 )
 
 ENTRY = ActivationFamily(

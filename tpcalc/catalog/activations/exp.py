@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
-
-def _slope(z: Expr) -> Expr:
-    return EXP(z)
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.exp(z)
-
-
-EXP = Atom(
+EXP: Atom = Atom(
     "exp",
     evaluate=lambda xp, z: xp.exp(z),
-    derivative=_slope,
+    derivative=lambda z: EXP(z),
     facts=Facts(growth=None, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.exp(z)),
 )
 
 ENTRY = ActivationFamily(

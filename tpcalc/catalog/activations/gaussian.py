@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.exp import EXP
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
-
-def _slope(z: Expr) -> Expr:
-    return -2 * z * GAUSSIAN(z)
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.exp(-(z**2))
-
-
-GAUSSIAN = Atom(
+GAUSSIAN: Atom = Atom(
     "gaussian",
     evaluate=lambda xp, z: xp.exp(-(z * z)),
-    derivative=_slope,
+    derivative=lambda z: -2 * z * GAUSSIAN(z),
     facts=Facts(parity="even", growth=Fraction(0), value_at_zero=1.0, slope_at_zero=0.0, least=0.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.exp(-(z**2))),
     pieces=lambda z: EXP(-(z**2)),
 )
 
@@ -43,21 +31,13 @@ def gaussian(rate: Fraction) -> Atom:
         return GAUSSIAN
     number = float(rate)
 
-    def derivative(z: Expr) -> Expr:
-        return -2 * rate * z * gaussian(rate)(z)
-
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sympy.exp(-sympy.Rational(rate.numerator, rate.denominator) * z**2)
-
     return Atom(
         "gaussian",
         lambda xp, z: xp.exp(-number * (z * z)),
-        derivative,
+        lambda z: -2 * rate * z * gaussian(rate)(z),
         GAUSSIAN.facts,
         (rate,),
-        display,
+        in_sympy(lambda sp, z: sp.exp(-sp.Rational(rate) * z**2)),
         lambda z: EXP(-rate * z**2),
     )
 

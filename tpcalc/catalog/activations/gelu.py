@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.normal import NORMAL_CDF, NORMAL_PDF
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _evaluate(xp: Any, z: Any) -> Any:
-    return z * NORMAL_CDF.evaluate(xp, z)
-
-
-def _slope(z: Expr) -> Expr:
-    return NORMAL_CDF(z) + z * NORMAL_PDF(z)
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return z * (1 + sympy.erf(z / sympy.sqrt(2))) / 2
-
 
 GELU = Atom(
     "gelu",
-    evaluate=_evaluate,
-    derivative=_slope,
+    evaluate=lambda xp, z: z * NORMAL_CDF.evaluate(xp, z),
+    derivative=lambda z: NORMAL_CDF(z) + z * NORMAL_PDF(z),
     facts=Facts(growth=Fraction(1), slope_at_zero=0.5),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: z * (1 + sp.erf(z / sp.sqrt(2))) / 2),
     pieces=lambda z: z * NORMAL_CDF(z),
 )
 

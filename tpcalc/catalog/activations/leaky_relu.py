@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
 
@@ -21,19 +20,6 @@ def leaky_relu(slope: Fraction) -> Atom:
     """
     left = float(slope)
 
-    def derivative(z: Expr) -> Expr:
-        return slope + (1 - slope) * STEP(z)
-
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sympy.Piecewise(
-            (z, z > 0), (sympy.Rational(slope.numerator, slope.denominator) * z, True)
-        )
-
-    def pieces(z: Expr) -> Expr:
-        return slope * z + (1 - slope) * z * STEP(z)
-
     smooth = slope == 1
     facts = Facts(
         parity="odd" if smooth else "even" if slope == -1 else "none",
@@ -45,11 +31,11 @@ def leaky_relu(slope: Fraction) -> Atom:
     return Atom(
         "leaky_relu",
         lambda xp, z: xp.where(z > 0, z, left * z),
-        derivative,
+        lambda z: slope + (1 - slope) * STEP(z),
         facts,
         (slope,),
-        display,
-        pieces,
+        in_sympy(lambda sp, z: sp.Piecewise((z, z > 0), (sp.Rational(slope) * z, True))),
+        lambda z: slope * z + (1 - slope) * z * STEP(z),
     )
 
 

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.log(z)
-
 
 LOG = Atom(
     "log",
@@ -22,7 +14,7 @@ LOG = Atom(
     derivative=lambda z: 1 / z,
     # No polynomial bounds it near 0, where it tends to -infinity.
     facts=Facts(kinks=(0.0,), growth=None, value_at_zero=-inf),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.log(z)),
 )
 
 ENTRY = ActivationFamily(

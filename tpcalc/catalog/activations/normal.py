@@ -4,55 +4,30 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import pi, sqrt
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
 PEAK = 1.0 / sqrt(2.0 * pi)
 ROOT_HALF = sqrt(0.5)
 
 
-def _density(xp: Any, z: Any) -> Any:
-    return PEAK * xp.exp(-0.5 * (z * z))
-
-
-def _distribution(xp: Any, z: Any) -> Any:
-    return 0.5 + 0.5 * xp.erf(ROOT_HALF * z)
-
-
-def _slope_of_density(z: Expr) -> Expr:
-    return -z * NORMAL_PDF(z)
-
-
-def _sympy_density(z: Any) -> Any:
-    import sympy
-
-    return sympy.exp(-(z**2) / 2) / sympy.sqrt(2 * sympy.pi)
-
-
-def _sympy_distribution(z: Any) -> Any:
-    import sympy
-
-    return (1 + sympy.erf(z / sympy.sqrt(2))) / 2
-
-
-NORMAL_PDF = Atom(
+NORMAL_PDF: Atom = Atom(
     "normal_pdf",
-    evaluate=_density,
-    derivative=_slope_of_density,
+    evaluate=lambda xp, z: PEAK * xp.exp(-0.5 * (z * z)),
+    derivative=lambda z: -z * NORMAL_PDF(z),
     facts=Facts(
         parity="even", growth=Fraction(0), value_at_zero=PEAK, slope_at_zero=0.0, least=0.0
     ),
-    sympy=_sympy_density,
+    sympy=in_sympy(lambda sp, z: sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)),
 )
 NORMAL_CDF = Atom(
     "normal_cdf",
-    evaluate=_distribution,
+    evaluate=lambda xp, z: 0.5 + 0.5 * xp.erf(ROOT_HALF * z),
     derivative=NORMAL_PDF,
     facts=Facts(growth=Fraction(0), value_at_zero=0.5, slope_at_zero=PEAK, least=0.0),
-    sympy=_sympy_distribution,
+    sympy=in_sympy(lambda sp, z: (1 + sp.erf(z / sp.sqrt(2))) / 2),
 )
 
 ENTRIES = (

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.abs import ABS
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return z * sympy.Abs(z)
-
 
 ODD_SQUARE = Atom(
     "odd_square",
@@ -29,7 +21,7 @@ ODD_SQUARE = Atom(
         growth=Fraction(2),
         slope_at_zero=0.0,
     ),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: z * sp.Abs(z)),
     pieces=lambda z: 2 * z**2 * STEP(z) - z**2,
 )
 

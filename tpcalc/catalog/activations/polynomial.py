@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Composite, Parameter, listed
 from tpcalc.errors import StudyError
-from tpcalc.functions import Expr, Facts, const
+from tpcalc.functions import Expr, Facts, const, in_sympy
 from tpcalc.functions.expr import add, mul, power
 from tpcalc.sources import Source
 
@@ -39,11 +38,6 @@ def polynomial(*coefficients: Fraction) -> Composite:
     def build(z: Expr) -> Expr:
         return add(mul((const(c), power(z, Fraction(d)))) for d, c in terms.items())
 
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sum(sympy.Rational(c.numerator, c.denominator) * z**d for d, c in terms.items())
-
     even = not any(d % 2 for d in degrees)
     odd = all(d % 2 for d in degrees)
     facts = Facts(
@@ -54,7 +48,12 @@ def polynomial(*coefficients: Fraction) -> Composite:
         slope_at_zero=float(terms.get(1, 0)),
     )
     kept = coefficients[: degrees[-1] + 1]
-    return Composite(f"poly{listed(kept)}", build, facts, display)
+    return Composite(
+        f"poly{listed(kept)}",
+        build,
+        facts,
+        in_sympy(lambda sp, z: sum(sp.Rational(c) * z**d for d, c in terms.items())),
+    )
 
 
 ENTRIES = (

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.Max(z, 0)
-
 
 RELU = Atom(
     "relu",
     evaluate=lambda xp, z: xp.maximum(z, 0.0),
     derivative=STEP,
     facts=Facts(homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.Max(z, 0)),
     pieces=lambda z: z * STEP(z),
 )
 

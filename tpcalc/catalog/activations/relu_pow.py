@@ -14,7 +14,7 @@ from tpcalc.catalog.activation import ActivationFamily, Parameter
 from tpcalc.catalog.activations.relu import RELU
 from tpcalc.catalog.activations.step import STEP
 from tpcalc.errors import NotDifferentiable, ScaleError
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Expr, Facts, in_sympy
 from tpcalc.orders import Ex
 from tpcalc.sources import Source
 
@@ -47,22 +47,10 @@ def relu_pow(p: Fraction | Ex) -> Atom:
             )
         return p * relu_pow(p - 1)(z)
 
-    def display(z: Any) -> Any:
-        import sympy
-
-        return sympy.Max(z, 0) ** sympy.Rational(p.numerator, p.denominator)
-
-    def pieces(z: Expr) -> Expr:
-        return z**p * STEP(z)
-
-    facts = Facts(
-        homogeneity=p,
-        kinks=(0.0,),
-        growth=p,
-        slope_at_zero=0.0 if p > 1 else None,
-    )
-    made_of = pieces if whole is not None else None
-    return Atom("relu_pow", evaluate, derivative, facts, (p,), display, made_of)
+    facts = Facts(homogeneity=p, kinks=(0.0,), growth=p, slope_at_zero=0.0 if p > 1 else None)
+    shown = in_sympy(lambda sp, z: sp.Max(z, 0) ** sp.Rational(p))
+    pieces = None if whole is None else lambda z: z**p * STEP(z)
+    return Atom("relu_pow", evaluate, derivative, facts, (p,), shown, pieces)
 
 
 def _whole_power(base: Any, exponent: int) -> Any:
@@ -91,9 +79,6 @@ def _symbolic(p: Ex) -> Atom:
             hint="Give it a number, as in relu^2; symbols are for exponents alone.",
         )
 
-    def derivative(z: Expr) -> Expr:
-        return relu_pow(p - 1)(z)
-
     def display(z: Any) -> Any:
         import sympy
 
@@ -105,7 +90,7 @@ def _symbolic(p: Ex) -> Atom:
         return sympy.Max(z, 0) ** degree
 
     facts = Facts(homogeneity=p, kinks=(0.0,), growth=p, least=0.0)
-    return Atom("relu_pow", evaluate, derivative, facts, (p,), display)
+    return Atom("relu_pow", evaluate, lambda z: relu_pow(p - 1)(z), facts, (p,), display)
 
 
 ENTRY = ActivationFamily(

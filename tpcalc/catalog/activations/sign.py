@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.step import STEP
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.sign(z)
-
 
 SIGN = Atom(
     "sign",
@@ -24,7 +16,7 @@ SIGN = Atom(
     facts=Facts(
         parity="odd", homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=-1.0
     ),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.sign(z)),
     pieces=lambda z: 2 * STEP(z) - 1,
 )
 

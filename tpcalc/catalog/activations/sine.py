@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _slope_of_sin(z: Expr) -> Expr:
-    return COS(z)
-
-
-def _slope_of_cos(z: Expr) -> Expr:
-    return -SIN(z)
-
-
-def _sympy_sin(z: Any) -> Any:
-    import sympy
-
-    return sympy.sin(z)
-
-
-def _sympy_cos(z: Any) -> Any:
-    import sympy
-
-    return sympy.cos(z)
-
 
 SIN = Atom(
     "sin",
     evaluate=lambda xp, z: xp.sin(z),
-    derivative=_slope_of_sin,
+    derivative=lambda z: COS(z),
     facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=1.0, least=-1.0),
-    sympy=_sympy_sin,
+    sympy=in_sympy(lambda sp, z: sp.sin(z)),
 )
-COS = Atom(
+COS: Atom = Atom(
     "cos",
     evaluate=lambda xp, z: xp.cos(z),
-    derivative=_slope_of_cos,
+    derivative=lambda z: -SIN(z),
     facts=Facts(
         parity="even", growth=Fraction(0), value_at_zero=1.0, slope_at_zero=0.0, least=-1.0
     ),
-    sympy=_sympy_cos,
+    sympy=in_sympy(lambda sp, z: sp.cos(z)),
 )
 
 SOURCE = Source(

@@ -8,19 +8,13 @@ from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
 from tpcalc.catalog.activations.sigmoid import SIGMOID
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
 
 def _evaluate(xp: Any, z: Any) -> Any:
     # The part that grows is split off, so exp never overflows.
     return xp.maximum(z, 0.0) + xp.log1p(xp.exp(-xp.abs(z)))
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.log(1 + sympy.exp(z))
 
 
 SOFTPLUS = Atom(
@@ -30,7 +24,7 @@ SOFTPLUS = Atom(
     facts=Facts(
         growth=Fraction(1), value_at_zero=log(2.0), slope_at_zero=0.5, least=0.0, tame=True
     ),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.log(1 + sp.exp(z))),
 )
 
 ENTRY = ActivationFamily(

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily, Composite
-from tpcalc.functions import Facts
+from tpcalc.functions import Facts, in_sympy
 from tpcalc.sources import Source
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.sqrt(z)
-
 
 SQRT = Composite(
     "sqrt",
     build=lambda z: z ** Fraction(1, 2),
     facts=Facts(homogeneity=Fraction(1, 2), kinks=(0.0,), growth=Fraction(1, 2), least=0.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.sqrt(z)),
 )
 
 ENTRY = ActivationFamily(

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
 
@@ -15,18 +15,12 @@ def _evaluate(xp: Any, z: Any) -> Any:
     return xp.maximum(xp.sign(z), 0.0)
 
 
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.Heaviside(z, 0)
-
-
 STEP = Atom(
     "step",
     evaluate=_evaluate,
     derivative=None,
     facts=Facts(homogeneity=Fraction(0), kinks=(0.0,), growth=Fraction(0), least=0.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.Heaviside(z, 0)),
 )
 
 ENTRY = ActivationFamily(

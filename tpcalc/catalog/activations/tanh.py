@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from tpcalc.catalog.activation import ActivationFamily
-from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 from tpcalc.sources import Source
 
-
-def _slope(z: Expr) -> Expr:
-    return 1 - TANH(z) ** 2
-
-
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.tanh(z)
-
-
-TANH = Atom(
+TANH: Atom = Atom(
     "tanh",
     evaluate=lambda xp, z: xp.tanh(z),
-    derivative=_slope,
+    derivative=lambda z: 1 - TANH(z) ** 2,
     facts=Facts(parity="odd", growth=Fraction(0), slope_at_zero=1.0, least=-1.0),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.tanh(z)),
 )
 
 ENTRY = ActivationFamily(

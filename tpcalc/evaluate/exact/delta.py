@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import EvaluationError
-from tpcalc.functions import Atom, Facts
+from tpcalc.functions import Atom, Facts, in_sympy
 
 __all__ = ["DELTA", "no_density"]
 
@@ -26,16 +26,10 @@ def _evaluate(xp: Any, z: Any) -> Any:
     )
 
 
-def _sympy(z: Any) -> Any:
-    import sympy
-
-    return sympy.DiracDelta(z)
-
-
 DELTA = Atom(
     "delta",
     evaluate=_evaluate,
     derivative=None,
     facts=Facts(parity="even", homogeneity=Fraction(-1), kinks=(0.0,), growth=None),
-    sympy=_sympy,
+    sympy=in_sympy(lambda sp, z: sp.DiracDelta(z)),
 )
