@@ -13,8 +13,8 @@ from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.fn import derivative
+from tpcalc.functions.homogeneous import degree
 from tpcalc.functions.tape import evaluate
-from tpcalc.signal.activations.homogeneous import degree
 from tpcalc.signal.activations.length import sides
 from tpcalc.signal.maps.layer_map import LayerMap
 

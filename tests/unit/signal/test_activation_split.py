@@ -12,9 +12,9 @@ from tpcalc.catalog.activations import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Var, const
+from tpcalc.functions.homogeneous import degree, varying
 from tpcalc.signal.activations.averages import averages
 from tpcalc.signal.activations.calibrate import calibrated, debiased, dilated, normalized
-from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.reach import longest
 from tpcalc.signal.activations.split import split
 from tpcalc.signal.kernels import Kernels, average

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from tpcalc.analyses.depth.facts import facts, notes
-from tpcalc.analyses.depth.found import found_of
+from tpcalc.analyses.depth.found import Found, found_of
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD
-from tpcalc.analyses.depth.rates import generic_block, has_paths
+from tpcalc.analyses.depth.rates import has_paths
 from tpcalc.catalog.training import Training
 from tpcalc.results import DepthVerdict
 from tpcalc.results.provenance import provenance
+
+if TYPE_CHECKING:
+    from tpcalc.analyses.depth.paths import Paths
 
 __all__ = ["depth_check"]
 
@@ -28,16 +32,19 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         blocks of docs/theory/depth.md.
     """
     started = time.perf_counter()
+    found: Paths | Found
     if has_paths(training.network):
-        from tpcalc.analyses.depth.paths import path_check  # with what numbers are computed with
+        from tpcalc.analyses.depth.paths import paths_of  # with what numbers are computed with
 
-        return path_check(training.network, at)
-    generic, rates = generic_block(training, at)
-    found = found_of(generic, rates, at)
-    digest = generic.block.program.digest
+        found = paths_of(training.network, at)
+        told, said = found.facts, found.notes
+    else:
+        found = found_of(training, at)
+        told, said = facts(found), notes(found)
+    digest = found.block.program.digest
     settings = {"steps": str(training.steps), "lr_depth": str(training.gammas)}
     return DepthVerdict(
-        found.verdict,
+        found.verdict or "undecided",
         found.status,
         found.stable_start,
         found.stable,
@@ -47,14 +54,14 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         found.diversity,
         found.linearized,
         str(found.alpha),
-        rates,
+        found.rates,
         tuple(found.rows),
         tuple(found.sets),
-        tuple(facts(found)),
-        0 if found.start_alone else training.steps,
-        found.stream.region.lines,
+        tuple(told),
+        found.steps,
+        found.region.lines,
         provenance(digest, None, settings, time.perf_counter() - started),
-        tuple(notes(found)),
+        tuple(said),
         found.start((FORWARD, 0)),
         found.start((BACKWARD, 0)),
         tuple(found.critical),

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.analyses.depth.correlation import Correlation
+from tpcalc.analyses.depth.correlation import Correlation, below
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Direction, Pass, R
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn, Par, Var
@@ -25,12 +25,12 @@ from tpcalc.limit.views import function_of, start_of
 from tpcalc.orders import Ex, as_ex
 from tpcalc.orders.chamber import Chamber, Power
 from tpcalc.passes.block import CARRY, SEED
-from tpcalc.program.base import references
 from tpcalc.program.views import lincomb_of
 
 __all__ = ["Sum", "Sums", "in_depth", "sums"]
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
+WAYS = {CARRY: FORWARD, SEED: BACKWARD}
 NOTHING = 2**20  # of what nothing is known: no power of L that is met is as large
 
 
@@ -165,10 +165,8 @@ def _bits(context: Context) -> dict[str, int]:
     found = {FORWARD: 0, BACKWARD: 0}
     for ref, node in enumerate(context.nodes):
         start = start_of(node)
-        if start is not None:
-            way = {CARRY: FORWARD, SEED: BACKWARD}.get(start.group)
-            if way:
-                found[way] |= context.parity.depends[ref]
+        if start is not None and start.group in WAYS:
+            found[WAYS[start.group]] |= context.parity.depends[ref]
     return found
 
 
@@ -192,16 +190,11 @@ def _is_odd(bits: int) -> bool:
 
 def _passes(context: Context, node: LRef) -> tuple[Pass, ...]:
     """The passes whose stream a term is made of."""
-    seen, todo, found = {node}, [node], set[Pass]()
-    while todo:
-        ref = todo.pop()
+    found = set[Pass]()
+    for ref in below(context, node):
         start = start_of(context.nodes[ref])
-        if start is not None and start.group in (CARRY, SEED):
-            found.add((FORWARD if start.group == CARRY else BACKWARD, start.index))
-        for other in references(context.nodes[ref]):
-            if other not in seen and context.dims[other] is not None:
-                seen.add(other)
-                todo.append(other)
+        if start is not None and start.group in WAYS:
+            found.add((WAYS[start.group], start.index))
     return tuple(sorted(found, key=lambda one: (one[1], one[0] == BACKWARD)))
 
 

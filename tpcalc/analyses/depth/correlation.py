@@ -25,7 +25,7 @@ from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Correlation", "laws_along"]
+__all__ = ["Correlation", "below", "laws_along"]
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 FACTORS = 3  # of a part: what has more is correlated less, and adds nothing to a sum
@@ -87,7 +87,7 @@ class Correlation:
         if self.independent:
             return None
         found = set[Part]()
-        for own in self._below(ref):
+        for own in below(self.context, ref):
             node = product_of(self.context.nodes[own])
             if node is not None and self._meets(node):
                 found |= {p for p in self.parts(node.vector) if p and node.matrix not in p}
@@ -99,7 +99,7 @@ class Correlation:
         1 of what is Lipschitz; a function with a jump, as the slope of relu, differs on a share
         |dx| of the coordinates: 1/2.
         """
-        for own in self._below(ref):
+        for own in below(self.context, ref):
             found = function_of(self.context.nodes[own])
             calls = () if found is None else walk(found.fn.expr)
             if any(isinstance(one, Call) and _jumps(one.atom) for one in calls):
@@ -108,7 +108,7 @@ class Correlation:
 
     def _meets(self, node: Product) -> bool:
         """Whether a matrix is applied to what holds a function of a product with its transpose."""
-        for ref in self._below(node.vector):
+        for ref in below(self.context, node.vector):
             inner = product_of(self.context.nodes[ref])
             if inner is not None and (inner.matrix, inner.transpose) == (
                 node.matrix,
@@ -116,15 +116,6 @@ class Correlation:
             ):
                 return True
         return False
-
-    def _below(self, ref: LRef) -> set[LRef]:
-        seen, todo = {ref}, [ref]
-        while todo:
-            for other in references(self.context.nodes[todo.pop()]):
-                if other not in seen and self.context.dims[other] is not None:
-                    seen.add(other)
-                    todo.append(other)
-        return seen
 
     def _walk(self, parts: Iterable[Part]) -> Ex:
         """Half the largest power of the variance of a sum over all pairs of blocks.
@@ -171,6 +162,17 @@ class Correlation:
             return BULK
         own = self.of(expr.base if isinstance(expr, Pow) else expr.arg, vectors)
         return _powers(own, _parity(expr))
+
+
+def below(context: Context, ref: LRef) -> set[LRef]:
+    """A vector with all that it is made of."""
+    seen, todo = {ref}, [ref]
+    while todo:
+        for other in references(context.nodes[todo.pop()]):
+            if other not in seen and context.dims[other] is not None:
+                seen.add(other)
+                todo.append(other)
+    return seen
 
 
 def _jumps(atom: Atom) -> bool:

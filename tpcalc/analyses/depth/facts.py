@@ -55,7 +55,7 @@ def facts(found: Found) -> Iterator[str]:
     """What decides, the first fact first."""
     if found.flow:
         yield from (_told(found, own) for own in STARTS)
-        if found.stable_start and found.stream.generic.steps:
+        if found.stable_start and found.steps:
             yield FIRST[found.first]
         return
     if found.start_alone:
@@ -74,7 +74,7 @@ def facts(found: Found) -> Iterator[str]:
         (_, step), power = moved[0]
         size = _size(-power)
         yield f"the updates of all blocks add up to {size} in the stream at step {step}"
-    elif not found.open and found.stream.generic.steps:
+    elif not found.open and found.steps:
         yield "the updates of the blocks do not add up to anything in the stream"
     for name, power in found.grown[:1]:
         yield f"{name}, a preactivation in a block, is of size {_size(power)}: unfaithful"
@@ -123,7 +123,7 @@ def notes(found: Found) -> Iterator[str]:
         yield SHARED
     if found.block.correlated:
         yield CORRELATED if found.start_alone else RETURNS
-        if found.may_cancel(found.stream.generic.steps):
+        if found.may_cancel(found.steps):
             yield CANCELS
     if found.anticorrelated:
         yield ITERATED

@@ -20,9 +20,9 @@ from tpcalc.analyses.depth.generic import Clear, Generic, R, in_width
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.estimate import Budget
-from tpcalc.functions import Call, Expr, Fn, Var
-from tpcalc.functions.expr import Add, Pow, children, walk
+from tpcalc.functions import Fn, Var
 from tpcalc.limit.claims import Record
+from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Target
 from tpcalc.limit.scales import Scales, scales
@@ -458,17 +458,7 @@ def _factor(move: Move) -> str:
     return f"each block multiplies its mean square by {1 + move.value.value:.6g}"
 
 
-def grows_faster(expr: Expr) -> bool:
+def grows_faster(fn: Fn) -> bool:
     """Whether a function may grow faster than linearly, by its form."""
-    for part in walk(expr):
-        inside = [one for one in children(part) if any(isinstance(x, Var) for x in walk(one))]
-        growth = part.atom.facts.growth if isinstance(part, Call) else None
-        linear = isinstance(part, Call) and isinstance(growth, Fraction) and growth <= 1
-        if (
-            inside
-            and not linear
-            and not isinstance(part, Add)
-            and (isinstance(part, Call | Pow) or len(inside) > 1)
-        ):
-            return True
-    return False
+    degree = degree_of(fn.expr, (ONE,) * fn.vectors, (ONE - 1,) * fn.scalars)
+    return degree is None or degree > 1

@@ -11,10 +11,13 @@ from itertools import combinations, product
 from tpcalc.analyses.depth.curvature import curvature
 from tpcalc.analyses.depth.far import far_out
 from tpcalc.analyses.depth.flow import Flow, Regime, grows_faster
-from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Generic, Pass
+from tpcalc.analyses.depth.generic import BACKWARD, FORWARD, NAMES, Pass
+from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.analyses.depth.stream import Stream, stream
+from tpcalc.catalog.training import Training
 from tpcalc.networks.network import is_sum
 from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.orders.chamber import Region
 from tpcalc.program.views import applied_of
 from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
 
@@ -28,14 +31,14 @@ FAR_OUT = (
 )
 
 
-def found_of(generic: Generic, rates: tuple[BlockRate, ...], at: Mapping[str, Fraction]) -> Found:
-    """What is read off a generic block, or off what it is far out where that decides.
+def found_of(training: Training, at: Mapping[str, Fraction]) -> Found:
+    """What is read off the generic block of a run, or off what it is far out where that decides.
 
     Args:
-        generic: A generic block of a run.
-        rates: The learning rates of its parameters.
+        training: The run, of a network of L blocks.
         at: The sample point of symbols.
     """
+    generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     if found.verdict == "undecided" and any(found.sign(power) > 0 for _, power in found.grown):
         block = far_out(generic.block)
@@ -52,7 +55,7 @@ class Found:
         self, found: Stream, rates: tuple[BlockRate, ...], said: tuple[str, ...] = ()
     ) -> None:
         self.stream, self.rates, self.said = found, rates, said
-        self.block = found.generic.block
+        self.block, self.steps = found.generic.block, found.generic.steps
 
     def sign(self, power: Ex) -> int:
         return self.stream.chamber.sign(power)
@@ -82,7 +85,12 @@ class Found:
     @property
     def start_alone(self) -> bool:
         """Whether no step is followed."""
-        return not self.stream.generic.steps
+        return not self.steps
+
+    @property
+    def region(self) -> Region:
+        """Where all of this holds."""
+        return self.stream.region
 
     @cached_property
     def linear(self) -> bool:
@@ -134,7 +142,7 @@ class Found:
             return False if "unstable" in map(self.start, STARTS) else None
         if self.exploded is not None:
             return None if self.may_cancel(self.exploded[1]) else False
-        if not self.stream.generic.steps:
+        if self.start_alone:
             return None
         return None if self.open or not self.stable_start else True
 
@@ -163,7 +171,7 @@ class Found:
         It may then be infinite after a share of the blocks.
         """
         nodes = map(applied_of, self.block.body.nodes)
-        if not any(node is not None and grows_faster(node.fn.expr) for node in nodes):
+        if not any(node is not None and grows_faster(node.fn) for node in nodes):
             return False
         flow = Flow(self.stream.generic, self.stream.chamber)
         return bool(flow.unknown) or flow.accelerates
@@ -207,7 +215,7 @@ class Found:
                     yield one, power
 
     def _moves(self, what: str) -> bool | None:
-        if not self.stream.generic.steps:
+        if self.start_alone:
             return None
         if self.flow:
             return self._first_moves

@@ -9,7 +9,6 @@ from fractions import Fraction
 from tpcalc.analyses.depth.facts import notes
 from tpcalc.analyses.depth.found import Found, found_of
 from tpcalc.analyses.depth.generic import FORWARD
-from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.catalog.training import Training
 from tpcalc.results import DepthOrders, DepthRow
 from tpcalc.results.provenance import provenance
@@ -25,12 +24,11 @@ def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
         at: The sample point of symbols.
     """
     started = time.perf_counter()
-    generic, rates = generic_block(training, at)
-    found = found_of(generic, rates, at)
+    found = found_of(training, at)
     rows = (*found.rows, *_inside(found))
     seconds = time.perf_counter() - started
-    made = provenance(generic.block.program.digest, None, {"steps": str(training.steps)}, seconds)
-    return DepthOrders(rows, found.stream.region.lines, made, tuple(notes(found)))
+    made = provenance(found.block.program.digest, None, {"steps": str(training.steps)}, seconds)
+    return DepthOrders(rows, found.region.lines, made, tuple(notes(found)))
 
 
 def _inside(found: Found) -> Iterator[DepthRow]:

@@ -1,4 +1,4 @@
-"""``path_check``: the start of a network whose matrices are paths along the depth, no random ones.
+"""``Paths``: the start of a network whose matrices are paths along the depth, no random ones.
 
 Where a block is linear on both sides of 0, it multiplies what goes on by itself (coordinates of one
 sign, pairs that are turned) by 1 + L^(-alpha) lambda(l/L). So the log of what all blocks multiply
@@ -9,26 +9,29 @@ imaginary parts turn it. Integrals of polynomials are exact.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import comb
 
+import numpy as np
+
+from tpcalc.analyses.depth.generic import Pass
 from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.paths import is_path
-from tpcalc.evaluate.depth.start import Start, slopes_of
-from tpcalc.functions import Call, Expr
-from tpcalc.functions.expr import Pow, walk
+from tpcalc.evaluate.depth.start import Start
+from tpcalc.functions.homogeneous import slopes_of
+from tpcalc.limit.degrees import degree_of
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
+from tpcalc.orders.chamber import Region
+from tpcalc.passes.block import Block
 from tpcalc.program.along import Along, along_of
-from tpcalc.results import CriticalPower, DepthRow, DepthVerdict
-from tpcalc.results.provenance import provenance
+from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
 
-__all__ = ["path_check"]
+__all__ = ["Paths", "paths_of"]
 
 Polynomial = tuple[Fraction, ...]  # of the share of the depth, from its constant on
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -54,8 +57,8 @@ EARLIER = (
 )
 
 
-def path_check(network: Architecture, at: Mapping[str, Fraction]) -> DepthVerdict:
-    """What becomes of the start of a network of L blocks along paths of matrices.
+def paths_of(network: Architecture, at: Mapping[str, Fraction]) -> Paths:
+    """What is read off the block of a network of L blocks along paths of matrices.
 
     Args:
         network: The network.
@@ -68,7 +71,7 @@ def path_check(network: Architecture, at: Mapping[str, Fraction]) -> DepthVerdic
     Source: Marion, Fermanian, Biau, Vert, Propositions 12 and 13 with the corrections of
         docs/claims.md; where these say nothing, the series above.
     """
-    started, block = time.perf_counter(), block_at_start(network)
+    block = block_at_start(network)
     try:
         start = start_of(block, at)
     except Unlike as reason:
@@ -77,31 +80,7 @@ def path_check(network: Architecture, at: Mapping[str, Fraction]) -> DepthVerdic
             hint="tp.depth_simulate draws networks of finite width.",
         ) from None
     is_path(start)  # all of them, or an error
-    found = _Found(start)
-    digest, settings = block.program.digest, {"steps": "0"}
-    return DepthVerdict(
-        verdict=found.verdict or "undecided",
-        status="proved",
-        stable_start=found.verdict != "unstable" if found.verdict else None,
-        stable=None,
-        moves=None,
-        features=None,
-        faithful=None,
-        diversity="",
-        linearized=None,
-        alpha=str(start.alpha),
-        rates=(),
-        rows=tuple(found.rows),
-        sets=(),
-        facts=tuple(found.facts),
-        steps=0,
-        region=(),
-        provenance=provenance(digest, None, settings, time.perf_counter() - started),
-        notes=tuple(found.notes),
-        outputs=found.verdict,
-        gradients=found.verdict,
-        critical=tuple(found.critical),
-    )
+    return Paths(block, start)
 
 
 @dataclass(frozen=True)
@@ -177,22 +156,28 @@ class _Mode:
         return {ONE / self.order} | ({ONE} if self.angle is not None else set())
 
 
-class _Found:
-    """What is read off a block."""
+class Paths:
+    """What is read off a block, as of ``Found``; only its start is."""
 
-    def __init__(self, start: Start) -> None:
-        self.start, self.alpha = start, start.alpha
+    status, diversity, steps, region = "proved", "", 0, Region()
+    rates: tuple[BlockRate, ...] = ()
+    sets: tuple[SetRow, ...] = ()
+    stable: bool | None = None
+    moves = features = faithful = linearized = stable
+
+    def __init__(self, block: Block, start: Start) -> None:
+        self.block, self.shape, self.alpha = block, start, start.alpha
         self.paths = [along_of(law) for law in (start.outer, start.inner) if law is not None]
 
     @cached_property
     def modes(self) -> tuple[_Mode, ...] | None:
         """The coordinates that go on by themselves; None: they are not known."""
-        slopes = slopes_of(self.start.activation)
+        slopes = slopes_of(self.shape.activation)
         if slopes is None:
             return None
         turns = sum(path.row.turns for path in self.paths)
-        p = _product(list(map(_polynomial, self.paths)), Fraction(self.start.multiplier))
-        inner = self.start.inner
+        p = _product(list(map(_polynomial, self.paths)), Fraction(self.shape.multiplier))
+        inner = self.shape.inner
         kept = inner is None or _sign_of(_polynomial(along_of(inner)))
         if slopes[0] != slopes[1] and (turns or not kept):
             return None  # coordinates go on by themselves while W keeps the side of 0
@@ -211,11 +196,20 @@ class _Found:
             if len(found) == 1:
                 return found.pop()
             return "unstable" if "unstable" in found else "stationary"
-        if self.alpha < 1 or not _is_tame(self.start.activation):
+        growth = degree_of(self.shape.activation, (ONE,), ())
+        if self.alpha < 1 or growth is None or growth > 1:
             return ""
         if self.alpha > 1:
             return "identity"
         return "stationary" if all(_sign_of(_polynomial(one)) for one in self.paths) else ""
+
+    @property
+    def stable_start(self) -> bool | None:
+        return self.verdict != "unstable" if self.verdict else None
+
+    def start(self, own: Pass) -> str:
+        """What becomes of the stream, or of its adjoint."""
+        return self.verdict
 
     @cached_property
     def parts(self) -> list[tuple[str, Fraction, str]]:
@@ -277,14 +271,10 @@ def _polynomial(path: Along) -> Polynomial:
 
 def _product(factors: list[Polynomial], number: Fraction) -> Polynomial:
     """The product of polynomials and a number."""
-    found: Polynomial = (number,)
+    found = np.array([number], dtype=object)
     for factor in factors:
-        terms = [Fraction(0)] * (len(found) + len(factor) - 1)
-        for i, a in enumerate(found):
-            for j, b in enumerate(factor):
-                terms[i + j] += a * b
-        found = tuple(terms)
-    return found
+        found = np.convolve(found, np.array(factor, dtype=object))
+    return tuple(found)
 
 
 def _integral(p: Polynomial) -> Fraction:
@@ -305,11 +295,3 @@ def _sign_of(p: Polynomial) -> int:
     if not any(shares):
         return 0
     return 1 if all(c >= 0 for c in shares) else -1 if all(c <= 0 for c in shares) else 0
-
-
-def _is_tame(expr: Expr) -> bool:
-    """Whether a function grows no faster than linearly, by its form."""
-    parts = list(walk(expr))
-    if any(isinstance(part, Pow) for part in parts):
-        return False
-    return all(part.atom.facts.growth in (0, 1) for part in parts if isinstance(part, Call))

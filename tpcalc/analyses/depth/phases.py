@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from tpcalc.analyses.depth.found import Found, found_of
 from tpcalc.analyses.depth.generic import BACKWARD, FORWARD
-from tpcalc.analyses.depth.rates import generic_block
 from tpcalc.catalog.training import Training
 from tpcalc.orders.chamber import Region
 from tpcalc.orders.conditions import Axes, meet
@@ -92,8 +91,7 @@ class _Judge:
         """The verdict at a point, with what is said of it."""
         key = tuple(point.values())
         if key not in self.found:
-            generic, rates = generic_block(self.training, point)
-            here = found_of(generic, rates, point)
+            here = found_of(self.training, point)
             self.found[key] = here, (here.verdict, ", ".join(_words(here)))
         return self.found[key]
 

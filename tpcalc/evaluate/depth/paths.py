@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from tpcalc.errors import EvaluationError
-from tpcalc.functions import Const, Expr, Fn, Var
-from tpcalc.functions.expr import Add, Mul
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch
@@ -209,9 +209,5 @@ def _functions(block: Branch) -> tuple[Function, Function]:
 
 def _linear(expr: Expr) -> bool:
     """Whether a function is a number times its argument."""
-    if isinstance(expr, Add):
-        return all(map(_linear, expr.terms))
-    if isinstance(expr, Mul):
-        rest = [factor for factor in expr.factors if not isinstance(factor, Const)]
-        return len(rest) == 1 and _linear(rest[0])
-    return isinstance(expr, Var)
+    slopes = slopes_of(expr)
+    return slopes is not None and slopes[0] == slopes[1]

@@ -26,14 +26,14 @@ from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.paths import follow, is_path
 from tpcalc.evaluate.depth.trunk import Trunk
-from tpcalc.functions import Call, Const, Expr, Fn, Var
-from tpcalc.functions.expr import Add, Mul
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import as_ex
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.results import Estimate, Method
 
-__all__ = ["Displacement", "Start", "slopes_of"]
+__all__ = ["Displacement", "Start"]
 
 Array = NDArray[np.float64]
 NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
@@ -75,6 +75,7 @@ class Start:
         laws: The laws of the entries of V and of W, which the limit of the width does not feel.
 
     Example:
+        >>> from tpcalc.functions import Var
         >>> linear = Start(Var(0), Fraction(1, 2), outer="fresh")
         >>> round(linear.at(1000).stream.value, 6)  # (1 + 1/L)^L - 1
         1.716924
@@ -325,35 +326,6 @@ class _Dual:
         ]
         found[0][: self.first] = 0.0
         return found[0], found[1]
-
-
-def slopes_of(expr: Expr) -> tuple[float, float] | None:
-    """The slopes above and below 0 of a function that is linear on both sides; None if it is not.
-
-    Args:
-        expr: An expression of ``Var(0)``.
-
-    Example:
-        >>> from tpcalc.functions import const
-        >>> slopes_of(const(2) * Var(0))
-        (2.0, 2.0)
-    """
-    if not _is_homogeneous(expr):
-        return None
-    up, down = np.broadcast_to(evaluate(Fn(expr, 1), [np.array([1.0, -1.0])], []), (2,))
-    return float(up), -float(down)
-
-
-def _is_homogeneous(expr: Expr) -> bool:
-    """Whether a function is homogeneous of degree 1, by its form."""
-    if isinstance(expr, Add):
-        return all(map(_is_homogeneous, expr.terms))
-    if isinstance(expr, Mul):
-        rest = [factor for factor in expr.factors if not isinstance(factor, Const)]
-        return len(rest) == 1 and _is_homogeneous(rest[0])
-    if isinstance(expr, Call):
-        return expr.atom.facts.homogeneity == 1 and _is_homogeneous(expr.arg)
-    return isinstance(expr, Var)
 
 
 def _check_room(depth: int) -> None:

@@ -14,9 +14,9 @@ from tpcalc.evaluate.bounded import EPS
 from tpcalc.evaluate.quadrature.shape import shape
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
+from tpcalc.functions.homogeneous import degree, varying
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Asymptote, Estimate, Method, Status
-from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.length import LengthKernel, sides
 from tpcalc.signal.activations.reach import longest
 from tpcalc.signal.given import of_activation

@@ -13,10 +13,10 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.bounded import EPS, Bounded
 from tpcalc.evaluate.quadrature.gap import gap
 from tpcalc.functions import Expr
+from tpcalc.functions.homogeneous import degree, varying
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 from tpcalc.signal.activations.averages import Values, averages
-from tpcalc.signal.activations.homogeneous import degree, varying
 from tpcalc.signal.activations.split import Split, ratio, slope_of, split
 from tpcalc.signal.given import Act, tau_of
 

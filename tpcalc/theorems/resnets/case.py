@@ -10,7 +10,8 @@ from math import sqrt
 
 from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.depth.start import Start, slopes_of
+from tpcalc.evaluate.depth.start import Start
+from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
 from tpcalc.results import Hypothesis

@@ -17,8 +17,9 @@ from tpcalc.evaluate.bounded import Bounded, bounded, kept, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
+from tpcalc.functions.homogeneous import degree
 from tpcalc.results import Estimate
-from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, degree_of, number_at
+from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, number_at
 
 STEP = REGISTRY["step"]()
 PDF, CDF = REGISTRY["normal_pdf"](), REGISTRY["normal_cdf"]()
@@ -148,7 +149,7 @@ def _route(
     outer: Expr, inner: Expr, gate: Nonlinearity, seed: int
 ) -> Callable[[_Floats], Estimate]:
     """The way to evaluate: by the sides of a gate that is constant on each, or given X."""
-    p, q = gate.degree, degree_of(inner)
+    p, q = gate.degree, degree(inner)
     if p == 1:
         return lambda at: _sides(outer, inner, gate, at)
     whole = p is not None and p.denominator == 1 and q is not None and q.denominator == 1
@@ -170,7 +171,7 @@ def _sides(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats) -> Estimat
         return _pushed_pair(outer, inner, at, slopes[0])
     total = ZERO
     for side, slope in zip((1, -1), slopes, strict=True):
-        if number_at(outer, float(side)) == 0.0 and degree_of(outer) is not None:
+        if number_at(outer, float(side)) == 0.0 and degree(outer) is not None:
             continue
         part = outer * STEP(side * Var(0))
         total = total + bounded(_pushed_pair(part, inner, at, slope))
@@ -222,19 +223,19 @@ def _conditional(
     """The integral over X alone; ``left`` is the variance of Y given X."""
     p, slope = gate.degree, at.both / at.first
     assert p is not None
-    degree = degree_of(inner)
-    assert degree is not None
+    q = degree(inner)
+    assert q is not None
     up, down = number_at(inner, 1.0), number_at(inner, -1.0)
     total = ZERO
     for side in (1, -1):
-        if number_at(outer, float(side)) == 0.0 and degree_of(outer) is not None:
+        if number_at(outer, float(side)) == 0.0 and degree(outer) is not None:
             continue
         h = Var(0)
         tilt = float(p) * (gate.right if side > 0 else -gate.left) * at.theta
         mean = side * slope * h + tilt * at.mean * h ** (p - 1)
         spread = (left + tilt * tilt * at.variance * h ** (2 * p - 2)) ** Fraction(1, 2)
-        power = up * _positive_power(mean, spread, int(degree))
-        power = power + down * _positive_power(-mean, spread, int(degree))
+        power = up * _positive_power(mean, spread, int(q))
+        power = power + down * _positive_power(-mean, spread, int(q))
         expr = substitute(outer, {h: side * h}) * STEP(h) * power
         total = total + bounded(expect(_function(expr), at.first))
     return total.estimate()
@@ -242,29 +243,29 @@ def _conditional(
 
 def _scaled(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats) -> Estimate:
     """Y is a multiple of X or 0: all of the argument is a power of X times a Gaussian."""
-    p, degree = gate.degree, degree_of(inner)
-    assert p is not None and degree is not None
+    p, q = gate.degree, degree(inner)
+    assert p is not None and q is not None
     total = ZERO
     for side in (1, -1):
-        if number_at(outer, float(side)) == 0.0 and degree_of(outer) is not None:
+        if number_at(outer, float(side)) == 0.0 and degree(outer) is not None:
             continue
         h = Var(0)
         tilt = float(p) * (gate.right if side > 0 else -gate.left) * at.theta
         mean = side * at.both / at.first + tilt * at.mean
-        own = substitute(outer, {h: side * h}) * h ** ((p - 1) * degree) * STEP(h)
+        own = substitute(outer, {h: side * h}) * h ** ((p - 1) * q) * STEP(h)
         moved = kept(tilt * tilt * at.variance, tilt and at.variance)
         rest = expect(_function(inner), moved, mean=mean)
         total = total + bounded(expect(_function(own), at.first)) * bounded(rest)
     return total.estimate()
 
 
-def _positive_power(mean: Expr, spread: Expr, degree: int) -> Expr:
+def _positive_power(mean: Expr, spread: Expr, most: int) -> Expr:
     """E (m + s U)_+^q: from q = 0 and 1 by m M_{q-1} + (q - 1) s^2 M_{q-2}."""
     ratio = mean / spread
     below, own = CDF(ratio), mean * CDF(ratio) + spread * PDF(ratio)
-    if degree == 0:
+    if most == 0:
         return below
-    for q in range(2, degree + 1):
+    for q in range(2, most + 1):
         below, own = own, mean * own + (q - 1) * spread**2 * below
     return own
 

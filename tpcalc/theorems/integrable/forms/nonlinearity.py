@@ -11,7 +11,8 @@ from typing import Any
 from tpcalc.catalog.architecture import activation_of, named
 from tpcalc.errors import UsageError
 from tpcalc.functions import Call, Expr, Fn, Var, const, derivative
-from tpcalc.functions.expr import Add, Const, Mul, Pow, substitute, walk
+from tpcalc.functions.expr import substitute, walk
+from tpcalc.functions.homogeneous import degree
 from tpcalc.functions.tape import evaluate
 from tpcalc.orders import Ex
 
@@ -43,7 +44,7 @@ class Nonlinearity:
     @cached_property
     def degree(self) -> Fraction | None:
         """The p with sigma(cz) = c^p sigma(z) for all c > 0; None where there is none."""
-        return degree_of(self.expr)
+        return degree(self.expr)
 
     @cached_property
     def right(self) -> float:
@@ -129,38 +130,3 @@ def number_at(expr: Expr, z: float) -> float:
         z: The number.
     """
     return float(evaluate(Fn(substitute(expr, {Var(0): const(z)}), 0), []))
-
-
-def degree_of(expr: Expr) -> Fraction | None:
-    """The degree of homogeneity of an expression, as its form shows it; None for none.
-
-    Args:
-        expr: The expression.
-
-    Example:
-        >>> degree_of(Var(0) ** 3 - 2 * Var(0) ** 3), degree_of(1 + Var(0))
-        (Fraction(3, 1), None)
-    """
-    if isinstance(expr, Const):
-        return Fraction(0)
-    if isinstance(expr, Var):
-        return Fraction(1)
-    if isinstance(expr, Pow):
-        inner = degree_of(expr.base)
-        return None if inner is None else inner * expr.exponent
-    if isinstance(expr, Call):
-        inner, own = degree_of(expr.arg), expr.atom.facts.homogeneity
-        return None if inner is None or not isinstance(own, Fraction) else inner * own
-    parts = [degree_of(part) for part in _parts(expr)]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known:
-        return None
-    if isinstance(expr, Mul):
-        return sum(known, Fraction(0))
-    return known[0] if len(set(known)) == 1 else None
-
-
-def _parts(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, Add):
-        return expr.terms
-    return expr.factors if isinstance(expr, Mul) else ()

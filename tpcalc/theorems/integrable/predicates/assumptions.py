@@ -19,8 +19,9 @@ import numpy as np
 from tpcalc.catalog.architecture import activation_of, named
 from tpcalc.errors import NotDifferentiable, TpcalcError
 from tpcalc.functions import Call, Expr, Fn, Var, const, derivative
-from tpcalc.functions.expr import Add, Mul, Pow, walk
+from tpcalc.functions.expr import walk
 from tpcalc.functions.tape import evaluate
+from tpcalc.limit.degrees import degree_of
 from tpcalc.orders import Ex
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
@@ -243,33 +244,12 @@ def _polynomial(expr: Expr, name: str) -> tuple[bool, str]:
     """Whether a function is finite and bounded by a polynomial, and how that is known."""
     if not _finite(expr):
         return False, f"{name} is not finite, or not defined, on the whole line"
-    growth = _growth(expr)
+    growth = degree_of(expr, (Fraction(1),), ())
     if growth is not None:
         return True, f"{name} is bounded by a polynomial of degree {growth}"
     if _grows_slowly(expr):
         return True, f"{name} is bounded by a polynomial ({NUMBERS})"
     return False, f"{name} grows faster than every polynomial ({NUMBERS})"
-
-
-def _growth(expr: Expr) -> Fraction | None:
-    """The degree of a polynomial bound by the growth of the parts; None where they show none."""
-    if isinstance(expr, Var):
-        return Fraction(1)
-    if isinstance(expr, Add | Mul):
-        parts = [_growth(part) for part in (expr.terms if isinstance(expr, Add) else expr.factors)]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        return max(known) if isinstance(expr, Add) else sum(known, Fraction(0))
-    if isinstance(expr, Pow):
-        inner = _growth(expr.base)
-        return None if inner is None or expr.exponent < 0 else inner * expr.exponent
-    if isinstance(expr, Call):
-        own, inner = expr.atom.facts.growth, _growth(expr.arg)
-        if own == 0:
-            return Fraction(0)
-        return own * inner if isinstance(own, Fraction) and inner is not None else None
-    return Fraction(0)
 
 
 def _values(expr: Expr, z: Any) -> Any:
