@@ -183,6 +183,10 @@ class Context(Building):
         return bool(self.record.negative) and self.key(node) in self.record.negative
 
     def is_clear(self, node: LRef, points: tuple[float, ...]) -> bool:
+        """Whether a vector is nowhere there: its form shows it, or a test found so."""
+        return self.certainty.steep.proves(node) or self.is_found_clear(node, points)
+
+    def is_found_clear(self, node: LRef, points: tuple[float, ...]) -> bool:
         """Whether a test found none of a vector there, though its form does not show it."""
         return bool(self.record.clear) and (self.key(node), points) in self.record.clear
 

@@ -166,17 +166,14 @@ def _is_clear(pairs: Pairs, points: tuple[float, ...], context: Context) -> bool
 
     Not more: near 0 the density of a product is larger than any number.
     """
-
-    def never(side: LRef) -> bool:
-        return context.certainty.steep.proves(side) or context.is_clear(side, points)
-
     if len(pairs) == 1:
-        return all(map(never, pairs[0]))
+        return all(context.is_clear(side, points) for side in pairs[0])
     for this, other in ((0, 1), (1, 0)):
         sides = [pair[this] for pair in pairs]
         for place, pair in enumerate(pairs):
             others = [*sides[:place], *sides[place + 1 :]]
-            if context.certainty.steep.is_apart(sides[place], others) and never(pair[other]):
+            apart = context.certainty.steep.is_apart(sides[place], others)
+            if apart and context.is_clear(pair[other], points):
                 return True
     return False
 

@@ -210,7 +210,7 @@ def _on_points(
     steep = context.certainty.steep
     if not density and steep.proves(node):
         return int(not rounded)
-    if context.is_clear(node, asked.points):
+    if context.is_found_clear(node, asked.points):
         context.claim("told", node, ref, fn.text, asked.points)
         return int(not rounded)
     if context.is_atom(node, asked.points):
