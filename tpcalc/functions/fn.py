@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,12 +30,17 @@ __all__ = ["Fn", "derivative", "product"]
 _DEEPEST = 100
 
 
-def derivative(expr: Expr, by: Expr) -> Expr:
+def _differentiate(call: Call) -> Expr:
+    return call.atom.differentiate(call.arg)
+
+
+def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differentiate) -> Expr:
     """The derivative of an expression by one of its arguments.
 
     Args:
         expr: The expression.
         by: A ``Var`` or ``Par``.
+        outer: The derivative of an atom at its argument.
 
     Raises:
         NotDifferentiable: An atom on the way has no derivative.
@@ -46,22 +52,22 @@ def derivative(expr: Expr, by: Expr) -> Expr:
     if expr == by:
         return const(1)
     if isinstance(expr, Add):
-        return add(derivative(term, by) for term in expr.terms)
+        return add(derivative(term, by, outer) for term in expr.terms)
     if isinstance(expr, Mul):
         pieces = []
         for index, factor in enumerate(expr.factors):
-            slope = derivative(factor, by)
+            slope = derivative(factor, by, outer)
             if slope != const(0):
                 pieces.append(mul((*expr.factors[:index], slope, *expr.factors[index + 1 :])))
         return add(pieces) if pieces else const(0)
     if isinstance(expr, Pow):
-        slope = derivative(expr.base, by)
+        slope = derivative(expr.base, by, outer)
         if slope == const(0):
             return slope
         return mul((const(expr.exponent), power(expr.base, expr.exponent - 1), slope))
     if isinstance(expr, Call):
-        slope = derivative(expr.arg, by)
-        return slope if slope == const(0) else mul((expr.atom.differentiate(expr.arg), slope))
+        slope = derivative(expr.arg, by, outer)
+        return slope if slope == const(0) else mul((outer(expr), slope))
     return const(0)
 
 

@@ -18,7 +18,7 @@ from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, walk
 from tpcalc.functions.fn import Fn
 
-__all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run"]
+__all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run", "whole_power"]
 
 ROUNDING = 1e-14
 Step = Callable[[Any, list[Any]], Any]
@@ -192,17 +192,22 @@ def _mul(xp: Any, args: list[Any]) -> Any:
 def _power(exponent: Fraction) -> Step:
     if exponent.denominator == 1:
         whole = int(exponent)
-        return lambda xp, args: _whole_power(args[0], whole)
+        return lambda xp, args: whole_power(args[0], whole)
     if exponent == Fraction(1, 2):
         return lambda xp, args: _root(xp, args[0])
     real = float(exponent)
     return lambda xp, args: _real_power(args[0], real)
 
 
-def _whole_power(base: Any, exponent: int) -> Any:
-    """Power by repeated squaring: array libraries take a hundred times longer through pow."""
+def whole_power(base: Any, exponent: int) -> Any:
+    """Power by repeated squaring: array libraries take a hundred times longer through pow.
+
+    Args:
+        base: A number or an array.
+        exponent: The power.
+    """
     if exponent < 0:
-        below = _whole_power(base, -exponent)
+        below = whole_power(base, -exponent)
         if isinstance(below, float | int) and below == 0:  # Python would raise, arrays do not
             return math.copysign(math.inf, below)
         return 1.0 / below

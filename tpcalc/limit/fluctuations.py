@@ -9,7 +9,7 @@ of start vectors alone are independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -29,6 +29,7 @@ from tpcalc.limit.factors import (
     vector_of,
 )
 from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Rows, Start, Starts, Twice
+from tpcalc.limit.law import union
 from tpcalc.limit.slopes import is_told, slopes
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
@@ -116,7 +117,7 @@ def _bases(context: Context, term: Term) -> list[_Base]:
         inner = vector if node is None else node.vector
         starts = _roots_of(context, inner, others)
         if starts:
-            own = _united(context.root(start) for start in starts)
+            own = union(context.root(start) for start in starts)
             centred = all(context.program.group[s.group].means[s.index] == 0 for s in starts)
             if centred and not any(own & context.roots[other] for other in others):
                 rank = _rank(context, context.family(starts[0]), 0 if inner == vector else 3)
@@ -136,13 +137,6 @@ def _roots_of(context: Context, ref: LRef, others: Sequence[LRef]) -> tuple[Star
     found, axes = context.members(context.nodes[ref]), context.axes[ref]
     apart = others and not any({*axes} & {*context.axes[other]} for other in others)
     return found if not axes or apart else ()
-
-
-def _united(bits: Iterable[int]) -> int:
-    found = 0
-    for own in bits:
-        found |= own
-    return found
 
 
 def _rank(context: Context, family: str, kind: int) -> int:

@@ -7,10 +7,12 @@ where forms exclude that, the density is proved, elsewhere it is a claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
@@ -424,12 +426,9 @@ def _smooth_parts(expr: Expr) -> list[Expr]:
     return [expr] if not below else [part for child in below for part in _smooth_parts(child)]
 
 
-def union(bits: Sequence[int]) -> int:
+def union(bits: Iterable[int]) -> int:
     """All of some sets."""
-    found = 0
-    for one in bits:
-        found |= one
-    return found
+    return reduce(or_, bits, 0)
 
 
 def of_others(bits: Sequence[int]) -> list[int]:

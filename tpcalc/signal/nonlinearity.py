@@ -43,8 +43,7 @@ def nlc(
         >>> round(nlc(lookup("mlp").make(1, "relu")).value, 9)
         1.211173896
     """
-    graph, first, last = _asked(network, start, end, inputs)
-    states = propagate(graph)
+    _, states, first, last = _asked(network, start, end, inputs)
     return coefficient(states[first], states[last])
 
 
@@ -92,8 +91,7 @@ def path_nlc(
         >>> round(path_nlc(net).value ** 2, 12)
         1.333333333333
     """
-    graph, first, last = _asked(network, start, end, inputs)
-    states = propagate(graph)
+    graph, states, first, last = _asked(network, start, end, inputs)
     found = {first: Bounded(1.0)}
     for index in range(first + 1, last + 1):
         steps = _steps(graph, states, index)
@@ -150,8 +148,7 @@ def heaviest_paths(
         >>> first.layers, second.layers, round(first.weight + second.weight, 12)
         ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
     """
-    graph, first, last = _asked(network, start, end, inputs)
-    states = propagate(graph)
+    graph, states, first, last = _asked(network, start, end, inputs)
     found: dict[int, list[WeightedPath]] = {first: [WeightedPath((first,), 1.0, 1.0)]}
     for index in range(first + 1, last + 1):
         own = [
@@ -196,12 +193,12 @@ def _factors(
 
 def _asked(
     network: Layers, start: int | str, end: int | str | None, inputs: Input | None
-) -> tuple[LayerGraph, int, int]:
-    """The layers, and the numbers of the two that are asked about."""
+) -> tuple[LayerGraph, tuple[State, ...], int, int]:
+    """The layers with their states, and the numbers of the two that are asked about."""
     graph = layers(network, inputs)
     first, last = numbered(graph, start), numbered(graph, end)
     _check(graph, first, last)
-    return graph, first, last
+    return graph, propagate(graph), first, last
 
 
 def _check(graph: LayerGraph, start: int, last: int) -> None:

@@ -17,7 +17,7 @@ from tpcalc.program.along import along_of
 from tpcalc.results import Reference
 from tpcalc.study import names
 from tpcalc.study.build import data_of, network_of
-from tpcalc.study.load import located, study_of
+from tpcalc.study.load import located, merged_with, study_of
 from tpcalc.study.schema import known
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
@@ -239,14 +239,8 @@ def depth_plan_of(
         >>> found.depths, found.shape.what
         (('4', 'oo'), 'size')
     """
-    merged = {key: dict(v) if isinstance(v, Mapping) else v for key, v in sections.items()}
-    for flag in flags:
-        section, key = flag.key.split(".")
-        part = merged.setdefault(section, {})
-        if isinstance(part, dict):
-            part[key] = flag.value
     try:
-        found = DepthFile.model_validate(merged)
+        found = DepthFile.model_validate(merged_with(sections, flags))
     except ValidationError as error:
         raise refusal(problems_of(error, DepthFile), flags, where) from None
     if not any((found.profile, found.transfer, found.start, found.trained)):

@@ -17,7 +17,7 @@ from tpcalc.study.program_file import split_model
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
-__all__ = ["Flag", "architecture", "load", "located", "parameterization", "study_of"]
+__all__ = ["Flag", "architecture", "load", "located", "merged_with", "parameterization", "study_of"]
 
 # Keys of a network that are not its architecture's.
 _OF_ALL = ("architecture", "param", "p", "parameters")
@@ -69,6 +69,22 @@ def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
     return sections
 
 
+def merged_with(sections: Mapping[str, Any], flags: Sequence[Flag]) -> dict[str, Any]:
+    """Nested mappings with the values of flags in place of theirs.
+
+    Args:
+        sections: Section -> key -> value.
+        flags: The flags.
+    """
+    merged = {key: dict(v) if isinstance(v, Mapping) else v for key, v in sections.items()}
+    for flag in flags:
+        section, key = flag.key.split(".")
+        part = merged.setdefault(section, {})
+        if isinstance(part, dict):
+            part[key] = flag.value
+    return merged
+
+
 def study_of(
     sections: Mapping[str, Any], flags: Sequence[Flag] = (), *, where: str | None = None
 ) -> Study:
@@ -87,14 +103,7 @@ def study_of(
         >>> study_of({"model": {"depth": 2}}, [Flag("--act", "model.act", "tanh")]).model.act
         'tanh'
     """
-    merged: dict[str, Any] = {
-        name: dict(part) if isinstance(part, Mapping) else part for name, part in sections.items()
-    }
-    for flag in flags:
-        section, key = flag.key.split(".")
-        part = merged.setdefault(section, {})
-        if isinstance(part, dict):
-            part[key] = flag.value
+    merged = merged_with(sections, flags)
     _prefer_given_data(merged, flags)
     try:
         study = Study.model_validate(merged)

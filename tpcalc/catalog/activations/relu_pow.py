@@ -15,6 +15,7 @@ from tpcalc.catalog.activations.relu import RELU
 from tpcalc.catalog.activations.step import STEP
 from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Atom, Expr, Facts, in_sympy
+from tpcalc.functions.tape import whole_power
 from tpcalc.orders import Ex
 from tpcalc.sources import Source
 
@@ -37,7 +38,7 @@ def relu_pow(p: Fraction | Ex) -> Atom:
 
     def evaluate(xp: Any, z: Any) -> Any:
         positive = xp.maximum(z, 0.0)
-        return positive ** float(p) if whole is None else _whole_power(positive, whole)
+        return positive ** float(p) if whole is None else whole_power(positive, whole)
 
     def derivative(z: Expr) -> Expr:
         if p < 1:
@@ -51,18 +52,6 @@ def relu_pow(p: Fraction | Ex) -> Atom:
     shown = in_sympy(lambda sp, z: sp.Max(z, 0) ** sp.Rational(p))
     pieces = None if whole is None else lambda z: z**p * STEP(z)
     return Atom("relu_pow", evaluate, derivative, facts, (p,), shown, pieces)
-
-
-def _whole_power(base: Any, exponent: int) -> Any:
-    """Repeated squaring: library powers are many times slower than a few products."""
-    out = None
-    while True:
-        if exponent & 1:
-            out = base if out is None else out * base
-        exponent >>= 1
-        if not exponent:
-            return out
-        base = base * base
 
 
 @lru_cache(maxsize=256)

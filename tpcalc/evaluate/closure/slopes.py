@@ -6,8 +6,8 @@ from tpcalc.dsl.elementwise import UserAtom
 from tpcalc.errors import NotDifferentiable
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.exact import DELTA
-from tpcalc.functions import Call, Expr, Var, const
-from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
+from tpcalc.functions import Call, Expr, Var, derivative
+from tpcalc.functions.expr import Mul, Pow, substitute, walk
 
 __all__ = ["jumps", "slope"]
 
@@ -30,30 +30,12 @@ def slope(expr: Expr, by: Var) -> Expr:
         >>> slope(atom("step")(Var(0)) * Var(1), Var(0)).text
         'x1*delta(x0)'
     """
-    if expr == by:
-        return const(1)
-    if isinstance(expr, Add):
-        return add(slope(term, by) for term in expr.terms)
-    if isinstance(expr, Mul):
-        if sum(jumps(factor, by) for factor in expr.factors) > 1:
+    for part in walk(expr):
+        if isinstance(part, Mul) and sum(jumps(factor, by) for factor in part.factors) > 1:
             raise Unknown("the slope of a product of functions that jump")
-        pieces = []
-        for index, factor in enumerate(expr.factors):
-            inner = slope(factor, by)
-            if inner != const(0):
-                pieces.append(mul((*expr.factors[:index], inner, *expr.factors[index + 1 :])))
-        return add(pieces) if pieces else const(0)
-    if isinstance(expr, Pow):
-        _refuse_jump(expr.base, by)
-        inner = slope(expr.base, by)
-        if inner == const(0):
-            return inner
-        return mul((const(expr.exponent), power(expr.base, expr.exponent - 1), inner))
-    if isinstance(expr, Call):
-        _refuse_jump(expr.arg, by)
-        inner = slope(expr.arg, by)
-        return inner if inner == const(0) else mul((_outer(expr), inner))
-    return const(0)
+        if isinstance(part, Pow | Call):
+            _refuse_jump(part.base if isinstance(part, Pow) else part.arg, by)
+    return derivative(expr, by, _outer)
 
 
 def jumps(expr: Expr, by: Var) -> bool:
