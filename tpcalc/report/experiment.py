@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tpcalc.report.numbers import Measure, count, duration, measured, plain
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Cell, Table, number, numbers, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Experiment, Run, SlopeRow
 from tpcalc.results.experiment import constant_class
@@ -122,9 +122,9 @@ def judge_experiment(found: Experiment) -> Verdict:
             if change == words:
                 text = run.setting.text
                 groups.setdefault(_kind(said.get(text, "")), []).append(text)
-        for kind, texts in groups.items():
+        for kind, names in groups.items():
             limit = f" (in the limit: {kind})" if kind else ""
-            reasons.append(f"{words}{limit}: {'; '.join(texts)}.")
+            reasons.append(f"{words}{limit}: {'; '.join(names)}.")
     reasons += [f"{run.setting.text}: {_diverged(run)}." for run in lost]
     headline = f"{found.name}: {len(found.runs)} networks"
     if any(change for _, change in changes):
@@ -161,7 +161,7 @@ def experiment_tables(found: Experiment) -> tuple[Table, ...]:
 
 def _networks(found: Experiment) -> ExperimentSection:
     said, numbered = dict(found.predicted), dict(found.theorems)
-    rows = tuple(
+    rows = (
         (
             Cell(run.setting.text),
             Cell(said.get(run.setting.text, ""), "sentence"),
@@ -170,8 +170,8 @@ def _networks(found: Experiment) -> ExperimentSection:
         )
         for run in found.runs
     )
-    theorems = [Cell("Theorems")] if numbered else []
-    head = (Cell("Network"), Cell("As the width grows"), *theorems, number("Time"))
+    theorems = ["Theorems"] if numbered else []
+    head = texts("Network", "As the width grows", *theorems) + numbers("Time")
     note = "Derived from the program of each network, for steps of one sample."
     if numbered:
         note += " Theorems are about one output and one sample in a step."
@@ -180,36 +180,28 @@ def _networks(found: Experiment) -> ExperimentSection:
         "networks",
         "Networks",
         lead,
-        (Table("What the limit says", head, rows, note), _training(found)),
+        (Table.of("What the limit says", head, rows, note), _training(found)),
     )
 
 
 def _training(found: Experiment) -> Table:
     """What the numbers of each network depend on besides sizes."""
-    rows = tuple(
+    rows = (
         (
-            Cell(run.setting.text),
-            Cell(_BIASES.get(run.setting.bias, run.setting.bias)),
-            number(plain(run.setting.std, 4)),
-            number(plain(run.setting.lr, 4)),
-            Cell(
-                f"calibrated, at most {plain(run.setting.cap, 4)}" if run.setting.calibrated else ""
-            ),
+            own.text,
+            _BIASES.get(own.bias, own.bias),
+            plain(own.std, 4),
+            plain(own.lr, 4),
+            f"calibrated, at most {plain(own.cap, 4)}" if own.calibrated else "",
         )
-        for run in found.runs
+        for own in (run.setting for run in found.runs)
     )
-    head = (
-        Cell("Network"),
-        Cell("Biases"),
-        number("Initial std"),
-        number("Base rate"),
-        Cell("First step"),
-    )
+    head = texts("Network", "Biases") + numbers("Initial std", "Base rate") + texts("First step")
     note = (
         "Initial std: of the entries of the layers 1 to L, in the first divided by sqrt(d + 1) "
         "besides; the last layer has 1. Base rate: of every layer and step, before powers of n."
     )
-    return Table("How they were trained", head, rows, note)
+    return Table.of("How they were trained", head, rows, note)
 
 
 def _losses(found: Experiment) -> ExperimentSection:

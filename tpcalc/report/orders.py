@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tpcalc.report.labels import index, symbol
-from tpcalc.report.tables import Cell, Table, name, number
+from tpcalc.report.tables import Cell, Table, name, number, numbers, texts
 from tpcalc.results import Key, OrderRow, OrderTable, Solution
 from tpcalc.results.orders import order_key
 
@@ -159,19 +159,15 @@ def _where(letter: str, place: Place | None) -> str:
 
 def _bounds(rows: Iterable[OrderRow]) -> Table:
     """Bounds with their reasons; those of one size and reason in one row."""
-    head = (Cell("Names"), number("Size"), Cell("Why no more is known"))
+    head = texts("Names") + numbers("Size") + texts("Why no more is known")
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         groups.setdefault((size(row.n, row.status), row.reason), []).append(row.name)
-    body = tuple(
-        (
-            name(names[0]) if len(names) == 1 else Cell(", ".join(names), "sentence"),
-            number(bound),
-            Cell(reason),
-        )
+    body = (
+        (name(names[0]) if len(names) == 1 else Cell(", ".join(names), "sentence"), bound, reason)
         for (bound, reason), names in groups.items()
     )
-    return Table("Upper bounds", head, body)
+    return Table.of("Upper bounds", head, body)
 
 
 def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:
@@ -223,15 +219,12 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
             caption = f"Learning rates of {what}: exponents {letter} of eta n^(-{letter})"
             tables.append(_exponents(rows, caption, names))
     if solution.closed:
-        body = tuple((name(left), number(right)) for left, right in solution.closed)
-        tables.append(Table("Formulas", (Cell("Name"), number("Exponent")), body))
+        body = ((name(left), right) for left, right in solution.closed)
+        tables.append(Table.of("Formulas", texts("Name") + numbers("Exponent"), body))
     if solution.stored:
-        head = (Cell("Parameter"), Cell("Role"), number("b"), number("c"))
-        lines = tuple(
-            (name(own.name), Cell(own.role), number(own.b), number(own.rate))
-            for own in solution.stored
-        )
-        tables.append(Table(_STORED, head, lines))
+        head = texts("Parameter", "Role") + numbers("b", "c")
+        lines = ((name(own.name), own.role, own.b, own.rate) for own in solution.stored)
+        tables.append(Table.of(_STORED, head, lines))
     return tuple(tables)
 
 
@@ -239,9 +232,6 @@ def _exponents(
     rows: Sequence[tuple[int, tuple[str, ...]]], caption: str, names: tuple[str, ...] = ()
 ) -> Table:
     width = max(len(values) for _, values in rows)
-    head = (number("Step"), *map(number, names or [f"l = {k + 1}" for k in range(width)]))
-    body = tuple(
-        (number(str(step)), *map(number, values), *[number("")] * (width - len(values)))
-        for step, values in rows
-    )
-    return Table(caption, head, body)
+    head = numbers("Step", *(names or (f"l = {k + 1}" for k in range(width))))
+    body = ((str(step), *values, *[""] * (width - len(values))) for step, values in rows)
+    return Table.of(caption, head, body)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tpcalc.report.orders import row_tables
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Cell, Table, number, texts
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
 
@@ -83,9 +83,8 @@ def check_tables(found: Verdict) -> tuple[Table, ...]:
         ("Network at the start", at_start(found)),
         ("Stationary start", "yes" if found.stationary_start else "no"),
     )
-    body = tuple((Cell(left), Cell(right)) for left, right in facts)
     note = found.exploded.text if found.exploded else ""
-    tables = [Table("What was decided", (Cell("Fact"), Cell("Answer")), body, note)]
+    tables = [Table.of("What was decided", texts("Fact", "Answer"), facts, note)]
     if found.layers:
         tables.append(_layers(found.layers))
     tables += row_tables(found.updates, "Updates: order of what each adds to its preactivation")
@@ -186,16 +185,16 @@ def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
     Args:
         diagram: The phase diagram.
     """
-    body = tuple(
+    body = (
         (
-            Cell(word),
-            Cell(_kind(cell.dimension, len(diagram.symbols))),
-            Cell(", ".join(cell.conditions) or "everywhere"),
-            Cell(", ".join(f"{symbol} = {value}" for symbol, value in cell.sample)),
-            Cell(cell.fact),
+            word,
+            _kind(cell.dimension, len(diagram.symbols)),
+            ", ".join(cell.conditions) or "everywhere",
+            ", ".join(f"{symbol} = {value}" for symbol, value in cell.sample),
+            cell.fact,
         )
         for word, cells in by_verdict(diagram)
         for cell in cells
     )
-    head = ("Verdict", "Kind", "Where", "For example", "What decides")
-    return (Table("Cells", tuple(map(Cell, head)), body),)
+    head = texts("Verdict", "Kind", "Where", "For example", "What decides")
+    return (Table.of("Cells", head, body),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tpcalc.report.numbers import SETTLED, Measure, measured, plain, settled
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Table, numbers, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Asymptote, Estimate, LengthMap, LengthPoint, Method, Sheet, Sheets
 
@@ -147,8 +147,7 @@ def _alone(each: Sheet) -> tuple[Table, ...]:
 def _listed(
     caption: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]], note: str = ""
 ) -> Table:
-    body = tuple((Cell(first), *map(number, rest)) for first, *rest in rows)
-    return Table(caption, (Cell(head[0]), *map(number, head[1:])), body, note)
+    return Table.of(caption, texts(head[0]) + numbers(*head[1:]), rows, note)
 
 
 def _table(
@@ -158,9 +157,8 @@ def _table(
     rows: Iterable[tuple[str, list[str]]],
     note: str = "",
 ) -> Table:
-    head = (Cell(first), *(number(each.name) for each in sheets))
-    body = tuple((Cell(word), *(number(text) for text in texts)) for word, texts in rows)
-    return Table(caption, head, body, note)
+    names = (each.name for each in sheets)
+    return _listed(caption, (first, *names), ((word, *found) for word, found in rows), note)
 
 
 def _estimate(found: Estimate | None) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tpcalc.report.numbers import SETTLED, plain, settled
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Cell, Table, numbers, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import EdgePoint, Estimate, LengthDrift, Scale, Signal
 
@@ -242,11 +242,9 @@ def _scales(found: Signal) -> Table:
         ("ξ_Δ", _layers(found.gradient_scale), _gradient_words(found)),
         ("ln gradient", settled(found.gradient), "the logarithm of their growth over all layers"),
     ]  # fmt: skip
-    head = (Cell("Quantity"), number("Value"), Cell("Meaning"))
-    body = tuple(
-        (Cell(name), number(value), Cell(words, "sentence")) for name, value, words in rows
-    )
-    return Table("Fixed points and depth scales", head, body, SETTLED)
+    head = texts("Quantity") + numbers("Value") + texts("Meaning")
+    body = ((name, value, Cell(words, "sentence")) for name, value, words in rows)
+    return Table.of("Fixed points and depth scales", head, body, SETTLED)
 
 
 def _chi_words(found: Signal) -> str:
@@ -263,55 +261,44 @@ def _gradient_words(found: Signal) -> str:
 
 def _survival(found: Signal) -> Table:
     depth = found.survival[0].depth if found.survival else found.depth
-    rows = tuple(
+    rows = (
         (
-            number(plain(each.start)),
-            number(settled(each.end)),
-            number(settled(each.left)),
-            number(f"> {each.depth}" if each.layers is None else str(each.layers)),
+            plain(each.start),
+            settled(each.end),
+            settled(each.left),
+            f"> {each.depth}" if each.layers is None else str(each.layers),
         )
         for each in found.survival
     )
-    head = (
-        number("c at the start"),
-        number(f"c after {_count(depth)}"),
-        number("share of c − c* left"),
-        number("layers to 1%"),
-    )
-    return Table("How long a correlation survives", head, rows)
+    after = f"c after {_count(depth)}"
+    head = numbers("c at the start", after, "share of c − c* left", "layers to 1%")
+    return Table.of("How long a correlation survives", head, rows)
 
 
 def _fixed_points(found: Signal) -> Table:
-    rows = tuple(
-        (number(settled(point.square)), number(settled(point.slope)), Cell(point.kind))
-        for point in found.fixed_points
-    )
-    head = (number("q"), number("slope of the length map"), Cell("lengths near it"))
-    return Table("All fixed points of the lengths", head, rows)
+    points = found.fixed_points
+    rows = ((settled(point.square), settled(point.slope), point.kind) for point in points)
+    head = numbers("q", "slope of the length map") + texts("lengths near it")
+    return Table.of("All fixed points of the lengths", head, rows)
 
 
 def _edges(found: Signal) -> tuple[Table, ...]:
     if not found.edges:
         return ()
-    rows = tuple(
+    rows = (
         (
-            number(settled(point.weights)),
-            number("every" if point.every else settled(point.square)),
-            number(_away(found, point)),
-            Cell(point.kind),
+            settled(point.weights),
+            "every" if point.every else settled(point.square),
+            _away(found, point),
+            point.kind,
         )
         for point in found.edges
     )
-    head = (
-        number("σ_w²"),
-        number("q"),
-        number("σ_w² here, over that"),
-        Cell("lengths near q"),
-    )
+    head = numbers("σ_w²", "q", "σ_w² here, over that") + texts("lengths near q")
     note = "At q = 0 the edge is a limit: small lengths see a linear network."
     zero = any(point.square.value == 0 for point in found.edges)
     caption = f"The edge of chaos with biases of σ_b² = {plain(found.biases)}"
-    return (Table(caption, head, rows, note if zero else ""),)
+    return (Table.of(caption, head, rows, note if zero else ""),)
 
 
 def _away(found: Signal, point: EdgePoint) -> str:
@@ -329,22 +316,18 @@ def _spectrum_lead(found: Signal) -> str:
 
 def _jacobian(found: Signal) -> Table:
     notes = any(row.note for row in found.jacobian)
-    rows = tuple(
+    rows = (
         (
-            Cell(f"{row.family}{' (this one)' if row.family == found.family else ''}"),
-            number(settled(row.layer)),
-            number(settled(row.whole)),
+            f"{row.family}{' (this one)' if row.family == found.family else ''}",
+            settled(row.layer),
+            settled(row.whole),
             *((Cell(row.note, "sentence"),) if notes else ()),
         )
         for row in found.jacobian
     )
-    head = (
-        Cell("Weights"),
-        number("one layer"),
-        number(_count(found.depth)),
-        *((Cell("Remark"),) if notes else ()),
-    )
-    return Table("Variance of squared singular values over their squared mean", head, rows)
+    head = texts("Weights") + numbers("one layer", _count(found.depth))
+    head += texts("Remark") if notes else ()
+    return Table.of("Variance of squared singular values over their squared mean", head, rows)
 
 
 def _layers(scale: Scale) -> str:
