@@ -74,9 +74,23 @@ class Steep:
         return tuple(source for bit, source in self._bringing.items() if bit & shown)
 
     def is_apart(self, ref: LRef, others: Sequence[LRef]) -> bool:
-        """Whether it is proved that a vector has a density, whatever some others are."""
-        felt = union([self.laws.smooth_of(other) for other in others])
-        found = self._own(ref, felt, others)
+        """Whether it is proved that a vector has a density, whatever some others are.
+
+        An other that has one whatever the rest is leaves the law of the rest as it is, up to a
+        positive factor, so that it may be left out (Bayes).
+        """
+        if self._is_free(ref, others):
+            return True
+        left = list(others)
+        for other in others:
+            beside = [ref, *(one for one in left if one != other)]
+            if self._is_free(other, beside):
+                left.remove(other)
+        return len(left) < len(others) and self._is_free(ref, left)
+
+    def _is_free(self, ref: LRef, others: Sequence[LRef]) -> bool:
+        """Whether a vector is steep in a direction that some others do not feel."""
+        found = self._own(ref, union([self.laws.smooth_of(other) for other in others]), others)
         return bool(found.sure or found.images)
 
     def _is_proved(self, ref: LRef) -> bool:
