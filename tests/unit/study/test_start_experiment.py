@@ -218,3 +218,11 @@ def test_a_start_has_numbers_of_blocks() -> None:
 def test_whole_figures(name: str) -> None:
     found = depth_experiment(load_depth_experiment(EXAMPLES / f"{name}.toml"))
     assert all(one.same for one in found.agreements)
+
+
+def test_what_has_no_numbers_is_kept_with_its_reason(tmp_path: Path) -> None:
+    asked = {"depths": {"blocks": [2500]}, "start": {"alphas": ["0"], "ratios": ["D"]}}
+    first, again = (run(tmp_path, **asked) for _ in range(2))
+    ((what, why),) = first.lacking
+    assert "L = 2500" in what and "range of floating point" in why
+    assert again.lacking == first.lacking

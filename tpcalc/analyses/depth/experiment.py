@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 from tpcalc.analyses.depth.at_depth import at_depth
 from tpcalc.analyses.depth.growth import Growth, GrowthRun, walks
 from tpcalc.analyses.depth.heat import Heat, heat_rows
-from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.kept import Kept, Progress, digest_of, part
 from tpcalc.analyses.depth.limit import depth_limit
 from tpcalc.analyses.depth.transfer import transfer
 from tpcalc.catalog.architectures.resnet import ResNet
@@ -26,6 +25,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.results import (
     DepthExperiment,
+    DepthGap,
     DepthTable,
     Estimate,
     Method,
@@ -38,7 +38,6 @@ from tpcalc.results.provenance import provenance
 __all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
 
 OO = "oo"
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +132,14 @@ def depth_experiment(
     """
     started = time.perf_counter()
     asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
-    parts = sum(part is not None for part in asked_for)
+    parts = sum(one is not None for one in asked_for)
+    stages = (part(progress, k / parts, (k + 1) / parts) for k in range(parts))
+    digest = digest_of(plan.training, plan.shape, plan.seeds, seed, plan.growth, plan.heat)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
     if plan.shape is not None:
-        made = _Profiles(plan, plan.shape, seed, work, _part(progress, 0, parts))
+        kept = Kept(work, "profiles", digest)
+        made = _Profiles(plan, plan.shape, seed, kept, next(stages))
         profiles, lacking = made.rows(), tuple(made.lacking)
     found = None
     if plan.rates is not None:
@@ -153,17 +155,18 @@ def depth_experiment(
             seed=seed,
             device=device,
             work=work,
-            progress=_part(progress, int(plan.shape is not None), parts),
+            progress=next(stages),
         )
     ratios: dict[str, tuple[Any, ...]] = {}
     if plan.growth is not None:
-        place = parts - 1 - (plan.heat is not None)
-        ratios, missing = _grown(plan, plan.growth, seed, work, _part(progress, place, parts))
+        kept = Kept(work, "start", digest)
+        ratios, missing = _grown(plan, plan.growth, seed, kept, next(stages))
         lacking += missing
     if plan.heat is not None:
-        ratios["trained"] = _heated(plan, plan.heat, seed, work, _part(progress, parts - 1, parts))
+        kept = Kept(work, "trained", digest)
+        ratios["trained"] = _heated(plan, plan.heat, seed, kept, next(stages))
     asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
-    made_of = provenance(_digest(plan, seed), seed, asked, time.perf_counter() - started)
+    made_of = provenance(digest, seed, asked, time.perf_counter() - started)
     return DepthExperiment(
         plan.name,
         plan.title,
@@ -179,7 +182,7 @@ def depth_experiment(
 
 
 def _grown(
-    plan: DepthPlan, asked: Growth, seed: int, work: str | Path | None, progress: Progress | None
+    plan: DepthPlan, asked: Growth, seed: int, kept: Kept, progress: Progress
 ) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
     """What becomes of the start, by field of the answer, and what has no numbers."""
     network, sizes = plan.training.network, tuple(int(d) for d in plan.depths if d != OO)
@@ -189,11 +192,7 @@ def _grown(
             hint="A residual network, and numbers of blocks.",
         )
     lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
-    digest = _digest(plan, seed)
-    file = None if work is None else Path(work) / f"start-{digest}.json"
-    own = GrowthRun(
-        network, asked, sizes, plan.widths, plan.seeds, seed, Kept(file, digest), progress
-    )
+    own = GrowthRun(network, asked, sizes, plan.widths, plan.seeds, seed, kept, progress)
     found: dict[str, tuple[Any, ...]] = {}
     if asked.alphas:
         found = {"critical": own.critical, "ratios": own.rows()}
@@ -204,7 +203,7 @@ def _grown(
 
 
 def _heated(
-    plan: DepthPlan, asked: Heat, seed: int, work: str | Path | None, progress: Progress | None
+    plan: DepthPlan, asked: Heat, seed: int, kept: Kept, progress: Progress
 ) -> tuple[TrainedRow, ...]:
     sizes = [int(d) for d in plan.depths if d != OO]
     if not isinstance(plan.training.network, ResNet) or not sizes or not plan.widths:
@@ -212,28 +211,8 @@ def _heated(
             "networks are trained at a number of blocks and a width.",
             hint="Give [depths] blocks and widths, of a resnet.",
         )
-    digest = _digest(plan, seed)
-    file = None if work is None else Path(work) / f"trained-{digest}.json"
-    kept, width = Kept(file, digest), plan.widths[0]
-    return heat_rows(plan.training, asked, max(sizes), width, plan.seeds, seed, kept, progress)
-
-
-def _digest(plan: DepthPlan, seed: int) -> str:
-    run = plan.training
-    said = [run.network.smallest.digest, run.optimizer.label, repr(run.data), str(run.steps)]
-    said += [str(run.batch), run.loss.name, str(run.lr), str(run.groups), str(run.factors)]
-    said += [repr(plan.shape), str(plan.seeds), str(seed)]
-    if plan.growth is not None:
-        said += [run.network.words, repr(plan.growth)]
-    if plan.heat is not None:
-        said += [run.network.words, repr(plan.heat)]
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
-
-
-def _part(progress: Progress | None, place: int, count: int) -> Progress | None:
-    if progress is None:
-        return None
-    return lambda fraction, text: progress((place + fraction) / count, text)
+    width, seeds = plan.widths[0], plan.seeds
+    return heat_rows(plan.training, asked, max(sizes), width, seeds, seed, kept, progress)
 
 
 class _Profiles:
@@ -244,8 +223,8 @@ class _Profiles:
         plan: DepthPlan,
         shape: Shape,
         seed: int,
-        work: str | Path | None,
-        progress: Progress | None,
+        kept: Kept,
+        progress: Progress,
     ) -> None:
         if max(shape.steps) > plan.training.steps:
             raise UsageError(
@@ -257,10 +236,8 @@ class _Profiles:
                 f"distances from {shape.start} leave the network at {max(shape.places)}.",
                 hint="Places and the start add up to 1 at most.",
             )
-        self.plan, self.shape, self.seed, self.progress = plan, shape, seed, progress
-        digest = _digest(plan, seed)
-        file = None if work is None else Path(work) / f"profiles-{digest}.json"
-        self.kept = Kept(file, digest)
+        self.plan, self.shape, self.seed = plan, shape, seed
+        self.kept, self.progress = kept, progress
         self.lacking: list[tuple[str, str]] = []
 
     def rows(self) -> tuple[Profile, ...]:
@@ -269,37 +246,30 @@ class _Profiles:
                  if w == OO or d != OO]  # fmt: skip
         found: list[Profile] = []
         for place, (recipe, depth, width) in enumerate(cells):
-            if self.progress is not None:
-                self.progress(place / len(cells), f"{recipe}, L = {depth}, n = {width}")
+            self.progress(place / len(cells), f"{recipe}, L = {depth}, n = {width}")
             found += self.cell(recipe, depth, str(width))
-        if self.progress is not None:
-            self.progress(1.0, "profiles")
+        self.progress(1.0, "profiles")
         return tuple(found)
 
     def cell(self, recipe: str, depth: str, width: str) -> list[Profile]:
         """The numbers of a recipe at a depth and a width, computed or kept."""
-        key = f"{recipe}|{depth}|{width}"
-        if key not in self.kept:
+        what = self.shape.what
+
+        def make() -> list[Profile] | list[DepthGap]:
             run = self.plan.training.replace(parameterization=lookup(recipe), lr_depth=None)
             try:
                 made = self._limit(run, depth) if width == OO else self._networks(run, depth, width)
-                numbers = [[*place, e.value, e.stderr, e.method.value] for place, e in made]
-                self.kept.put(key, [numbers, ""])
+                return [Profile(recipe, depth, width, t, what, p, own) for t, p, own in made]
             except EvaluationError as error:
-                self.kept.put(key, [[], error.told])
-        numbers, why = self.kept[key]
-        if why:
-            self.lacking.append((f"{recipe}, L = {depth}, n = {width}", why))
-        rows = [
-            Profile(
-                recipe, depth, width, step, self.shape.what, place,
-                Estimate(value, error, Method(method)),
-            )
-            for step, place, value, error, method in numbers
-        ]  # fmt: skip
-        return rows + (_slopes(rows) if self.shape.what == "distance" else [])
+                return [DepthGap(depth, error.told)]
 
-    def _limit(self, run: Training, depth: str) -> Iterator[tuple[tuple[int, float], Estimate]]:
+        rows = self.kept.rows(f"{recipe}|{depth}|{width}", make)
+        if rows and isinstance(rows[0], DepthGap):
+            self.lacking.append((f"{recipe}, L = {depth}, n = {width}", rows[0].reason))
+            return []
+        return rows + (_slopes(rows) if what == "distance" else [])
+
+    def _limit(self, run: Training, depth: str) -> Iterator[tuple[int, float, Estimate]]:
         shape, batch = self.shape, run.batch
         places = shape.places
         if shape.what == "distance":
@@ -310,7 +280,7 @@ class _Profiles:
         for step in shape.steps:
             own = range(step * batch, (step + 1) * batch)
             for index, place in enumerate(shape.places):
-                yield (step, place), self._root(table, depth, index, own)
+                yield step, place, self._root(table, depth, index, own)
 
     def _root(self, table: DepthTable, depth: str, index: int, own: Sequence[int]) -> Estimate:
         """The root of the mean square over the samples of a step."""
@@ -327,7 +297,7 @@ class _Profiles:
 
     def _networks(
         self, run: Training, depth: str, width: str
-    ) -> Iterator[tuple[tuple[int, float], Estimate]]:
+    ) -> Iterator[tuple[int, float, Estimate]]:
         shape, batch, blocks = self.shape, run.batch, int(depth)
         if shape.what != "size":
             raise EvaluationError("distances are those of infinite width; give no widths.")
@@ -347,7 +317,7 @@ class _Profiles:
             found = [squares[f"x[{layer},{step},{i}]"] for i in range(batch)]
             roots = np.sqrt(np.mean(found, axis=0))
             error = float(np.std(roots, ddof=1) / len(roots) ** 0.5) if len(roots) > 1 else math.inf
-            yield (step, place), Estimate(float(roots.mean()), error, Method.PARTICLES)
+            yield step, place, Estimate(float(roots.mean()), error, Method.PARTICLES)
 
 
 def _check_places(places: Sequence[float], depth: int) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import groupby
 
 import numpy as np
 
 from tpcalc.analyses.depth.critical import Critical, critical_powers
-from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.kept import Kept, Progress, part
 from tpcalc.analyses.depth.regularity import regularity
 from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.analyses.depth.simulate import NAMES, depth_simulate
@@ -20,7 +21,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.depth.start import Start
 from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import along_of
-from tpcalc.results import Agreement, CriticalRow, Estimate, Method, Ratio, WalkRow
+from tpcalc.results import Agreement, CriticalRow, DepthGap, Estimate, Method, Ratio, WalkRow
 
 __all__ = ["Growth", "GrowthRun", "own_law", "walks"]
 
@@ -28,7 +29,6 @@ OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 POINTS = 256  # of a path that is shown
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class GrowthRun:
     seeds: int
     seed: int
     kept: Kept
-    progress: Progress | None = None
+    progress: Progress
     lacking: list[tuple[str, str]] = field(default_factory=list)
     _critical: dict[str, Critical] = field(default_factory=dict)
 
@@ -104,24 +104,19 @@ class GrowthRun:
         for (law, depth, width), low, high in zip(cells, shares, shares[1:], strict=False):
             words = f"{law}, L = {depth}, n = {width or OO}"
             key = f"{law}|{depth}|{width}|{'|'.join(self.asked.alphas)}"
-            self._say(float(low), words)
-            if key not in self.kept:
-                made = (
-                    self._networks(law, depth, width, float(low), float(high), words)
-                    if width
-                    else self._limit(law, depth)
-                )
-                self.kept.put(key, [_written(row) for row in made])
-            found += [_read(row) for row in self.kept[key]]
-        self._say(1.0, "the start")
+            told = part(self.progress, float(low), float(high))
+            told(0.0, words)
+            drawn = partial(self._networks, law, depth, width, words, told)
+            for row in self.kept.rows(key, drawn if width else partial(self._limit, law, depth)):
+                if isinstance(row, DepthGap):
+                    self.lacking.append((row.name, row.reason))
+                else:
+                    found.append(row)
+        self.progress(1.0, "the start")
         order = {name: place for place, name in enumerate(self.asked.ratios)}
         return tuple(row for row in (*found, *_extrapolated(found)) if row.name in order)
 
-    def _say(self, fraction: float, words: str) -> None:
-        if self.progress is not None:
-            self.progress(fraction, words)
-
-    def _limit(self, law: str, depth: int) -> Iterator[Ratio]:
+    def _limit(self, law: str, depth: int) -> Iterator[Ratio | DepthGap]:
         for alpha in self.asked.alphas:
             network = self.own(law, alpha)
             try:
@@ -132,7 +127,8 @@ class GrowthRun:
                     f"{network.words}: {reason}.", hint="Blocks x + a L^(-alpha) V phi(W x)."
                 ) from None
             except EvaluationError as error:
-                self.lacking.append((f"{law}, alpha = {alpha}, L = {depth}", error.message))
+                name = f"{law}, alpha = {alpha}, L = {depth}"
+                yield DepthGap(str(depth), error.message, name)
                 continue
             for place, moved in zip(self.asked.places, moves, strict=True):
                 squares = (moved.size, moved.stream, moved.adjoint, moved.gradient)
@@ -143,7 +139,7 @@ class GrowthRun:
                         yield Ratio(law, alpha, str(depth), OO, name, place, value)
 
     def _networks(
-        self, law: str, depth: int, width: int, low: float, high: float, words: str
+        self, law: str, depth: int, width: int, words: str, progress: Progress
     ) -> Iterator[Ratio]:
         found = depth_simulate(
             self.own(law),
@@ -153,7 +149,7 @@ class GrowthRun:
             alphas=self.asked.alphas,
             seed=self.seed,
             places=self.asked.places,
-            progress=lambda share: self._say(low + share * (high - low), words),
+            progress=lambda share: progress(share, words),
         )
         for alpha, shown in zip(self.asked.alphas, found.alphas, strict=True):
             for place in found.places:
@@ -276,21 +272,3 @@ def _extrapolated(rows: Sequence[Ratio]) -> Iterator[Ratio]:
         line = inverse @ design.T @ values
         made = Estimate(float(line[0]), math.sqrt(inverse[0, 0]), Method.FINITE)
         yield replace(own[0], width=BEYOND, value=made, quantiles=())
-
-
-def _written(row: Ratio) -> list[object]:
-    """A row as JSON holds it."""
-    value = row.value
-    numbers = [value.value, value.stderr, value.method.value, value.samples, value.std]
-    levels = [[p, one.value, one.stderr, one.samples] for p, one in row.quantiles]
-    return [row.along, row.alpha, row.depth, row.width, row.name, row.place, numbers, levels]
-
-
-def _read(kept: list) -> Ratio:  # type: ignore[type-arg]
-    law, alpha, depth, width, name, place, numbers, levels = kept
-    value, error, method, samples, std = numbers
-    made = Estimate(value, error, Method(method), samples=samples, replicates=samples, std=std)
-    quantiles = tuple(
-        (p, Estimate(v, e, Method.FINITE, samples=count)) for p, v, e, count in levels
-    )
-    return Ratio(law, alpha, depth, width, name, place, made, quantiles)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from tpcalc.analyses.depth.at_depth import at_depth
 from tpcalc.analyses.depth.critical import critical_powers
 from tpcalc.analyses.depth.growth import own_law
-from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.kept import Kept, Progress
 from tpcalc.analyses.depth.regularity import regularity
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
@@ -23,8 +24,6 @@ from tpcalc.data import images
 from tpcalc.results import Estimate, Method, Samples, TrainedRow
 
 __all__ = ["Heat", "heat_rows"]
-
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def heat_rows(
     seeds: int,
     seed: int,
     kept: Kept,
-    progress: Progress | None,
+    progress: Progress,
 ) -> tuple[TrainedRow, ...]:
     """Accuracies of all laws and powers, and what the weights are after training.
 
@@ -75,77 +74,43 @@ def heat_rows(
     rows, cells = [], list(product(asked.along, asked.alphas))
     for place, (law, alpha) in enumerate(cells):
         regime = critical_powers(own_law(network, law)).regime("outputs", Fraction(alpha))
-        tries = []
+        own = replace(own_law(network, law), alpha=Fraction(alpha))
+        tries: list[TrainedRow] = []
         for k, rate in enumerate(asked.rates):
             words = f"{law}, alpha = {alpha}, rate {rate:g}"
-            if progress is not None:
-                progress((place + k / len(asked.rates)) / len(cells), words)
-            key = "|".join(map(str, (law, alpha, depth, width, rate)))
-            if key not in kept:
-                own = replace(own_law(network, law), alpha=Fraction(alpha))
-                run = training.replace(network=own, data=data, lr=exact(rate, what="rate"))
-                numbers = [
-                    _trained(at_depth(run, depth), width, seed + s, pictures) for s in range(seeds)
-                ]
-                kept.put(key, numbers)
-            tries.append((rate, kept[key]))
-        best = max(tries, key=lambda one: float(np.mean([own[0] for own in one[1]])))
-        tested = len(pictures.test_labels)
-        rows.append(_row(law, alpha, depth, width, regime, best, tries, tested))
-    if progress is not None:
-        progress(1.0, "trained networks")
+            progress((place + k / len(asked.rates)) / len(cells), words)
+            run = training.replace(network=own, data=data, lr=exact(rate, what="rate"))
+            name = law, alpha, str(depth), str(width)
+            networks = range(seed, seed + seeds)
+            make = partial(_trained, (*name, regime, rate), run, networks, pictures)
+            tries += kept.rows("|".join((*name, str(rate))), make)
+        best = max(tries, key=lambda one: one.accuracy.value)
+        rates = tuple((one.rate, one.accuracy.value) for one in tries)
+        rows.append(replace(best, rates=rates))
+    progress(1.0, "trained networks")
     return tuple(rows)
 
 
-def _trained(run: Training, width: int, seed: int, pictures: Any) -> list[Any]:
-    """Accuracy, exponents of the weights along the depth, one of them."""
+def _trained(
+    setting: tuple[str, str, str, str, str, float], run: Training, networks: range, pictures: Any
+) -> Iterator[TrainedRow]:
+    """Accuracy of networks; exponents of the weights of the first one along the depth."""
     from tpcalc.finite.training.curve import tested
 
-    share, weights = tested(run, width, seed, pictures)
-    if weights is None:
-        return [0.0, None, None, []]
-    found = regularity(weights, alphas=())
-    path = weights[:, 0, 0] / max(float(np.abs(weights[:, 0, 0]).max()), 1e-300)
-    return [
-        share,
-        [found.hurst.value, found.hurst.stderr],
-        [found.smoothness.value, found.smoothness.stderr],
-        list(map(float, path)),
-    ]
-
-
-def _row(
-    law: str,
-    alpha: str,
-    depth: int,
-    width: int,
-    regime: str,
-    best: tuple[float, Any],
-    tries: list[tuple[float, Any]],
-    tested: int,
-) -> TrainedRow:
-    rate, numbers = best
-    shares = [own[0] for own in numbers]
-    share = float(np.mean(shares))
-    exponents = [
-        None
-        if numbers[0][k] is None
-        else Estimate(numbers[0][k][0], numbers[0][k][1], Method.FINITE)
-        for k in (1, 2)
-    ]
-    return TrainedRow(
-        law,
-        alpha,
-        str(depth),
-        str(width),
-        regime,
-        rate,
-        Estimate(share, _error(shares, tested), Method.FINITE, samples=len(shares)),
-        tuple((one, float(np.mean([own[0] for own in found]))) for one, found in tries),
-        exponents[0],
-        exponents[1],
-        tuple(numbers[0][3]),
-    )
+    _, _, depth, width, *_ = setting
+    shares, first = [], None
+    for seed in networks:
+        share, weights = tested(at_depth(run, int(depth)), int(width), seed, pictures)
+        shares.append(0.0 if weights is None else share)
+        first = weights if seed == networks[0] else first
+    off = _error(shares, len(pictures.test_labels))
+    value = Estimate(float(np.mean(shares)), off, Method.FINITE, samples=len(shares))
+    if first is None:
+        yield TrainedRow(*setting, value, (), None, None, ())
+        return
+    found = regularity(first, alphas=())
+    path = first[:, 0, 0] / max(float(np.abs(first[:, 0, 0]).max()), 1e-300)
+    yield TrainedRow(*setting, value, (), found.hurst, found.smoothness, tuple(map(float, path)))
 
 
 def _error(shares: Sequence[float], tested: int) -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.analyses.depth.at_depth import at_depth
-from tpcalc.analyses.depth.kept import Kept
+from tpcalc.analyses.depth.kept import Kept, Progress, digest_of, part
 from tpcalc.analyses.depth.limit import depth_limit, depth_text
 from tpcalc.catalog.parameterizations import lookup
 from tpcalc.catalog.targets import loss_values, slope_values
@@ -35,7 +34,6 @@ CAUTION = (
     "That a limit exists, or that features are learned, does not imply that the best learning "
     "rate stays where it is: this table says where it is for this run, and no more."
 )
-Progress = Callable[[float, str], None]
 
 
 def transfer(
@@ -126,13 +124,14 @@ def transfer(
             f"the losses of {average} steps are averaged, and the run has {training.steps + 1}.",
             hint="Give more steps, or a smaller average.",
         )
-    digest = asked.digest
-    kept = Kept(None if work is None else Path(work) / f"transfer-{digest}.json", digest)
+    digest = digest_of(training, average, seeds, seed)
+    kept = Kept(work, "transfer", digest)
     rows: list[LossRow] = []
     optima: list[Optimum] = []
     cells = list(product(asked.recipes, asked.widths, asked.depths))
     for place, (recipe, width, depth) in enumerate(cells):
-        cell = _Cell(asked, recipe, depth, width, kept, _share(progress, place, len(cells)))
+        told = part(progress, place / len(cells), (place + 1) / len(cells))
+        cell = _Cell(asked, recipe, depth, width, kept, told)
         rows += cell.rows
         best = cell.best
         if best is not None:
@@ -161,16 +160,6 @@ class _Asked:
     device: str
     named: bool
 
-    @property
-    def digest(self) -> str:
-        """Of all that a loss depends on but what its key says."""
-        run = self.training
-        said = [run.network.smallest.digest, run.parameterization.text, run.optimizer.label]
-        said += [repr(run.data), str(run.steps), str(run.batch), run.loss.name, str(run.lr)]
-        said += [str(run.groups), str(run.factors), str(run.gammas), str(self.average)]
-        said += [str(self.seeds), str(self.seed)]
-        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
-
     def run(self, recipe: str, multiplier: float, rate: float) -> Training:
         """The run of a recipe with a multiplier and a rate."""
         run = self.training
@@ -197,7 +186,7 @@ class _Cell:
         depth: str,
         width: str,
         kept: Kept,
-        progress: Callable[[float, str], None],
+        progress: Progress,
     ) -> None:
         self.asked, self.kept = asked, kept
         self.recipe, self.depth, self.width = recipe, depth, width
@@ -210,14 +199,16 @@ class _Cell:
 
     def row(self, multiplier: float, rate: float) -> LossRow:
         """The loss at a multiplier and a rate, computed or kept."""
-        key = "|".join((self.recipe, self.depth, self.width, repr(multiplier), repr(rate)))
-        if key not in self.kept:
+        own = (self.recipe, self.depth, self.width)
+
+        def make() -> Iterator[LossRow]:
             run = self.asked.run(self.recipe, multiplier, rate)
-            loss, why = self._limit(run) if self.width == OO else self._networks(run)
-            self.kept.put(key, [loss and [loss.value, loss.stderr, loss.method.value], why])
-        found, note = self.kept[key]
-        loss = Estimate(found[0], found[1], Method(found[2])) if found else None
-        return LossRow(self.recipe, self.depth, self.width, multiplier, rate, loss, note)
+            found = self._limit(run) if self.width == OO else self._networks(run)
+            yield LossRow(*own, multiplier, rate, *found)
+
+        (row,) = self.kept.rows("|".join((*own, repr(multiplier), repr(rate))), make)
+        assert isinstance(row, LossRow)
+        return row
 
     def _limit(self, run: Training) -> tuple[Estimate | None, str]:
         table = depth_limit(run, (self.depth,), seed=self.asked.seed)
@@ -353,11 +344,3 @@ def _positive(values: Sequence[float], name: str, what: str) -> tuple[float, ...
     if not found:
         raise UsageError(f"no {what.removeprefix('a ')} is given.", hint="Give a list of them.")
     return found
-
-
-def _share(progress: Progress | None, place: int, count: int) -> Callable[[float, str], None]:
-    def report(fraction: float, text: str) -> None:
-        if progress is not None:
-            progress((place + fraction) / count, text)
-
-    return report
