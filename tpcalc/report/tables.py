@@ -26,12 +26,14 @@ from tpcalc.results import (
     Key,
     LimitTable,
     Method,
+    Provenance,
     SlopeRow,
 )
 
 __all__ = [
     "MISSED",
     "Cell",
+    "Part",
     "Table",
     "alone_tables",
     "bounded",
@@ -44,6 +46,8 @@ __all__ = [
     "name",
     "number",
     "numbers",
+    "only",
+    "sentence",
     "slope_tables",
     "texts",
     "uncovered_table",
@@ -85,19 +89,55 @@ class Table:
     def of(
         cls,
         caption: str,
-        head: Sequence[Cell],
+        head: Sequence[Cell | None],
         rows: Iterable[Sequence[Cell | str]],
         note: str = "",
     ) -> Table:
-        """A table of texts, each of the kind of its column; cells stand as they are."""
+        """A table of texts, each of the kind of its column; cells stand as they are.
+
+        Columns whose head is None are left out.
+        """
         body = (
             tuple(
                 one if isinstance(one, Cell) else Cell(one, top.kind)
                 for one, top in zip(row, head, strict=True)
+                if top is not None
             )
             for row in rows
         )
-        return cls(caption, tuple(head), tuple(body), note)
+        return cls(caption, tuple(top for top in head if top is not None), tuple(body), note)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a report.
+
+    Args:
+        key: What links and figures call it.
+        title: Its heading.
+        lead: What stands above its tables.
+        tables: Its tables.
+        notes: What a reader should know besides.
+        provenance: What it was computed from and with; None where another part of the same
+            answer says it.
+    """
+
+    key: str
+    title: str
+    lead: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+    provenance: Provenance | None = None
+
+
+def sentence(text: str) -> Cell:
+    """A cell that holds a sentence."""
+    return Cell(text, "sentence")
+
+
+def only(cell: Cell, shown: bool) -> Cell | None:
+    """The head of a column that not every table of its kind has."""
+    return cell if shown else None
 
 
 def texts(*names: str) -> tuple[Cell, ...]:
@@ -182,7 +222,6 @@ def uncovered_table(found: LimitTable | Comparison) -> Table:
 
     What is lost in steps after an explosion for other causes than those before has that one cause.
     """
-    head = (Cell("Names"), Cell("Node"), Cell("Term"), Cell("Reason"))
     causes: dict[tuple[str, str, str], list[str]] = {}
     end = found.exploded
     for row in found.uncovered:
@@ -190,11 +229,11 @@ def uncovered_table(found: LimitTable | Comparison) -> Table:
         if end is not None and end.precedes(row.name) and cause not in causes:
             cause = ("", "", f"it belongs to a step after the explosion at {end.when}: {end.fact}")
         causes.setdefault(cause, []).append(row.name)
-    body = tuple(
-        (Cell(", ".join(names), "sentence"), name(node), name(term), Cell(reason, "sentence"))
+    body = (
+        (sentence(", ".join(names)), name(node), name(term), sentence(reason))
         for (node, term, reason), names in causes.items()
     )
-    return Table("Not covered", head, body)
+    return Table.of("Not covered", texts("Names", "Node", "Term", "Reason"), body)
 
 
 def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -211,23 +250,16 @@ def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def _scalar_limits(scalars: list[Trace]) -> Table:
-    rows = tuple((name(t.name), limit_cell(t), Cell(_method(t))) for t in scalars)
-    head = (Cell("Name"), number("Limit"), Cell("Method"))
-    return Table("Limits of scalars", head, rows, missed_note(scalars))
+    rows = ((name(t.name), limit_cell(t), _method(t)) for t in scalars)
+    head = texts("Name") + numbers("Limit") + texts("Method")
+    return Table.of("Limits of scalars", head, rows, missed_note(scalars))
 
 
 def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
-    rows = tuple(
-        (
-            name(t.name),
-            limit_cell(t),
-            limit_cell(squares[t.name]),
-            Cell(_method(squares[t.name])),
-        )
-        for t in means
-    )
-    head = (Cell("Name"), number("Mean"), number("Mean square"), Cell("Method"))
-    return Table("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
+    pairs = [(mean, squares[mean.name]) for mean in means]
+    rows = ((name(m.name), limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
+    head = texts("Name") + numbers("Mean", "Mean square") + texts("Method")
+    return Table.of("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
 
 
 def finite_table(table: FiniteTable) -> Table:
@@ -243,22 +275,15 @@ def _finite(caption: str, table: FiniteTable) -> Table:
             rows.append(
                 (
                     name(trace.name),
-                    Cell(_STATISTICS.get(trace.statistic, trace.statistic)),
-                    number(count(point.width)),
-                    number(measured(point.mean, sign)),
-                    number(over_seeds(point.sd, point.seeds)),
-                    number(str(point.seeds)),
+                    _STATISTICS.get(trace.statistic, trace.statistic),
+                    count(point.width),
+                    measured(point.mean, sign),
+                    over_seeds(point.sd, point.seeds),
+                    str(point.seeds),
                 )
             )
-    head = (
-        Cell("Name"),
-        Cell("Statistic"),
-        number("Width"),
-        number("Mean over seeds"),
-        number("sd over seeds"),
-        number("Seeds"),
-    )
-    return Table(caption, head, tuple(rows))
+    columns = numbers("Width", "Mean over seeds", "sd over seeds", "Seeds")
+    return Table.of(caption, texts("Name", "Statistic") + columns, rows)
 
 
 def comparison_table(
@@ -282,30 +307,27 @@ def comparison_table(
         centre = Measure(row.limit, row.limit_stderr, method)
         finite = Measure(row.mean, row.stderr, Method.FINITE.value)
         if row.limit_std is None:
-            texts = measured(centre, sign), measured(finite, sign)
+            words = measured(centre, sign), measured(finite, sign)
         else:
-            texts = mean_of(centre), mean_of(finite)
+            words = mean_of(centre), mean_of(finite)
         shown.append(
             (
-                Cell(quantity(key, row.statistic), "text" if key.step is not None else "name"),
-                number("" if key.step is None else str(key.step)),
-                number(index(key)),
-                number(count(row.width)),
-                number(texts[0] + _limit_sd(row, known_limit)),
-                number(texts[1] + _finite_sd(row)),
+                *_named(key, row.statistic),
+                count(row.width),
+                words[0] + _limit_sd(row, known_limit),
+                words[1] + _finite_sd(row),
                 z_cell(row.z),
             )
         )
-    head = (
-        Cell("Quantity"),
-        number("Step"),
-        number("Input"),
-        number("Width"),
-        number("Limit"),
-        number("Finite, mean over seeds"),
-        number("z"),
-    )
-    return Table(caption, head, tuple(shown), scores(seeds) if seeds else "")
+    columns = numbers("Step", "Input", "Width", "Limit", "Finite, mean over seeds", "z")
+    note = scores(seeds) if seeds else ""
+    return Table.of(caption, texts("Quantity") + columns, shown, note)
+
+
+def _named(key: Key, statistic: str) -> tuple[Cell, str, str]:
+    """The quantity of a row, its step and its input."""
+    words = Cell(quantity(key, statistic), "text" if key.step is not None else "name")
+    return words, "" if key.step is None else str(key.step), index(key)
 
 
 def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
@@ -322,12 +344,11 @@ def slope_tables(slopes: Iterable[SlopeRow]) -> tuple[Table, ...]:
     fitted = tuple(slopes)
     if all(slope.slope is None for slope in fitted):
         return ()
-    remarks = any(slope.note for slope in fitted)
-    rows = tuple(_slope_row(slope, remarks) for slope in fitted)
-    head = [Cell("Quantity"), number("Step"), number("Input"), number("Slope")]
-    head += [number("95 % interval"), *([Cell("Remark")] if remarks else [])]
+    remark = only(Cell("Remark"), any(slope.note for slope in fitted))
+    columns = numbers("Step", "Input", "Slope", "95 % interval")
     caption = "Slope of log |finite − limit| (root mean square over seeds) against log n"
-    return (Table(caption, tuple(head), rows),)
+    rows = map(_slope_row, fitted)
+    return (Table.of(caption, (*texts("Quantity"), *columns, remark), rows),)
 
 
 def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
@@ -339,17 +360,14 @@ def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
     return (f"No slopes were fitted: {'; '.join(reasons) or 'too few widths'}.",)
 
 
-def _slope_row(slope: SlopeRow, remarks: bool) -> tuple[Cell, ...]:
-    key = Key.of(slope.name)
+def _slope_row(slope: SlopeRow) -> tuple[Cell | str, ...]:
     bounded = slope.low is not None and slope.high is not None
-    row = [
-        Cell(quantity(key, slope.statistic), "text" if key.step is not None else "name"),
-        number("" if key.step is None else str(key.step)),
-        number(index(key)),
-        number("" if slope.slope is None else f"{slope.slope:.2f}"),
-        number(f"{slope.low:.2f} to {slope.high:.2f}" if bounded else ""),
-    ]
-    return (*row, Cell(slope.note)) if remarks else tuple(row)
+    return (
+        *_named(Key.of(slope.name), slope.statistic),
+        "" if slope.slope is None else f"{slope.slope:.2f}",
+        f"{slope.low:.2f} to {slope.high:.2f}" if bounded else "",
+        slope.note,
+    )
 
 
 def _limit_sd(row: ComparisonRow, limit: Measure | None) -> str:
