@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from tpcalc.report.numbers import Measure, count, duration, measured, plain
-from tpcalc.report.tables import Cell, Table, number, numbers, texts
+from tpcalc.report.tables import Cell, Part, Table, number, numbers, only, sentence, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Experiment, Run, SlopeRow
 from tpcalc.results.experiment import constant_class
 
 __all__ = [
     "CONFIDENCE",
-    "ExperimentSection",
     "experiment_sections",
     "experiment_summary",
     "experiment_tables",
@@ -36,23 +34,6 @@ _BIASES = {"none": "none", "first": "first layer", "hidden": "hidden layers", "a
 _ROUNDED = 5e-4  # published accuracies have three decimals
 _CAPPED = 1e-9
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentSection:
-    """A part of an experiment.
-
-    Args:
-        key: A word for links and figures.
-        title: Its heading.
-        lead: What stands above its tables.
-        tables: Its tables.
-    """
-
-    key: str
-    title: str
-    lead: str
-    tables: tuple[Table, ...]
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -133,7 +114,7 @@ def judge_experiment(found: Experiment) -> Verdict:
     return Verdict("warn" if lost else "info", headline, tuple(reasons))
 
 
-def experiment_sections(found: Experiment) -> tuple[ExperimentSection, ...]:
+def experiment_sections(found: Experiment) -> tuple[Part, ...]:
     """The parts of an experiment, in the order of a page.
 
     Args:
@@ -159,42 +140,38 @@ def experiment_tables(found: Experiment) -> tuple[Table, ...]:
     return tuple(table for part in experiment_sections(found) for table in part.tables)
 
 
-def _networks(found: Experiment) -> ExperimentSection:
+def _networks(found: Experiment) -> Part:
     said, numbered = dict(found.predicted), dict(found.theorems)
     rows = (
         (
-            Cell(run.setting.text),
-            Cell(said.get(run.setting.text, ""), "sentence"),
-            *([Cell(numbered.get(run.setting.text, ""), "sentence")] if numbered else []),
-            number(duration(run.seconds)),
+            run.setting.text,
+            sentence(said.get(run.setting.text, "")),
+            sentence(numbered.get(run.setting.text, "")),
+            duration(run.seconds),
         )
         for run in found.runs
     )
-    theorems = ["Theorems"] if numbered else []
-    head = texts("Network", "As the width grows", *theorems) + numbers("Time")
+    theorems = only(Cell("Theorems"), bool(numbered))
+    head = (*texts("Network", "As the width grows"), theorems, number("Time"))
     note = "Derived from the program of each network, for steps of one sample."
     if numbered:
         note += " Theorems are about one output and one sample in a step."
     lead = found.source and f"Published in {found.source}."
-    return ExperimentSection(
-        "networks",
-        "Networks",
-        lead,
-        (Table.of("What the limit says", head, rows, note), _training(found)),
-    )
+    table = Table.of("What the limit says", head, rows, note)
+    return Part("networks", "Networks", lead, (table, _training(found)))
 
 
 def _training(found: Experiment) -> Table:
     """What the numbers of each network depend on besides sizes."""
     rows = (
         (
-            own.text,
-            _BIASES.get(own.bias, own.bias),
-            plain(own.std, 4),
-            plain(own.lr, 4),
-            f"calibrated, at most {plain(own.cap, 4)}" if own.calibrated else "",
+            one.text,
+            _BIASES.get(one.bias, one.bias),
+            plain(one.std, 4),
+            plain(one.lr, 4),
+            f"calibrated, at most {plain(one.cap, 4)}" if one.calibrated else "",
         )
-        for own in (run.setting for run in found.runs)
+        for one in (run.setting for run in found.runs)
     )
     head = texts("Network", "Biases") + numbers("Initial std", "Base rate") + texts("First step")
     note = (
@@ -204,29 +181,29 @@ def _training(found: Experiment) -> Table:
     return Table.of("How they were trained", head, rows, note)
 
 
-def _losses(found: Experiment) -> ExperimentSection:
+def _losses(found: Experiment) -> Part:
     lead = "The cross-entropy of the batch of each step, before its update."
     return _curves(found, "losses", "Training loss", lead, lambda run: run.losses)
 
 
-def _outputs(found: Experiment) -> ExperimentSection:
+def _outputs(found: Experiment) -> Part:
     lead = "The mean of |f| over the outputs and the batch of each step, before its update."
     return _curves(found, "sizes", "Mean absolute output", lead, lambda run: run.outputs)
 
 
-def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> ExperimentSection:
-    rows = []
+def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> Part:
+    rows: list[tuple[Cell | str, ...]] = []
     for run in found.runs:
         curves = [curve for curve in of(run) if curve]
         if curves:
-            ends = [number(_said([curve[k] for curve in curves])) for k in (0, -1)]
-            rows.append((Cell(run.setting.text), *ends, Cell(_diverged(run), tone="bad")))
-    head = (Cell("Network"), number("First step"), number("Last step"), Cell("Remark"))
-    table = Table(title, head, tuple(rows), _interval_note(run.trials for run in found.runs))
-    return ExperimentSection(key, title, lead, (table,))
+            ends = [_said([curve[k] for curve in curves]) for k in (0, -1)]
+            rows.append((run.setting.text, *ends, Cell(_diverged(run), tone="bad")))
+    head = texts("Network") + numbers("First step", "Last step") + texts("Remark")
+    table = Table.of(title, head, rows, _interval_note(run.trials for run in found.runs))
+    return Part(key, title, lead, (table,))
 
 
-def _accuracies(found: Experiment) -> ExperimentSection:
+def _accuracies(found: Experiment) -> Part:
     tables = list(dict.fromkeys((table, data) for table, _, data, _ in found.reported))
     published = {(table, data, text): value for table, text, data, value in found.reported}
     shares = dict(found.shares)
@@ -238,22 +215,17 @@ def _accuracies(found: Experiment) -> ExperimentSection:
         own = [constant_class(value, shares.get("", ())) for value in run.accuracies]
         limit = f"{shares[''][0]:.3f}" if text in found.vanishing and shares.get("") else ""
         cells = [
-            Cell(text),
-            number(_said(run.accuracies)),
-            Cell(_constant(own, len(shares.get("", ())))),
-            number(limit),
+            text,
+            _said(run.accuracies),
+            _constant(own, len(shares.get("", ()))),
+            limit,
         ]
         for table, data in tables:
             value = published.get((table, data, text))
-            cells.append(number("" if value is None else _published(value, shares.get(data, ()))))
-        rows.append(tuple(cells))
-    head = (
-        Cell("Network"),
-        number("Test accuracy"),
-        Cell("Constant answer"),
-        number("Limit"),
-        *(number(f"{table}, {data}") for table, data in tables),
-    )
+            cells.append("" if value is None else _published(value, shares.get(data, ())))
+        rows.append(cells)
+    head = texts("Network") + numbers("Test accuracy") + texts("Constant answer")
+    head += numbers("Limit", *(f"{table}, {data}" for table, data in tables))
     note = (
         f"{_interval_note(run.trials for run in found.runs)} A constant answer: the accuracy is "
         "the share of that class among the test images, as of a network that answers the same for "
@@ -266,11 +238,11 @@ def _accuracies(found: Experiment) -> ExperimentSection:
             " Beside it the published numbers, for the data in the head of their column and the "
             "sizes of their source."
         )
-    made = Table("Test accuracy", head, tuple(rows), note)
-    return ExperimentSection("accuracies", "Test accuracy", lead, (made,))
+    made = Table.of("Test accuracy", head, rows, note)
+    return Part("accuracies", "Test accuracy", lead, (made,))
 
 
-def _ranks(found: Experiment) -> ExperimentSection:
+def _ranks(found: Experiment) -> Part:
     tables = []
     for letter, words in (("h", "preactivations"), ("x", "activations")):
         rows = []
@@ -278,10 +250,8 @@ def _ranks(found: Experiment) -> ExperimentSection:
             ranks = run.ranks_h if letter == "h" else run.ranks_x
             if ranks:
                 columns = zip(*ranks, strict=True)
-                rows.append((Cell(run.setting.text), *(number(_rank(each)) for each in columns)))
-        depth = max((len(row) - 1 for row in rows), default=0)
-        head = (Cell("Network"), *(number(f"{letter}^{layer}") for layer in range(1, depth + 1)))
-        tables.append(Table(f"Rank of the {words}", head, tuple(rows)))
+                rows.append((run.setting.text, *map(_rank, columns)))
+        tables.append(Table.of(f"Rank of the {words}", _by_layer(rows, f"{letter}^"), rows))
     images = (
         f"the first {count(found.ranked)} training images" if found.ranked else "training images"
     )
@@ -289,42 +259,42 @@ def _ranks(found: Experiment) -> ExperimentSection:
         f"Over {images}, after the first update; singular values below the largest one "
         "times n·1e-7 count as 0. Means over trials, with the smallest and the largest."
     )
-    return ExperimentSection("ranks", "Rank after the first step", lead, tuple(tables))
+    return Part("ranks", "Rank after the first step", lead, tuple(tables))
 
 
-def _rates(found: Experiment) -> ExperimentSection:
+def _rates(found: Experiment) -> Part:
     runs = [run for run in found.runs if run.setting.calibrated and run.rates]
-    rows = tuple(
+    rows: list[tuple[Cell | str, ...]] = [
         (
-            Cell(run.setting.text),
+            run.setting.text,
             *(_rate(each, run.setting.cap) for each in zip(*run.rates, strict=True)),
         )
         for run in runs
-    )
+    ]
     note = _interval_note(len(run.rates) for run in runs)
-    made = [Table("Base rates of the first step", _by_layer(rows), rows, note)]
+    made = [Table.of("Base rates of the first step", _by_layer(rows), rows, note)]
     if found.by_width:
         made.append(_by_width(found))
     lead = (
         "Calibrated layer by layer, so that the update of each layer changes its preactivations on "
         "the second batch by 1 in the mean."
     )
-    return ExperimentSection("rates", "Calibrated learning rates", lead, tuple(made))
+    return Part("rates", "Calibrated learning rates", lead, tuple(made))
 
 
 def _by_width(given: Experiment) -> Table:
     """Base rates at several widths, and the power of n through them."""
     growth, slopes = dict(given.growth), dict(given.slopes)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Cell | str, ...]] = []
     for text in dict.fromkeys(run.setting.text for run in given.by_width):
         runs = [run for run in given.by_width if run.setting.text == text and run.rates]
         for run in runs:
-            rates = (number(_said(each)) for each in zip(*run.rates, strict=True))
-            rows.append((Cell(f"{text}, n = {count(run.setting.width)}"), *rates))
+            rates = (_said(each) for each in zip(*run.rates, strict=True))
+            rows.append((f"{text}, n = {count(run.setting.width)}", *rates))
         if text in slopes:
-            rows.append((Cell(f"{text}: measured power of n"), *map(_slope, slopes[text])))
+            rows.append((f"{text}: measured power of n", *map(_slope, slopes[text])))
         if text in growth:
-            rows.append((Cell(f"{text}: derived"), *map(number, growth[text])))
+            rows.append((f"{text}: derived", *growth[text]))
     note = " ".join(
         (
             _interval_note(len(run.rates) for run in given.by_width),
@@ -334,7 +304,7 @@ def _by_width(given: Experiment) -> Table:
             *(words for text, found in slopes.items() for words in _unmeasured(text, found)),
         )
     )
-    return Table("Base rates against the width n", _by_layer(rows), tuple(rows), note)
+    return Table.of("Base rates against the width n", _by_layer(rows), rows, note)
 
 
 def _unmeasured(text: str, rows: Sequence[SlopeRow]) -> list[str]:
@@ -354,18 +324,18 @@ def _interval_note(trials: Iterable[int]) -> str:
     return _INTERVAL if max(trials, default=0) > 1 else _ONE_TRIAL
 
 
-def _by_layer(rows: Sequence[tuple[Cell, ...]]) -> tuple[Cell, ...]:
+def _by_layer(rows: Sequence[tuple[Cell | str, ...]], words: str = "layer ") -> tuple[Cell, ...]:
     layers = max((len(row) - 1 for row in rows), default=0)
-    return (Cell("Network"), *(number(f"layer {layer}") for layer in range(1, layers + 1)))
+    return texts("Network") + numbers(*(f"{words}{layer}" for layer in range(1, layers + 1)))
 
 
-def _slope(found: SlopeRow) -> Cell:
+def _slope(found: SlopeRow) -> str:
     if found.slope is None:
-        return number("")
+        return ""
     text = f"{found.slope:.2f}"
     if found.low is not None and found.high is not None:
         text += f" [{found.low:.2f}, {found.high:.2f}]"
-    return number(text)
+    return text
 
 
 def _rate(values: Sequence[float], cap: float) -> Cell:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import exp, expm1
 
 from tpcalc.report.numbers import SETTLED, count, plain, score, scores, settled
-from tpcalc.report.tables import Cell, Table, number, z_cell
+from tpcalc.report.tables import Cell, Table, number, numbers, sentence, texts, z_cell
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import (
@@ -127,7 +127,7 @@ def ends_of(table: Table, ends: int = 30) -> Table:
     hidden = len(table.rows) - 2 * ends
     if hidden <= 0:
         return table
-    gap = (Cell("..."), *(Cell("") for _ in table.head[1:]))
+    gap = texts("...", *("" for _ in table.head[1:]))
     rows = (*table.rows[:ends], gap, *table.rows[-ends:])
     note = f"{hidden} rows in between are left out; a report (--out) and --json have them."
     return replace(table, rows=rows, note=f"{note} {table.note}".rstrip())
@@ -152,23 +152,18 @@ def _layers(found: Nonlinearity) -> Table:
         "square of derivatives; own NLC: of the activation alone, or of batch norm in a "
         f"finite batch; NLC: from the input to the layer. {SETTLED}"
     )
-    return Table("Layers in the limit of infinite width", tuple(map(Cell, head)), rows, note)
+    return Table("Layers in the limit of infinite width", texts(*head), rows, note)
 
 
 def _layer(row: LayerRow) -> tuple[Cell, ...]:
     reads = ", ".join(map(str, row.reads))
     gradient = _root(row.log_gradient)
     own = "" if row.own is None else settled(row.own)
+    moments = map(settled, (row.square, row.comean, row.bias))
     return (
         number(str(row.index)),
-        Cell(row.operation),
-        Cell(reads),
-        number(settled(row.square)),
-        number(settled(row.comean)),
-        number(settled(row.bias)),
-        number(gradient),
-        number(own),
-        number(settled(row.total)),
+        *texts(row.operation, reads),
+        *numbers(*moments, gradient, own, settled(row.total)),
     )
 
 
@@ -189,10 +184,10 @@ def _by_layer(found: Nonlinearity) -> Table | None:
         measured_row = found.at(width, layer.index)
         if measured_row is not None:
             rows.append(_measured_layer(layer, measured_row))
-    head = ("Layer", "Operation", "NLC, limit", "NLC", "z", "LBIAS", "LSCALE, limit", "LSCALE")
+    head = texts("Layer", "Operation", "NLC, limit", "NLC", "z", "LBIAS", "LSCALE, limit", "LSCALE")
     return Table(
         f"Networks of width {count(width)}, {found.seeds} seeds",
-        (*map(Cell, head), Cell("NKURT"), Cell("LCV")),
+        head + texts("NKURT", "LCV"),
         tuple(rows),
         f"Means over seeds with their standard errors. {scores(found.seeds)} The bias of finite "
         "width is not in them.",
@@ -201,18 +196,14 @@ def _by_layer(found: Nonlinearity) -> Table | None:
 
 def _measured_layer(layer: LayerRow, row: MeasuredRow) -> tuple[Cell, ...]:
     values = dict(row.values)
-    nlc = values["NLC"]
+    nlc, scale = values["NLC"], values["LSCALE"]
+    means = (values["LBIAS"].mean, scale.limit, scale.mean, values["NKURT"].mean)
     return (
         number(str(layer.index)),
         Cell(layer.operation),
-        number(settled(nlc.limit)),
-        number(settled(nlc.mean)),
+        *numbers(settled(nlc.limit), settled(nlc.mean)),
         Cell("") if nlc.z is None else z_cell(nlc.z),
-        number(settled(values["LBIAS"].mean)),
-        number(settled(values["LSCALE"].limit)),
-        number(settled(values["LSCALE"].mean)),
-        number(settled(values["NKURT"].mean)),
-        number(settled(values["LCV"].mean)),
+        *numbers(*map(settled, (*means, values["LCV"].mean))),
     )
 
 
@@ -225,8 +216,8 @@ def _widths(found: Nonlinearity) -> Table | None:
             value = None if row is None else row.value(name)
             if value is not None:
                 rows.append(_width_row(width, name, value))
-    head = ("Width", "Metric of the output", "Limit", "Mean over seeds", "SD between seeds")
-    return Table("Output against width", (*map(Cell, head), Cell("Difference")), tuple(rows))
+    head = texts("Width", "Metric of the output", "Limit", "Mean over seeds", "SD between seeds")
+    return Table("Output against width", head + texts("Difference"), tuple(rows))
 
 
 def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:
@@ -235,10 +226,8 @@ def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:
     return (
         number(count(width)),
         Cell(name),
-        number(settled(value.limit)),
-        number(settled(value.mean)),
-        number(plain(value.deviation, 2)),
-        number(difference),
+        *numbers(settled(value.limit), settled(value.mean)),
+        *numbers(plain(value.deviation, 2), difference),
     )
 
 
@@ -248,16 +237,15 @@ def _paths(found: Nonlinearity) -> Table | None:
     square = found.nlc.value**2
     rows = tuple(
         (
-            Cell(_route(path.layers), "sentence"),
-            number(plain(path.weight, 4)),
-            number(plain(path.product, 5)),
+            sentence(_route(path.layers)),
+            *numbers(plain(path.weight, 4), plain(path.product, 5)),
             number(f"{100 * path.weight * path.product / square:.3g} %"),
         )
         for path in found.paths
     )
     head = ("Layers", "Weight", "Product of squared NLCs", "Share of NLC²")
     note = "The weights of all paths add up to 1; NLC² is the weighted mean of the products."
-    return Table("Paths that make the NLC", tuple(map(Cell, head)), rows, note)
+    return Table("Paths that make the NLC", texts(*head), rows, note)
 
 
 def _route(layers: tuple[int, ...]) -> str:
@@ -274,33 +262,29 @@ def _route(layers: tuple[int, ...]) -> str:
 def _reaches(found: Nonlinearity) -> Table | None:
     if all(each.layer is None for each in found.reaches):
         return None
-    rows = tuple(
-        (
-            Cell(each.cause),
-            number(plain(each.noise, 3)),
-            number("nowhere" if each.layer is None else str(each.layer)),
-        )
+    rows = (
+        (each.cause, plain(each.noise, 3), "nowhere" if each.layer is None else str(each.layer))
         for each in found.reaches
     )
-    head = (Cell("Noise of"), number("Of the length"), number("As large from layer"))
+    head = texts("Noise of") + numbers("Of the length", "As large from layer")
     note = "By how deviations of the input's length grow; the mean-field prediction ends there."
-    return Table("From which layer noise outgrows lengths", head, rows, note)
+    return Table.of("From which layer noise outgrows lengths", head, rows, note)
 
 
 def _rules(found: Nonlinearity) -> Table:
-    rows = tuple(
-        (Cell(rule), Cell("yes" if holds else "no", tone="" if holds else "warn"))
+    rows = (
+        (rule, Cell("yes" if holds else "no", tone="" if holds else "warn"))
         for rule, holds in found.guidelines
     )
-    return Table("Guidelines for the start of training", (Cell("Rule"), Cell("Followed")), rows)
+    return Table.of("Guidelines for the start of training", texts("Rule", "Followed"), rows)
 
 
 def _conditions(found: Nonlinearity) -> Table:
-    rows = tuple((Cell(text, "sentence"),) for text in found.conditions)
+    rows = tuple((sentence(text),) for text in found.conditions)
     note = "The recursion holds for these by limits or by rules beyond the theorem."
     if found.route == "program":
         note = "Where the recursion does not hold, the program of the graph has the limit."
-    return Table("Conditions that the graph does not meet", (Cell("Condition"),), rows, note)
+    return Table("Conditions that the graph does not meet", texts("Condition"), rows, note)
 
 
 def _output(found: Nonlinearity) -> MeasuredValue | None:

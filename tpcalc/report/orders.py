@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tpcalc.report.labels import index, symbol
-from tpcalc.report.tables import Cell, Table, name, number, numbers, texts
+from tpcalc.report.tables import Cell, Table, name, number, numbers, only, sentence, texts
 from tpcalc.results import Key, OrderRow, OrderTable, Solution
 from tpcalc.results.orders import order_key
 
@@ -128,16 +128,14 @@ def _by_layer(rows: Sequence[tuple[Key, OrderRow]], depth: int, caption: str) ->
         for place, cells in _merged(groups[step, letter])
     ]
     inputs = any(place is not None for _, _, place, _ in lines)
-    head = [number("Step"), Cell("Quantity"), *([number("Input")] if inputs else [])]
-    head += [number("output" if depth and k > depth else f"l = {k}") for k in layers]
+    columns = numbers(*("output" if depth and k > depth else f"l = {k}" for k in layers))
+    head = (number("Step"), Cell("Quantity"), only(number("Input"), inputs), *columns)
     body = []
     for step, letter, place, cells in lines:
-        line = [number(str(step)), Cell(symbol(Key(letter)))]
-        line += [number(_where(letter, place))] if inputs else []
         found = [cells.get(layer) for layer in layers]
-        line += [number(size(row.n, row.status) if row else "") for row in found]
-        body.append(tuple(line))
-    return Table(caption, tuple(head), tuple(body), _LEGEND)
+        sizes = (size(row.n, row.status) if row else "" for row in found)
+        body.append((str(step), symbol(Key(letter)), _where(letter, place), *sizes))
+    return Table.of(caption, head, body, _LEGEND)
 
 
 def _merged(places: dict[Place, Cells]) -> list[tuple[Place | None, Cells]]:
@@ -164,42 +162,32 @@ def _bounds(rows: Iterable[OrderRow]) -> Table:
     for row in rows:
         groups.setdefault((size(row.n, row.status), row.reason), []).append(row.name)
     body = (
-        (name(names[0]) if len(names) == 1 else Cell(", ".join(names), "sentence"), bound, reason)
+        (name(names[0]) if len(names) == 1 else sentence(", ".join(names)), bound, reason)
         for (bound, reason), names in groups.items()
     )
     return Table.of("Upper bounds", head, body)
 
 
 def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:
-    reasons = any(row.reason for row in rows)
-    head = (Cell("Name"), number("Size"), Cell("Status"), *([Cell("Why")] if reasons else []))
+    why = only(Cell("Why"), any(row.reason for row in rows))
     body = []
     for row in rows:
         status = "upper bound" if row.status == "upper" else row.status
-        line = (name(row.name), number(size(row.n, row.status)), Cell(status))
-        body.append((*line, Cell(row.reason)) if reasons else line)
-    return Table(caption, head, tuple(body))
+        body.append((name(row.name), size(row.n, row.status), status, row.reason))
+    return Table.of(caption, (*texts("Name"), *numbers("Size"), *texts("Status"), why), body)
 
 
 def _slopes(rows: Sequence[OrderRow]) -> Table:
-    remarks = any(row.note for row in rows)
+    remark = only(Cell("Remark"), any(row.note for row in rows))
     body = []
     for row in rows:
         tone = "warn" if row.agrees is False else ""
         known = row.low is not None and row.high is not None
-        line = (
-            name(row.name),
-            number(size(row.n, row.status)),
-            number("" if row.slope is None else f"{row.slope:.2f}", tone),
-            number(f"{row.low:.2f} to {row.high:.2f}" if known else "", tone),
-        )
-        body.append((*line, Cell(row.note)) if remarks else line)
-    head = (Cell("Name"), number("Size"), number("Slope"), number("95 % interval"))
-    return Table(
-        "Slope of log size against log n at finite widths",
-        (*head, Cell("Remark")) if remarks else head,
-        tuple(body),
-    )
+        slope = number("" if row.slope is None else f"{row.slope:.2f}", tone)
+        interval = number(f"{row.low:.2f} to {row.high:.2f}" if known else "", tone)
+        body.append((name(row.name), size(row.n, row.status), slope, interval, row.note))
+    head = (*texts("Name"), *numbers("Size", "Slope", "95 % interval"), remark)
+    return Table.of("Slope of log size against log n at finite widths", head, body)
 
 
 def solution_tables(solution: Solution) -> tuple[Table, ...]:
@@ -223,7 +211,7 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
         tables.append(Table.of("Formulas", texts("Name") + numbers("Exponent"), body))
     if solution.stored:
         head = texts("Parameter", "Role") + numbers("b", "c")
-        lines = ((name(own.name), own.role, own.b, own.rate) for own in solution.stored)
+        lines = ((name(one.name), one.role, one.b, one.rate) for one in solution.stored)
         tables.append(Table.of(_STORED, head, lines))
     return tuple(tables)
 
@@ -232,6 +220,6 @@ def _exponents(
     rows: Sequence[tuple[int, tuple[str, ...]]], caption: str, names: tuple[str, ...] = ()
 ) -> Table:
     width = max(len(values) for _, values in rows)
-    head = numbers("Step", *(names or (f"l = {k + 1}" for k in range(width))))
+    head = numbers("Step", *(names or [f"l = {k + 1}" for k in range(width)]))
     body = ((str(step), *values, *[""] * (width - len(values))) for step, values in rows)
     return Table.of(caption, head, body)

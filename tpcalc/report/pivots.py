@@ -9,7 +9,18 @@ from tpcalc.report.exponents import exponent_parts
 from tpcalc.report.labels import index, place, symbol
 from tpcalc.report.numbers import ERRORS, count, duration, measured, over_seeds, with_power
 from tpcalc.report.record import ReportInput
-from tpcalc.report.tables import Cell, Table, bounded, limit_cell, missed_note, name, number
+from tpcalc.report.tables import (
+    Cell,
+    Table,
+    bounded,
+    limit_cell,
+    missed_note,
+    name,
+    number,
+    numbers,
+    only,
+    texts,
+)
 from tpcalc.report.traces import Point, Trace, spread_out
 from tpcalc.results import Estimate, Key, Method, Provenance
 
@@ -85,27 +96,27 @@ def features(
     }
     places = sorted({key[:2] for key in cells})
     several = len({where for _, where in places}) > 1
-    rows = []
+    rows: list[tuple[Cell | str, ...]] = []
     for step, where in places:
-        row = [number(str(step))]
-        if several:
-            row.append(Cell(index(Key("h", 1, step, where), inputs)))
-        for column, _ in columns:
-            trace = cells.get((step, where, *column))
-            row.append(_feature(trace, limits, widest))
-        rows.append(tuple(row))
-    head = [number("Step"), *([Cell("Input")] if several else [])]
-    head += [number(label) for _, label in columns]
+        found = (cells.get((step, where, *column)) for column, _ in columns)
+        means = (_feature(trace, limits, widest) for trace in found)
+        rows.append((str(step), index(Key("h", 1, step, where), inputs), *means))
+    head = (*_step(several), *numbers(*(label for _, label in columns)))
     source = "limit" if limits else f"width {count(widest)}, mean over seeds"
-    only = f", {place(wanted[0].key, inputs)}" if inputs and not several else ""
-    return Table(
-        f"{title}: mean square of a coordinate ({source}{only})",
-        tuple(head),
-        tuple(rows),
+    of = f", {place(wanted[0].key, inputs)}" if inputs and not several else ""
+    return Table.of(
+        f"{title}: mean square of a coordinate ({source}{of})",
+        head,
+        rows,
         " ".join(
             part for part in (_methods(wanted) if limits else "", missed_note(wanted)) if part
         ),
     )
+
+
+def _step(several: bool) -> tuple[Cell | None, ...]:
+    """The columns that every table of steps begins with: the step, the input where it matters."""
+    return number("Step"), only(Cell("Input"), several)
 
 
 def provenance(report: ReportInput) -> Table | None:
@@ -134,9 +145,9 @@ def provenance(report: ReportInput) -> Table | None:
     keys = list(dict.fromkeys(key for _, facts in parts for key in facts))
     # The widths, seeds and libraries read best at the end, after what identifies the run.
     keys.sort(key=lambda key: key.startswith("Library "))
-    rows = tuple(
+    rows = (
         (
-            Cell(key.removeprefix("Library ")),
+            *texts(key.removeprefix("Library ")),
             *(
                 Cell(facts.get(key, ""), "name" if key == "Program" else "text")
                 for _, facts in parts
@@ -144,8 +155,8 @@ def provenance(report: ReportInput) -> Table | None:
         )
         for key in keys
     )
-    head = (Cell("What"), *(Cell(title) for title, _ in parts))
-    return Table("Where the numbers come from", head, rows)
+    head = texts("What", *(title for title, _ in parts))
+    return Table.of("Where the numbers come from", head, rows)
 
 
 def _placed(key: Key) -> bool:
@@ -158,12 +169,8 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
     several = len({(t.key.input, t.key.output) for t in traces}) > 1
     traces = sorted(traces, key=lambda t: (t.key.step, t.key.input or 0, t.key.output or 0))
     head, cells = _values(traces)
-    rows = tuple(
-        (
-            number(str(trace.key.step)),
-            *([Cell(index(trace.key, inputs))] if several else []),
-            *after,
-        )
+    rows = (
+        (str(trace.key.step), index(trace.key, inputs), *after)
         for trace, after in zip(traces, cells, strict=True)
     )
     caption = [f"{symbol(traces[0].key)} after each step"]
@@ -173,48 +180,35 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
         caption.append("limit ± its error" if bounded(traces) else "limit ± one standard error")
     if any(t.points for t in traces):
         caption.append("networks: mean over seeds ± one standard error")
-    first = [number("Step"), *([Cell("Input")] if several else [])]
-    return Table(" · ".join(caption), (*first, *head), rows, _remarks(traces))
+    return Table.of(" · ".join(caption), (*_step(several), *head), rows, _remarks(traces))
 
 
 def _named(caption: str, traces: list[Trace]) -> Table:
-    averaged = any(t.statistic != "value" for t in traces)
+    average = only(Cell("Average"), any(t.statistic != "value" for t in traces))
     head, cells = _values(traces)
-    rows = tuple(
-        (
-            name(trace.name),
-            *([Cell("mean" if trace.statistic == "mean" else "mean square")] if averaged else []),
-            *after,
-        )
+    rows = (
+        (name(trace.name), "mean" if trace.statistic == "mean" else "mean square", *after)
         for trace, after in zip(traces, cells, strict=True)
     )
-    first = [Cell("Name"), *([Cell("Average")] if averaged else [])]
-    return Table(caption, (*first, *head), rows, _remarks(traces))
+    return Table.of(caption, (Cell("Name"), average, *head), rows, _remarks(traces))
 
 
-def _values(traces: list[Trace]) -> tuple[list[Cell], list[list[Cell]]]:
+def _values(traces: list[Trace]) -> tuple[list[Cell | None], list[list[Cell | str]]]:
     """The columns that every such table ends with: limit, method, one for each width."""
-    limits = any(t.limit for t in traces)
-    methods = any(t.limit and t.limit.method for t in traces)
-    widths = _widths(traces)
-    head = [number("Limit, n → ∞")] if limits else []
-    head += [Cell("Method")] if methods else []
-    head += [number(f"n = {count(width)}") for width in widths]
-    cells = []
+    limit = only(number("Limit, n → ∞"), any(t.limit for t in traces))
+    method = only(Cell("Method"), any(t.limit and t.limit.method for t in traces))
+    widths = spread_out(sorted({p.width for t in traces for p in t.points}), _WIDTHS)
+    head = [limit, method, *numbers(*(f"n = {count(width)}" for width in widths))]
+    cells: list[list[Cell | str]] = []
     for trace in traces:
-        row = [limit_cell(trace)] if limits else []
-        row += [Cell(trace.limit.method if trace.limit else "")] if methods else []
-        cells.append(row + [_at(trace, width) for width in widths])
+        used = trace.limit.method if trace.limit else ""
+        cells.append([limit_cell(trace), used, *(_at(trace, width) for width in widths)])
     return head, cells
 
 
 def _remarks(traces: list[Trace]) -> str:
     errors = ERRORS if bounded(traces) else ""
     return " ".join(part for part in (errors, _scaled(traces), missed_note(traces)) if part)
-
-
-def _widths(traces: list[Trace]) -> tuple[int, ...]:
-    return spread_out(sorted({p.width for t in traces for p in t.points}), _WIDTHS)
 
 
 def _at(trace: Trace, width: int) -> Cell:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tpcalc.report.orders import row_tables
-from tpcalc.report.tables import Cell, Table, number, texts
+from tpcalc.report.tables import Cell, Table, numbers, only, texts
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
 
@@ -99,26 +99,25 @@ def _followed(found: Verdict) -> str:
 
 
 def _layers(layers: Sequence[LayerFacts]) -> Table:
-    reasons = any(layer.reason for layer in layers)
-    head = [number("Layer"), Cell("Update"), Cell("Features move"), Cell("Kernel evolves")]
-    head += [number("From step"), *([Cell("Why")] if reasons else [])]
+    why = only(Cell("Why"), any(layer.reason for layer in layers))
+    columns = texts("Update", "Features move", "Kernel evolves") + numbers("From step")
     body = []
     for layer in layers:
-        line = [number(layer.label), Cell(layer.update) if layer.update else _answer(layer.moves)]
+        line = [layer.label, layer.update or _answer(layer.moves)]
         known = layer.features is not None or layer.kernel is not None
         if layer is layers[-1] and layer.moves is not None and not known:
-            line += [Cell("–"), Cell("–")]  # the output layer has no features
+            line += ["–", "–"]  # the output layer has no features
         else:
             line += [_answer(layer.features), _answer(layer.kernel)]
-        line.append(number("" if layer.step is None else str(layer.step)))
-        body.append((*line, Cell(layer.reason)) if reasons else tuple(line))
+        body.append((*line, "" if layer.step is None else str(layer.step), layer.reason))
     used = {word for layer in layers for word in (layer.weights, layer.biases)}
     legend = "; ".join(f"{word}: {means}" for word, means in _UPDATES.items() if word in used)
-    return Table("Layer by layer", tuple(head), tuple(body), legend + "." if legend else "")
+    head = (*numbers("Layer"), *columns, why)
+    return Table.of("Layer by layer", head, body, legend + "." if legend else "")
 
 
-def _answer(value: bool | None) -> Cell:
-    return Cell("not known" if value is None else "yes" if value else "no")
+def _answer(value: bool | None) -> str:
+    return "not known" if value is None else "yes" if value else "no"
 
 
 def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
@@ -131,18 +130,8 @@ def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]]
         {cell.verdict for cell in diagram.cells},
         key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
     )
-    return tuple(
-        (
-            word,
-            tuple(
-                sorted(
-                    (cell for cell in diagram.cells if cell.verdict == word),
-                    key=lambda cell: -cell.dimension,
-                )
-            ),
-        )
-        for word in names
-    )
+    cells = sorted(diagram.cells, key=lambda cell: -cell.dimension)
+    return tuple((word, tuple(c for c in cells if c.verdict == word)) for word in names)
 
 
 def phase_lead(diagram: PhaseDiagram) -> str:

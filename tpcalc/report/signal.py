@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tpcalc.report.numbers import SETTLED, plain, settled
-from tpcalc.report.tables import Cell, Table, numbers, texts
+from tpcalc.report.tables import Cell, Part, Table, numbers, only, sentence, texts
 from tpcalc.report.verdict import Verdict
-from tpcalc.results import EdgePoint, Estimate, LengthDrift, Scale, Signal
+from tpcalc.results import Estimate, LengthDrift, Scale, Signal
 
 __all__ = [
-    "SignalSection",
     "judge_signal",
     "signal_lead",
     "signal_sections",
@@ -33,23 +31,6 @@ _HEADLINES = {
     "edge of chaos": "At the edge of chaos",
     "chaotic": "Chaotic phase: inputs that are nearly alike part",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SignalSection:
-    """A part of a page about signals.
-
-    Args:
-        key: What links and figures call it.
-        title: Its heading.
-        lead: What stands above its tables.
-        tables: Its tables.
-    """
-
-    key: str
-    title: str
-    lead: str
-    tables: tuple[Table, ...]
 
 
 def signal_summary(found: Signal) -> str:
@@ -141,7 +122,7 @@ def signal_tables(found: Signal) -> tuple[Table, ...]:
     return tuple(table for section in signal_sections(found) for table in section.tables)
 
 
-def signal_sections(found: Signal) -> tuple[SignalSection, ...]:
+def signal_sections(found: Signal) -> tuple[Part, ...]:
     """The parts of a page.
 
     Args:
@@ -151,9 +132,9 @@ def signal_sections(found: Signal) -> tuple[SignalSection, ...]:
     if len(found.fixed_points) > 1:
         maps.append(_fixed_points(found))
     return (
-        SignalSection("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
-        SignalSection("signal-edge", "Edge of chaos", _sentence(found.edge_note), _edges(found)),
-        SignalSection("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
+        Part("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
+        Part("signal-edge", "Edge of chaos", _sentence(found.edge_note), _edges(found)),
+        Part("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
     )
 
 
@@ -243,7 +224,7 @@ def _scales(found: Signal) -> Table:
         ("ln gradient", settled(found.gradient), "the logarithm of their growth over all layers"),
     ]  # fmt: skip
     head = texts("Quantity") + numbers("Value") + texts("Meaning")
-    body = ((name, value, Cell(words, "sentence")) for name, value, words in rows)
+    body = ((name, value, sentence(words)) for name, value, words in rows)
     return Table.of("Fixed points and depth scales", head, body, SETTLED)
 
 
@@ -289,7 +270,7 @@ def _edges(found: Signal) -> tuple[Table, ...]:
         (
             settled(point.weights),
             "every" if point.every else settled(point.square),
-            _away(found, point),
+            plain(found.weights / point.weights.value, 5),
             point.kind,
         )
         for point in found.edges
@@ -299,10 +280,6 @@ def _edges(found: Signal) -> tuple[Table, ...]:
     zero = any(point.square.value == 0 for point in found.edges)
     caption = f"The edge of chaos with biases of σ_b² = {plain(found.biases)}"
     return (Table.of(caption, head, rows, note if zero else ""),)
-
-
-def _away(found: Signal, point: EdgePoint) -> str:
-    return plain(found.weights / point.weights.value, 5)
 
 
 def _spectrum_lead(found: Signal) -> str:
@@ -315,18 +292,17 @@ def _spectrum_lead(found: Signal) -> str:
 
 
 def _jacobian(found: Signal) -> Table:
-    notes = any(row.note for row in found.jacobian)
     rows = (
         (
             f"{row.family}{' (this one)' if row.family == found.family else ''}",
             settled(row.layer),
             settled(row.whole),
-            *((Cell(row.note, "sentence"),) if notes else ()),
+            sentence(row.note),
         )
         for row in found.jacobian
     )
-    head = texts("Weights") + numbers("one layer", _count(found.depth))
-    head += texts("Remark") if notes else ()
+    remark = only(Cell("Remark"), any(row.note for row in found.jacobian))
+    head = (*texts("Weights"), *numbers("one layer", _count(found.depth)), remark)
     return Table.of("Variance of squared singular values over their squared mean", head, rows)
 
 
