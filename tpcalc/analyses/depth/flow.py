@@ -133,31 +133,25 @@ class Flow:
     @cached_property
     def regimes(self) -> tuple[Regime, Regime]:
         """What becomes of the stream, and of its adjoint."""
-        if self.unknown:
-            return (Regime("", words=self.unknown),) * 2
         try:
             return self._regimes()
         except TpcalcError as error:
             return (Regime("", words=error.message),) * 2
 
     def _regimes(self) -> tuple[Regime, Regime]:
+        if self.unknown:
+            raise LimitError(self.unknown)
         g, h = self.moves()
-        if g.power is None or self.chamber.sign(g.power + 1) <= 0:
+        still = g.power is None or self.chamber.sign(g.power + 1) <= 0
+        if not still and not g.sign:
+            raise LimitError("what blocks do to its mean square is not known")
+        if (g.power is None or not still) and self.depends(g.sign):
+            raise LimitError("where it ends depends on the mean square that enters")
+        if still:
             proved = self.trapped or (g.power is not None or g.exact)
-            if g.power is None and self.depends(0):
-                return (
-                    Regime("", words="where it ends depends on the mean square that enters"),
-                ) * 2
             words = "blocks keep its mean square" if g.power is None else ""
             return Regime("order", proved=proved, words=words), self.beside(h)
-        if not g.sign:
-            return (Regime("", words="what blocks do to its mean square is not known"),) * 2
-        if self.depends(g.sign):
-            return (Regime("", words="where it ends depends on the mean square that enters"),) * 2
-        fixed = self.fixed(g.sign)
-        if fixed is not None:
-            return fixed
-        return self.along(*self.law(g.sign))
+        return self.fixed(g.sign) or self.along(*self.law(g.sign))
 
     @property
     def accelerates(self) -> bool:
@@ -343,8 +337,7 @@ class Flow:
     def along(self, g: Move, h: Move) -> tuple[Regime, Regime]:
         """What becomes of them where blocks move the stream over powers of L, or by factors."""
         if g.power is None or not g.sign:
-            words = "what blocks do to it far from order one is not known"
-            return (Regime("", words=words),) * 2
+            raise LimitError("what blocks do to it far from order one is not known")
         here = self.moves()[0]
         pure = g.exact and here.exact and _same(here, g)
         rising = g.slope * g.sign
@@ -359,8 +352,7 @@ class Flow:
             words = "blocks multiply it by more and more"
             return Regime("grows", g.power + 1, words=words), Regime("", words=words)
         if g.numbers and self.mixed:
-            words = "which of what blocks add is larger far from order one is not known"
-            return (Regime("", words=words),) * 2
+            raise LimitError("which of what blocks add is larger far from order one is not known")
         own = Regime("power", size, pure)
         if h.power is None or not h.sign:
             return own, self.beside(h)

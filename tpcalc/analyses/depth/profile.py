@@ -9,7 +9,7 @@ import numpy as np
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
-from tpcalc.evaluate.depth.trunk import Array, Trunk
+from tpcalc.evaluate.depth.trunk import Trunk
 from tpcalc.results import DepthArray, DepthGap
 
 __all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "Recursion", "profile"]
@@ -59,12 +59,10 @@ def profile(
     moved = found.trunk.count - found.trunk.batch  # samples with an adjoint
 
     def made(name: str, axes: tuple[str, ...], parts: list[Answer], *shape: int) -> DepthArray:
-        values, errors = (
-            np.stack([np.broadcast_to(part, parts[0].value.shape) for part in one]).reshape(
-                *shape, len(places), *parts[0].value.shape
-            )
-            for one in ([part.value for part in parts], [part.error for part in parts])
-        )
+        size = (*shape, len(places), *parts[0].value.shape)
+        values = np.array([one.value for one in parts]).reshape(size)
+        errors = np.array([np.broadcast_to(one.error, one.value.shape) for one in parts])
+        errors = errors.reshape(size)
         return DepthArray(name, depth, axes, shares, values, errors, parts[0].method, route)
 
     yield made("features", KERNEL, [found.features(place) for place in places])
@@ -107,7 +105,5 @@ def _of_ket(ket: int, found: Answer, moved: int) -> Answer:
 
 
 def _first(kernel: Answer, count: int) -> Answer:
-    value: Array = kernel.value[:count, :count]
-    return Answer(
-        value, np.broadcast_to(kernel.error, kernel.value.shape)[:count, :count], kernel.method
-    )
+    error = np.broadcast_to(kernel.error, kernel.value.shape)
+    return Answer(kernel.value[:count, :count], error[:count, :count], kernel.method)

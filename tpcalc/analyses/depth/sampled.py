@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ UNNAMED = "the program names no such vector: it is not watched, or blocks of thi
 INNER = Fn(Var(0) * Var(1), 2)
 Name = Callable[[int, int, int], str]
 Vectors = Callable[[int, int], Ref | None]
+Rows = dict[tuple[int, ...], list[Ref | None]]
 
 
 def sampled(
@@ -103,11 +104,16 @@ class _Asked:
         if not places:
             return
         samples, before = (steps + 1) * self.batch, steps * self.batch
-        self._kernel("features", self._at(stream), self.layers, samples)
-        self._kernel("gradients", self._pulled(adjoint), self.layers, before)
-        edges = [max(one, 1) for one in self.layers]
-        self._kernel("preactivations", self._at(inner), edges, samples)
-        self._distances(self._at(stream), samples)
+        known = self._along(self._at(stream), samples)
+        self._kernel("features", known)
+        self._kernel("gradients", self._along(self._pulled(adjoint), before))
+        self._kernel("preactivations", self._along(self._at(inner), samples, first=1))
+        moved: Rows = {
+            (p, q): list(map(self._moved, known[p,], known[q,]))
+            for p, q in combinations(range(len(self.layers)), 2)
+            if self.layers[p] != self.layers[q]
+        }
+        self._kernel("distances", moved | {(q, p): own for (p, q), own in moved.items()})
 
     def _name(self, what: str, first: int) -> Name:
         """Vectors of a name, the first that of layer 0; the last of blocks that begin with phi."""
@@ -150,32 +156,25 @@ class _Asked:
         self.builder.output(label, self.builder.add(Moment(INNER, (one, two))))
         return label
 
-    def _kernel(self, what: str, vectors: Vectors, layers: list[int], count: int) -> None:
-        cells: dict[tuple[int, ...], str] = {}
-        for (p, layer), i, j in product(enumerate(layers), range(count), range(count)):
-            label = self._inner(vectors(layer, i), vectors(layer, j))
-            if label is None:
-                return  # blocks of several layers have more than one
-            cells[p, i, j] = label
-        self.cells[what] = cells
+    def _along(self, vectors: Vectors, count: int, first: int = 0) -> Rows:
+        """Vectors of all samples at the layers, the first ones those of a later layer."""
+        layers = enumerate(max(layer, first) for layer in self.layers)
+        return {(p,): [vectors(layer, i) for i in range(count)] for p, layer in layers}
 
-    def _distances(self, vectors: Vectors, count: int) -> None:
+    def _moved(self, first: Ref | None, last: Ref | None) -> Ref | None:
+        if first is None or last is None:
+            return None
+        return self.builder.add(LinComb((1, -1), (None, None), (last, first)))
+
+    def _kernel(self, what: str, rows: Rows) -> None:
         cells: dict[tuple[int, ...], str] = {}
-        known = [[vectors(layer, i) for i in range(count)] for layer in self.layers]
-        for p, q in combinations_with_replacement(range(len(self.layers)), 2):
-            if self.layers[p] == self.layers[q]:
-                continue
-            moved: list[Ref] = []
-            for first, last in zip(known[p], known[q], strict=True):
-                if first is None or last is None:
-                    return
-                terms = LinComb((1, -1), (None, None), (last, first))
-                moved.append(self.builder.add(terms))
-            for i, j in product(range(count), repeat=2):
-                label = self._inner(moved[i], moved[j])
-                assert label is not None
-                cells[p, q, i, j] = cells[q, p, i, j] = label
-        self.cells["distances"] = cells
+        for place, own in rows.items():
+            for i, j in product(range(len(own)), repeat=2):
+                label = self._inner(own[i], own[j])
+                if label is None:
+                    return  # blocks of several layers have more than one
+                cells[*place, i, j] = label
+        self.cells[what] = cells
 
     def arrays(
         self, known: dict[str, Estimate], gone: dict[str, str], route: str

@@ -15,9 +15,10 @@ from itertools import pairwise
 from math import ceil, pi, sqrt
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
+from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
+from scipy.special import factorial
 
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
@@ -201,28 +202,17 @@ class Start:
         slopes: float,
     ) -> tuple[Displacement, ...]:
         """What a fine rule gives, with its distance to a coarse one as the error."""
-        fine, coarse, made = found[0], found[-1], []
-        for layer in (round(place * depth) for place in places):
-            values = [float(rows[layer]) for rows in fine]
-            if not np.isfinite(values).all():
-                raise EvaluationError(
-                    f"the stream of {depth} blocks leaves the range of floating point.",
-                    hint="Take fewer blocks, or a larger alpha.",
-                )
-            errors = [
-                abs(value - float(rows[layer])) for value, rows in zip(values, coarse, strict=True)
-            ]
-            for place in (2, 3):
-                errors[place] += slopes * abs(values[2])
-            made.append(
-                Displacement(
-                    *(
-                        _estimate(value, error, depth, method)
-                        for value, error in zip(values, errors, strict=True)
-                    )
-                )
+        layers = [round(place * depth) for place in places]
+        fine, coarse = (np.array(found[rule])[:, layers] for rule in (0, -1))
+        if not np.isfinite(fine).all():
+            raise EvaluationError(
+                f"the stream of {depth} blocks leaves the range of floating point.",
+                hint="Take fewer blocks, or a larger alpha.",
             )
-        return tuple(made)
+        errors = np.abs(fine - coarse) + ROUNDING * depth * np.abs(fine)
+        errors[2:] += slopes * np.abs(fine[2])
+        pairs = zip(fine.T.tolist(), errors.T.tolist(), strict=True)
+        return tuple(Displacement(*map(partial(Estimate, method=method), *pair)) for pair in pairs)
 
     def side(self, depth: int) -> float:
         """The mean square of what a fixed width adds to the adjoint, times n, to leading order.
@@ -253,7 +243,7 @@ class Start:
         """The forward pass: exact, or by a fine and by a coarse series."""
         kinked = slopes_of(self.activation)
         if kinked is not None:
-            return (partial(self._homogeneous, *kinked),)
+            return (partial(self._homogeneous, kinked),)
         return partial(self._series, 1), partial(self._series, 2)
 
     def _correlations(self, depth: int) -> tuple[Array, Array]:
@@ -274,18 +264,11 @@ class Start:
         return moved, residual.backward_rows(depth, slopes)[::-1]
 
     def _homogeneous(
-        self,
-        up: float,
-        down: float,
-        depth: int,
-        size: float,
-        inner: Array,
-        outer: Array,
-        slopes: Array,
+        self, sides: tuple[float, float], depth: int, size: float, *rows: Array
     ) -> Array:
-        moved: Array = residual.homogeneous_rows(
-            depth, size, inner, outer, 1.0, up, down, self.centred, slopes
-        )
+        inner, outer, slopes = rows
+        ends = (1.0, *sides, self.centred)
+        moved: Array = residual.homogeneous_rows(depth, size, inner, outer, *ends, slopes)
         return moved
 
     def _series(
@@ -312,10 +295,8 @@ class _Dual:
         self.functions = [Fn(expr, 1), Fn(expr, 1).by(0)]
         self.nodes, weights = hermegauss(nodes)
         weights = weights / sqrt(2.0 * pi)
-        rows = [np.ones(nodes), self.nodes]
-        for m in range(2, terms):
-            rows.append((self.nodes * rows[-1] - sqrt(m - 1) * rows[-2]) / sqrt(m))
-        self.matrix = np.array(rows[:terms]) * weights
+        sizes = np.sqrt(factorial(np.arange(terms)))
+        self.matrix = (hermevander(self.nodes, terms - 1) / sizes).T * weights
         self.first = int(centred)
 
     def at(self, root: float) -> tuple[Array, Array]:
@@ -359,8 +340,3 @@ def _displaced(moved: Sequence[float], errors: Sequence[float]) -> Displacement:
     parts = ((k + x, e) for x, e in zip(moved, errors, strict=True) for k in (0.0, 1.0))
     made = (Estimate(float(x), float(e), Method.QUADRATURE) for x, e in parts)
     return Displacement(*made)
-
-
-def _estimate(value: float, error: float, depth: int, method: Method) -> Estimate:
-    """A number, its error with the rounding of its sums."""
-    return Estimate(value, error + ROUNDING * depth * abs(value), method)
