@@ -27,6 +27,18 @@ WORDS = {
     "unstable": "tends to infinity",
     "vanishing": "tends to 1",
 }
+# Of each its title and place, the power that is critical, and of what: in words, in a verdict.
+STATEMENTS = {
+    "corollary_4": ("critical beta = 1/2 of outputs", "Corollary 4", HALF, "D", "outputs"),
+    "corollary_8": ("critical beta = 1/2 of gradients", "Corollary 8", HALF, "Dp", "gradients"),
+    "proposition_12": (
+        "critical beta = 1 of smooth matrices",
+        "Propositions 12 and 13",
+        Fraction(1),
+        "D",
+        "outputs",
+    ),
+}
 
 
 def about_the_start(network: Architecture, width: int | None = None) -> tuple[Theorem, ...]:
@@ -83,18 +95,7 @@ def hidden_states(network: Architecture, width: int | None, *, derive: bool = Tr
     derive = derive and (case.beta >= HALF or _wide(width))
     if case.beta < HALF:
         notes += ("d >= 9 is of the proof: growth in probability needs d >= 3, derived",)
-    return _answer(
-        case,
-        "corollary_4",
-        "critical beta = 1/2 of outputs",
-        "Corollary 4",
-        conditions,
-        HALF,
-        "D",
-        "outputs",
-        derive,
-        notes,
-    )
+    return _answer(case, "corollary_4", conditions, derive, notes)
 
 
 def corollary_8(network: Architecture, width: int | None, *, derive: bool = True) -> Theorem:
@@ -124,18 +125,7 @@ def corollary_8(network: Architecture, width: int | None, *, derive: bool = True
         0: ("in expectation: E Dp^2 tends to a number in [e^(1/2) - 1, e - 1]",),
         -1: ("in expectation only",),
     }[_sign(case.beta - HALF)]
-    return _answer(
-        case,
-        "corollary_8",
-        "critical beta = 1/2 of gradients",
-        "Corollary 8",
-        conditions,
-        HALF,
-        "Dp",
-        "gradients",
-        derive,
-        notes,
-    )
+    return _answer(case, "corollary_8", conditions, derive, notes)
 
 
 def proposition_12(network: Architecture, width: int | None, *, derive: bool = True) -> Theorem:
@@ -177,18 +167,7 @@ def proposition_12(network: Architecture, width: int | None, *, derive: bool = T
             text = "V_0^T has a positive real eigenvalue"
             conditions.append(Hypothesis(text, real, f"eigenvalue {found_there}"))
         derive = derive and not any(one < 0 for law in paths for one in law.numbers)
-    return _answer(
-        case,
-        "proposition_12",
-        "critical beta = 1 of smooth matrices",
-        "Propositions 12 and 13",
-        tuple(conditions),
-        Fraction(1),
-        "D",
-        "outputs",
-        derive,
-        ("almost surely",),
-    )
+    return _answer(case, "proposition_12", tuple(conditions), derive, ("almost surely",))
 
 
 def recommended_hurst(network: Architecture) -> tuple[str, bool]:
@@ -231,15 +210,11 @@ def _sign(value: Fraction) -> int:
 def _answer(
     case: Case,
     name: str,
-    title: str,
-    item: str,
     conditions: tuple[Hypothesis, ...],
-    critical: Fraction,
-    what: str,
-    field: str,
     derive: bool,
     notes: tuple[str, ...],
 ) -> Theorem:
+    title, item, critical, what, field = STATEMENTS[name]
     stated = {1: "identity", 0: "stationary", -1: "unstable"}[_sign(case.beta - critical)]
     derived = ""
     if derive:

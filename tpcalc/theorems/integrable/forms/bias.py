@@ -20,6 +20,10 @@ from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlineari
 __all__ = ["BiasStart", "BiasStep", "bias_start", "bias_step"]
 
 ITEM = "section 5.2, appendix K.1"
+GRADIENTS = r"V_{dx,l-1}^2=V_{dx,l}^2\,\mathbb{E}\sigma'(v^l)^2"
+PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0(1+\kappa_{l-1})"
+KAPPA = r"\kappa_l=\mathbb{E}[\sigma(v^l)\,\sigma(v^l+\theta_lD_l\sigma'(v^l))]"
+LAST = r"f_1=v^{L+1}-\eta\chi_0+\theta_L\mathbb{E}[\sigma'(v^L)\sigma'(h_1^L)]-\eta\chi_0\kappa_L"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,7 @@ def bias_start(act: Activation, depth: int, *, output_bias: float = 0.0) -> Bias
     square = single_mean(sigma.expr**2, Bounded(1.0))
     return BiasStart(
         per_layer("E x_0^2", (square,) * (count - 1), r"\mathbb{E}\sigma(v^l)^2", ITEM, 2),
-        per_layer(
-            "E dx_0^2",
-            _gradients(sigma, count),
-            r"V_{dx,l-1}^2=V_{dx,l}^2\,\mathbb{E}\sigma'(v^l)^2",
-            ITEM,
-        ),
+        per_layer("E dx_0^2", _gradients(sigma, count), GRADIENTS, ITEM),
         closed("f_0", bounded(checks.real(output_bias, "output_bias")), r"f_0=v^{L+1}", ITEM),
     )
 
@@ -162,25 +161,9 @@ def bias_step(
     start = bounded(checks.real(output_bias, "output_bias"))
     f = start + rate + thetas[-1] * slope + rate * kappas[-1]
     return BiasStep(
-        per_layer(
-            "theta",
-            thetas,
-            r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0(1+\kappa_{l-1})",
-            ITEM,
-        ),
-        per_layer(
-            "kappa",
-            kappas,
-            r"\kappa_l=\mathbb{E}[\sigma(v^l)\,\sigma(v^l+\theta_lD_l\sigma'(v^l))]",
-            ITEM,
-        ),
-        closed(
-            "f_1",
-            f,
-            r"f_1=v^{L+1}-\eta\chi_0+\theta_L\mathbb{E}[\sigma'(v^L)\sigma'(h_1^L)]"
-            r"-\eta\chi_0\kappa_L",
-            ITEM,
-        ),
+        per_layer("theta", thetas, PUSH, ITEM),
+        per_layer("kappa", kappas, KAPPA, ITEM),
+        closed("f_1", f, LAST, ITEM),
     )
 
 

@@ -6,7 +6,7 @@ nothing of their initial weights but the direction of the first gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -28,6 +28,32 @@ __all__ = ["LLRStep", "llr_step", "llr_step_by_derivatives"]
 PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0\lambda_{l-1}"
 FIRST = r"\lambda_1=\mathbb{E}[\sigma(H_0)\,\sigma(H_\xi+\theta_1D_1\sigma'(H_0))]"
 RMS = r"\mathrm{rms}(h_1^l)=|\theta_l|V_{dx,l-1},\quad l\ge2"
+LAMBDAS = r"\lambda_l=\mathbb{E}[\tilde\sigma(\tilde h_0^l)\,\sigma(h_1^l)]"
+OUTPUT = r"f_1=\theta_L\,\mathbb{E}[\sigma'(h_1^L)\sigma'(\tilde h_0^L)]-\eta\chi_0\lambda_L"
+# Of homogeneous activations, then of those that are linear near 0.
+POWERS = {
+    "lambda": (
+        r"\lambda_l=|\theta_l|^p\,\mathbb{E}[\sigma(\tilde H_l)|\sigma'(\tilde H_l)|^p]"
+        r"\,\mathbb{E}\sigma(D_l)"
+    ),
+    "nu": (
+        r"\nu_L=A+\eta|\chi_0|B,\quad\nu_l=\eta|\chi_0|\,\nu_{l+1}|\theta_l|^{p-1}\,"
+        r"\mathbb{E}[D_l\sigma'(D_l)]\,\mathbb{E}[|\sigma'(\tilde H_l)|^p\sigma(\tilde H_l)]"
+    ),
+    "f_1": (
+        r"f_1=\mathrm{sign}(\theta_L)|\theta_L|^p\,"
+        r"\mathbb{E}[\mathrm{sign}(\sigma'(\tilde H_L))|\sigma'(\tilde H_L)|^p]\,"
+        r"\mathbb{E}[U\sigma(U)]-\eta\chi_0\lambda_L"
+    ),
+}
+LINES = {
+    "lambda": r"\lambda_l=\sigma'(0)\,\mathbb{E}[\tilde H_l]\,\mathbb{E}[\sigma(h_1^l)]=0",
+    "nu": (
+        r"\nu_L=\sigma'(0)\,\mathbb{E}[U^2\sigma'(\theta_L\sigma'(0)U)],\quad"
+        r"\nu_l=0\text{ for }l<L"
+    ),
+    "f_1": r"f_1=\theta_L\sigma'(0)\,\mathbb{E}[\sigma'(\theta_L\sigma'(0)U)]",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +204,10 @@ def llr_step_by_derivatives(
         tilde = step.layers[place]
         lambdas.append(_mean(tilde.expr, sigma.expr, tilde, own, push, step.seed))
     slope = _mean(tilde.slope, sigma.slope, tilde, own, push, step.seed)
-    formula = r"f_1=\theta_L\,\mathbb{E}[\sigma'(h_1^L)\sigma'(\tilde h_0^L)]-\eta\chi_0\lambda_L"
-    general = r"\lambda_l=\mathbb{E}[\tilde\sigma(\tilde h_0^l)\,\sigma(h_1^l)]"
-    f = closed("f_1", thetas[-1] * slope + step.rate * lambdas[-1], formula, "Lemma G.11")
+    f = closed("f_1", thetas[-1] * slope + step.rate * lambdas[-1], OUTPUT, "Lemma G.11")
     return LLRStep(
         per_layer("theta", thetas, PUSH, "Lemma G.10"),
-        per_layer("lambda", lambdas, general, "Lemma G.10"),
+        per_layer("lambda", lambdas, LAMBDAS, "Lemma G.10"),
         per_layer("rms h_1", rms(step, thetas), RMS, "Lemma G.10"),
         (),
         f,
@@ -281,24 +305,27 @@ def _homogeneous(step: Step, p: Fraction) -> LLRStep:
         lambdas.append(abs(thetas[-1]).power(p) * even * means[-1])
     last = thetas[-1].power(p) * odd * (alpha - beta) * power_moment(p + 1)
     nus = _nus(step, p, thetas, evens, means, odd)
-    general = (
-        r"\lambda_l=|\theta_l|^p\,\mathbb{E}[\sigma(\tilde H_l)|\sigma'(\tilde H_l)|^p]"
-        r"\,\mathbb{E}\sigma(D_l)"
-    )
-    formula = (
-        r"f_1=\mathrm{sign}(\theta_L)|\theta_L|^p\,"
-        r"\mathbb{E}[\mathrm{sign}(\sigma'(\tilde H_L))|\sigma'(\tilde H_L)|^p]\,"
-        r"\mathbb{E}[U\sigma(U)]-\eta\chi_0\lambda_L"
-    )
+    f = last + step.rate * lambdas[-1]
+    return _written(step, (thetas, lambdas, nus, f), POWERS, "Lemma G.10")
+
+
+def _written(
+    step: Step,
+    numbers: tuple[Sequence[Bounded], Sequence[Bounded], Sequence[Bounded], Bounded],
+    formulas: Mapping[str, str],
+    item: str,
+) -> LLRStep:
+    """The numbers of a step with their formulas; ``item`` is where those of lambda_l are."""
+    thetas, lambdas, nus, f = numbers
     return LLRStep(
         per_layer("theta", thetas, PUSH, "Lemma G.10"),
         (
             closed("lambda_1", lambdas[0], FIRST, "Lemma G.10"),
-            *per_layer("lambda", lambdas[1:], general, "Lemma G.10", 2),
+            *per_layer("lambda", lambdas[1:], formulas["lambda"], item, 2),
         ),
         per_layer("rms h_1", rms(step, thetas), RMS, "Lemma G.10"),
-        nus,
-        closed("f_1", last + step.rate * lambdas[-1], formula, "Lemma G.11"),
+        per_layer("nu", nus, formulas["nu"], "Lemma H.2", 2),
+        closed("f_1", f, formulas["f_1"], "Lemma G.11"),
     )
 
 
@@ -309,10 +336,10 @@ def _nus(
     evens: Sequence[Bounded],
     means: Sequence[Bounded],
     odd: Bounded,
-) -> tuple[ClosedForm, ...]:
+) -> list[Bounded]:
     """From the last layer down; |theta|^(p-1) is the gate at h_1, 1 for p = 1."""
     if step.sigma.slope_at_zero is None and any(abs(t.value) <= t.error for t in thetas[1:]):
-        return ()
+        return []
     alpha, beta, degree = bounded(step.sigma.right), bounded(step.sigma.left), bounded(p)
     top = len(thetas) - 1
     gate = abs(thetas[top]).power(p - 1)
@@ -325,11 +352,7 @@ def _nus(
         side = 1.0 if thetas[place].value > 0 else -1.0
         own = step.rate * side * gate * evens[place] * degree * means[place]
         found.append(own * found[-1])
-    formula = (
-        r"\nu_L=A+\eta|\chi_0|B,\quad\nu_l=\eta|\chi_0|\,\nu_{l+1}|\theta_l|^{p-1}\,"
-        r"\mathbb{E}[D_l\sigma'(D_l)]\,\mathbb{E}[|\sigma'(\tilde H_l)|^p\sigma(\tilde H_l)]"
-    )
-    return per_layer("nu", reversed(found), formula, "Lemma H.2", 2)
+    return found[::-1]
 
 
 def _linearizable(step: Step) -> LLRStep:
@@ -343,34 +366,8 @@ def _linearizable(step: Step) -> LLRStep:
     gate = single_mean(sigma.slope, moved)
     square = _weighted(sigma.slope, thetas[-1] * slope)
     nus = [ZERO] * (count - 2) + [slope * square]
-    return LLRStep(
-        per_layer("theta", thetas, PUSH, "Lemma G.10"),
-        (
-            closed("lambda_1", lambdas[0], FIRST, "Lemma G.10"),
-            *per_layer(
-                "lambda",
-                lambdas[1:],
-                r"\lambda_l=\sigma'(0)\,\mathbb{E}[\tilde H_l]\,\mathbb{E}[\sigma(h_1^l)]=0",
-                "Remark F.3",
-                2,
-            ),
-        ),
-        per_layer("rms h_1", rms(step, thetas), RMS, "Lemma G.10"),
-        per_layer(
-            "nu",
-            nus,
-            r"\nu_L=\sigma'(0)\,\mathbb{E}[U^2\sigma'(\theta_L\sigma'(0)U)],\quad"
-            r"\nu_l=0\text{ for }l<L",
-            "Lemma H.2",
-            2,
-        ),
-        closed(
-            "f_1",
-            thetas[-1] * slope * gate,
-            r"f_1=\theta_L\sigma'(0)\,\mathbb{E}[\sigma'(\theta_L\sigma'(0)U)]",
-            "Lemma G.11",
-        ),
-    )
+    numbers = (thetas, lambdas, nus, thetas[-1] * slope * gate)
+    return _written(step, numbers, LINES, "Remark F.3")
 
 
 def _weighted(slope: Expr, factor: Bounded) -> Bounded:

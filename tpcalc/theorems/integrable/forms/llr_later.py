@@ -22,6 +22,10 @@ from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlineari
 __all__ = ["LLRSecondStep", "llr_second_step"]
 
 ITEM = "Corollaries G.7.1 and G.8.1, appendix H.2"
+MU_1 = r"\mu_1=\eta\chi_0\mathbb{E}[x_0^{l-1}x_2^{l-1}]"
+MU_2 = r"\mu_2=\eta^2\chi_0\chi_1\mathbb{E}[x_1^{l-1}x_2^{l-1}]\nu_{l+1}"
+TAU = r"\tau=\mathbb{E}[x_1^{L-1}x_2^{L-1}]"
+LAST = r"f_2=\mathbb{E}[Ux_2^L]-\eta\chi_0\mathbb{E}[x_0^Lx_2^L]-\eta\chi_1\mathbb{E}[x_1^Lx_2^L]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,22 +125,10 @@ def llr_second_step(
     f = parts[0] + rates.first * parts[1] + rates.second * parts[2]
     return LLRSecondStep(
         first,
-        per_layer("mu_1", mu_1, r"\mu_1=\eta\chi_0\mathbb{E}[x_0^{l-1}x_2^{l-1}]", ITEM, 2),
-        per_layer(
-            "mu_2",
-            mu_2,
-            r"\mu_2=\eta^2\chi_0\chi_1\mathbb{E}[x_1^{l-1}x_2^{l-1}]\nu_{l+1}",
-            ITEM,
-            2,
-        ),
-        closed("tau", tau, r"\tau=\mathbb{E}[x_1^{L-1}x_2^{L-1}]", ITEM),
-        closed(
-            "f_2",
-            f,
-            r"f_2=\mathbb{E}[Ux_2^L]-\eta\chi_0\mathbb{E}[x_0^Lx_2^L]"
-            r"-\eta\chi_1\mathbb{E}[x_1^Lx_2^L]",
-            ITEM,
-        ),
+        per_layer("mu_1", mu_1, MU_1, ITEM, 2),
+        per_layer("mu_2", mu_2, MU_2, ITEM, 2),
+        closed("tau", tau, TAU, ITEM),
+        closed("f_2", f, LAST, ITEM),
     )
 
 

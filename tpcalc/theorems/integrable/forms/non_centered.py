@@ -24,6 +24,15 @@ from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlineari
 __all__ = ["NonCenteredStart", "NonCenteredStep", "non_centered_start", "non_centered_step"]
 
 ITEM = "section 5.1, appendices K.3 and K.4"
+CONSTANTS = r"C_2=u_2\mathbb{E}\sigma(h_0^1),\;C_l=u_l\sigma(C_{l-1})"
+GRADIENTS = r"\prod_{j>l}u_j\prod_{j=l+1}^L\sigma'(C_j)"
+MEANS = (
+    r"\mathbb{E}h_1^l=u_l\mathbb{E}x_1^{l-1}-\eta\chi_0\mathbb{E}[x_0^{l-1}x_1^{l-1}]"
+    r"\,\mathbb{E}\,d\tilde h_0^l"
+)
+SPREAD = r"\eta|\chi_0|\,|\mathbb{E}[x_0^{L-1}x_1^{L-1}]\,\sigma'(C_L)|"
+ENTRIES = r"-\eta\chi_0\,d\tilde h_0^l\,\sigma(C_{l-1})"
+LAST = r"f_1=\mathbb{E}[(U+u_{L+1}-\eta\chi_0\sigma(C_L))\,\sigma(h_1^L)]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +126,8 @@ def non_centered_start(
     twice = covariances(xi, xi, "first", None if k00 is None else (k00,) * 3)
     found = _start(sigma, count, twice.first, u)
     return NonCenteredStart(
-        per_layer(
-            "C",
-            found.constants,
-            r"C_2=u_2\mathbb{E}\sigma(h_0^1),\;C_l=u_l\sigma(C_{l-1})",
-            ITEM,
-            2,
-        ),
-        per_layer("dx_0", found.dx, r"\prod_{j>l}u_j\prod_{j=l+1}^L\sigma'(C_j)", ITEM),
+        per_layer("C", found.constants, CONSTANTS, ITEM, 2),
+        per_layer("dx_0", found.dx, GRADIENTS, ITEM),
         closed("f_0", found.f, r"f_0=u_{L+1}\sigma(C_L)", ITEM),
     )
 
@@ -193,27 +196,10 @@ def non_centered_step(
     last = _value(sigma, start, count - 2)
     f = _output(sigma, means[-1], spread, start.u[-1], rate * last)
     return NonCenteredStep(
-        per_layer(
-            "E h_1",
-            means,
-            r"\mathbb{E}h_1^l=u_l\mathbb{E}x_1^{l-1}-\eta\chi_0\mathbb{E}[x_0^{l-1}x_1^{l-1}]"
-            r"\,\mathbb{E}\,d\tilde h_0^l",
-            ITEM,
-            2,
-        ),
-        closed(
-            "std h_1^L",
-            abs(spread),
-            r"\eta|\chi_0|\,|\mathbb{E}[x_0^{L-1}x_1^{L-1}]\,\sigma'(C_L)|",
-            ITEM,
-        ),
-        per_layer("dw", entries, r"-\eta\chi_0\,d\tilde h_0^l\,\sigma(C_{l-1})", ITEM, 3),
-        closed(
-            "f_1",
-            f,
-            r"f_1=\mathbb{E}[(U+u_{L+1}-\eta\chi_0\sigma(C_L))\,\sigma(h_1^L)]",
-            ITEM,
-        ),
+        per_layer("E h_1", means, MEANS, ITEM, 2),
+        closed("std h_1^L", abs(spread), SPREAD, ITEM),
+        per_layer("dw", entries, ENTRIES, ITEM, 3),
+        closed("f_1", f, LAST, ITEM),
     )
 
 
