@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from tpcalc.report.depth import (
     depth_lead,
@@ -37,38 +38,31 @@ from tpcalc.report.record import KINDS, ReportInput
 from tpcalc.report.regimes import check_tables, judged, phase_lead, phase_tables
 from tpcalc.report.sheet import judge_sheets, sheet_summary, sheet_tables
 from tpcalc.report.signal import judge_signal, signal_sections, signal_summary
-from tpcalc.report.tables import Table
+from tpcalc.report.tables import Part, Table
 from tpcalc.report.theorems import theorem_lead, theorem_tables
 from tpcalc.report.verdict import Verdict as Judgement
 from tpcalc.report.versus import versus_lead, versus_tables
-from tpcalc.results import OrderRow, Provenance
+from tpcalc.results import (
+    Contrast,
+    DepthExperiment,
+    DepthTable,
+    DepthVerdict,
+    Kernel,
+    Nonlinearity,
+    OrderRow,
+    OrderTable,
+    Sheets,
+    Solution,
+    Verdict,
+)
 
-__all__ = ["ExponentPart", "exponent_parts", "judge_exponents", "summarize_exponents"]
+__all__ = ["exponent_parts", "judge_exponents", "summarize_exponents"]
 
-
-@dataclass(frozen=True, slots=True)
-class ExponentPart:
-    """One such answer as a part of a report.
-
-    Args:
-        key: The field of ``ReportInput`` that holds it.
-        title: Its heading.
-        lead: What stands above its tables.
-        tables: Its tables.
-        notes: What a reader should know besides.
-        provenance: What it was computed from and with; None where another part of the same
-            answer says it.
-    """
-
-    key: str
-    title: str
-    lead: str
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
-    provenance: Provenance | None
+_Maker = Callable[[str, Any, ReportInput], Iterable[Part]]
+_INCOMPLETE = Judgement("warn", "The phase diagram is not exhaustive")
 
 
-def exponent_parts(report: ReportInput) -> tuple[ExponentPart, ...]:
+def exponent_parts(report: ReportInput) -> tuple[Part, ...]:
     """The parts that a report has, in its order.
 
     Args:
@@ -77,135 +71,106 @@ def exponent_parts(report: ReportInput) -> tuple[ExponentPart, ...]:
     return tuple(
         part
         for key, make in _MAKERS.items()
-        if getattr(report, key) is not None
-        for part in make(report)
+        if (found := getattr(report, key)) is not None
+        for part in make(key, found, report)
     )
 
 
-def _check(report: ReportInput) -> Iterable[ExponentPart]:
-    if (check := report.check) is not None:
-        lead = " ".join((judged(check).headline + ".", *region_lines(check.region, ())))
-        tables = check_tables(check)
-        yield ExponentPart("check", "Verdict", lead, tables, check.notes, check.provenance)
+def _alone(
+    title: str, lead: Callable[[Any], str], tables: Callable[[Any], tuple[Table, ...]]
+) -> _Maker:
+    """What makes the one part of an answer, with its notes and its provenance."""
+
+    def make(key: str, found: Any, report: ReportInput) -> list[Part]:
+        return [Part(key, title, lead(found), tables(found), found.notes, found.provenance)]
+
+    return make
 
 
-def _depth(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.depth) is not None:
-        lead = " ".join((depth_lead(found), *region_lines(found.region, ())))
-        tables = depth_tables(found)
-        yield ExponentPart("depth", "Depth", lead, tables, found.notes, found.provenance)
+def _several(parts: Callable[[Any], Iterable[Part]]) -> _Maker:
+    """What makes several parts; the first has the notes and the provenance."""
+
+    def make(key: str, found: Any, report: ReportInput) -> Iterator[Part]:
+        more = {"notes": found.notes, "provenance": found.provenance}
+        for index, part in enumerate(parts(found)):
+            yield part if index else replace(part, **more)
+
+    return make
 
 
-def _depths(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.depths) is not None:
-        tables, made = depth_values(found), found.provenance
-        yield ExponentPart("depths", "At infinite width", "", tables, found.notes, made)
-        if found.arrays:
-            yield ExponentPart(PROFILE, "Along the depth", "", depth_profiles(found), (), None)
-        if steps := depth_steps(found):
-            yield ExponentPart(STEPS, "Along training", "", steps, (), None)
+def _check_lead(found: Verdict) -> str:
+    return " ".join((judged(found).headline + ".", *region_lines(found.region, ())))
 
 
-def _theorems(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.theorems) is not None:
-        lead, tables = theorem_lead(found), theorem_tables(found)
-        yield ExponentPart("theorems", "Theorems", lead, tables, found.notes, found.provenance)
+def _depth_lead(found: DepthVerdict) -> str:
+    return " ".join((depth_lead(found), *region_lines(found.region, ())))
 
 
-def _orders(report: ReportInput) -> Iterable[ExponentPart]:
-    if (orders := report.orders) is not None:
-        lead = "A size is a power of the width n; bounds are marked as such."
-        lead = " ".join((lead, *order_lines(orders)))
-        tables = order_tables(orders)
-        yield ExponentPart("orders", "Orders", lead, tables, orders.notes, orders.provenance)
+def _order_lead(found: OrderTable) -> str:
+    lead = "A size is a power of the width n; bounds are marked as such."
+    return " ".join((lead, *order_lines(found)))
 
 
-def _solution(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.solution) is not None:
-        lead = "With these exponents every update contributes Θ(1) to its preactivation."
-        lead = " ".join((lead, *region_lines(found.region, found.point)))
-        tables = solution_tables(found)
-        made = found.provenance
-        yield ExponentPart("solution", "Learning rates", lead, tables, found.notes, made)
+def _solution_lead(found: Solution) -> str:
+    lead = "With these exponents every update contributes Θ(1) to its preactivation."
+    return " ".join((lead, *region_lines(found.region, found.point)))
 
 
-def _phases(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.phases) is not None:
-        lead, tables = phase_lead(found), phase_tables(found)
-        yield ExponentPart("phases", "Phase diagram", lead, tables, found.notes, found.provenance)
+def _depths(found: DepthTable) -> Iterator[Part]:
+    yield Part("depths", "At infinite width", "", depth_values(found))
+    if found.arrays:
+        yield Part(PROFILE, "Along the depth", "", depth_profiles(found))
+    if steps := depth_steps(found):
+        yield Part(STEPS, "Along training", "", steps)
 
 
-def _kernel(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.kernel) is not None:
-        lead = "" if _only_kernel(report) else " ".join(kernel_lines(found))
-        tables = kernel_tables(found)
-        yield ExponentPart("kernel", "Kernels", lead, tables, found.notes, found.provenance)
+def _kernel(key: str, found: Kernel, report: ReportInput) -> list[Part]:
+    lead = "" if _only_kernel(report) else " ".join(kernel_lines(found))
+    return [Part(key, "Kernels", lead, kernel_tables(found), found.notes, found.provenance)]
 
 
-def _experiment(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.experiment) is not None:
-        for index, section in enumerate(experiment_sections(found)):
-            notes, made = ((), None) if index else (found.notes, found.provenance)
-            yield ExponentPart(
-                section.key, section.title, section.lead, section.tables, notes, made
-            )
+def _blocks(found: DepthExperiment) -> Iterator[Part]:
+    lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
+    yield Part("blocks", found.title, lead, tables)
+    drawn = depth_experiment_figures(found)
+    for key, title in (("start", "At the start"), ("transfer", "Learning rates")):
+        if key in drawn:
+            yield Part(key, title, "", ())
 
 
-def _blocks(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.blocks) is not None:
-        lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
-        yield ExponentPart("blocks", found.title, lead, tables, found.notes, found.provenance)
-        drawn = depth_experiment_figures(found)
-        for key, title in (("start", "At the start"), ("transfer", "Learning rates")):
-            if key in drawn:
-                yield ExponentPart(key, title, "", (), (), None)
+def _versus(key: str, found: Contrast, report: ReportInput) -> list[Part]:
+    title = f"{found.left.name} beside {found.right.name}"
+    made = found.right.check.provenance
+    return [Part(key, title, versus_lead(found), versus_tables(found), (), made)]
 
 
-def _versus(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.versus) is not None:
-        title = f"{found.left.name} beside {found.right.name}"
-        made = found.right.check.provenance
-        yield ExponentPart("versus", title, versus_lead(found), versus_tables(found), (), made)
+def _sheet(key: str, found: Sheets, report: ReportInput) -> list[Part]:
+    lead = "Numbers hold for Gaussian inputs of a layer, in the limit of infinite width."
+    return [Part(key, "Activations", lead, sheet_tables(found), (), found.provenance)]
 
 
-def _sheet(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.sheet) is not None:
-        lead = "Numbers hold for Gaussian inputs of a layer, in the limit of infinite width."
-        made = found.sheets[0].provenance
-        yield ExponentPart("sheet", "Activations", lead, sheet_tables(found), (), made)
+def _nonlinearity(found: Nonlinearity) -> Iterator[Part]:
+    lead = nonlinearity_lead(found)
+    yield Part("nonlinearity", "Nonlinearity", lead, nonlinearity_tables(found))
+    if len(found.widths) > 1:
+        yield Part("nonlinearity-widths", "Width", "", ())
 
 
-def _nonlinearity(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.nonlinearity) is not None:
-        lead = nonlinearity_lead(found)
-        tables, made = nonlinearity_tables(found), found.provenance
-        yield ExponentPart("nonlinearity", "Nonlinearity", lead, tables, found.notes, made)
-        if len(found.widths) > 1:
-            yield ExponentPart("nonlinearity-widths", "Width", "", (), (), None)
-
-
-def _signal(report: ReportInput) -> Iterable[ExponentPart]:
-    if (found := report.signal) is not None:
-        for index, part in enumerate(signal_sections(found)):
-            notes, made = ((), None) if index else (found.notes, found.provenance)
-            yield ExponentPart(part.key, part.title, part.lead, part.tables, notes, made)
-
-
-_MAKERS: dict[str, Callable[[ReportInput], Iterable[ExponentPart]]] = {
-    "check": _check,
-    "depth": _depth,
-    "depths": _depths,
-    "theorems": _theorems,
+_MAKERS: dict[str, _Maker] = {
+    "check": _alone("Verdict", _check_lead, check_tables),
+    "depth": _alone("Depth", _depth_lead, depth_tables),
+    "depths": _several(_depths),
+    "theorems": _alone("Theorems", theorem_lead, theorem_tables),
     "versus": _versus,
-    "orders": _orders,
-    "solution": _solution,
-    "phases": _phases,
+    "orders": _alone("Orders", _order_lead, order_tables),
+    "solution": _alone("Learning rates", _solution_lead, solution_tables),
+    "phases": _alone("Phase diagram", phase_lead, phase_tables),
     "kernel": _kernel,
-    "experiment": _experiment,
-    "blocks": _blocks,
+    "experiment": _several(experiment_sections),
+    "blocks": _several(_blocks),
     "sheet": _sheet,
-    "signal": _signal,
-    "nonlinearity": _nonlinearity,
+    "signal": _several(signal_sections),
+    "nonlinearity": _several(_nonlinearity),
 }
 
 
@@ -221,29 +186,12 @@ def summarize_exponents(report: ReportInput) -> str:
     Args:
         report: The records.
     """
-    sentences = []
-    if report.theorems is not None and report.theorems.rows:
-        sentences.append(theorem_lead(report.theorems))
-    if report.orders is not None:
-        sentences.append(_counted(report.orders.rows))
-    if report.solution is not None:
-        steps = len(report.solution.steps)
-        sentences.append(f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}.")
-    if report.phases is not None:
-        sentences.append(phase_lead(report.phases))
-    if report.kernel is not None:
-        sentences.append(kernel_summary(report.kernel))
-    if report.experiment is not None:
-        sentences.append(experiment_summary(report.experiment))
-    if report.blocks is not None:
-        sentences.append(judge_depth_experiment(report.blocks).headline + ".")
-    if report.nonlinearity is not None:
-        sentences.append(nonlinearity_summary(report.nonlinearity))
-    if report.sheet is not None:
-        sentences.append(sheet_summary(report.sheet))
-    if report.signal is not None:
-        sentences.append(signal_summary(report.signal))
-    return " ".join(sentences)
+    given = ((say, getattr(report, key)) for key, say in _SUMMARIES.items())
+    return " ".join(text for say, found in given if found is not None and (text := say(found)))
+
+
+def _steps(count: int) -> str:
+    return f"Learning-rate exponents of {count} step{'' if count == 1 else 's'}."
 
 
 def _counted(rows: tuple[OrderRow, ...]) -> str:
@@ -252,30 +200,31 @@ def _counted(rows: tuple[OrderRow, ...]) -> str:
     return f"{text}; {bounds} of them are upper bounds." if bounds else f"{text}, all exact."
 
 
+_SUMMARIES: dict[str, Callable[[Any], str]] = {
+    "theorems": lambda found: theorem_lead(found) if found.rows else "",
+    "orders": lambda found: _counted(found.rows),
+    "solution": lambda found: _steps(len(found.steps)),
+    "phases": phase_lead,
+    "kernel": kernel_summary,
+    "experiment": experiment_summary,
+    "blocks": lambda found: judge_depth_experiment(found).headline + ".",
+    "nonlinearity": nonlinearity_summary,
+    "sheet": sheet_summary,
+    "signal": signal_summary,
+}
+
+
 def judge_exponents(report: ReportInput) -> Judgement:
     """The answer in a few words, where no limit and no networks are there to compare.
 
     Args:
         report: The records.
     """
-    if report.check is not None:
-        return judged(report.check)
-    if report.depth is not None:
-        return judge_depth(report.depth)
-    if report.phases is not None and not report.phases.complete:
-        return Judgement("warn", "The phase diagram is not exhaustive")
-    if report.kernel is not None and _only_kernel(report):
-        return judge_kernel(report.kernel)
-    if report.experiment is not None:
-        return judge_experiment(report.experiment)
-    if report.blocks is not None:
-        return judge_depth_experiment(report.blocks)
-    if report.nonlinearity is not None:
-        return judge_nonlinearity(report.nonlinearity)
-    if report.sheet is not None:
-        return judge_sheets(report.sheet)
-    if report.signal is not None:
-        return judge_signal(report.signal)
+    for key, judge in _JUDGES.items():
+        found = getattr(report, key)
+        said = None if found is None else judge(found, report)
+        if said is not None:
+            return said
     rows = report.orders.rows if report.orders is not None else ()
     bounds = [row.name for row in rows if row.status != "exact"]
     apart = [row.name for row in rows if row.agrees is False]
@@ -287,3 +236,17 @@ def judge_exponents(report: ReportInput) -> Judgement:
         named = ", ".join(bounds[:3]) + (", ..." if len(bounds) > 3 else "")
         return Judgement("warn", "Some orders are upper bounds", (f"Bounds: {named}.",))
     return Judgement("good", "Exact exponents")
+
+
+# The first of these answers that is there has the word; None: it has none.
+_JUDGES: dict[str, Callable[[Any, ReportInput], Judgement | None]] = {
+    "check": lambda found, _: judged(found),
+    "depth": lambda found, _: judge_depth(found),
+    "phases": lambda found, _: None if found.complete else _INCOMPLETE,
+    "kernel": lambda found, report: judge_kernel(found) if _only_kernel(report) else None,
+    "experiment": lambda found, _: judge_experiment(found),
+    "blocks": lambda found, _: judge_depth_experiment(found),
+    "nonlinearity": lambda found, _: judge_nonlinearity(found),
+    "sheet": lambda found, _: judge_sheets(found),
+    "signal": lambda found, _: judge_signal(found),
+}
