@@ -179,17 +179,22 @@ def check_group(
         most: Rows shown of each table; all if None.
         theorems: What theorems say of the network.
     """
-    from rich.text import Text
-
-    said = judged(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level])]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
-    tables = [*check_tables(found), *(order_tables(measured) if measured else ())]
-    if theorems is not None and theorems.rows:
-        lead.append(Text(theorem_lead(theorems)))
-        tables += [answer_table(theorems), *contradictions(theorems)]
+    lead, more = _verdict(judged(found), theorems)
+    tables = [*check_tables(found), *(order_tables(measured) if measured else ()), *more]
     notes = (*region_lines(found.region, ()), *found.notes, *(measured.notes if measured else ()))
     return _group(tables, tuple(dict.fromkeys(notes)), most, lead)
+
+
+def _verdict(said: Judgement, theorems: Theorems | None) -> tuple[list[Text], list[Table]]:
+    """A verdict with what decides, and what theorems say of the network beside it."""
+    from rich.text import Text
+
+    lead = [Text(said.headline, style=_LEVELS[said.level])]
+    lead += [Text(f"- {reason}") for reason in said.reasons]
+    if theorems is None or not theorems.rows:
+        return lead, []
+    lead.append(Text(theorem_lead(theorems)))
+    return lead, [answer_table(theorems), *contradictions(theorems)]
 
 
 def depth_group(
@@ -202,17 +207,9 @@ def depth_group(
         most: Rows shown of each table; all if None.
         theorems: What theorems say of the network.
     """
-    from rich.text import Text
-
-    said = judge_depth(found)
-    lead = [Text(said.headline, style=_LEVELS[said.level])]
-    lead += [Text(f"- {reason}") for reason in said.reasons]
-    tables = list(depth_tables(found))
-    if theorems is not None and theorems.rows:
-        lead.append(Text(theorem_lead(theorems)))
-        tables += [answer_table(theorems), *contradictions(theorems)]
+    lead, more = _verdict(judge_depth(found), theorems)
     notes = (*region_lines(found.region, ()), *found.notes)
-    return _group(tables, notes, most, lead)
+    return _group([*depth_tables(found), *more], notes, most, lead)
 
 
 def depth_orders_group(found: DepthOrders, most: int | None = None) -> Group:
@@ -259,73 +256,42 @@ def phases_group(diagram: PhaseDiagram, most: int | None = None) -> Group:
     return _group(phase_tables(diagram), diagram.notes, most, [Text(phase_lead(diagram))])
 
 
-def kernel_group(kernel: Kernel, most: int | None = None) -> Group:
-    """Kernels for ``rich.console.Console.print``: how sure they are, statistics, first entries.
+def _told(
+    judge: Callable[[Any], Judgement],
+    summary: Callable[[Any], str],
+    tables: Callable[[Any], Iterable[Table]],
+    notes: Callable[[Any], tuple[str, ...]] = lambda found: found.notes,
+) -> Callable[..., Group]:
+    """What shows an answer: in a few words, a sentence about it, what speaks for it, the tables."""
 
-    Args:
-        kernel: The kernels.
-        most: Rows shown of each table; all if None.
-    """
-    lead = _lead(judge_kernel(kernel), kernel_summary(kernel))
-    return _group(kernel_tables(kernel), kernel.notes, most, lead)
+    def group(found: Any, most: int | None = None) -> Group:
+        from rich.text import Text
 
+        said = judge(found)
+        head = [Text(said.headline, style=_LEVELS[said.level]), Text(summary(found))]
+        lead = [*head, *(Text(f"- {reason}") for reason in said.reasons)]
+        return _group(tables(found), notes(found), most, lead)
 
-def sheet_group(found: Sheets, most: int | None = None) -> Group:
-    """Activations for ``rich.console.Console.print``: what deep networks do, then the tables.
-
-    Args:
-        found: The sheets.
-        most: Rows shown of each table; all if None.
-    """
-    lead = _lead(judge_sheets(found), sheet_summary(found))
-    return _group(sheet_tables(found), (), most, lead)
+    return group
 
 
-def signal_group(found: Signal, most: int | None = None) -> Group:
-    """Signals in a deep network for ``rich.console.Console.print``: the phase, then the tables.
-
-    Args:
-        found: The answer.
-        most: Rows shown of each table; all if None.
-    """
-    lead = _lead(judge_signal(found), signal_summary(found))
-    leads = (part.lead for part in signal_sections(found) if part.lead)
-    notes = (*leads, *found.notes)
-    return _group(signal_tables(found), notes, most, lead)
+def _signal_notes(found: Signal) -> tuple[str, ...]:
+    return (*(part.lead for part in signal_sections(found) if part.lead), *found.notes)
 
 
-def nonlinearity_group(found: Nonlinearity, most: int | None = None) -> Group:
-    """Nonlinearity coefficients for ``rich.console.Console.print``.
-
-    Args:
-        found: The answer.
-        most: Rows shown of each table; all if None.
-    """
-    lead = _lead(judge_nonlinearity(found), nonlinearity_summary(found))
-    tables = map(ends_of, nonlinearity_tables(found))
-    return _group(tables, found.notes, most, lead)
-
-
-def depth_experiment_group(found: DepthExperiment, most: int | None = None) -> Group:
-    """Networks of many blocks for ``rich.console.Console.print``.
-
-    Args:
-        found: The experiment.
-        most: As of the others.
-    """
-    lead = _lead(judge_depth_experiment(found), depth_experiment_lead(found))
-    return _group(depth_experiment_tables(found), found.notes, most, lead)
-
-
-def experiment_group(found: Experiment, most: int | None = None) -> Group:
-    """An experiment for ``rich.console.Console.print``: what moved, then the tables.
-
-    Args:
-        found: The experiment.
-        most: Rows shown of each table; all if None.
-    """
-    lead = _lead(judge_experiment(found), experiment_summary(found))
-    return _group(experiment_tables(found), found.notes, most, lead)
+# Answers for ``rich.console.Console.print``; ``most``: rows shown of each table, all if None.
+kernel_group = _told(judge_kernel, kernel_summary, kernel_tables)
+sheet_group = _told(judge_sheets, sheet_summary, sheet_tables, lambda found: ())
+signal_group = _told(judge_signal, signal_summary, signal_tables, _signal_notes)
+nonlinearity_group = _told(
+    judge_nonlinearity,
+    nonlinearity_summary,
+    lambda found: map(ends_of, nonlinearity_tables(found)),
+)
+depth_experiment_group = _told(
+    judge_depth_experiment, depth_experiment_lead, depth_experiment_tables
+)
+experiment_group = _told(judge_experiment, experiment_summary, experiment_tables)
 
 
 _SHOWN: dict[type, Callable[..., Group]] = {
@@ -362,14 +328,6 @@ def _first(exploded: Explosion | None) -> list[Text]:
     from rich.text import Text
 
     return [Text(line, style=_LEVELS["bad"]) for line in exploded_line(exploded)]
-
-
-def _lead(said: Judgement, summary: str) -> list[Text]:
-    """The answer in a few words, a sentence about it, and what speaks for it."""
-    from rich.text import Text
-
-    head = [Text(said.headline, style=_LEVELS[said.level]), Text(summary)]
-    return [*head, *(Text(f"- {reason}") for reason in said.reasons)]
 
 
 def _group(
