@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
@@ -20,7 +21,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     first_slope,
     hidden_layers,
-    named,
+    is_naive,
     slope_at_zero,
     smooth,
 )
@@ -62,8 +63,8 @@ def degenerate(case: Case) -> Theorem:
         "Naive-IP with sigma(0) != 0 learns a constant: f_1 does not depend on the input",
         "Remark 3.1(3)",
         (
-            _is_naive,
-            lambda one: hidden_layers(one, 3),
+            is_naive,
+            partial(hidden_layers, least=3),
             continuous_loss,
             _not_zero_at_zero,
             slope_at_zero,
@@ -73,10 +74,6 @@ def degenerate(case: Case) -> Theorem:
         smoothness=smooth,
         notes=_notes,
     )
-
-
-def _is_naive(case: Case) -> Hypothesis:
-    return named(case, "naive-ip")
 
 
 def _not_zero_at_zero(case: Case) -> Hypothesis:
@@ -108,7 +105,7 @@ def _apart(case: Case) -> dict[str, Size]:
 
 
 def _notes(case: Case) -> Iterator[str]:
-    if not _is_naive(case).met or case.depth < 3 or case.activation.zero_at_zero.met:
+    if not is_naive(case).met or case.depth < 3 or case.activation.zero_at_zero.met:
         return
     yield (
         "with s = sigma(0) and U = U^(L+1): h_1^L tends to -eta chi_0 s^2 sigma'(0) U, "

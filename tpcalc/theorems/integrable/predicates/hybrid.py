@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from operator import attrgetter
 
 from tpcalc.analyses.equivalent import equivalent
 from tpcalc.catalog.architectures.mlp import MLP
@@ -23,6 +24,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
     degree_of,
+    is_llr,
     named,
     spared,
 )
@@ -34,6 +36,8 @@ __all__ = [
     "learning_rate_correction",
 ]
 
+_homogeneous = attrgetter("activation.homogeneous")
+_high_degree = attrgetter("activation.high_degree")
 WIDTHS = (32, 128)
 SEEDS = 1
 ROUGH = (
@@ -119,7 +123,7 @@ def equiv_hp(case: Case) -> Theorem:
         "equiv_hp",
         "IP-LLR and HP are the same at every width, with the first rate corrected",
         "Proposition 4.1",
-        (lambda one: is_llr_or(one, "hp"), bias_at_most_first, _is_homogeneous, _corrected),
+        (lambda one: is_llr_or(one, "hp"), bias_at_most_first, _homogeneous, _corrected),
         _finite_claims,
         notes=lambda one: (
             "f_0 are not the same: that of HP is larger, by the powers of n of its hidden weights",
@@ -160,7 +164,7 @@ def equiv_hpz(case: Case) -> Theorem:
         "equiv_hpz",
         "IP-LLR and HPZ have the same limits of f_t for all t",
         "Theorem 4.2",
-        (lambda one: is_llr_or(one, "hpz"), bias_at_most_first, continuous_loss, _is_smooth),
+        (lambda one: is_llr_or(one, "hpz"), bias_at_most_first, continuous_loss, _high_degree),
         _limit_claims,
         notes=_rough,
     )
@@ -181,18 +185,10 @@ def is_llr_or(case: Case, hybrid: str) -> Hypothesis:
 
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2.
     """
-    found = named(case, "ip-llr", p=degree_of(case))
+    found = is_llr(case)
     met = found.met or named(case, hybrid).met
     text = case.parameterization.text if met else found.found
     return Hypothesis(f"{found.text} or {hybrid}", met, text)
-
-
-def _is_homogeneous(case: Case) -> Hypothesis:
-    return case.activation.homogeneous
-
-
-def _is_smooth(case: Case) -> Hypothesis:
-    return case.activation.high_degree
 
 
 def _corrected(case: Case) -> Hypothesis:

@@ -16,7 +16,7 @@ from tpcalc.theorems.integrable.predicates.degenerate import degenerate
 from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp, equiv_hpz, is_llr_or
 from tpcalc.theorems.integrable.predicates.linearizable import linearizable
 from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
-from tpcalc.theorems.integrable.predicates.setting import degree_of, integrable, named
+from tpcalc.theorems.integrable.predicates.setting import integrable, is_llr, is_naive, named
 from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
 from tpcalc.theorems.integrable.predicates.start import nontrivial_init, stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
@@ -40,14 +40,6 @@ class Predicate:
     near: bool = False
 
 
-def _naive(case: Case) -> bool:
-    return named(case, "naive-ip").met
-
-
-def _llr(case: Case) -> bool:
-    return named(case, "ip-llr", p=degree_of(case)).met
-
-
 def _linear(case: Case) -> bool:
     activation = case.activation
     rest = activation.zero_at_zero.met and activation.slope_at_zero.met
@@ -59,12 +51,12 @@ def _biased(case: Case) -> bool:
 
 
 PREDICATES: Mapping[str, Predicate] = {
-    "trivial_naive_ip": Predicate(trivial_naive_ip.of, _naive, near=True),
+    "trivial_naive_ip": Predicate(trivial_naive_ip.of, lambda case: is_naive(case).met, near=True),
     "degenerate": Predicate(
-        degenerate.of, lambda case: not case.activation.zero_at_zero.met and _naive(case)
+        degenerate.of, lambda case: not case.activation.zero_at_zero.met and is_naive(case).met
     ),
     "llr_necessary": Predicate(llr_necessary.of, lambda case: integrable(case).met),
-    "nontrivial_stable": Predicate(nontrivial_stable.of, _llr, near=True),
+    "nontrivial_stable": Predicate(nontrivial_stable.of, lambda case: is_llr(case).met, near=True),
     "linearizable": Predicate(linearizable.of, _linear),
     "equiv_hp": Predicate(equiv_hp.of, lambda case: is_llr_or(case, "hp").met),
     "equiv_hpz": Predicate(equiv_hpz.of, lambda case: is_llr_or(case, "hpz").met),

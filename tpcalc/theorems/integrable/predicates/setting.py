@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from math import isfinite
+from operator import attrgetter
 
 from tpcalc.catalog.architectures.mlp import MLP
 from tpcalc.catalog.parameterizations import Exponents
@@ -24,6 +25,8 @@ __all__ = [
     "hidden_layers",
     "homogeneous",
     "integrable",
+    "is_llr",
+    "is_naive",
     "named",
     "non_orthogonal",
     "one_sample",
@@ -33,6 +36,9 @@ __all__ = [
     "zero_at_zero",
 ]
 
+# Sigma is 0 at 0, and has a slope there that is not.
+zero_at_zero = attrgetter("activation.zero_at_zero")
+slope_at_zero = attrgetter("activation.slope_at_zero")
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
 SUPPORTED = (
     "supported, but outside the smoothness assumption: for p = {} the exponents are the same, and "
@@ -129,16 +135,6 @@ def homogeneous(case: Case) -> Hypothesis:
     return _all_of(text, case.activation.third)
 
 
-def zero_at_zero(case: Case) -> Hypothesis:
-    """The activation is 0 at 0."""
-    return case.activation.zero_at_zero
-
-
-def slope_at_zero(case: Case) -> Hypothesis:
-    """The activation has a slope at 0 other than 0."""
-    return case.activation.slope_at_zero
-
-
 def _all_of(text: str, parts: Iterable[Hypothesis]) -> Hypothesis:
     every = tuple(parts)
     lacking = [part.found for part in every if not part.met]
@@ -185,6 +181,16 @@ def non_orthogonal(case: Case) -> Hypothesis:
         if met and product == 0:
             met, found = False, f"xi_{step} . xi_{step + 1} = 0"
     return Hypothesis(text, met, found)
+
+
+def is_naive(case: Case) -> Hypothesis:
+    """The tables of Naive-IP."""
+    return named(case, "naive-ip")
+
+
+def is_llr(case: Case) -> Hypothesis:
+    """The tables of IP-LLR, for the degree of the activation."""
+    return named(case, "ip-llr", p=degree_of(case))
 
 
 def degree_of(case: Case) -> Fraction:

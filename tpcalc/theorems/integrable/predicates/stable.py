@@ -7,7 +7,7 @@ from math import isfinite
 
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.results import Claim, Estimate, Hypothesis, Method, Theorem
+from tpcalc.results import Claim, Estimate, Method, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import (
     answered,
@@ -19,11 +19,10 @@ from tpcalc.theorems.integrable.predicates.claims import (
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
-    degree_of,
     first_input,
     first_slope,
     homogeneous,
-    named,
+    is_llr,
     spared,
 )
 
@@ -68,15 +67,11 @@ layers')
         "nontrivial_stable",
         "IP-LLR is not trivial and stable: f_1 tends to a number other than 0, f_2 stays finite",
         "Theorem 4.1",
-        (_is_llr, bias_at_most_first, first_input, continuous_loss, first_slope),
+        (is_llr, bias_at_most_first, first_input, continuous_loss, first_slope),
         _claims,
         smoothness=homogeneous,
         spares=spared,
     )
-
-
-def _is_llr(case: Case) -> Hypothesis:
-    return named(case, "ip-llr", p=degree_of(case))
 
 
 def _claims(case: Case) -> Iterator[Claim]:

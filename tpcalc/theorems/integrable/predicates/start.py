@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from operator import attrgetter
 
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
@@ -17,6 +18,7 @@ from tpcalc.theorems.integrable.predicates.setting import fully_connected
 __all__ = ["nontrivial_init", "stable_init"]
 
 HALF = Fraction(1, 2)
+_is_lipschitz = attrgetter("activation.lipschitz")
 ONE_WAY = (
     "the condition is sufficient; it is necessary where the other one of the two is met, and not "
     "beyond: a layer that explodes may make up for one that vanishes"
@@ -124,10 +126,6 @@ def _plain_scales(case: Case) -> Hypothesis:
     elif any(row.bias_a[layer - 1] != row.a[layer - 1] for layer in case.biased):
         found = "biases have exponents of their own"
     return Hypothesis(text, not found, found or f"a = ({', '.join(map(str, row.a))})")
-
-
-def _is_lipschitz(case: Case) -> Hypothesis:
-    return case.activation.lipschitz
 
 
 def _is_stable(case: Case) -> bool:

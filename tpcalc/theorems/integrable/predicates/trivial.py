@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from tpcalc.results import Claim, Hypothesis, Theorem
+from tpcalc.results import Claim, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, sizes, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     hidden_layers,
-    named,
+    is_naive,
     smooth,
     zero_at_zero,
 )
 
 __all__ = ["trivial_naive_ip"]
+
+_is_deep = partial(hidden_layers, least=3)
 
 
 @theorem
@@ -56,7 +59,7 @@ def trivial_naive_ip(case: Case) -> Theorem:
         "trivial_naive_ip",
         "Naive-IP is trivial: f_t tends to 0 for all t",
         "Proposition 3.1",
-        (_is_naive, _is_deep, continuous_loss, zero_at_zero),
+        (is_naive, _is_deep, continuous_loss, zero_at_zero),
         _claims,
         smoothness=smooth,
         notes=_notes,
@@ -65,14 +68,6 @@ def trivial_naive_ip(case: Case) -> Theorem:
     if case.plain and case.depth == 2 and lacking <= {_is_deep(case).text, smooth(case).text}:
         return replace(found, claims=tuple(_shallow(case)))
     return found
-
-
-def _is_naive(case: Case) -> Hypothesis:
-    return named(case, "naive-ip")
-
-
-def _is_deep(case: Case) -> Hypothesis:
-    return hidden_layers(case, 3)
 
 
 def _claims(case: Case) -> Iterator[Claim]:
@@ -111,7 +106,7 @@ def _shallow(case: Case) -> Iterator[Claim]:
 
 
 def _notes(case: Case) -> Iterator[str]:
-    if not _is_naive(case).met:
+    if not is_naive(case).met:
         return
     if case.depth == 1:
         yield "with one hidden layer the tables of naive-ip are those of mup, which learns"
