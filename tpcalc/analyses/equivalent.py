@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.dsl import filled
-from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
 from tpcalc.evaluate.settle import tested
 from tpcalc.finite.simulate import simulate
@@ -80,6 +80,7 @@ def equivalent(
 
     Raises:
         UsageError: Something that is no program, or no output that both have.
+        EvaluationError: Networks of a width leave the floating-point range.
 
     Source: Hajjar, Chizat, Giraud, Proposition 4.1 and Theorem 4.2, for the kinds of sameness.
 
@@ -151,6 +152,12 @@ def _gaps(
             for side, program in zip(sides, pair(width, number), strict=True):
                 made = _only(program, names)
                 side.append(simulate(made, (width,), 1, seed=number, backend=backend))
+                lost = sorted(set(names) - {row.name for row in side[-1].rows})
+                if lost:
+                    raise EvaluationError(
+                        f"{lost[0]} of a network of width {width} leaves the floating-point range.",
+                        hint="Take other data, smaller learning rates, or fewer steps.",
+                    )
         left, right = (_by_name(tables) for tables in sides)
         for name in names:
             found[name][width] = _relative(left[name], right[name])
@@ -160,12 +167,9 @@ def _gaps(
 def _by_name(tables: Sequence[FiniteTable]) -> dict[str, dict[str, Values]]:
     """For each output and statistic its values over the networks."""
     found: dict[str, dict[str, Values]] = {}
-    for row in tables[0].rows:
-        found.setdefault(row.name, {})[row.statistic] = np.empty(0)
-    for table in tables:
-        for row in table.rows:
-            values = found[row.name]
-            values[row.statistic] = np.append(values[row.statistic], row.values)
+    for row in (row for table in tables for row in table.rows):
+        own = found.setdefault(row.name, {})
+        own[row.statistic] = np.append(own.get(row.statistic, np.empty(0)), row.values)
     return found
 
 

@@ -330,3 +330,8 @@ def test_what_has_no_limit_is_told_in_the_claims() -> None:
     told = "a constant, by the form of the limit, as far as particles tell what it rests on"
     assert {claim.derived.split(":")[0] for claim in found.claims} == {told}
     assert llr_necessary(tp.MLP(1, "step"), "ip-llr").answer == "outside"
+
+
+def test_networks_that_leave_the_range_of_floats_are_no_answer() -> None:
+    found = equiv_hp(tp.MLP(3, "relu^2", bias="first"), "ip-llr:2")
+    assert any("leaves the floating-point range" in claim.derived for claim in found.claims)
