@@ -265,8 +265,7 @@ def numbers(
     logs = {name for name in streams if name.startswith("log")}
     for names, depths in ((streams - logs, START[level]), (logs, FEWER[level])):
         if names:
-            drawn = _streams(own, depths, seed)
-            made.update({name: drawn[name] for name in names})
+            made.update(_streams(own, names, depths, seed))
     if any(name.startswith("L ") for name in wanted):
         depths, width = TRAINED[level]
         deep = {depth: _networks(own, width, depth, NETWORKS, seed, speed) for depth in depths}
@@ -279,17 +278,21 @@ def numbers(
     return made
 
 
-def _streams(own: Block, depths: tuple[int, int], seed: int) -> dict[str, Pair]:
+def _streams(own: Block, names: set[str], depths: tuple[int, int], seed: int) -> dict[str, Pair]:
     from tests.fuzz.explicit import ladder
+
+    def squares(depth: int) -> dict[str, Any]:
+        return ladder(own, depth, seed + 1, STREAMS, COORDINATES)
 
     found = {}
     for depth in depths:
-        squares = ladder(own, depth, seed + 1, STREAMS, COORDINATES)
-        with np.errstate(all="ignore"):
-            logs = {f"log {name}": np.log(squares[name]) ** 2 for name in ("x", "dx")}
-        both = [(name, value) for made in (squares, logs) for name, value in made.items()]
+        values = squares(depth)
+        if any(name.startswith("log") for name in names):
+            half = squares(depth // 2)  # a power of L beside what grows by factors cancels
+            with np.errstate(all="ignore"):
+                values |= {f"log {name}": np.log(values[name] / half[name]) ** 2 for name in values}
         found[depth] = [
-            {name: (0.0, float(value[place])) for name, value in both} for place in range(STREAMS)
+            {name: (0.0, float(values[name][place])) for name in names} for place in range(STREAMS)
         ]
     return paired(found)
 
