@@ -10,7 +10,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import ScaleError
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.results import Method
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -69,7 +69,7 @@ def test_what_separates_takes_no_samples(name: str) -> None:
     [
         (lambda a, b: tp.tanh(a * b), lambda u, v, w: v),
         (lambda a, b: tp.tanh(a * b), lambda u, v, w: w * w),
-        (lambda a, b: tp.exp(a * b / 2), lambda u, v, w: v * tp.tanh(w)),
+        (lambda a, b: tp.exp(tp.tanh(a) * b), lambda u, v, w: v * tp.tanh(w)),
         (lambda a, b: tp.sin(a + b) * b, lambda u, v, w: tp.sin(v)),
         (lambda a, b: tp.softplus(a * b), lambda u, v, w: v**3),
     ],
@@ -114,9 +114,13 @@ def test_a_softmax_over_coordinates() -> None:
         t.output("log", t.mean(tp.log(one)))
         t.output("root", t.mean(one**-0.5))
         t.output("zero", t.mean((t.outer(logits, r, c, v) / one) ** 2))
+        bounded = lambda a, b: tp.exp(tp.tanh(a) * b)  # noqa: E731
+        t.output("bounded", t.mean((t.outer(bounded, r, c, v) / one) ** 2))
 
     found = tp.limit(program, samples=2**11)
-    assert found["zero"].value == 0 and found["zero"].method is Method.EXACT
+    assert found["bounded"].value == 0 and found["bounded"].method is Method.EXACT
+    with pytest.raises(LimitError, match="0 by symmetry only if"):  # E exp(r c) is infinite
+        found["zero"]
     for name, value in (("shared", 0.5), ("log", 0.125), ("root", 8**0.5 / 3)):
         assert found[name].z(value) < 5 and found[name].stderr < 0.05
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
@@ -370,5 +371,5 @@ def _row(read: Reading, name: str) -> DependencyRow:
     on = tuple(row.name for row, _ in listed)
     doubtful = tuple(row.name for row, weak in listed if weak)
     degree = read.growth.of[lead]
-    shown = None if degree is None else str(degree)
+    shown = str(degree) if isinstance(degree, Fraction) else None
     return DependencyRow(name, order.text, order.status, vector, on, doubtful, shown)

@@ -15,7 +15,7 @@ from tpcalc.dsl.elementwise import Elementwise, UserAtom
 from tpcalc.dsl.lines import locate, misuse, user_line
 from tpcalc.dsl.operands import as_rational, noun, number, number_or_none
 from tpcalc.errors import NotDifferentiable, TpcalcError, UnknownName
-from tpcalc.functions import Atom, Expr, Facts, Fn, Var, const
+from tpcalc.functions import Atom, Call, Expr, Facts, Fn, Var, const
 from tpcalc.functions import derivative as derivative_of
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.functions.tape import lower, numpy_space, run
@@ -30,6 +30,7 @@ Rule = Callable[[Expr], Expr]
 
 # Points of no special meaning, so that no kink is likely to lie on one.
 POINTS = (-1.7313, -0.9137, -0.2371, 0.3119, 0.8623, 1.9471)
+REACH, CELLS, JUMP = 8.1, 2**14, 0.02  # where jumps are looked for; a kink is less on a cell
 
 
 def function(
@@ -61,7 +62,7 @@ def function(
         growth: Degree of its smallest polynomial bound; measured if not given.
         atom_of: Gives the named functions that a sympy expression mentions.
         check: Compare the derivative with differences of the function. Say False for a surrogate
-            derivative (a straight-through estimator).
+            derivative (a straight-through estimator): it is for backward passes alone.
 
     Returns:
         Something to call on vectors, scalars, numbers and arrays.
@@ -101,6 +102,7 @@ def function(
         value_at_zero=_at(numeric, 0.0),
         slope_at_zero=None if slope is None or 0 in kinks else _slope_at_zero(slope),
         analytic=False,  # nobody knows
+        surrogate=slope is not None and not (check and _is_own(numeric, slope, expr)),
     )
     atom = UserAtom(name, numeric, slope, facts, line=line)
     made = Elementwise(name, atom(Var(0)))
@@ -285,6 +287,22 @@ def _check_derivative(name: str, numeric: Numeric, slope: Rule) -> None:
                 f"function rises by {should_be:.6g}.",
                 "Mend derivative=, or say check=False if a surrogate is what you want.",
             )
+
+
+def _is_own(numeric: Numeric, slope: Rule, expr: Expr | None) -> bool:
+    """Whether a function rises by its derivative on all small steps: it jumps nowhere."""
+    import numpy as np
+
+    parts = () if expr is None else walk(expr)
+    if any(isinstance(part, Call) and part.atom.facts.surrogate for part in parts):
+        return False
+    ends = np.linspace(-REACH, REACH, CELLS + 1)
+    middles, width = (ends[1:] + ends[:-1]) / 2, 2 * REACH / CELLS
+    with np.errstate(all="ignore"):
+        values = np.asarray(numeric(numpy_space(), ends), dtype=float)
+        rises = _run(slope(Var(0)))(numpy_space(), middles) * width
+        off = np.abs(np.diff(values) - rises)
+    return not np.any(off > JUMP * (1 + np.abs(values[1:])))
 
 
 # ---------------------------------------------------------------------------------------- facts

@@ -16,13 +16,12 @@ from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.products import Affine, products
 from tpcalc.evaluate.closure.recognise import exactly, with_fractions
 from tpcalc.evaluate.limit import limit
-from tpcalc.functions import Call, Expr, Fn, Var, const
-from tpcalc.functions.expr import walk
+from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder
-from tpcalc.results import Estimate, Method, checks
+from tpcalc.results import Estimate, checks
 
 __all__ = ["closed_form", "expect"]
 
@@ -75,7 +74,7 @@ def expect(
     vectors = tuple(builder.add(cell) for cell in members(family))
     builder.output("E", builder.add(Moment(Fn(expr, count), vectors)))
     program = builder.finish()
-    # Not through a derivation, which takes what is odd for 0 before it asks whether it exists.
+    # Not through a derivation, which takes what is odd for 0 only where it has a mean square.
     starts: list[LNode] = [Start("G", index) for index in range(count)]
     graph = LimitGraph(
         (*starts, Expect(Fn(expr, count), vectors)),
@@ -90,13 +89,6 @@ def expect(
     if direct is not None:
         return chain.with_formula("E", direct)
     found: Estimate = limit(program, method=method, seed=seed)["E"]
-    fast = [p.atom.text for p in walk(expr) if isinstance(p, Call) and p.atom.facts.growth is None]
-    if fast and found.method is Method.PARTICLES and method == "auto":
-        raise EvaluationError(
-            f"E of {expr.text} may be infinite: {fast[0]} grows faster than every polynomial, and "
-            "no closed form or quadrature tells.",
-            hint="method='particles' gives the average of samples, finite or not.",
-        )
     return found
 
 

@@ -19,7 +19,7 @@ __all__ = ["limit_notes"]
 
 
 def _growing(graph: LimitGraph) -> list[str]:
-    """Functions of vectors that no limit theorem covers: their moments may be infinite."""
+    """Functions of vectors that no limit theorem covers."""
     fast = {
         part.atom.name
         for node in graph.nodes
@@ -31,7 +31,7 @@ def _growing(graph: LimitGraph) -> list[str]:
         return []
     return [
         f"{', '.join(sorted(fast))} grows faster than every polynomial: the limit theorem does not "
-        "cover it, and an expectation may be infinite though an estimate is printed"
+        "cover it"
     ]
 
 

@@ -21,7 +21,7 @@ from tpcalc.evaluate.particles.estimate import (
     run_particles,
     with_bias,
 )
-from tpcalc.evaluate.particles.tails import rarely_sampled
+from tpcalc.evaluate.particles.tails import rarely_sampled, sampled_degrees
 from tpcalc.limit.graph import (
     Expect,
     LimitGraph,
@@ -121,6 +121,9 @@ def numbers(
     graph = with_targets(graph, asked)
     names = [*(name for name in names if name not in laws), *asked]
     known |= dict.fromkeys(asked, (None,))
+    if method == "auto":
+        out.failed |= _without_mean(restricted(graph, set(names)))
+        names = [name for name in names if name not in out.failed]
     while names:
         part = restricted(graph, set(names))
         try:
@@ -239,6 +242,17 @@ def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
         replace(one, status=Status.RARE) if rare and one.status is Status.CONVERGED else one
         for one in found
     )
+
+
+def _without_mean(graph: LimitGraph) -> dict[str, Failure]:
+    """The targets that samples would give a number though they may have none."""
+    error = EvaluationError(
+        "it takes an average that may be infinite: it is of what grows faster than every "
+        "polynomial, and no closed form or quadrature tells.",
+        hint="method='particles' gives the average of samples, finite or not.",
+    )
+    degrees = sampled_degrees(graph)
+    return {name: Failure("", error) for name, degree in degrees.items() if degree is None}
 
 
 def _culprit(

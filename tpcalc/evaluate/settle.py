@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from tpcalc.evaluate.witness import Law, comes_near_zero, law, nonzero
+from tpcalc.evaluate.witness import Law, comes_near_zero, has_value, law, nonzero
 from tpcalc.functions import Fn, Par, const
 from tpcalc.limit.claims import Claim, Trial, Verdict
 from tpcalc.limit.context import Context
@@ -38,6 +38,9 @@ def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     """
     record = context.record
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
+    for claim in (claim for claim in left if claim.is_moment):
+        record.settle(claim, Verdict(*has_value(context, claim.node)))
+    left = [claim for claim in left if not claim.is_moment]
     laws = [claim for claim in left if claim.kind in ("clear", "told")]
     again = False
     holds = {Law.CLEAR: True, Law.FORM: True, Law.BLANK: True, Law.ATOM: False}

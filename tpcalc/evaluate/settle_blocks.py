@@ -42,7 +42,9 @@ def _settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
     record, again = context.record, False
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
     for claim in left:
-        if context.missing[claim.node]:
+        if claim.is_moment:
+            record.settle(claim, Verdict(None, "samples do not tell"))
+        elif context.missing[claim.node]:
             record.settle(claim, Verdict(None, "smaller terms decide it"))
         elif context.dims[claim.node] is None and context.random[claim.node]:
             record.settle(claim, Verdict(None, "it is random"))  # its mean tells nothing

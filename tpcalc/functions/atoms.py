@@ -57,6 +57,8 @@ class Facts:
             has all moments.
         analytic: Whether f is the sum of its Taylor series near every point that is no kink, and
             the derivative that is given is its own.
+        surrogate: Whether the derivative that is given may be another's, so that backward passes
+            take it and nothing is concluded from it.
         period: A P with f(z + P) = f(z), where there is one; kinks of all periods are declared as
             far as an average is to see them.
     """
@@ -70,6 +72,7 @@ class Facts:
     least: float = -inf
     tame: bool = False
     analytic: bool = True
+    surrogate: bool = False
     period: float | None = None
 
 
@@ -158,6 +161,11 @@ class Atom:
                 "a backward pass through it does. Use an activation without jumps.",
             )
         return self.derivative(arg)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether it may jump: it has no derivative of its own that is known."""
+        return self.derivative is None or self.facts.surrogate
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tpcalc.errors import ProgramError
+from tpcalc.errors import NotDifferentiable, ProgramError
 from tpcalc.functions.expr import (
     Add,
     Call,
@@ -25,7 +25,7 @@ from tpcalc.functions.expr import (
 )
 from tpcalc.functions.renaming import renamed
 
-__all__ = ["Fn", "derivative", "product"]
+__all__ = ["Fn", "derivative", "own_derivative", "product"]
 
 _DEEPEST = 100
 
@@ -69,6 +69,25 @@ def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differenti
         slope = derivative(expr.arg, by, outer)
         return slope if slope == const(0) else mul((outer(expr), slope))
     return const(0)
+
+
+def own_derivative(expr: Expr, by: Expr) -> Expr:
+    """The derivative of an expression in which no function has a surrogate for its own.
+
+    Args:
+        expr: The expression.
+        by: A ``Var`` or ``Par``.
+
+    Raises:
+        NotDifferentiable: An atom on the way has no derivative of its own.
+    """
+    for part in walk(expr):
+        if isinstance(part, Call) and part.atom.facts.surrogate:
+            raise NotDifferentiable(
+                f"the derivative that {part.atom.text} was given may be another's.",
+                hint="Limits and sizes take that of the function itself; give it, and check it.",
+            )
+    return derivative(expr, by)
 
 
 @dataclass(frozen=True)

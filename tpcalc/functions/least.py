@@ -10,7 +10,7 @@ from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, co
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["is_tame", "least"]
+__all__ = ["is_bounded", "is_tame", "least"]
 
 Range = tuple[float, float]
 HERE = Var(0)
@@ -28,6 +28,16 @@ def least(expr: Expr) -> float:
         (3.0, -inf)
     """
     return _range(expr)[0]
+
+
+def is_bounded(expr: Expr) -> bool:
+    """Whether the form of an expression shows that it is bounded.
+
+    Args:
+        expr: The expression.
+    """
+    low, high = _range(expr)
+    return isfinite(low) and isfinite(high)
 
 
 @lru_cache(maxsize=2**12)
@@ -71,7 +81,7 @@ def _call(expr: Call) -> Range:
     facts, (low, high) = expr.atom.facts, _range(expr.arg)
     least, most = facts.least, -facts.least if facts.parity == "odd" else inf
     rises = (isfinite(low) or isfinite(high)) and expr.atom.derivative is not None
-    if rises and _range(expr.atom.differentiate(HERE))[0] >= 0:
+    if rises and facts.analytic and _range(expr.atom.differentiate(HERE))[0] >= 0:
         ends = [float(evaluate(Fn(expr.atom(const(x)), 0), [])) if isfinite(x) else x
                 for x in (low, high)]  # fmt: skip
         least, most = max(least, ends[0]), min(most, ends[1])

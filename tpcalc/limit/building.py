@@ -12,6 +12,7 @@ from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.axes import NeedsCells, axes_of
+from tpcalc.limit.degrees import Degree
 from tpcalc.limit.graph import (
     Expect,
     Fluctuation,
@@ -29,6 +30,7 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.limit.parity import Parity
+from tpcalc.orders import Ex
 from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, Nonlin, Ref
@@ -61,6 +63,8 @@ class Building:
     anchors: dict[str, LRef] = field(default_factory=dict)  # some vector of each dimension
     families: set[str] = field(default_factory=set)  # of fluctuations
     turning: set[str] = field(default_factory=set)  # the matrices of an average under way
+    degrees: list[Degree] = field(default_factory=list)  # of the first nodes
+    read: dict[tuple[str, bool], Degree] = field(default_factory=dict)  # of what was multiplied
     parity: Parity = field(init=False)
     # Ratios of rows and columns of each Haar matrix.
     orthogonal: dict[str, tuple[Fraction, Fraction]] = field(init=False)
@@ -166,6 +170,10 @@ class Building:
     def dim(self, ref: Ref) -> str:
         """The dimension class of a vector node of the program."""
         return self.program.types[ref].width[0]
+
+    def at(self, power: Ex) -> Fraction | None:
+        """The value of a power of a function that may hold symbols."""
+        return power.constant
 
     def scalar_sum(self, items: Sequence[LRef]) -> LRef:
         """The node of a sum of scalars."""

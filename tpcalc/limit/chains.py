@@ -15,16 +15,17 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.least import is_tame
 from tpcalc.limit.building import Building
-from tpcalc.limit.degrees import Degree, degree_of
-from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts
+from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
+from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts, Total
 from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import Table, references
-from tpcalc.program.nodes import LinComb, Nonlin, Ref
+from tpcalc.program.nodes import LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.program import Program
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["composed", "has_inverse", "opened"]
+__all__ = ["composed", "degree", "has_inverse", "has_moments", "opened", "outer_degree"]
 
+ZERO, ONE = Fraction(0), Fraction(1)
 MOST = 200  # parts of a formula
 Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
 
@@ -187,25 +188,92 @@ def _degree(context: Building, ref: LRef, own: bool) -> Degree:
     """Of a node in Gaussians, 0 where it is averaged over; None: not known."""
     node = context.nodes[ref]
     if context.dims[ref] is not None:
-        found = _DEGREES(node, context)
-        return found if own or found is None else Fraction(0)
+        found = degree(context, ref)
+        return found if own or found is None else ZERO
     if not context.random[ref]:
-        return Fraction(0)
+        return ZERO
     plain = is_drawn(node) and not any(context.random[below] for below in references(node))
-    return Fraction(1) if plain else None
+    return ONE if plain else None
 
 
-def _of_product(node: Product, context: Building) -> Degree:
-    back = context.side(node.matrix, not node.transpose)
-    return None if context.sides[node.vector] & back else Fraction(1)
+def degree(context: Building, ref: LRef) -> Degree:
+    """The degree of a vector in Gaussians, given all numbers that stay random.
+
+    Args:
+        context: The graph under construction.
+        ref: Its node.
+    """
+    for here in range(len(context.degrees), ref + 1):
+        context.degrees.append(_DEGREES(context.nodes[here], context))
+    return context.degrees[ref]
+
+
+def has_moments(
+    context: Building, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]
+) -> bool:
+    """Whether a function of vectors has all moments, by its form or by the formula behind it.
+
+    Args:
+        context: The graph under construction.
+        fn: The function.
+        vectors: The nodes of its vector arguments.
+        scalars: Those of its scalar arguments, which count as constants.
+    """
+    return _degree_of(context, fn, vectors, scalars) is not None
+
+
+def _degree_of(
+    context: Building, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]
+) -> Degree:
+    found = _of(context, fn, [degree(context, vector) for vector in vectors])
+    if found is not None:
+        return found
+    whole = _whole(context, _inside(fn, [Var(vector) for vector in vectors], scalars))
+    fn, left, _ = Fn(whole, len(context.nodes), len(context.nodes)).compact()
+    return _of(context, fn, [degree(context, vector) for vector in left])
+
+
+def _of(context: Building, fn: Fn, degrees: Sequence[Degree]) -> Degree:
+    return degree_of(fn.expr, degrees, [ZERO] * fn.scalars, context.at)
+
+
+def outer_degree(context: Building, node: OuterExpect) -> Degree:
+    """The degree of what is averaged over the columns, in rows and columns.
+
+    Args:
+        context: The graph under construction.
+        node: The average.
+    """
+    rows, cols = ([degree(context, one) for one in side] for side in (node.rows, node.cols))
+    kernel = _of(context, node.fn, of_forms(rows, cols, node.forms))
+    return degree_sum([kernel, degree(context, node.vector)])
+
+
+def _degree_of_product(node: Product, context: Building) -> Degree:
+    """A Gaussian, and multiples of what the other side was applied to if the vector holds that."""
+    own = degree(context, node.vector)
+    side = node.matrix, node.transpose
+    context.read[side] = largest_degree([context.read.get(side, ZERO), own])
+    told = context.side(node.matrix, not node.transpose) & context.sides[node.vector]
+    back = context.read.get((node.matrix, not node.transpose), ZERO) if told else ZERO
+    return None if own is None else largest_degree([ONE, back])
+
+
+def _largest(vectors: Sequence[LRef], context: Building) -> Degree:
+    return largest_degree(degree(context, vector) for vector in vectors)
 
 
 _DEGREES: Table[Degree] = Table(
     {
-        **dict.fromkeys((Start, Starts), lambda node, context: Fraction(1)),
-        Product: _of_product,
+        **dict.fromkeys((Start, Starts), lambda node, context: ONE),
+        Product: _degree_of_product,
+        **dict.fromkeys((LinComb, Total), lambda node, context: _largest(node.vectors, context)),
+        Rename: lambda node, context: degree(context, node.of),
+        Stack: lambda node, context: _largest(node.of, context),
+        OuterExpect: lambda node, context: outer_degree(context, node),
+        Nonlin: lambda node, context: _degree_of(context, node.fn, node.vectors, node.scalars),
     },
-    lambda node, context: None,
+    lambda node, context: ZERO,
 )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tpcalc.limit.graph import LNode, LRef
 from tpcalc.program.base import references, renumbered
 
-__all__ = ["Claim", "Record", "Trial", "Verdict"]
+__all__ = ["Claim", "Record", "Trial", "Verdict", "for_limits"]
 
 MEANS = {
     "clear": "a function with a kink or a jump is read where {text} may be {points}",
@@ -24,6 +24,8 @@ MEANS = {
     "away": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
     "side": "a function with a kink or a jump is read at a number, {text}, that may be {points}",
     "nonzero": "it rests on a power of a number, {text}, that may be 0",
+    "mean": "no mean of {text} is known to exist",
+    "zero": "symmetry makes the mean of {text} 0 if it exists, which is not known",
     "divided": "it rests on a division by a number, {text}, that may be 0",
 }
 
@@ -38,7 +40,10 @@ class Claim:
             ``"nonzero"``: a scalar that is divided by, or a power of it taken, is not 0;
             ``"away"``: a scalar is at none of the points, where a function jumps or has a kink;
             ``"side"``: the same of the number that a vector is on all coordinates; whether it is
-            below 0 is put down.
+            below 0 is put down;
+            ``"mean"``: a scalar, of what no limit theorem covers, is finite. Limits do not rest on
+            it, as what evaluates them finds out;
+            ``"zero"``: the same of a mean square, where the mean is 0 by symmetry.
         node: The vector or scalar in the limit graph.
         key: What stands for the node in all derivations of one question.
         points: The points; of ``"nonzero"`` it is 0.
@@ -58,6 +63,11 @@ class Claim:
     power: Fraction = Fraction(1)
     plain: bool = field(default=False, compare=False)
     sources: tuple[LRef, ...] = field(default=(), compare=False)
+
+    @property
+    def is_moment(self) -> bool:
+        """Whether it is that a moment exists."""
+        return self.kind in ("mean", "zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +174,15 @@ class Record:
             self.near.add((claim.key, claim.points))
         if verdict.holds and verdict.negative and claim.kind == "side":
             self.negative.add(claim.key)
+
+
+def for_limits(claims: Iterable[Claim]) -> dict[Claim, None]:
+    """The claims that a limit rests on: whether means are finite is seen where they are evaluated.
+
+    Args:
+        claims: Those of the nodes that it is derived from.
+    """
+    return {claim: None for claim in claims if claim.kind != "mean"}
 
 
 # Tests claims on a graph and puts down what becomes of them: whether an atom was found.

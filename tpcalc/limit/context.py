@@ -9,13 +9,15 @@ from itertools import count
 
 from tpcalc.errors import TpcalcError
 from tpcalc.functions import Fn
+from tpcalc.functions.least import least
 from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
+from tpcalc.limit.chains import has_moments
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.graph import Expect, LRef
 from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.limit.views import function_of
@@ -140,6 +142,18 @@ class Context(Building):
         """Record what the value of a node of the program rests on."""
         claim = Claim(kind, node, self.key(node), points, text, power, plain, sources)
         self.claims.setdefault(ref, {})[claim] = None
+
+    def claim_mean(self, piece: Piece, ref: Ref, kind: str = "mean") -> None:
+        """Record that a function has a mean, or a mean square, if its form does not show it."""
+        fn = piece.fn
+        if not has_moments(self, fn, piece.vectors, piece.scalars):
+            plain = kind == "mean" and least(fn.expr) >= 0
+            square = fn if plain else Fn(fn.expr**2, fn.vectors, fn.scalars)
+            node = self.add(Expect(square, piece.vectors, piece.scalars), None)
+            self.claim(kind, node, ref, fn.text)
+
+    def at(self, power: Ex) -> Fraction | None:
+        return self.ranking.chamber.at(power)
 
     def claims_below(self, refs: Iterable[Ref]) -> dict[Claim, None]:
         """What the values of some nodes of the program rest on."""

@@ -1,22 +1,24 @@
-"""Polynomial bounds: of which degree a limit variable is in Gaussians of finite variance.
+"""Bounds: of which degree a limit variable is in Gaussians of finite variance.
 
-Such a variable has finite moments of every order.
+A variable that has one has finite moments of every order; an infinite degree says that it has them,
+though no polynomial bounds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from math import inf
 
 from tpcalc.functions import Call, Const, Expr, Par, Var
-from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions.expr import Add, Mul, Pow, walk
+from tpcalc.functions.least import is_bounded, least
 from tpcalc.functions.reciprocal import quotient
-from tpcalc.limit.expand import is_positive
 from tpcalc.orders import Ex
 
 __all__ = ["Degree", "degree_of", "degree_sum", "largest_degree", "of_forms"]
 
-Degree = Fraction | None  # None: no polynomial bound is known
+Degree = Fraction | float | None  # None: no bound is known; inf: all moments exist
 ZERO = Fraction(0)
 
 
@@ -50,30 +52,40 @@ def degree_of(
             return degree_sum(degree_of(p, vectors, scalars, number) for p in bounded.others)
         return degree_sum(degree_of(part, vectors, scalars, number) for part in expr.factors)
     assert isinstance(expr, Pow | Call)
+
+    def of(part: Expr) -> Degree:
+        return degree_of(part, vectors, scalars, number)
+
     inside = expr.base if isinstance(expr, Pow) else expr.arg
-    if isinstance(expr, Pow) and expr.exponent < 0 and is_positive(inside):
-        return ZERO
-    inner = degree_of(inside, vectors, scalars, number)
-    if inner is None or inner == 0:  # of a number any function is a number
-        return inner
+    own = [part for part in walk(inside) if isinstance(part, Var | Par)]
+    if all(isinstance(part, Par) and scalars[part.index] == 0 for part in own):
+        return ZERO  # of a number any function is a number
     if isinstance(expr, Pow):
-        return inner * expr.exponent if expr.exponent > 0 else None
+        return _power(expr, of)
     growth = expr.atom.facts.growth
-    if isinstance(growth, Ex):
-        growth = number(growth)
-    if isinstance(growth, Fraction):
-        return inner * growth
-    return ZERO if _decays(expr) else None
+    found = number(growth) if isinstance(growth, Ex) else growth
+    return _times(of(inside), found) if isinstance(found, Fraction) else _without_growth(expr, of)
 
 
-def _decays(expr: Call) -> bool:
-    """Whether this is exp of minus an even power."""
-    if expr.atom.name != "exp" or not isinstance(expr.arg, Mul):
-        return False
-    numbers = [f for f in expr.arg.factors if isinstance(f, Const)]
-    powers = [f for f in expr.arg.factors if isinstance(f, Pow) and f.exponent % 2 == 0]
-    negative = len(numbers) == 1 and numbers[0].value < 0
-    return negative and len(powers) + 1 == len(expr.arg.factors)
+def _times(inner: Degree, growth: Fraction) -> Degree:
+    return ZERO if growth == 0 else None if inner is None or growth < 0 else inner * growth
+
+
+def _power(expr: Pow, of: Callable[[Expr], Degree]) -> Degree:
+    """Powers below 0 are taken of what is not near 0 alone, so that all their moments exist."""
+    if expr.exponent > 0:
+        return _times(of(expr.base), expr.exponent)
+    return ZERO if least(expr.base) > 0 else inf
+
+
+def _without_growth(expr: Call, of: Callable[[Expr], Degree]) -> Degree:
+    """The degree of a function that is bounded by no power of its argument."""
+    if is_bounded(expr):
+        return ZERO
+    inner = of(expr.arg)
+    if expr.atom.name == "log":
+        return inner if least(expr.arg) > 0 else None
+    return inf if expr.atom.name == "exp" and inner is not None and inner < 2 else None
 
 
 def of_forms(rows: Sequence[Degree], cols: Sequence[Degree], forms: Sequence[int]) -> list[Degree]:
@@ -103,7 +115,7 @@ def largest_degree(degrees: Iterable[Degree]) -> Degree:
         >>> largest_degree([Fraction(1), Fraction(2)])
         Fraction(2, 1)
     """
-    found = ZERO
+    found: Fraction | float = ZERO
     for degree in degrees:
         if degree is None:
             return None
@@ -121,7 +133,7 @@ def degree_sum(degrees: Iterable[Degree]) -> Degree:
         >>> degree_sum([Fraction(1), Fraction(2)])
         Fraction(3, 1)
     """
-    found = ZERO
+    found: Fraction | float = ZERO
     for degree in degrees:
         if degree is None:
             return None

@@ -16,7 +16,7 @@ from typing import Any
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
-from tpcalc.limit.claims import Record, Trial
+from tpcalc.limit.claims import Record, Trial, for_limits
 from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
@@ -217,7 +217,7 @@ def _answers(
         }
         given = [ref for name, ref in open_ if isinstance(answers[name], Target)]
         asked = [ref for _, ref in open_] if depth == DEPTHS[-1] else given  # an atom may tell more
-        claims = context.claims_below(asked)
+        claims = for_limits(context.claims_below(asked))
         # What is shut is 0, also where its leading term would be large.
         below = context.claims_below(ref for _, ref in open_)
         claims |= {claim: None for claim in below if claim.kind == "side"}
@@ -227,7 +227,7 @@ def _answers(
     notes.extend(zero_over_zero(context, given))
     for name, ref in open_:
         if isinstance(answers[name], Target):
-            below = context.claims_below([ref])
+            below = for_limits(context.claims_below([ref]))
             fault = record.fault(below)
             if fault and depth != DEPTHS[-1] and any(context.is_hidden(c) for c in below):
                 answers[name] = None  # with more terms the claim has a value
@@ -323,8 +323,8 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
         if power < 0:
             return Target(power, None)
     _check_noise(context, node)
-    vector = context.dims[node] is not None
-    return Target(power, node, moments(context, node) if vector else None)
+    ref, vector = context.program.ref(name), context.dims[node] is not None
+    return Target(power, node, moments(context, node, ref) if vector else None)
 
 
 def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:

@@ -28,8 +28,8 @@ from tpcalc.functions.expr import (
     substitute,
     walk,
 )
-from tpcalc.functions.fn import derivative
-from tpcalc.functions.least import least
+from tpcalc.functions.fn import own_derivative
+from tpcalc.functions.least import is_bounded, least
 from tpcalc.functions.reciprocal import quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
@@ -158,7 +158,7 @@ def _of_bound(expr: Call, inner: Terms, setting: Setting) -> Terms:
     sign = chamber.sign(rest.power)
     if sign < 0 or (sign == 0 and rest.strict):
         value = float(evaluate(Fn(expr.atom(const(0)), 0), []))
-        if expr.atom.derivative is None and 0.0 in facts.kinks:
+        if expr.atom.jumps and 0.0 in facts.kinks:
             return Series((), Rest(ZERO))  # a jump where the argument tends
         terms = ((ZERO, const(value)),) if value != 0 else ()
         return Series(terms, rest)
@@ -167,10 +167,12 @@ def _of_bound(expr: Call, inner: Terms, setting: Setting) -> Terms:
 
 def _of_large(expr: Call, lead: Power, setting: Setting) -> Terms:
     """The growth of a function of an argument that may be large."""
-    growth = Fraction(0) if _decays(expr) else expr.atom.facts.growth
+    growth = expr.atom.facts.growth
     if setting.ranking.chamber.sign(lead) <= 0:
         return Series((), Rest(ZERO))
     setting.exploded.append(Explosion(setting.where, expr.text, lead))
+    if growth is None and is_bounded(expr):
+        return Series((), Rest(ZERO))
     if growth is None:
         raise ScaleError(
             f"{expr.text}: its argument explodes like n^({lead}), and the function grows faster "
@@ -179,14 +181,6 @@ def _of_large(expr: Call, lead: Power, setting: Setting) -> Terms:
             hint="Check the powers of n that are written in front of the argument.",
         )
     return Series((), Rest(times(plain(growth), lead)))
-
-
-def _decays(expr: Call) -> bool:
-    """Whether this is exp of minus a square (the derivative of erf), and so at most 1."""
-    factors = expr.arg.factors if isinstance(expr.arg, Mul) else ()
-    negative = [f for f in factors if isinstance(f, Const) and f.value < 0]
-    even = [f for f in factors if isinstance(f, Pow) and f.exponent > 0 and f.exponent % 2 == 0]
-    return expr.atom.name == "exp" and len(negative) == 1 and len(even) == len(factors) - 1 > 0
 
 
 def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
@@ -200,7 +194,7 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         near = expand(atom.near_zero(HERE, order), {HERE: inner}, setting)
         return summed([near, Series((), Rest(times(Fraction(order + 1), lead)))], setting)
     kinked = 0.0 in atom.facts.kinks
-    if kinked and atom.derivative is None:
+    if kinked and atom.jumps:
         raise ScaleError(
             f"{expr.text} jumps at 0, where its argument tends.",
             where=setting.where,
@@ -245,7 +239,7 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
             return summed(pieces, setting)
         factor *= order + 1
         factor_term = multiplied(factor_term, inner, setting)
-        function = derivative(function, HERE)
+        function = own_derivative(function, HERE)
     if first is not None:  # more orders than are looked at: what is left is a bound
         return summed([*pieces, Series((), Rest(times(Fraction(MOST), lead)))], setting)
     raise ScaleError(

@@ -45,26 +45,28 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
     total: dict[Power, list[LRef]] = {}
     for piece in pieces:
         if _is_below(context, piece, rest):
+            context.claim_mean(piece, ref, "zero")
             continue
-        for power, item in _averages(context, piece, dim):
+        for power, item in _averages(context, piece, dim, ref):
             total.setdefault(power, []).append(item)
     kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
     sums = tuple((power, context.scalar_sum(items)) for power, items in kept.terms)
     return Series(sums, kept.rest, None, kept.drift)
 
 
-def moments(context: Context, vector: LRef) -> tuple[LRef | None, LRef | None]:
+def moments(context: Context, vector: LRef, ref: Ref) -> tuple[LRef | None, LRef | None]:
     """The nodes of E Z and E Z^2, by the rule of averages; None for one that is 0 by symmetry.
 
     Args:
         context: The graph under construction.
         vector: The node of Z.
+        ref: That of the program that it is the limit of.
     """
     dim = context.dims[vector]
     assert dim is not None
     found = []
     for fn in (FIRST, SECOND):
-        terms = _averages(context, Piece(ZERO, fn, (vector,), ()), dim)
+        terms = _averages(context, Piece(ZERO, fn, (vector,), ()), dim, ref)
         items = [item for power, item in terms if power == ZERO]
         found.append(context.scalar_sum(items) if items else None)
     return found[0], found[1]
@@ -87,16 +89,16 @@ def _is_below(context: Context, piece: Piece, rest: Rest | None) -> bool:
     return small and context.parity.zero_mean(piece.fn, piece.vectors)
 
 
-def _averages(context: Context, piece: Piece, dim: str) -> Iterator[tuple[Power, LRef]]:
+def _averages(context: Context, piece: Piece, dim: str, ref: Ref) -> Iterator[tuple[Power, LRef]]:
     """The moment of one piece as terms (power, scalar node), numbers without a law in front."""
     for front, part in apart(context, piece):
-        for power, item in _expectations(context, part, dim):
+        for power, item in _expectations(context, part, dim, ref):
             if front is not None:
                 item = context.scalar(TIMES, (front, item))
             yield power, item
 
 
-def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power, LRef]]:
+def _expectations(context: Context, piece: Piece, dim: str, ref: Ref) -> list[tuple[Power, LRef]]:
     """The moment of one piece as terms (power, scalar node).
 
     A summand whose mean is 0 is n^(-1/2) times a Gaussian, whose law may be known.
@@ -111,9 +113,11 @@ def _expectations(context: Context, piece: Piece, dim: str) -> list[tuple[Power,
         if len(summands) > 1:
             part = replace(piece, fn=Fn(summand, len(piece.vectors), len(piece.scalars)))
         found = fluctuation(context, part, dim)
+        zero = found is not None or context.parity.zero_mean(part.fn, part.vectors)
+        context.claim_mean(part, ref, "zero" if zero else "mean")
         if found is not None:
             out.append((minus(piece.power, HALF), found))
-        elif context.parity.zero_mean(part.fn, part.vectors):
+        elif zero:
             noise.append(summand)
         else:
             smooth.append(summand)

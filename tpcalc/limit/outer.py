@@ -12,10 +12,11 @@ from fractions import Fraction
 from math import prod
 from typing import Any
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.algebra import Asked, Setting
+from tpcalc.limit.chains import outer_degree
 from tpcalc.limit.classes import Classed, classes
 from tpcalc.limit.context import Context
 from tpcalc.limit.degrees import degree_of
@@ -30,6 +31,7 @@ from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 __all__ = ["outer"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
+FIRST = Fn(Var(0), 1)
 Pairs = tuple[tuple[LRef, LRef], ...]
 
 
@@ -198,7 +200,7 @@ def _averaged(
         held = {name for pair, _ in pairs for side in pair for name, _ in context.axes[side]}
         for q, vector in x.terms:
             power = plus(p, q)
-            if not pairs and not context.parity.zero_mean(Fn(Var(0), 1), (vector,)):
+            if not pairs and not context.parity.zero_mean(FIRST, (vector,)):
                 raise ScaleError(
                     f"{node.fn.text} is a number where its arguments vanish, and the average of "
                     "that number times the vector is not followed.",
@@ -217,7 +219,7 @@ def _averaged(
                 tuple(form for _, form in pairs),
                 tuple(sorted(held - {name for name, _ in context.program.types[ref].axes})),
             )
-            if context.parity.outer(made) is None:
+            if _is_zero(made, context, ref):
                 rests.append(Rest(plus(power, -HALF)))
                 continue
             item = context.add(made, context.dim(ref))
@@ -226,6 +228,23 @@ def _averaged(
                 item = context.add(both, context.dim(ref))
             terms[power] = item
     return context.ranking.keep(terms, rests, [], drifts, _first)
+
+
+def _is_zero(made: OuterExpect, context: Context, ref: Ref) -> bool:
+    """Whether an average over columns is 0 by symmetry.
+
+    Raises:
+        LimitError: It may have no mean square.
+    """
+    zero = context.parity.outer(made) is None
+    if zero and outer_degree(context, made) is None:
+        raise LimitError(
+            f"an average of {made.fn.text} over columns is 0 by symmetry only if it exists, which "
+            "is not known.",
+            where=context.program.place(ref),
+            hint="Of functions that grow faster than every polynomial moments may be infinite.",
+        )
+    return zero
 
 
 def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) -> Value:
@@ -254,7 +273,7 @@ def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context)
         x.terms[0][1],
     )
     power, _ = x.terms[0]
-    if context.parity.outer(made) is None:  # as of forms it fluctuates around 0
+    if _is_zero(made, context, ref):  # as of forms it fluctuates around 0
         return context.ranking.keep(
             dict[Power, LRef](), [*rests, Rest(plus(power, -HALF))], softs, drifts, _first
         )

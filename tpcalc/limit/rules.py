@@ -49,6 +49,7 @@ from tpcalc.program.views import lincomb_of, matrix_of
 __all__ = ["LIMIT_RULES"]
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
+SQUARE = Fn(Var(0) ** 2, 1)
 ROUNDING = 1e-14
 
 
@@ -118,6 +119,8 @@ def _matmul(node: MatMul, ref: Ref, values: list[Any], context: Context) -> Valu
         # The product is 0, but functions that are constant on its dimension need a vector there.
         source = context.anchors[other]
         context.add(Product(matrix.name, node.transpose, source), dim)
+    for _, item in x.terms:
+        context.claim_mean(Piece(ZERO, SQUARE, (item,), ()), ref)
     x = context.ranking.spread(x)  # what moves few coordinates of x moves all of W x
     apply = _haar_product if matrix.family.law == "orthogonal" else _product
     found = (

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError, Undecided
-from tpcalc.functions import Call
+from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.limit.claims import Claim, Record
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.lost import refused, where_lost
 from tpcalc.limit.rules import LIMIT_RULES
@@ -29,6 +29,8 @@ from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
+
+SQUARE = Fn(Var(0) ** 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,18 @@ class Scales:
 
     def walk(self, last: Ref) -> Iterator[Ref]:
         """The nodes up to one, as they are followed."""
+        outputs = {ref for _, ref in self.program.outputs}
         while len(self.values) <= last:
-            yield next(self._walk)
+            ref = next(self._walk)
+            if ref in outputs and isinstance(value := self.values[ref], Series):
+                self._claim_square(value, ref)
+            yield ref
+
+    def _claim_square(self, value: Series[LRef], ref: Ref) -> None:
+        """Of a vector the size is that of its mean square."""
+        for power, node in value.terms:
+            if self.context.dims[node] is not None:
+                self.context.claim_mean(Piece(power, SQUARE, (node,), ()), ref)
 
     @property
     def region(self) -> Region:

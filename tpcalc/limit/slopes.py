@@ -7,7 +7,7 @@ from fractions import Fraction
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import add, const, mul, substitute, walk
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import own_derivative
 from tpcalc.limit.apart import apart
 from tpcalc.limit.chains import opened
 from tpcalc.limit.context import Context, Piece
@@ -51,7 +51,7 @@ def slopes(context: Context, vector: LRef, matrix: str, transpose: bool) -> list
         if is_told(context, node):
             return None
         try:
-            slope = derivative(expr, Var(ref))
+            slope = own_derivative(expr, Var(ref))
         except NotDifferentiable:
             return None
         fn, keep_v, keep_s = Fn(slope, len(nodes), len(nodes)).compact()

@@ -20,7 +20,7 @@ from tpcalc.functions.expr import (
     substitute,
     walk,
 )
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import own_derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import (
@@ -91,7 +91,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
         return taylor(function, inner, setting, smooth=True)
     slope: Expr | None = None
     with suppress(NotDifferentiable):
-        slope = derivative(function, HERE)
+        slope = own_derivative(function, HERE)
     followed = bool(moved.terms) and setting.ranking.depth > 0 and isinstance(degree, Fraction)
     if not followed and (slope is None or not isinstance(degree, Fraction)):
         return _hidden(function, inner, size, setting)
@@ -156,7 +156,7 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
     value = substitute(function, at)
     slope: Expr | None = None
     with suppress(NotDifferentiable):
-        slope = derivative(function, HERE)
+        slope = own_derivative(function, HERE)
     if moved.is_zero and inner.soft is None and inner.drift is None:
         if slope is None:
             value = _unrounded(function, inner.terms[0][1], value, setting)
@@ -278,7 +278,7 @@ def _higher(
 
 def _slope(function: Expr) -> Expr | None:
     try:
-        return derivative(function, HERE)
+        return own_derivative(function, HERE)
     except NotDifferentiable:
         return None
 
@@ -320,7 +320,7 @@ def _misses_kinks(function: Expr, leading: Expr, setting: Setting) -> int:
         return 0 if float(leading.value) in kinks else DENSE
     if any(isinstance(part, Var) for part in walk(leading)):
         atom = function.atom if isinstance(function, Call) else None
-        gentle = atom is not None and atom.derivative is not None and not atom.facts.homogeneity
+        gentle = atom is not None and not atom.jumps and not atom.facts.homogeneity
         return setting.ask(Asked("clear", leading, kinks, gentle=gentle))
     setting.ask(Asked("away", leading, kinks))  # a number that is on a kink by accident only
     return DENSE

@@ -288,7 +288,7 @@ def test_moments_are_certified_by_growth() -> None:
         "product": "3",
         "random": "2",
         "fast": None,
-        "after": None,
+        "after": "1",
     }
     assert found["cube"].positive and not found["fast"].finite
 

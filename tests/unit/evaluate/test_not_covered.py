@@ -89,9 +89,9 @@ REFUSED: dict[str, tuple[Build, type[TpcalcError], str, str]] = {
     ),
     "infinite second moment": (
         lambda t, u, v, w: tp.exp(u * u / 4) * v,
-        EvaluationError,
+        LimitError,
         "is infinite",
-        "",
+        "map {x0*x1}",
     ),
     "sampled zero": (
         lambda t, u, v, w: t.inner(v, v) / (t.inner(u, u) ** 3 - t.mean(tp.relu(u) ** 2) * 2),

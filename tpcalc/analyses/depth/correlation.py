@@ -176,7 +176,7 @@ def below(context: Context, ref: LRef) -> set[LRef]:
 
 
 def _jumps(atom: Atom) -> bool:
-    return bool(atom.facts.kinks) and atom.derivative is None
+    return bool(atom.facts.kinks) and atom.jumps
 
 
 def _times(left: Parts, right: Parts) -> Parts:

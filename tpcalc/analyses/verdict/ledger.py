@@ -283,7 +283,7 @@ class Ledger:
             if before is not None and entry.order.n is None and not entry.order.zero:
                 self.found[name] = replace(before, more=entry.more)  # its bound still holds
             else:
-                self.found[name], self._run[name] = self._bounded(name, entry), run
+                self.found[name], self._run[name] = self._bounded(name, entry, run), run
 
     def _reached(self, level: int, names: Sequence[str]) -> Scales:
         """A derivation that has followed outputs; blocks may need classes, or have to be split."""
@@ -308,9 +308,14 @@ class Ledger:
         """Read every cell on its own; outputs are single cells, so that their names stay."""
         self.program, self.record = split(self.program), Record()
 
-    def _bounded(self, name: str, entry: Known) -> Known:
-        """What is known, with a bound that rests on no claim where there is none."""
+    def _bounded(self, name: str, entry: Known, run: Scales) -> Known:
+        """What is known, with a bound that rests on no claim where there is none.
+
+        Where moments may not exist there is no bound either.
+        """
         if entry.order.n is not None or entry.order.zero or symbols(self.program):
+            return entry
+        if self.record.fault(claim for claim in run.claims([name]) if claim.is_moment):
             return entry
         if self._sizes is None:
             self._sizes = sizes(self.program)

@@ -175,7 +175,7 @@ def _jumps(graph: LimitGraph) -> set[LRef]:
         and not node.vectors
         and isinstance(node.fn.expr, Call)
         and node.fn.expr.atom.facts.kinks
-        and node.fn.expr.atom.derivative is None
+        and node.fn.expr.atom.jumps
     }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import isfinite, log, sqrt
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 
-from tpcalc.functions import Expr, Fn, Par, Var
+from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
@@ -59,7 +59,7 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
 
     found = {}
     for name, degree in sampled_degrees(graph).items():
-        if degree is None:
+        if degree is None or degree == inf:
             found[name] = "oo"
         elif degree > 0:
             beyond = 2 * float(ndtr(-sqrt(2 * float(degree))))
@@ -105,9 +105,9 @@ def _expect(node: Expect, own: _Owns) -> _Owns:
 
 
 def _outer_expect(node: OuterExpect, own: _Owns) -> _Owns:
-    given = of_forms([own[r] for r in node.rows], [own[c] for c in node.cols], node.forms)
+    given = of_forms([ZERO] * len(node.rows), [own[c] for c in node.cols], node.forms)
     kernel = _seen(node.fn.expr, given, [ZERO] * len(node.scalars))
-    return [degree_sum([kernel, own[node.vector]])]
+    return [degree_sum([kernel, own[node.vector]])]  # for each row
 
 
 def _variance(node: Product | Fluctuation, own: _Owns) -> _Owns:
@@ -156,6 +156,8 @@ def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> D
     """The degree of a function, of one variable by its growth: x phi(x) is bounded."""
     if isinstance(expr, Add):
         return largest_degree(_seen(term, vectors, scalars) for term in expr.terms)
+    if isinstance(expr, Call) and expr.atom.name == "log":  # near 0 it is large on few samples
+        return _seen(expr.arg, vectors, scalars)
     inside = _variables(expr)
     if len(inside) == 1:
         (index,) = inside

@@ -25,6 +25,7 @@ __all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "exact", "mixed",
 
 ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
 STEP = 1e-6
+UNKNOWN = 1e200  # the size of the terms of a slope that may be another's: it may be 0
 Array = NDArray[np.float64]
 
 
@@ -251,5 +252,5 @@ def _call(arg: Dual, atom: Atom, at: Any) -> Dual:
         return Dual(value, size)
     rate = found(here)
     rate = np.where(np.isfinite(rate), rate, 0.0)
-    steep = _steep(rate, np.abs(rate), arg)
+    steep = np.full((1, 1), UNKNOWN) if atom.facts.surrogate else _steep(rate, np.abs(rate), arg)
     return Dual(value, size + np.abs(rate) * arg.size, _times(rate, arg.slope), steep)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import TpcalcError
-from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.numeric import Numeric, Work
+from tpcalc.evaluate.witness.computed import evaluated
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, COLUMNS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
@@ -22,8 +20,7 @@ from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
-from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import LRef, Target
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import average_of, outer_of
 from tpcalc.program.base import references
 
@@ -42,7 +39,6 @@ STAYS = 1 / 3  # power of the samples: a square that falls less stays; that of a
 SURE = 6.0  # standard errors of an average over 56 replicates that is not 0
 LASTS = 3.0  # standard errors of what is left of one beside a power 1/4 of the samples
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
-WORK = 5000  # closed forms that a number may take
 MOST = 2**29  # samples times nodes: what a test of a long program may cost
 Array = NDArray[np.float64]
 
@@ -135,17 +131,12 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
 
 def _computed(context: Context, ref: LRef) -> Finding | None:
     """A scalar that closed forms or quadrature tell from 0."""
-    graph = graph_of(context, (("", Target(Fraction(0), ref)),))
-    closure = Closure(graph, Numeric(work=Work(WORK)))
-    ((_, target),) = graph.targets
-    assert target.node is not None
     try:
-        with np.errstate(all="ignore"):
-            answer = closure.scalar(target.node)
+        answer = evaluated(context, ref)
     except (Unknown, TpcalcError):
         return None
     value, error = float(answer.value), float(answer.error)
-    if not np.isfinite(value) or not abs(value) > 2 * error:
+    if not abs(value) > 2 * error:
         return None
     text = f"{answer.method.value}: {value:.3g}, error at most {error:.1g}"
     return Finding(True, text, negative=value < 0)
