@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
-from tpcalc.functions.least import is_tame
+from tpcalc.functions.least import is_tame, least
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts, Total
@@ -229,8 +229,20 @@ def _degree_of(
     if found is not None:
         return found
     whole = _whole(context, _inside(fn, [Var(vector) for vector in vectors], scalars))
+    squares: dict[Expr, Expr] = {
+        part: part**2
+        for part in walk(whole)
+        if isinstance(part, Par) and _IS_AT_LEAST_0(context.nodes[part.index])
+    }
+    whole = substitute(whole, squares)
     fn, left, _ = Fn(whole, len(context.nodes), len(context.nodes)).compact()
     return _of(context, fn, [degree(context, vector) for vector in left])
+
+
+# Whether a number is nowhere below 0, so that it may be called a square.
+_IS_AT_LEAST_0: Table[bool] = Table(
+    {Expect: lambda node: least(node.fn.expr) >= 0}, lambda node: False
+)
 
 
 def _of(context: Building, fn: Fn, degrees: Sequence[Degree]) -> Degree:
