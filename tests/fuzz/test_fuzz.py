@@ -26,7 +26,7 @@ CHUNK = 3
 
 # Kinds that were wrong once, and some that never were.
 KEPT = {
-    "blocks": (203, 210, 213, 215, 216, 218, 220, 222, 233, 240, 260, 262),
+    "blocks": (203, 210, 213, 215, 216, 218, 220, 222, 233, 240, 260, 262, 7090),
     "own": (1, 3, 4, 5, 6, 9),
 }
 

@@ -192,6 +192,9 @@ class Flow:
             if abs(mean) >= 1 - TINY:
                 break
         some, much = (self._at(size, square, share) for share in SHARES)
+        if mean == 0 and some[2] is not None and some[2] < 0:  # what blocks add to it alternates
+            g, h, _ = self._at(size, square, mean)
+            return replace(g, value=None, exact=False, rough=True), replace(h, exact=False)
         same = some[0].power == much[0].power and some[0].sign == much[0].sign
         g = replace(some[0], value=some[0].value if same else None, exact=False, rough=True)
         alike = (some[1].power is None and much[1].power is None) or _same(some[1], much[1])
