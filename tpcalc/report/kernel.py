@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.report.numbers import Measure, count, measured, plain
-from tpcalc.report.tables import Cell, Table, number
+from tpcalc.report.tables import Table, numbers, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import rounded_up
@@ -142,12 +142,12 @@ def _inputs(number: int) -> str:
 
 def _statistics(kernel: Kernel) -> Table:
     columns = [_column(kernel, kind) for kind in kernel.kinds]
-    rows = tuple(
-        (Cell(word), *(number(column.get(word, "")) for column in columns))
+    rows = (
+        (word, *(column.get(word, "") for column in columns))
         for word in _STATISTICS
         if any(word in column for column in columns)
     )
-    head = (Cell("Statistic"), *(number(kind.upper()) for kind in kernel.kinds))
+    head = texts("Statistic") + numbers(*map(str.upper, kernel.kinds))
     notes = []
     if has_spectrum(kernel):
         by = "three standard errors" if kernel.method is Method.PARTICLES else "the error"
@@ -160,7 +160,7 @@ def _statistics(kernel: Kernel) -> Table:
             f"The eigenvalues of more than {count(SPECTRUM_ROWS)} rows are left out; the method "
             "spectrum finds them."
         )
-    return Table("Statistics", head, rows, " ".join(notes))
+    return Table.of("Statistics", head, rows, " ".join(notes))
 
 
 def _column(kernel: Kernel, kind: str) -> dict[str, str]:
@@ -257,18 +257,18 @@ def _corner(kernel: Kernel, kind: str) -> Table:
     matrix, outputs = kernel.matrix(kind), kernel.outputs(kind)
     part = matrix[:_CORNER, :_CORNER]
     norms, error, sampled = _norms(kernel, kind), _error(kernel), _sampled(kernel)
-    rows = tuple(
+    rows = (
         (
-            number(_place(row, outputs)),
+            _place(row, outputs),
             *(
-                number(_entry(float(value), error * float(norms[row] * norms[column]), sampled))
+                _entry(float(value), error * float(norms[row] * norms[column]), sampled)
                 for column, value in enumerate(part[row])
             ),
         )
         for row in range(part.shape[0])
     )
-    head = (number("Input"), *(number(_place(k, outputs)) for k in range(part.shape[1])))
-    return Table(f"{kind.upper()}{_which(part, matrix)}", head, rows)
+    head = numbers("Input", *(_place(k, outputs) for k in range(part.shape[1])))
+    return Table.of(f"{kind.upper()}{_which(part, matrix)}", head, rows)
 
 
 def _which(part: NDArray[Any], matrix: NDArray[Any]) -> str:

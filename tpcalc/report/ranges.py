@@ -12,7 +12,8 @@ from tpcalc.report.tables import (
     limit_tables,
     missed_note,
     name,
-    number,
+    numbers,
+    texts,
     uncovered_table,
 )
 from tpcalc.report.traces import Trace, gather
@@ -51,10 +52,10 @@ def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
     for statistic, caption in (("value", "scalars"), ("second_moment", "mean squares of vectors")):
         chosen = [group for kind, group in groups.items() if kind[0] == statistic]
         if chosen:
-            head = (Cell("Names"), number("How many"), number("Smallest"), number("Largest"))
-            rows = tuple(map(_row, chosen))
+            columns = numbers("How many", "Smallest", "Largest")
+            head = (*texts("Names"), *columns, *texts("Method"))
             missed = missed_note(trace for group in chosen for trace in group)
-            made.append(Table(f"Limits of {caption}", (*head, Cell("Method")), rows, missed))
+            made.append(Table.of(f"Limits of {caption}", head, map(_row, chosen), missed))
     last = made[-1]
     return (*made[:-1], replace(last, note="\n".join(filter(None, (_NOTE, last.note)))))
 
@@ -68,13 +69,12 @@ def _pattern(trace: Trace) -> str:
     return f"{key.name}[{','.join(fixed + free)}]"
 
 
-def _row(group: list[Trace]) -> tuple[Cell, ...]:
+def _row(group: list[Trace]) -> tuple[Cell | str, ...]:
     ordered = sorted(group, key=_size)
     first, last = ordered[0], ordered[-1]
     title = first.name if len(group) == 1 else _pattern(first)
     method = first.limit.method if first.limit else ""
-    ends = (limit_cell(first), limit_cell(last))
-    return (name(title), number(str(len(group))), *ends, Cell(method))
+    return name(title), str(len(group)), limit_cell(first), limit_cell(last), method
 
 
 def _size(trace: Trace) -> float:

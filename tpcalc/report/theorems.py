@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tpcalc.report.tables import Cell, Table, name
+from tpcalc.report.tables import Cell, Table, name, sentence, texts
 from tpcalc.results import Claim, Theorem, Theorems
 
 __all__ = ["answer_table", "contradictions", "theorem_lead", "theorem_tables"]
@@ -59,18 +59,12 @@ def answer_table(found: Theorems) -> Table:
     Args:
         found: The theorems.
     """
-    head = ("Theorem", "Says", "Answer", "Because", "Source")
-    body = tuple(
-        (
-            name(row.name),
-            Cell(row.title, "sentence"),
-            _answer(row),
-            Cell(_why(row), "sentence"),
-            Cell(row.source.item),
-        )
+    head = texts("Theorem", "Says", "Answer", "Because", "Source")
+    body = (
+        (name(row.name), sentence(row.title), _answer(row), sentence(_why(row)), row.source.item)
         for row in found.rows
     )
-    return Table("Theorems and their hypotheses", tuple(map(Cell, head)), body)
+    return Table.of("Theorems and their hypotheses", head, body)
 
 
 def contradictions(found: Theorems) -> tuple[Table, ...]:
@@ -84,22 +78,21 @@ def contradictions(found: Theorems) -> tuple[Table, ...]:
 
 
 def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
-    head = ("Theorem", "About", "Stated", "Derived from the program", "Agrees")
+    head = texts("Theorem", "About", "Stated", "Derived from the program", "Agrees")
     pairs = [(row, claim) for row in found.rows for claim in row.claims if shown(claim)]
-    body = tuple(
+    body = (
         (
             name(row.name),
-            Cell(claim.text),
-            Cell(f"({claim.stated})" if row.missing and claim.stated else claim.stated),
-            Cell(claim.derived),
+            claim.text,
+            f"({claim.stated})" if row.missing and claim.stated else claim.stated,
+            claim.derived,
             Cell(_AGREES[claim.agrees], tone="bad" if claim.agrees is False else ""),
         )
         for row, claim in pairs
     )
     notes = [_OPEN] if any(claim.agrees is None for _, claim in pairs) else []
     notes += [_OUTSIDE] if any(row.missing and claim.stated for row, claim in pairs) else []
-    caption = "Statements beside what is derived"
-    return Table(caption, tuple(map(Cell, head)), body, " ".join(notes))
+    return Table.of("Statements beside what is derived", head, body, " ".join(notes))
 
 
 def _answer(row: Theorem) -> Cell:
