@@ -28,6 +28,7 @@ __all__ = [
     "TRAINING",
     "AsJson",
     "At",
+    "BiasVariance",
     "Flags",
     "Given",
     "Measured",
@@ -35,6 +36,7 @@ __all__ = [
     "NetworkWord",
     "NoVerify",
     "ReportOut",
+    "WeightVariance",
     "takes",
 ]
 
@@ -85,6 +87,17 @@ ReportOut = Annotated[
         metavar="FILE",
         help="Write a report here: .html (one page with plots) or .md.",
     ),
+]
+WeightVariance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="V",
+        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
+        "moment of 1 (2 for relu).",
+    ),
+]
+BiasVariance = Annotated[
+    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
 ]
 NoVerify = Annotated[
     bool, typer.Option("--no-verify", help="Leave out the numerical test of expectations for zero.")

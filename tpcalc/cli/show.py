@@ -82,13 +82,12 @@ def answer(
 
 def write_page(out: Path | None, title: str, found: Any, **parts: Any) -> None:
     """Write the report of one answer, where a place for it is given."""
-    from tpcalc.report.record import KINDS, ReportInput
+    from tpcalc.report.record import FIELDS, ReportInput
 
     if out is not None:
         from tpcalc.report.page import write
 
-        (field,) = (name for name, kind in KINDS.items() if isinstance(found, kind))
-        write(ReportInput(title, **{field: found}, **parts), out)
+        write(ReportInput(title, **{FIELDS[type(found)]: found}, **parts), out)
 
 
 def check_gaps(found: DepthTable) -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 from tpcalc.errors import StudyError
 from tpcalc.report.page import write
-from tpcalc.report.record import KINDS, ReportInput
+from tpcalc.report.record import FIELDS, ReportInput
 from tpcalc.results import Card, Contrast, checks
 
 __all__ = ["report"]
 
-_FIELDS = {kind: field for field, kind in KINDS.items()}
 _ANSWERS = (
     "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve, tp.phases, tp.kernel or "
     "tp.card"
@@ -50,7 +49,7 @@ def report(results: Any, path: str | Path, *, title: str = "Infinite-width limit
     given = results if isinstance(results, list | tuple) else [results]
     for result in [part for one in given for part in _parts(one)]:
         table = getattr(result, "table", result)
-        kind = _FIELDS.get(type(table))
+        kind = FIELDS.get(type(table))
         if kind is None:
             raise StudyError(
                 f"{type(result).__name__} is not a result.",

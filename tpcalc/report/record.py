@@ -28,7 +28,7 @@ from tpcalc.results import (
     Verdict,
 )
 
-__all__ = ["KINDS", "ReportInput"]
+__all__ = ["FIELDS", "KINDS", "ReportInput"]
 
 KINDS = {
     "limit": LimitTable,
@@ -50,6 +50,8 @@ KINDS = {
     "nonlinearity": Nonlinearity,
 }
 """The answers that a report can hold, by field."""
+
+FIELDS = {kind: field for field, kind in KINDS.items()}
 
 
 @dataclass(frozen=True)

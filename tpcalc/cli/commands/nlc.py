@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson, ReportOut
+from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
@@ -35,17 +35,6 @@ Depth = Annotated[
     int | None, typer.Option(metavar="L", help="Number of activations; 10 by default.")
 ]
 Act = Annotated[str | None, typer.Option(metavar="NAME", help="The activation; relu by default.")]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        metavar="V",
-        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
-        "moment of 1 (2 for relu).",
-    ),
-]
-Biases = Annotated[
-    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
-]
 Norm = Annotated[
     str | None,
     typer.Option(metavar="none|layer|batch", help="Before each activation; none by default."),
@@ -101,8 +90,8 @@ def nlc(
     model: Model,
     depth: Depth = None,
     act: Act = None,
-    weights: Weights = None,
-    biases: Biases = None,
+    weights: WeightVariance = None,
+    biases: BiasVariance = None,
     norm: Norm = None,
     batch: Batch = None,
     family: Family = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import AsJson, ReportOut
+from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
@@ -22,17 +22,6 @@ Word = Annotated[
         help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2; a "
         "formula: z*tanh(z); or one of your own: file.py:name.",
     ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        metavar="V",
-        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
-        "moment of 1 (2 for relu).",
-    ),
-]
-Biases = Annotated[
-    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
 ]
 Rank = Annotated[str, typer.Option(metavar="G", help="Rank of the weights over the width.")]
 Family = Annotated[
@@ -68,8 +57,8 @@ Length = Annotated[
 @clean
 def signal(
     activation: Word,
-    weights: Weights = None,
-    biases: Biases = None,
+    weights: WeightVariance = None,
+    biases: BiasVariance = None,
     rank: Rank = "1",
     family: Family = "gaussian",
     depth: Depth = 50,
