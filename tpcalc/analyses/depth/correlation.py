@@ -21,11 +21,10 @@ from tpcalc.limit.views import function_of, product_of
 from tpcalc.orders import Ex
 from tpcalc.orders.chamber import Chamber
 from tpcalc.passes.block import CARRY, SEED
-from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Correlation", "below", "laws_along"]
+__all__ = ["Correlation", "below"]
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 FACTORS = 3  # of a part: what has more is correlated less, and adds nothing to a sum
@@ -34,24 +33,14 @@ Parts = frozenset[Part]
 BULK: Parts = frozenset({()})
 
 
-def laws_along(families: Mapping[str, str], shared: Iterable[str]) -> dict[str, Ex | None]:
-    """For what a block draws the mu of a correlation like distance^(-mu); None: it is summable.
-
-    Args:
-        families: The law along the depth by name.
-        shared: What is the same in all repetitions.
-    """
-    found: dict[str, Ex | None] = {name: along_of(law).decay for name, law in families.items()}
-    return {**found, **{name: Ex() for name in shared}}
-
-
 @dataclass
 class Correlation:
     """The parts of the terms of a generic block.
 
     Args:
         context: The derivation of the block.
-        laws: The mu of what the block draws, by name.
+        laws: For what the block draws the mu of a correlation like distance^(-mu), by name; None:
+            it is summable.
         chamber: Compares sums.
     """
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.analyses.depth.correlation import laws_along
 from tpcalc.catalog.training import Training
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import add, const, mul
@@ -25,6 +24,7 @@ from tpcalc.passes.split import split
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.weights import Weights
+from tpcalc.program.along import along_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Node, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder, Program
@@ -117,11 +117,11 @@ class Generic:
 
     @cached_property
     def laws(self) -> Mapping[str, Ex | None]:
-        """How what the block draws is correlated along the depth, by name."""
+        """How what the block draws is correlated along the depth, as of ``Correlation``."""
         families = self.block.program.families
         drawn = {name: families[name].along for name in self.block.body.families if name != CARRY}
-        fresh = {name: law for name, law in drawn.items() if law}
-        return laws_along(fresh, [name for name, law in drawn.items() if not law])
+        # What has no law is the same in all repetitions.
+        return {name: along_of(law).decay if law else Ex() for name, law in drawn.items()}
 
     @cached_property
     def differentiated(self) -> tuple[Builder, Ref, Gradients]:

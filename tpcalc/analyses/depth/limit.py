@@ -23,7 +23,6 @@ from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.depth.finite import finite
 from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.mean_field import mean_field
-from tpcalc.evaluate.depth.start import Start
 from tpcalc.evaluate.depth.trunk import HALF, Trunk
 from tpcalc.networks.network import Architecture
 from tpcalc.results import DepthArray, DepthGap, DepthTable, DepthValue, Estimate, Method, checks
@@ -114,7 +113,10 @@ def depth_limit(
     wanted = [depth_text(one) for one in checks.sequence(depths, "depths")]
     shares = tuple(map(_place, checks.sequence(places, "places")))
     if isinstance(training, Architecture):
-        return _start(training, wanted, shares, seed, settings, started)
+        block = block_at_start(training)
+        own = partial(start_found, training, block, places=shares, seed=seed, settings=settings)
+        digest = block.program.digest
+        return _table(wanted, lambda: start_of(block), own, digest, seed, started)
     if not training.network.smallest.repeats:
         raise UsageError(
             f"the depth of {training.network.words} is a number.",
@@ -134,24 +136,8 @@ def depth_limit(
         gone = sorted(names - {row.name for row in rows}) + list(ARRAYS if shares else ())
         return rows, [DepthGap(depth, why, name) for name in gone]
 
-    return _table(wanted, lambda: trunk_of(training), at, _digest(training), seed, started)
-
-
-def _start(
-    network: Architecture,
-    wanted: list[str],
-    shares: tuple[float, ...],
-    seed: int,
-    settings: dict[str, Any],
-    started: float,
-) -> DepthTable:
-    """The start of a network at some depths."""
-    block = block_at_start(network)
-
-    def at(depth: str, start: Start | None) -> Numbers:
-        return start_found(network, block, start, depth, shares, seed, settings)
-
-    return _table(wanted, lambda: start_of(block), at, block.program.digest, seed, started)
+    digest = training.network.smallest.digest
+    return _table(wanted, lambda: trunk_of(training), at, digest, seed, started)
 
 
 def _table(
@@ -197,10 +183,6 @@ def depth_text(value: int | str) -> str:
     if isinstance(value, str) and value.strip().isdigit():
         value = int(value)
     return str(checks.whole(value, "a depth", least=1, hint="A number of blocks, or 'oo'."))
-
-
-def _digest(training: Training) -> str:
-    return training.network.smallest.digest
 
 
 def _followed(solve: Callable[[int], T], most: int) -> tuple[int, T, str]:

@@ -45,13 +45,9 @@ def generic_block(
         EvaluationError: A law along the depth that no sequence of so many numbers has.
     """
     network, own = training.network, training.parameterization
-    few, more = (own.exponents(network.hidden + k, 0) for k in (0, 3))
-    if (few.a[-1], few.c[-1], set(few.a[1:-1]), set(few.c[1:-1])) != (
-        more.a[-1],
-        more.c[-1],
-        set(more.a[1:-1]),
-        set(more.c[1:-1]),
-    ):
+    rows = (own.exponents(network.hidden + k, 0) for k in (0, 3))
+    few, more = ([(row[-1], set(row[1:-1])) for row in (one.a, one.c)] for one in rows)
+    if few != more:
         raise UsageError(
             f"the exponents of {own.name} are not the same in all blocks.",
             hint="Limits in the depth are of parameterizations whose hidden layers are alike, as "

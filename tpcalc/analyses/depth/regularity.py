@@ -300,10 +300,8 @@ def _curves(table: Array) -> Curves:
 
 def _mixed(groups: Sequence[Curves], shares: Array) -> Curves:
     """Of several groups of sequences together."""
-    sums, gaps, rows = (
-        sum(share * one[k] for share, one in zip(shares, groups, strict=True)) / shares.sum()
-        for k in range(3)
-    )
+    parts = zip(*groups, strict=True)
+    sums, gaps, rows = (np.average(part, axis=0, weights=shares) for part in parts)
     return sums, gaps, rows
 
 

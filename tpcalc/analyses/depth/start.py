@@ -78,8 +78,8 @@ def start_program(block: Block, depth: int) -> Program:
 def start_found(
     network: Architecture,
     block: Block,
-    start: Start | None,
     depth: str,
+    start: Start | None,
     places: tuple[float, ...],
     seed: int,
     settings: dict[str, Any],
@@ -89,8 +89,8 @@ def start_found(
     Args:
         network: The network.
         block: Its block.
-        start: What the recursion takes; None: it does not know this block.
         depth: A number of blocks, or ``"oo"``.
+        start: What the recursion takes; None: it does not know this block.
         places: Shares of the depth.
         seed: Of samples.
         settings: Of samples.

@@ -97,6 +97,22 @@ def single_mean(expr: Expr, variance: Bounded) -> Bounded:
     return through(lambda v: expect(_function(expr), max(v, 0.0)), variance)
 
 
+def shifted_mean(sigma: Nonlinearity, mean: Bounded, spread: Bounded, shift: Bounded) -> Bounded:
+    """E[(U + s) sigma(a + b U)] for a standard Gaussian U.
+
+    Args:
+        sigma: The activation.
+        mean: a.
+        spread: b.
+        shift: s.
+    """
+
+    def make(a: float, b: float, s: float) -> Estimate:
+        return expect(lambda u: (u + s) * sigma(a + b * u))
+
+    return through(make, mean, spread, shift)
+
+
 def pair_mean(outer: Expr, inner: Expr, pair: Pair) -> Bounded:
     """E f(X) g(Y).
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.bounded import Bounded, bounded, through
-from tpcalc.evaluate.expect import expect
-from tpcalc.functions import Expr
-from tpcalc.results import Estimate, checks
+from tpcalc.evaluate.bounded import Bounded, bounded
+from tpcalc.results import checks
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed
-from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean
+from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, pair_mean, shifted_mean
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning, side_moments
 from tpcalc.theorems.integrable.forms.moments import power_moment
@@ -76,7 +74,7 @@ def naive_degenerate(act: Activation, depth: int, *, eta: float, chi: float = -1
     item, own = "Remark 3.1 (3)", r"a=-\eta\chi_0\sigma(0)^2\sigma'(0)"
     return NaiveStep(
         closed("coefficient of U", factor, own, item),
-        closed("f_1", _output(sigma, factor, rate * value), OUTPUT, item),
+        closed("f_1", shifted_mean(sigma, ZERO, factor, rate * value), OUTPUT, item),
     )
 
 
@@ -127,7 +125,7 @@ def naive_two_layers(
     factor, shift = theta * _slope(sigma), rate * bounded(sigma.at_zero)
     return NaiveStep(
         closed("coefficient of U", factor, rf"a={both}\,\sigma'(0)", item),
-        closed("f_1", _output(sigma, factor, shift), OUTPUT, item),
+        closed("f_1", shifted_mean(sigma, ZERO, factor, shift), OUTPUT, item),
     )
 
 
@@ -137,18 +135,6 @@ def _gated(sigma: Nonlinearity, theta: Bounded, pair: Pair) -> Bounded:
     assert p is not None
     _, odd = side_moments(sigma, p, pair.first)
     return theta * odd * (bounded(sigma.right) - sigma.left) * power_moment(p + 1)
-
-
-def _output(sigma: Nonlinearity, factor: Bounded, shift: Bounded) -> Bounded:
-    """E[(U + s) sigma(a U)]."""
-
-    def make(a: float, s: float) -> Estimate:
-        def integrand(u: Expr) -> Expr:
-            return (u + s) * sigma(a * u)
-
-        return expect(integrand)
-
-    return through(make, factor, shift)
 
 
 def _slope(sigma: Nonlinearity) -> Bounded:

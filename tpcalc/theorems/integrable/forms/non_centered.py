@@ -16,7 +16,14 @@ from tpcalc.functions.expr import substitute
 from tpcalc.results import Estimate, checks
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
-from tpcalc.theorems.integrable.forms.gaussian import ONE, ZERO, Push, pushed_mean, single_mean
+from tpcalc.theorems.integrable.forms.gaussian import (
+    ONE,
+    ZERO,
+    Push,
+    pushed_mean,
+    shifted_mean,
+    single_mean,
+)
 from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
@@ -194,7 +201,7 @@ def non_centered_step(
         mean = through(lambda c: _at(sigma.expr, c), means[-1])
         both = _value(sigma, start, place) * mean
     last = _value(sigma, start, count - 2)
-    f = _output(sigma, means[-1], spread, start.u[-1], rate * last)
+    f = shifted_mean(sigma, means[-1], spread, start.u[-1] + rate * last)
     return NonCenteredStep(
         per_layer("E h_1", means, MEANS, ITEM, 2),
         closed("std h_1^L", abs(spread), SPREAD, ITEM),
@@ -222,20 +229,6 @@ def _start(sigma: Nonlinearity, depth: int, k00: Bounded, u: float | Sequence[fl
 def _value(sigma: Nonlinearity, start: _Start, place: int) -> Bounded:
     """x_0^l = sigma(C_l), for l = place + 2."""
     return through(lambda c: _at(sigma.expr, c), start.constants[place])
-
-
-def _output(
-    sigma: Nonlinearity, mean: Bounded, spread: Bounded, u: Bounded, shift: Bounded
-) -> Bounded:
-    """E[(U + u + s) sigma(a + b U)]."""
-
-    def make(a: float, b: float, both: float) -> Estimate:
-        def integrand(z: Expr) -> Expr:
-            return (z + both) * substitute(sigma.expr, {Var(0): a + b * z})
-
-        return expect(integrand)
-
-    return through(make, mean, spread, u + shift)
 
 
 def _at(expr: Expr, value: float) -> Estimate:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Unpack
 
 from tpcalc.catalog.parameterizations import Parameterization
@@ -15,6 +16,18 @@ from tpcalc.theorems.integrable.predicates.case import Case, asked
 
 __all__ = ["feature_learning", "kernel_evolution"]
 
+DEFINITIONS: Mapping[str, tuple[str, str, Callable[[LayerFacts], bool | None]]] = {
+    "feature_learning": (
+        "the features x_t of a layer move by order one",
+        "Definition B.1",
+        attrgetter("features"),
+    ),
+    "kernel_evolution": (
+        "the kernel x_t . x_t / n of a layer moves by order one",
+        "Definition B.2",
+        attrgetter("kernel"),
+    ),
+}
 ROUTINE = "of this training routine; the definition asks for one that moves the layer"
 
 
@@ -55,14 +68,7 @@ def feature_learning(
         'does not hold'
     """
     case = asked(architecture, parameterization, data, settings)
-    return _defined(
-        case,
-        layer,
-        "feature_learning",
-        "the features x_t of a layer move by order one",
-        "Definition B.1",
-        lambda facts: facts.features,
-    )
+    return _defined(case, layer, "feature_learning")
 
 
 def kernel_evolution(
@@ -101,25 +107,12 @@ def kernel_evolution(
         'holds'
     """
     case = asked(architecture, parameterization, data, settings)
-    return _defined(
-        case,
-        layer,
-        "kernel_evolution",
-        "the kernel x_t . x_t / n of a layer moves by order one",
-        "Definition B.2",
-        lambda facts: facts.kernel,
-    )
+    return _defined(case, layer, "kernel_evolution")
 
 
-def _defined(
-    case: Case,
-    layer: int | None,
-    name: str,
-    title: str,
-    item: str,
-    read: Callable[[LayerFacts], bool | None],
-) -> Theorem:
+def _defined(case: Case, layer: int | None, name: str) -> Theorem:
     """The answer to a definition, layer by layer."""
+    title, item, read = DEFINITIONS[name]
     if layer is not None:
         layer = checks.whole(layer, "layer", least=1, hint="Layers count from 1.")
         if layer > case.depth:
