@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
+from tpcalc.engine.crew import watch
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 
@@ -336,13 +337,9 @@ def _share(
                 done[0] += 1
 
     with ThreadPoolExecutor(threads) as pool:
-        pending = {pool.submit(worker) for _ in range(threads)}
+        workers = [pool.submit(worker) for _ in range(threads)]
         try:
-            while pending:
-                finished, pending = wait(pending, timeout=0.1)
-                for future in finished:
-                    future.result()
-                report()
+            watch(workers, report)
         except BaseException:
             stop.set()  # workers end after the job they are at
             raise

@@ -7,16 +7,17 @@ order, so that an answer has the same bits for any number of threads. Python run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at_work", "products", "share", "stretches"]
+__all__ = ["at_work", "products", "share", "stretches", "watch"]
 
 STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
 WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
@@ -46,6 +47,21 @@ def at_work(threads: int) -> Iterator[None]:
             yield
         finally:
             _CREW.reset(before)
+
+
+def watch(futures: Collection[Future[Any]], report: Callable[[], None]) -> None:
+    """Wait for all, reporting; the first failure is raised at once.
+
+    Args:
+        futures: What is waited for.
+        report: Called ten times a second.
+    """
+    pending = set(futures)
+    while pending:
+        finished, pending = wait(pending, timeout=0.1)
+        for future in finished:
+            future.result()
+        report()
 
 
 def share(count: int, size: int, work: Callable[[slice], None]) -> None:

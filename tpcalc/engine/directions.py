@@ -126,11 +126,7 @@ class _Matrix:
         images: str,
         tolerance: float,
     ) -> None:
-        if storage not in ("float64", "float32"):
-            raise EvaluationError(
-                f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
-            )
-        check_spaces(row_space, col_space)
+        check_spaces(row_space, col_space, storage)
         options = np.dtype(storage), np.dtype(images), tolerance
         self.forward = MatrixSide(col_space, row_space, capacity_forward, *options)
         self.transposed = MatrixSide(row_space, col_space, capacity_transposed, *options)
@@ -391,8 +387,12 @@ class FiniteMatrix(_Matrix):
             side.e.row_view(row, replicate)[:] = image
 
 
-def check_spaces(row_space: SampleSpace, col_space: SampleSpace) -> None:
-    """Refuse spaces that no matrix lies between."""
+def check_spaces(row_space: SampleSpace, col_space: SampleSpace, storage: str) -> None:
+    """Refuse spaces that no matrix lies between, and numbers that are none."""
+    if storage not in ("float64", "float32"):
+        raise EvaluationError(
+            f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
+        )
     if row_space.block != col_space.block:
         raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
     if row_space.replicates != col_space.replicates:

@@ -28,7 +28,6 @@ from tpcalc.engine.directions import Product, check_spaces
 from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector
 from tpcalc.engine.draws import Draws
-from tpcalc.errors import EvaluationError
 
 __all__ = ["HaarMatrix", "HaarSide"]
 
@@ -116,11 +115,7 @@ class HaarMatrix:
         tolerance: float | None = None,
         sides: Callable[..., Any] = HaarSide,
     ) -> None:
-        if storage not in ("float64", "float32"):
-            raise EvaluationError(
-                f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
-            )
-        check_spaces(row_space, col_space)
+        check_spaces(row_space, col_space, storage)
         dtype = np.dtype(storage)
         if tolerance is None:
             tolerance = 1e-5 if law == "limit" else 1e-10

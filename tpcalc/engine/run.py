@@ -5,14 +5,14 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
 from threadpoolctl import ThreadpoolController
 
-from tpcalc.engine.crew import at_work
+from tpcalc.engine.crew import at_work, watch
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
 from tpcalc.engine.memory import available_cores, available_memory
@@ -155,7 +155,7 @@ class Runner:
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work)
             try:
-                _watch([future], lambda: _report(progress, text, done[0] / total))
+                watch([future], lambda: _report(progress, text, done[0] / total))
             except BaseException:
                 stop.set()  # it stops at its next instruction
                 raise
@@ -176,13 +176,3 @@ def _alone(script: Script) -> AbstractContextManager[object]:
 def _report(progress: Progress | None, text: str, fraction: float) -> None:
     if progress is not None:
         progress(fraction, text)
-
-
-def _watch(futures: Sequence[Future[list[Outcome]]], report: Callable[[], None]) -> None:
-    """Wait for all, reporting; the first failure is raised at once."""
-    pending = set(futures)
-    while pending:
-        finished, pending = wait(pending, timeout=0.1)
-        for future in finished:
-            future.result()
-        report()

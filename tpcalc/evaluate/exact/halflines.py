@@ -58,8 +58,8 @@ def standard(mean: Ball, deviation: Ball) -> Ball:
     return Ball(value, ratio.relative, absolute)
 
 
-def shift_error(height: Ball, weight: Any = 0.0) -> Any:
-    """exp(weight) times how far a probability moves with the error of a standardised bound.
+def shift_error(height: Ball) -> Any:
+    """How far a probability moves with the error of a standardised bound.
 
     In units of the peak of the density.
     """
@@ -70,7 +70,7 @@ def shift_error(height: Ball, weight: Any = 0.0) -> Any:
     if not height.clean:
         off = off + height.absolute
     nearest = np.where(np.isfinite(size), np.maximum(size - off, 0.0), 1e150)
-    return off * np.exp(weight - 0.5 * nearest * nearest)
+    return off * np.exp(-0.5 * nearest * nearest)
 
 
 def half(kind: str, height: Ball) -> Ball:

@@ -10,7 +10,7 @@ import numpy as np
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.panels import Panels, split
 
-__all__ = ["EPS", "FINEST", "Effort", "Integrals", "Sampled", "Work", "integrate"]
+__all__ = ["EPS", "FINEST", "Effort", "Integrals", "Sampled", "Work", "in_blocks", "integrate"]
 
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 64 * EPS
@@ -44,6 +44,19 @@ class Sampled(NamedTuple):
 
     values: Array
     doubt: Array | float
+
+
+def in_blocks(values: Callable[[Panels], Sampled], cover: Panels, size: int) -> Sampled:
+    """An integrand on panels, so many of them at a time.
+
+    Args:
+        values: The integrand.
+        cover: The panels.
+        size: How many are held at a time.
+    """
+    starts = range(0, len(cover.problem), size)
+    parts = [values(cover.at(slice(start, start + size))) for start in starts]
+    return Sampled(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class Work:

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tpcalc.evaluate.quadrature.adaptive import EPS, Effort, Integrals, Sampled, Work, integrate
+from tpcalc.evaluate.quadrature.adaptive import (
+    EPS,
+    Effort,
+    Integrals,
+    Sampled,
+    Work,
+    in_blocks,
+    integrate,
+)
 from tpcalc.evaluate.quadrature.families import Index
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.one_dimension import FIRST, PEAK
@@ -59,14 +67,7 @@ def difference_integrals(whole: Difference, reach: float) -> Integrals:
 
     def integrand(cover: Panels) -> Sampled:
         size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS * PIECES[0]))
-        parts = [
-            _outer_values(whole, reach, effort, cover.at(slice(start, start + size)))
-            for start in range(0, len(cover.problem), size)
-        ]
-        return Sampled(
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.doubt for part in parts]),
-        )
+        return in_blocks(lambda part: _outer_values(whole, reach, effort, part), cover, size)
 
     cover = panels(_outer_bends(whole), np.zeros((1, count)), reach)
     return integrate(integrand, cover, np.zeros(count), None, OUTER)

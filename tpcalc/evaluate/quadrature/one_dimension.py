@@ -53,13 +53,12 @@ class Lines(NamedTuple):
         return int(self.powers.shape[1])
 
 
-def line_integrals(lines: Lines, scale: Array, effort: Effort = USUAL) -> Integrals:
+def line_integrals(lines: Lines, scale: Array) -> Integrals:
     """E of the integrands for z ~ N(0, 1).
 
     Args:
         lines: The integrands.
         scale: For each problem a size that its error is small against; 0 for its own.
-        effort: When to stop.
     """
 
     def integrand(cover: Panels) -> Sampled:
@@ -67,7 +66,7 @@ def line_integrals(lines: Lines, scale: Array, effort: Effort = USUAL) -> Integr
         values *= PEAK * np.exp(-0.5 * z * z)
         return Sampled(values, 0.0)
 
-    return _integrate(lines, integrand, scale, effort)
+    return _integrate(lines, integrand, scale, USUAL)
 
 
 def outer_sizes(lines: Lines, reach: float) -> Array:

@@ -6,10 +6,19 @@ the end of a panel whatever the correlation.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.evaluate.quadrature.adaptive import Effort, Integrals, Sampled, Work, integrate
+from tpcalc.evaluate.quadrature.adaptive import (
+    Effort,
+    Integrals,
+    Sampled,
+    Work,
+    in_blocks,
+    integrate,
+)
 from tpcalc.evaluate.quadrature.geometry import Plane
 from tpcalc.evaluate.quadrature.nodes import Array, gauss_legendre
 from tpcalc.evaluate.quadrature.one_dimension import (
@@ -52,8 +61,11 @@ def plane_integrals(
     outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
     origin = np.stack([pair.u0])
 
+    outer_values = partial(_outer_values, first, second, pair, powers, scale, reach, effort)
+
     def integrand(cover: Panels) -> Sampled:
-        return _in_blocks(first, second, pair, powers, scale, reach, effort, cover)
+        size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
+        return in_blocks(outer_values, cover, size)
 
     with np.errstate(all="ignore"):
         cover = panels(_joined(line_bends(outer), _projected(second, pair)), origin, reach)
@@ -84,26 +96,6 @@ def _projected(second: Shape, pair: Plane) -> Bends:
     near = np.where(np.isfinite(where), where, 0.0)
     base = pair.u0[:, None] + pair.su[:, None] * near
     return Bends(where, np.stack(first, axis=1), np.zeros_like(where), base[None])
-
-
-def _in_blocks(
-    first: Shape,
-    second: Shape,
-    pair: Plane,
-    powers: Array,
-    scale: Array,
-    reach: float,
-    effort: Effort,
-    cover: Panels,
-) -> Sampled:
-    size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
-    values, doubt = [], []
-    for start in range(0, len(cover.problem), size):
-        part = cover.at(slice(start, start + size))
-        found = _outer_values(first, second, pair, powers, scale, reach, effort, part)
-        values.append(found.values)
-        doubt.append(found.doubt)
-    return Sampled(np.concatenate(values), np.concatenate(doubt))
 
 
 def _outer_values(

@@ -53,16 +53,13 @@ def scale(slope: Bounded) -> Scale:
     return Scale(rate(slope).estimate())
 
 
-def log_root(
-    function: Callable[[float], Bounded], low: float, high: float, slope: float | None = None
-) -> Bounded:
+def log_root(function: Callable[[float], Bounded], low: float, high: float) -> Bounded:
     """Where a function of x > 0 changes its sign, with the error that its own errors leave.
 
     Args:
         function: The function; values of one sign at ``low`` and of the other at ``high``.
         low: Below the root.
         high: Above it.
-        slope: dx * f'(x) there where it is known, that is the derivative by log x.
 
     Example:
         >>> round(log_root(lambda x: Bounded(x * x - 2.0), 1.0, 2.0).value, 12)
@@ -84,10 +81,9 @@ def log_root(
     )
     root = exp(place)
     here = function(root)
-    if slope is None:
-        step = 1e-5
-        above, below = function(exp(place + step)), function(exp(place - step))
-        slope = (above.value - below.value) / (2 * step)
+    step = 1e-5
+    above, below = function(exp(place + step)), function(exp(place - step))
+    slope = (above.value - below.value) / (2 * step)  # the derivative by log x
     off = (here.error + abs(here.value)) / abs(slope) if slope else 1.0
     # Where the function is flat its slope says little: then the search begins near the root.
     guess = (1.5 * off if off < FLAT else FLAT) + 4 * EPS
