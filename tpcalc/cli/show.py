@@ -60,7 +60,7 @@ def answer(
         command: The command.
         model: What it was asked about, in JSON.
         found: The answer, a record.
-        title: The heading of the tables.
+        title: The heading of the tables; an answer without tables is its text.
         as_json: Whether JSON is asked for.
         more: What the JSON object says besides.
         written: Files by the flag that asks for them; None where it was not typed.
@@ -73,9 +73,12 @@ def answer(
         result = {**payload.result(found), **(more or {}), **places}
         put(payload.document(command, model, result, payload.provenance(found.provenance)))
         return
-    from tpcalc.report.terminal import group
+    from tpcalc.report.terminal import SHOWN
 
-    put_table(group(found, **beside), title)
+    if type(found) in SHOWN:
+        put_table(SHOWN[type(found)](found, **beside), title)
+    else:
+        put(str(found))
     for place in places.values():
         put(place)
 

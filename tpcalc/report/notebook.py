@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tpcalc.report.kernel import kernel_lines, kernel_summary, kernel_tables
@@ -89,8 +89,8 @@ def limit_html(table: LimitTable) -> str:
         >>> "0 ± 1×10<sup>−4</sup>" in limit_html(LimitTable((row,), (), Provenance("0", "ab")))
         True
     """
-    text = _lines(exploded_line(table.exploded)) + "".join(map(_html, readable(table)))
-    return text + (_lines((ERRORS,)) if bounded(gather(table, None, None)) else "")
+    errors = (ERRORS,) if bounded(gather(table, None, None)) else ()
+    return _shown(exploded_line(table.exploded), readable(table), errors)
 
 
 def finite_html(table: FiniteTable) -> str:
@@ -99,7 +99,7 @@ def finite_html(table: FiniteTable) -> str:
     Args:
         table: The finite networks.
     """
-    return _html(finite_table(table)) + _lines(table.notes)
+    return _shown((), (finite_table(table),), table.notes)
 
 
 def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> str:
@@ -111,8 +111,7 @@ def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> 
     """
     tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
     tables += [*slope_tables(comparison.slopes), *alone_tables(comparison)]
-    shown = "".join(map(_html, tables)) + _lines(unfitted(comparison.slopes))
-    return _lines(exploded_line(comparison.exploded)) + shown
+    return _shown(exploded_line(comparison.exploded), tables, unfitted(comparison.slopes))
 
 
 def orders_html(table: OrderTable) -> str:
@@ -121,8 +120,7 @@ def orders_html(table: OrderTable) -> str:
     Args:
         table: The orders.
     """
-    tables = "".join(map(_html, order_tables(table)))
-    return tables + _lines(order_lines(table))
+    return _shown((), order_tables(table), order_lines(table))
 
 
 def check_html(found: Verdict) -> str:
@@ -131,11 +129,8 @@ def check_html(found: Verdict) -> str:
     Args:
         found: The verdict.
     """
-    said = judged(found)
-    head = f"<p><strong>{html.escape(said.headline)}</strong></p>"
-    tables = "".join(map(_html, check_tables(found)))
-    notes = (*region_lines(found.region, ()), *found.notes)
-    return head + _lines(said.reasons) + tables + _lines(notes)
+    said, notes = judged(found), (*region_lines(found.region, ()), *found.notes)
+    return _headline(said) + _shown(said.reasons, check_tables(found), notes)
 
 
 def theorems_html(found: Theorems) -> str:
@@ -144,7 +139,7 @@ def theorems_html(found: Theorems) -> str:
     Args:
         found: The theorems.
     """
-    return _lines((theorem_lead(found),)) + "".join(map(_html, theorem_tables(found)))
+    return _shown((theorem_lead(found),), theorem_tables(found))
 
 
 def versus_html(found: Contrast) -> str:
@@ -153,7 +148,7 @@ def versus_html(found: Contrast) -> str:
     Args:
         found: The two.
     """
-    return _lines((versus_lead(found),)) + "".join(map(_html, versus_tables(found)))
+    return _shown((versus_lead(found),), versus_tables(found))
 
 
 def solution_html(solution: Solution) -> str:
@@ -162,8 +157,8 @@ def solution_html(solution: Solution) -> str:
     Args:
         solution: The exponents.
     """
-    tables = "".join(map(_html, solution_tables(solution)))
-    return tables + _lines(region_lines(solution.region, solution.point))
+    lines = region_lines(solution.region, solution.point)
+    return _shown((), solution_tables(solution), lines)
 
 
 def phases_html(diagram: PhaseDiagram) -> str:
@@ -175,7 +170,7 @@ def phases_html(diagram: PhaseDiagram) -> str:
     picture = ""
     if drawable(diagram):
         picture = f"<p>{_image(phase_svg(diagram), phase_lead(diagram))}</p>"
-    return picture + _lines((phase_lead(diagram),)) + "".join(map(_html, phase_tables(diagram)))
+    return picture + _shown((phase_lead(diagram),), phase_tables(diagram))
 
 
 def kernel_html(kernel: Kernel) -> str:
@@ -185,9 +180,9 @@ def kernel_html(kernel: Kernel) -> str:
         kernel: The kernels.
     """
     pictures = "".join(_image(svg, words) for svg, words in kernel_svgs(kernel))
-    tables = "".join(map(_html, kernel_tables(kernel)))
     lines = (kernel_summary(kernel), *kernel_lines(kernel))
-    return f"{_lines(lines)}<p>{pictures}</p>{tables}{_lines(kernel.notes)}"
+    tables = _shown((), kernel_tables(kernel), kernel.notes)
+    return f"{_lines(lines)}<p>{pictures}</p>{tables}"
 
 
 def signal_html(found: Signal) -> str:
@@ -222,8 +217,16 @@ def nonlinearity_html(found: Nonlinearity) -> str:
 
 
 def _told(said: Judgement, summary: str, tables: tuple[Table, ...], notes: tuple[str, ...]) -> str:
-    head = f"<p><strong>{html.escape(said.headline)}</strong></p>"
-    return head + _lines((summary, *said.reasons)) + "".join(map(_html, tables)) + _lines(notes)
+    return _headline(said) + _shown((summary, *said.reasons), tables, notes)
+
+
+def _headline(said: Judgement) -> str:
+    return f"<p><strong>{html.escape(said.headline)}</strong></p>"
+
+
+def _shown(above: tuple[str, ...], tables: Iterable[Table], below: tuple[str, ...] = ()) -> str:
+    """Tables with lines above and below them."""
+    return _lines(above) + "".join(map(_html, tables)) + _lines(below)
 
 
 _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
+    "SHOWN",
     "check_group",
     "comparison_group",
     "depth_experiment_group",
@@ -79,7 +80,6 @@ __all__ = [
     "depth_orders_group",
     "experiment_group",
     "finite_group",
-    "group",
     "kernel_group",
     "limit_group",
     "nonlinearity_group",
@@ -294,7 +294,7 @@ depth_experiment_group = _told(
 experiment_group = _told(judge_experiment, experiment_summary, experiment_tables)
 
 
-_SHOWN: dict[type, Callable[..., Group]] = {
+SHOWN: dict[type, Callable[..., Group]] = {
     LimitTable: limit_group,
     FiniteTable: finite_group,
     Comparison: comparison_group,
@@ -312,16 +312,7 @@ _SHOWN: dict[type, Callable[..., Group]] = {
     DepthExperiment: depth_experiment_group,
     Experiment: experiment_group,
 }
-
-
-def group(found: Any, **beside: Any) -> Group:
-    """Any of these answers for ``rich.console.Console.print``.
-
-    Args:
-        found: The answer.
-        beside: What the function of its kind takes besides.
-    """
-    return _SHOWN[type(found)](found, **beside)
+"""What shows an answer of a type; more that it takes is given by name."""
 
 
 def _first(exploded: Explosion | None) -> list[Text]:

@@ -51,8 +51,7 @@ def regularity(
 ) -> None:
     """Which regime weights along the depth are in, and which power of 1/L suits them."""
     from tpcalc.analyses.depth.regularity import regularity as found_regularity
-    from tpcalc.cli import payload
-    from tpcalc.cli.show import put
+    from tpcalc.cli.show import answer
 
     numbers = _numbers(Path(file))
     given = {"autocovariance": numbers.ravel()} if autocovariance else {"weights": numbers}
@@ -63,11 +62,7 @@ def regularity(
         alphas=[word.strip() for word in alphas.split(",")],
         seed=seed,
     )
-    if as_json:
-        made = payload.provenance(found.provenance)
-        put(payload.document("regularity", {"file": file}, payload.record(found), made))
-    else:
-        put(str(found))
+    answer("regularity", {"file": file}, found, "", as_json)
 
 
 def _network(flags: Flags) -> ResNet | None:

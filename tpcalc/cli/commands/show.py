@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, NETWORK, AsJson, Flags, ModelWord, takes
-
-if TYPE_CHECKING:
-    from tpcalc.study.model import Model
 
 __all__ = ["show"]
 
@@ -34,12 +30,14 @@ def show(
 ) -> None:
     """The program: its canonical text, what it computes in words, or what its limits depend on."""
     from tpcalc.cli import payload
-    from tpcalc.cli.show import put
+    from tpcalc.cli.show import answer, put
     from tpcalc.study import open_model
 
     opened = open_model(model, flags, VECTORS if dependencies else ())
     if dependencies:
-        put(_dependencies(opened, as_json))
+        from tpcalc.analyses.dependencies import dependencies as found
+
+        answer("show", opened.description, found(opened.program).table, "", as_json)
         return
     text = str(opened.program)
     if as_json:
@@ -58,19 +56,3 @@ def show(
         put("\n".join([opened.title, "", *facts, *(["", *opened.words] if opened.words else [])]))
     else:
         put(text.rstrip("\n"))
-
-
-def _dependencies(opened: Model, as_json: bool) -> str:
-    from tpcalc.analyses.dependencies import dependencies
-    from tpcalc.cli import payload
-
-    table = dependencies(opened.program).table
-    if not as_json:
-        return str(table)
-    result = {
-        "rows": [asdict(row) for row in table.rows],
-        "gaussians": [asdict(row) for row in table.gaussians],
-        "notes": list(table.notes),
-    }
-    made = payload.provenance(table.provenance)
-    return payload.document("show", opened.description, result, made)
