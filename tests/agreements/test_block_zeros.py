@@ -104,9 +104,6 @@ def test_limits_of_blocks(
     if data == "a class that is missing" and network == "relu, mup":
         reason = "gates of later steps hide a zero: of order 1 in blocks, n^(-1/4) in cells"
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
-    if network == "biases" and data != "one-hot":
-        reason = "cells call a spread an error of few samples where blocks call it random"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert_same(*both(run_on(DATA[data], *NETWORKS[network]), monkeypatch))
 
 

@@ -29,9 +29,10 @@ __all__ = [
     "with_bias",
 ]
 
-PAIRS = 8  # of replicates that share their random scalars
+PAIRS = 16  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
-SHARE = 0.1  # of the spread that sampling may be
+ENOUGH = 2**15  # samples with which what is hardly random is told
+SHARE = 0.2  # of the spread that sampling may be: by chance it is less once in 10^4 times
 ROUNDING = 1e-12  # of a number: what scatters by less does not
 FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
 
@@ -170,7 +171,8 @@ def _run(
 def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
     """The random results whose spread may be the error of sampling.
 
-    What does not depend on the random scalars scatters as much where these stay the same.
+    What does not depend on the random scalars scatters as much where these stay the same. A spread
+    that few samples leave open is told with more: their error falls, and what is random stays.
 
     Args:
         compiled: The script.
@@ -178,13 +180,15 @@ def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
         seed: The seed.
     """
     left = compiled.random
-    fewer = max(budget.samples // FEWER, 2)
-    for samples in (fewer, budget.samples):
+    fewer, own = max(budget.samples // FEWER, 2), replace(budget, replicates=PAIRS)
+    for samples in sorted({fewer, budget.samples, max(budget.samples, ENOUGH)}):
         if left:
-            own = replace(budget, replicates=PAIRS)
-            one, two = (
-                _run(compiled, own, samples, seed, None, twin).values for twin in ((), (1,))
-            )
+            try:
+                one, two = (
+                    _run(compiled, own, samples, seed, None, twin).values for twin in ((), (1,))
+                )
+            except OutOfMemory:
+                break  # fewer fit, and do not tell
             sampled = np.square(one - two).mean(0) / 2
             whole = (one.var(0, ddof=1) + two.var(0, ddof=1)) / 2
             least = np.where(whole > np.square(ROUNDING * one.mean(0)), SHARE * whole, 0.0)
