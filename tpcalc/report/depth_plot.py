@@ -10,6 +10,7 @@ from tpcalc.report.numbers import plain
 from tpcalc.report.panels import COLOURS, Figure, Panel, Series
 from tpcalc.report.traces import spread_out
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
+from tpcalc.results.depth_sample import log10_of_root
 
 __all__ = ["PROFILE", "STEPS", "depth_figures"]
 
@@ -57,8 +58,7 @@ def _norms(found: DepthTable) -> Figure | None:
     widths = spread_out(sorted({sample.width for sample in found.samples}), COLOURS)
     panels = []
     for ratio, words in RATIOS.items():
-        ends = [(float(L), _half(found.at(f"{ratio}^2", L))) for L in depths]
-        known = [(x, one) for x, one in ends if one is not None]
+        known = _logs((float(L), found.at(f"{ratio}^2", L)) for L in depths)
         shape = "line" if found.samples else "dots"
         series = [_series(known, "limit" if found.samples else "0", shape, "width → ∞")]
         for colour, width in enumerate(widths):
@@ -84,7 +84,6 @@ def _trajectories(found: DepthTable) -> Figure | None:
         table = own[f"{ratio}^2"]
         pairs = zip(table.values, table.errors, strict=True)
         squares = [Estimate(float(value), float(error), table.method) for value, error in pairs]
-        ends = [(p, _half(one)) for p, one in zip(table.places, squares, strict=True)]
         series = []
         for colour, sample in enumerate(spread_out(drawn, COLOURS)):
             back = ratio.endswith("p")
@@ -92,7 +91,7 @@ def _trajectories(found: DepthTable) -> Figure | None:
             bands = [(p, _spread(sample, ratio, gone)) for p, gone in sorted(ways)]
             kept = [(p, one) for p, one in bands if math.isfinite(one.value)]
             series.append(_series(kept, str(colour), "line", f"n = {sample.width}"))
-        known = [(p, one) for p, one in ends if one is not None]
+        known = _logs(zip(table.places, squares, strict=True))
         series.append(_series(known, "limit", "line", "width → ∞"))
         words = words.replace("x_L", "x_l").replace("p_0", "p_l")
         panels.append(_panel(f"log10 of {words}", "p = l/L", series))
@@ -103,12 +102,10 @@ def _trajectories(found: DepthTable) -> Figure | None:
     return Figure("Along the depth", note, tuple(panels))
 
 
-def _half(square: Estimate) -> Estimate | None:
-    """log10 of a norm from its mean square; None of 0."""
-    if square.value <= 0:
-        return None
-    error = square.stderr / (2 * math.log(10) * square.value)
-    return Estimate(math.log10(square.value) / 2, error, square.method)
+def _logs(squares: Iterable[tuple[float, Estimate]]) -> list[tuple[float, Estimate]]:
+    """Decimal logarithms of norms, where these are not 0."""
+    ends = ((x, log10_of_root(one)) for x, one in squares)
+    return [(x, one) for x, one in ends if one is not None]
 
 
 def _spread(sample: DepthSample, ratio: str, place: float) -> Estimate:

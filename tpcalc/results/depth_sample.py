@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, log, sqrt
+from math import exp, inf, log, log10, sqrt
 from statistics import fmean, variance
 
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Provenance
 
-__all__ = ["DepthSample"]
+__all__ = ["DepthSample", "log10_of_root"]
+
+
+def log10_of_root(square: Estimate) -> Estimate | None:
+    """The decimal logarithm of a norm, from its square; None of 0.
+
+    Args:
+        square: The square.
+    """
+    if square.value <= 0:
+        return None
+    error = square.stderr / (2 * log(10) * square.value)
+    return Estimate(log10(square.value) / 2, error, square.method)
 
 
 @dataclass(frozen=True, slots=True)

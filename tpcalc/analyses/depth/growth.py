@@ -22,6 +22,7 @@ from tpcalc.evaluate.depth.start import Start
 from tpcalc.finite.paths import draw_paths
 from tpcalc.program.along import along_of
 from tpcalc.results import Agreement, CriticalRow, DepthGap, Estimate, Method, Ratio, WalkRow
+from tpcalc.results.depth_sample import log10_of_root
 
 __all__ = ["Growth", "GrowthRun", "own_law", "walks"]
 
@@ -131,11 +132,9 @@ class GrowthRun:
                 yield DepthGap(str(depth), error.message, name)
                 continue
             for place, moved in zip(self.asked.places, moves, strict=True):
-                squares = (moved.size, moved.stream, moved.adjoint, moved.gradient)
-                for name, one in zip(NAMES, squares, strict=True):
-                    if one.value > 0:  # nothing moves in front of the first block
-                        off = one.stderr / one.value / 2 / math.log(10)
-                        value = Estimate(math.log10(one.value) / 2, off, one.method)
+                for name, one in zip(NAMES, moved, strict=True):
+                    value = log10_of_root(one)
+                    if value is not None:  # nothing moves in front of the first block
                         yield Ratio(law, alpha, str(depth), OO, name, place, value)
 
     def _networks(

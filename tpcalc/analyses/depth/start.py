@@ -115,21 +115,16 @@ def start_found(
         table = width_limit(program, seed=seed, **given).table
         route = SAMPLED.format(depth)
         return [DepthValue(row.name, depth, row.estimate, route) for row in table.scalars], []
-    ends = zip(NAMES, _all(found[0]), strict=True)
+    ends = zip(NAMES, found[0], strict=True)
     rows = [DepthValue(name, depth, one, route) for name, one in ends]
     if not places or len(found) < len(shares):
         return rows, []
     ahead, behind = (
-        list(zip(*map(_all, found[k : k + len(places)]), strict=True)) for k in (1, 1 + len(places))
+        list(zip(*found[k : k + len(places)], strict=True)) for k in (1, 1 + len(places))
     )
     numbers = (*ahead[:2], *behind[2:])
     named = zip(NAMES, numbers, strict=True)
     return rows, [_array(name, depth, places, one, route) for name, one in named]
-
-
-def _all(one: Displacement) -> tuple[Estimate, ...]:
-    """Its numbers in the order of their names."""
-    return one.size, one.stream, one.adjoint, one.gradient
 
 
 def _array(
@@ -142,7 +137,7 @@ def _array(
 def _path_limit(network: Architecture, start: Start) -> tuple[str, tuple[Displacement, ...]]:
     """Of matrices that are not random: a differential equation at alpha = 1, at its end."""
     zero, one = (0.0, 0.0), (1.0, 0.0)
-    ends = {"identity": (VANISHES, (zero, one) * 2), "vanishing": (SHRINKS, (one, zero) * 2)}
+    ends = {"identity": (VANISHES, (one, zero) * 2), "vanishing": (SHRINKS, (zero, one) * 2)}
     if start.alpha == 1:
         route, moves = EQUATION, path_limit(start)
     else:
@@ -180,6 +175,6 @@ def _limit(
         return COVARIANCES, solved
     moves = ([expm1(share * power) for power in growth] for share in shares)
     ends = (
-        [Estimate(k + x, 0.0, Method.EXACT) for x in pair for k in (0.0, 1.0)] for pair in moves
+        [Estimate(k + x, 0.0, Method.EXACT) for x in pair for k in (1.0, 0.0)] for pair in moves
     )
     return route, tuple(Displacement(*four) for four in ends)

@@ -59,7 +59,7 @@ def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
         depth: L.
 
     Returns:
-        For each rule D^2 and R^2 of the stream after l = 0, ..., L blocks, and the same of the
+        For each rule R^2 and D^2 of the stream after l = 0, ..., L blocks, and the same of the
         adjoint after the last l.
     """
     front = block.multiplier * float(depth) ** -float(block.alpha)  # type: ignore[arg-type]
@@ -84,12 +84,12 @@ def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
                 p = p + front * inner.times(k, slopes[k] * outer.times(k, p, -1.0), -1.0)
                 grown[depth - k] = 2 * _mean(p - last, weights)
                 adjoint[depth - k] = 2 * _mean(p, weights)
-        found.append((moved, length, grown, adjoint))
+        found.append((length, moved, adjoint, grown))
     return found
 
 
 def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
-    """The limits of D^2 and R^2 of the stream and of its adjoint in many blocks, with errors.
+    """The limits of R^2 and D^2 of the stream and of its adjoint in many blocks, with errors.
 
     Args:
         block: A block with alpha = 1.
@@ -107,13 +107,13 @@ def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
         rates = [np.ones(64) if law is None else law.path_at((t + 1) / 2) for law in laws]
         power = number * float(w @ (rates[0] * rates[1])) / 2
         size, moved = exp(2 * power), expm1(power) ** 2
-        return ((moved, ROUNDING * size), (size, ROUNDING * size)) * 2
+        return ((size, ROUNDING * size), (moved, ROUNDING * size)) * 2
     found = []
     for x, weights in _rules(block):
         end = _solved(block, laws, x)
         state, jacobian = end[0], end[1:]
         off = jacobian - np.eye(2)[:, :, None]
-        squares = (state - x, state, off, jacobian)
+        squares = (state, state - x, jacobian, off)
         found.append(
             [own * _mean(one, weights) for own, one in zip((1, 1, 2, 2), squares, strict=True)]
         )

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 from math import ceil, pi, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
@@ -44,22 +45,21 @@ SEEN = 0.5  # the least correlation of neighbouring steps
 COARSE, LEVELS = 128, 5  # depths of recursions that approach the limit: 128, twice that, ...
 
 
-@dataclass(frozen=True)
-class Displacement:
+class Displacement(NamedTuple):
     """How far blocks carry the stream and its adjoint, for a stream that starts at mean square 1.
 
     Args:
-        stream: D^2 = |x_L - x_0|^2 / |x_0|^2.
         size: R^2 = |x_L|^2 / |x_0|^2, which is 1 + D^2 where what random blocks add is uncorrelated
             with the start.
-        gradient: D^2 of the adjoint, which starts behind the last block.
-        adjoint: Its R^2.
+        stream: D^2 = |x_L - x_0|^2 / |x_0|^2.
+        adjoint: R^2 of the adjoint, which starts behind the last block.
+        gradient: Its D^2.
     """
 
-    stream: Estimate
     size: Estimate
-    gradient: Estimate
+    stream: Estimate
     adjoint: Estimate
+    gradient: Estimate
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Start:
             return self._told(depth, places, rules, method, 0.0)
         runs = self._runs
         moves = [self._run(depth, run, self._correlations(depth)) for run in runs]
-        found = [(x, 1.0 + x, p, 1.0 + p) for x, p in moves]
+        found = [(1.0 + x, x, 1.0 + p, p) for x, p in moves]
         if len(runs) > 1:
             return self._told(depth, places, found, Method.QUADRATURE, 0.0)
         # Of correlations near 1 the angle has half the digits.
@@ -210,7 +210,7 @@ class Start:
                 hint="Take fewer blocks, or a larger alpha.",
             )
         errors = np.abs(fine - coarse) + ROUNDING * depth * np.abs(fine)
-        errors[2:] += slopes * np.abs(fine[2])
+        errors[2:] += slopes * np.abs(fine[3])
         pairs = zip(fine.T.tolist(), errors.T.tolist(), strict=True)
         return tuple(Displacement(*map(partial(Estimate, method=method), *pair)) for pair in pairs)
 
@@ -336,7 +336,7 @@ def _between(moved: Array, off: Array, place: float) -> Displacement:
 
 
 def _displaced(moved: Sequence[float], errors: Sequence[float]) -> Displacement:
-    """D^2 and 1 + D^2 of the stream and of its adjoint."""
-    parts = ((k + x, e) for x, e in zip(moved, errors, strict=True) for k in (0.0, 1.0))
+    """1 + D^2 and D^2 of the stream and of its adjoint."""
+    parts = ((k + x, e) for x, e in zip(moved, errors, strict=True) for k in (1.0, 0.0))
     made = (Estimate(float(x), float(e), Method.QUADRATURE) for x, e in parts)
     return Displacement(*made)
