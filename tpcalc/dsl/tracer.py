@@ -20,6 +20,7 @@ from tpcalc.dsl.powers import L, Power
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin, outer
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import FIRST
 from tpcalc.program.along import FRESH
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import (
@@ -34,8 +35,6 @@ from tpcalc.program.nodes import (
 )
 
 __all__ = ["Tracer", "mean"]
-
-MEAN = Fn(Var(0), 1)
 
 
 class Tracer(Arrays):
@@ -284,7 +283,7 @@ class Tracer(Arrays):
         Args:
             vector: The vector.
         """
-        return self.moment(MEAN, vector)
+        return self.moment(FIRST, vector)
 
     def inner(self, x: Vector, y: Vector) -> Scalar:
         """The average of x*y over the coordinates: x.T @ y divided by the dimension.

@@ -27,6 +27,7 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.errors import UsageError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.program.base import references
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
@@ -50,9 +51,7 @@ from tpcalc.program.views import input_of
 
 __all__ = ["LAZY_RULES", "compile_program"]
 
-FIRST = Fn(Var(0), 1)
 LAZY_LAWS = ("gaussian", "orthogonal")  # of which products reveal what is asked
-SECOND = Fn(Var(0) ** 2, 1)
 
 
 @dataclass
@@ -107,7 +106,7 @@ def compile_program(
                 results.append(register)
                 keys.append((own, "value"))
                 continue
-            for fn, statistic in ((FIRST, "mean"), (SECOND, "second_moment")):
+            for fn, statistic in ((FIRST, "mean"), (SQUARE, "second_moment")):
                 results.append(writer.new_scalar())
                 state.write(Mean(fn, (register,), (), results[-1]))
                 keys.append((own, statistic))

@@ -175,6 +175,10 @@ class Fn:
         return Fn(renamed(self.expr, names), len(keep_v), len(keep_s)), keep_v, keep_s
 
 
+# What averages are taken of most: a product of two vectors, a vector, its square.
+INNER, FIRST, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0), 1), Fn(Var(0) ** 2, 1)
+
+
 def product(left: Fn, right: Fn) -> Fn:
     """The product of two functions; the arguments of ``right`` come after those of ``left``.
 

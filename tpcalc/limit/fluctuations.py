@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import INNER
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.factors import (
@@ -39,7 +39,6 @@ __all__ = ["fluctuation"]
 
 ZERO = Fraction(0)
 DEEP = 6  # matrices of one chain of products
-PRODUCT = Fn(Var(0) * Var(1), 2)
 
 
 def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
@@ -247,7 +246,7 @@ def _turned(context: Context, term: Term, node: Product, place: int, dim: str) -
     back = Product(node.matrix, not node.transpose, partner(context, rest, base, dim))
     pair = node.vector, context.add(back, other)
     context.turning.add(node.matrix)
-    found = fluctuation(context, Piece(ZERO, PRODUCT, pair, ()), other)
+    found = fluctuation(context, Piece(ZERO, INNER, pair, ()), other)
     context.turning.remove(node.matrix)
     if found is None:
         return None
@@ -329,7 +328,7 @@ def _of_hats(context: Context, term: Term, dim: str) -> LRef | None:
         return None
     w, x, other = one.vector, two.vector, context.dims[one.vector]
     held = context.side(one.matrix, one.transpose) & (context.sides[w] | context.sides[x])
-    zero = context.parity.zero_mean(PRODUCT, (w, x))
+    zero = context.parity.zero_mean(INNER, (w, x))
     if other is None or held or not zero or context.missing[w] or context.missing[x]:
         return None
     moved = slopes(context, x, one.matrix, not one.transpose)
@@ -353,6 +352,6 @@ def _of_hats(context: Context, term: Term, dim: str) -> LRef | None:
 def _below(context: Context, left: LRef, right: LRef, dim: str) -> LRef | None:
     """The fluctuation of a product of vectors without their matrix: there all may be turned."""
     held, context.turning = context.turning, set()
-    found = fluctuation(context, Piece(ZERO, PRODUCT, (left, right), ()), dim)
+    found = fluctuation(context, Piece(ZERO, INNER, (left, right), ()), dim)
     context.turning = held
     return found

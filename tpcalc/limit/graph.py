@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import prod
 from typing import ClassVar
 
-from tpcalc.functions import Fn, Var
+from tpcalc.functions import Fn
+from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.program.base import Table, cone, renumbered
 from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.types import Axes
@@ -43,7 +44,6 @@ __all__ = [
 ]
 
 LRef = Ref
-_PRODUCT, _SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +286,8 @@ def product_mean(left: LRef, right: LRef) -> Expect:
         ((2, 3), (2,))
     """
     if left == right:
-        return Expect(_SQUARE, (left,))
-    return Expect(_PRODUCT, (min(left, right), max(left, right)))
+        return Expect(SQUARE, (left,))
+    return Expect(INNER, (min(left, right), max(left, right)))
 
 
 def family_of(root: Root, groups: Mapping[str, Family]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import Add
+from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.limit.apart import TIMES, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
@@ -23,7 +24,6 @@ from tpcalc.program.nodes import Moment, Ref
 __all__ = ["moment", "moments"]
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
-FIRST, SECOND = Fn(Var(0), 1), Fn(Var(0) ** 2, 1)
 
 
 def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value:
@@ -65,7 +65,7 @@ def moments(context: Context, vector: LRef, ref: Ref) -> tuple[LRef | None, LRef
     dim = context.dims[vector]
     assert dim is not None
     found = []
-    for fn in (FIRST, SECOND):
+    for fn in (FIRST, SQUARE):
         terms = _averages(context, Piece(ZERO, fn, (vector,), ()), dim, ref)
         items = [item for power, item in terms if power == ZERO]
         found.append(context.scalar_sum(items) if items else None)

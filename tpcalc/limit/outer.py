@@ -15,6 +15,7 @@ from typing import Any
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
+from tpcalc.functions.fn import FIRST
 from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.chains import outer_degree
 from tpcalc.limit.classes import Classed, classes
@@ -31,7 +32,6 @@ from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 __all__ = ["outer"]
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
-FIRST = Fn(Var(0), 1)
 Pairs = tuple[tuple[LRef, LRef], ...]
 
 

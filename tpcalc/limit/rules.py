@@ -12,6 +12,7 @@ import numpy as np
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
@@ -49,7 +50,6 @@ from tpcalc.program.views import lincomb_of, matrix_of
 __all__ = ["LIMIT_RULES"]
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
-SQUARE = Fn(Var(0) ** 2, 1)
 ROUNDING = 1e-14
 
 

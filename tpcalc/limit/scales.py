@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError, Undecided
-from tpcalc.functions import Call, Fn, Var
+from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
+from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
@@ -29,8 +30,6 @@ from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
 __all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
-
-SQUARE = Fn(Var(0) ** 2, 1)
 
 
 @dataclass(frozen=True, slots=True)

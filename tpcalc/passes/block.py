@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tpcalc.errors import ProgramError
-from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import INNER
 from tpcalc.passes.at_depth import within
 from tpcalc.passes.template import Template
 from tpcalc.program.along import along_of
@@ -19,7 +19,6 @@ from tpcalc.program.views import carry_of, repeat_of
 __all__ = ["CARRY", "SEED", "Block", "block_of"]
 
 CARRY, SEED = "x", "d"  # what enters a repetition, and the adjoint of what leaves it
-INNER = Fn(Var(0) * Var(1), 2)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, mul, substitute
+from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
@@ -23,7 +24,6 @@ from tpcalc.program.views import input_of, leaf_of
 
 __all__ = ["INNER", "SQUARE", "Cell", "Cells", "Report", "Value", "Where", "is_zero"]
 
-INNER, SQUARE = Fn(Var(0) * Var(1), 2), Fn(Var(0) ** 2, 1)
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float
 Where = Mapping[str, int]  # axis -> index

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions import Fn, Par
 from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.fn import INNER
 from tpcalc.orders import as_ex
 from tpcalc.passes.backward import backward
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, Scale
@@ -18,7 +19,6 @@ from tpcalc.program.program import Builder
 
 __all__ = ["changes"]
 
-INNER = Fn(Var(0) * Var(1), 2)
 PROBE = "<probe>"
 
 

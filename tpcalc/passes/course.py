@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute
+from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.separate import scaled
@@ -38,7 +39,6 @@ __all__ = ["Course", "Path", "Rate"]
 T = TypeVar("T")
 Rate = tuple[Number, Ex]  # eta and c of eta n^(-c)
 ZERO, ONE = as_ex(0), as_ex(1)
-INNER = Fn(Var(0) * Var(1), 2)
 
 
 @dataclass(frozen=True, slots=True)

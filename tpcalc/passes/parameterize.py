@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import Table, renumbered
@@ -37,7 +38,6 @@ __all__ = ["parameterized"]
 Pending = tuple[tuple[Ref, Ex], ...]  # the sum of n^power times each node
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a sum, with its axes
 ZERO = as_ex(0)
-INNER = Fn(Var(0) * Var(1), 2)
 
 
 def parameterized(

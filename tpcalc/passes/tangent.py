@@ -14,8 +14,9 @@ from itertools import product
 from types import MappingProxyType
 
 from tpcalc.errors import ProgramError
-from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions import Fn, Par
 from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
@@ -51,8 +52,6 @@ HINT = (
     "Its kernel depends on more than inner products of inputs: write a program with the inputs "
     "filled in, and give that to tp.kernel."
 )
-INNER = Fn(Var(0) * Var(1), 2)
-SQUARE = Fn(Var(0) ** 2, 1)
 Rate = Callable[[Mark], tuple[Fraction | float, Ex]]
 
 

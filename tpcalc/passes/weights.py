@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions import Fn, Par
+from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Course, Rate
@@ -33,7 +34,6 @@ from tpcalc.program.views import lincomb_of
 
 __all__ = ["Weights"]
 
-INNER = Fn(Var(0) * Var(1), 2)
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
 ONE, ZERO = as_ex(1), as_ex(0)
 

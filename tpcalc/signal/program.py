@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tpcalc.errors import StudyError
-from tpcalc.functions import Fn, Par, Var
+from tpcalc.functions import Fn, Par
+from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.networks.network import slots, traced
 from tpcalc.networks.own import as_network
 from tpcalc.orders import Ex, as_ex
@@ -25,8 +26,6 @@ from tpcalc.signal.reading import start_of
 
 __all__ = ["power_of", "program_of"]
 
-INNER = Fn(Var(0) * Var(1), 2)
-SQUARE = Fn(Var(0) ** 2, 1)
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 POWERS = {"hidden": as_ex(Fraction(1, 2)), "readout": as_ex(Fraction(1, 2))}
 

@@ -21,6 +21,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.estimate import Budget
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.limit.claims import Record
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.derive import graph_of
@@ -38,7 +39,6 @@ from tpcalc.results import Estimate, RealPower
 __all__ = ["Flow", "Regime", "grows_faster"]
 
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before
-MEAN, SQUARE = Fn(Var(0), 1), Fn(Var(0) ** 2, 1)
 ONE, NEAR, BELOW = Fraction(1), Fraction(1, 64), Fraction(4)
 DEPTH = 16  # powers of 1/L that are followed
 LARGE = 1e4  # a mean square that tells what functions are far out, and its square
@@ -223,7 +223,7 @@ class Flow:
             added = out.add(LinComb((ONE, -ONE), (None, None), (after, before)))
             out.output(name, out.add(Moment(CHANGE, (added, before))))
         after = made[block.body.ref("next")]
-        for name, fn in (("mean", MEAN), ("square", SQUARE)):
+        for name, fn in (("mean", FIRST), ("square", SQUARE)):
             out.output(name, out.add(Moment(fn, (after,))))
         program = generic.at_start(in_width(out.finish(keep_unused=False)))
         found = scales(program, at=at, depth=DEPTH * R, record=Record(clear=Clear()))

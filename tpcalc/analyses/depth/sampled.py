@@ -15,7 +15,8 @@ from tpcalc.analyses.depth.profile import ARRAYS, KERNEL, KETS, SPREAD
 from tpcalc.catalog.architectures.resnet import ResNet
 from tpcalc.catalog.training import Training
 from tpcalc.evaluate.limit import limit
-from tpcalc.functions import Fn, Par, Var, const
+from tpcalc.functions import Fn, Par, const
+from tpcalc.functions.fn import INNER
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder
 from tpcalc.results import DepthArray, DepthGap, DepthValue, Estimate, Method
@@ -25,7 +26,6 @@ __all__ = ["sampled"]
 ROUTE = "limit of the width of the program of {} blocks"
 SAMPLED = "samples of a program do not tell what of each Gaussian is in the stream."
 UNNAMED = "the program names no such vector: it is not watched, or blocks of this network lack it."
-INNER = Fn(Var(0) * Var(1), 2)
 Name = Callable[[int, int, int], str]
 Vectors = Callable[[int, int], Ref | None]
 Rows = dict[tuple[int, ...], list[Ref | None]]

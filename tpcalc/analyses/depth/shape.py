@@ -15,6 +15,7 @@ from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.start import Start
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
+from tpcalc.functions.fn import FIRST
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import Ex, as_ex
@@ -28,7 +29,7 @@ from tpcalc.program.views import lincomb_of, matmul_of, moment_of, nonlin_of
 __all__ = ["Unlike", "block_at_start", "peeled", "start_of"]
 
 HALF = Fraction(1, 2)
-MEAN, LESS = Fn(Var(0), 1), Fn(Var(0) - Par(0), 1, 1)
+LESS = Fn(Var(0) - Par(0), 1, 1)
 
 
 class Unlike(Exception):
@@ -123,7 +124,7 @@ class _Shape:
         node = nonlin_of(self.body.nodes[front.ref])
         if node is None or node.fn != LESS:
             return plain, False
-        if moment_of(self.body.nodes[node.scalars[0]]) != Moment(MEAN, node.vectors):
+        if moment_of(self.body.nodes[node.scalars[0]]) != Moment(FIRST, node.vectors):
             raise Unlike("what a block adds is not a function of one vector")
         return peeled(self.body, node.vectors[0]), True
 

@@ -19,6 +19,7 @@ from tpcalc.evaluate.depth.paths import is_path, path_limit
 from tpcalc.evaluate.depth.start import Displacement, Start
 from tpcalc.evaluate.limit import limit as width_limit
 from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import INNER
 from tpcalc.networks.network import Architecture
 from tpcalc.orders import as_ex
 from tpcalc.passes.at_depth import at_depth
@@ -42,7 +43,6 @@ PATHS = "one pair of coordinates through {} blocks"
 EQUATION = "solution of a differential equation"
 VANISHES = "what all blocks add vanishes"
 SHRINKS = "blocks shrink the stream to nothing"
-INNER = Fn(Var(0) * Var(1), 2)
 SQUARED = Fn((Var(0) - Var(1)) * (Var(0) - Var(1)), 2)
 
 

@@ -13,7 +13,8 @@ from tpcalc.catalog.training import Training
 from tpcalc.catalog.written import network_program
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.depth.trunk import Trunk
-from tpcalc.functions import Fn, Var
+from tpcalc.functions import Var
+from tpcalc.functions.fn import INNER
 from tpcalc.functions.roots import root
 from tpcalc.orders import Ex
 from tpcalc.passes.block import Block, block_of
@@ -22,8 +23,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.views import input_of, lincomb_of, moment_of
 
 __all__ = ["trunk_of"]
-
-INNER = Fn(Var(0) * Var(1), 2)
 
 
 def trunk_of(training: Training) -> Trunk:

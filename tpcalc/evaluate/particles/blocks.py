@@ -10,7 +10,7 @@ from tpcalc.engine.blocks import Blocks
 from tpcalc.engine.instructions import Starts as Drawn
 from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, Reading, State
-from tpcalc.functions import Fn, Var
+from tpcalc.functions.fn import INNER
 from tpcalc.limit.cells import as_drawn
 from tpcalc.limit.graph import (
     Expect,
@@ -27,7 +27,6 @@ from tpcalc.program.nodes import Data, Rename, Stack
 
 __all__ = ["directions", "emit_blocks", "samples_for"]
 
-INNER = Fn(Var(0) * Var(1), 2)
 ENOUGH = 4  # samples for each direction: averages are off by a part of 0.003 then, or less
 
 

@@ -14,8 +14,9 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.particles.blocks import emit_blocks
 from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
-from tpcalc.functions import Call, Fn, Par, Var, const
+from tpcalc.functions import Call, Fn, Par, const
 from tpcalc.functions.expr import Pow, walk
+from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.limit.graph import Expect, LimitGraph, LRef, Target
 from tpcalc.limit.views import function_of, number_of, start_of
 from tpcalc.program.base import Table
@@ -24,8 +25,6 @@ from tpcalc.program.nodes import Nonlin
 
 __all__ = ["Compiled", "compile_graph"]
 
-FIRST = Fn(Var(0), 1)
-SECOND = Fn(Var(0) ** 2, 1)
 ZERO = Fn(const(0), 0)
 
 
@@ -107,7 +106,7 @@ def compile_graph(
             for own, register in zip(cells, registers, strict=True):
                 scalars[own] = columns.add(register, target.node in random)
         elif moments:
-            found = [list(_moments(state, target, fn, random)) for fn in (FIRST, SECOND)]
+            found = [list(_moments(state, target, fn, random)) for fn in (FIRST, SQUARE)]
             for own, first, second in zip(cells, *found, strict=True):
                 mean, square = (
                     None if one is None else columns.add(*one) for one in (first, second)
@@ -144,7 +143,7 @@ def _moments(
     """For each cell the register of E Z or E Z^2, with whether it is random; None for what is 0."""
     assert target.node is not None
     if target.moments is not None:
-        ref = target.moments[fn is SECOND]
+        ref = target.moments[fn is SQUARE]
         count = len(state.cells(target.node))
         yield from [None] * count if ref is None else [(r, ref in random) for r in state.cells(ref)]
         return
