@@ -42,7 +42,22 @@ __all__ = [
     "Undecided",
     "UnknownName",
     "UsageError",
+    "short",
 ]
+
+
+def short(text: str, most: int = 60) -> str:
+    """A text for a message, cut where it is long.
+
+    Args:
+        text: The text.
+        most: Characters that are shown.
+
+    Example:
+        >>> short("a + b + c", 7)
+        'a + ...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 class TpcalcError(Exception):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from tpcalc.errors import ProgramError
+from tpcalc.errors import ProgramError, short
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Const, Expr, Par, Var, add, const, mul, power
 from tpcalc.functions.fn import Fn
@@ -78,7 +78,7 @@ def parse_number(text: str) -> Number:
     if is_finite(number):
         return number
     raise ProgramError(
-        f"{_shown(text)} is not a number.", hint="Write 3, -1/2, 0.25 or 1e-3, nothing infinite."
+        f"{short(text)!r} is not a number.", hint="Write 3, -1/2, 0.25 or 1e-3, nothing infinite."
     )
 
 
@@ -106,13 +106,9 @@ def _syntax(chunk: str, text: str) -> ast.expr:
         raise _broken(text, str(error) or "it is nested too deeply") from None
 
 
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
 def _broken(text: str, reason: str) -> ProgramError:
     return ProgramError(
-        f"{_shown(text)} is not an expression: {reason}.",
+        f"{short(text)!r} is not an expression: {reason}.",
         hint="Expressions hold numbers, x0 x1 ... s0 s1 ..., + - * / **, and names of functions.",
     )
 

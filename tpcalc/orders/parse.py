@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from fractions import Fraction
 
-from tpcalc.errors import ScaleError
+from tpcalc.errors import ScaleError, short
 from tpcalc.orders.ex import Ex
 
 __all__ = ["parse_ex"]
@@ -37,9 +37,8 @@ def parse_ex(text: str) -> Ex:
 
 
 def _broken(text: str, reason: str) -> ScaleError:
-    shown = text if len(text) <= 60 else text[:57] + "..."
     return ScaleError(
-        f"{shown!r} is not an exponent: {reason}.",
+        f"{short(text)!r} is not an exponent: {reason}.",
         hint="Write a number or a polynomial in symbols, such as -1/2 or a_1 - p/2.",
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any
 
-from tpcalc.errors import ProgramError
+from tpcalc.errors import ProgramError, short
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import number_text
 from tpcalc.functions.parse import parse_number
@@ -35,7 +35,6 @@ __all__ = [
     "name_text",
     "quoted",
     "read_axes",
-    "shown",
 ]
 
 # A name of these letters stands for itself; any other is quoted as in JSON.
@@ -89,12 +88,7 @@ def quoted(text: str) -> str:
     try:
         return str(json.loads(text))
     except ValueError:
-        raise ProgramError(f"the quoted name {shown(text)} cannot be read.") from None
-
-
-def shown(line: str) -> str:
-    """A line for a message."""
-    return repr(line if len(line) <= 60 else line[:57] + "...")
+        raise ProgramError(f"the quoted name {short(text)!r} cannot be read.") from None
 
 
 def listed(items: Iterable[object], write: Callable[[Any], str] = str) -> str:
@@ -278,7 +272,7 @@ class Form:
         match = self._pattern.fullmatch(text)
         if match is None:
             raise ProgramError(
-                f"{shown(f'{self.word} {text}')} cannot be read.",
+                f"{short(f'{self.word} {text}')!r} cannot be read.",
                 hint=f"The form is: %INDEX : TYPE = {self.template}.",
             )
         pairs = zip(self._fields, match.groups(), strict=True)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
 
-from tpcalc.errors import ProgramError, ScaleError, TpcalcError, UnknownName
+from tpcalc.errors import ProgramError, ScaleError, TpcalcError, UnknownName, short
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.functions.rows import RowFn
 from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
-from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes, shown
+from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes
 from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import NODE_TYPES
@@ -91,7 +91,7 @@ def header_version(line: str, header: str = HEADER, schema: int = SCHEMA) -> int
     found = re.fullmatch(rf"{header} ([0-9]+)", line)
     if found is None:
         raise ProgramError(
-            f"{shown(line)} is not the first line of a program.",
+            f"{short(line)!r} is not the first line of a program.",
             hint=f"It must be '{header} {schema}'. tp.parse reads what str(program) prints; a file "
             "that tp.save wrote is read by tp.load.",
         )
@@ -137,12 +137,12 @@ class Reader:
             pattern, form, take = self.parts[word]
         else:
             raise ProgramError(
-                f"{shown(line)} is no dimension, input, node or output.",
+                f"{short(line)!r} is no dimension, input, node or output.",
                 hint="A line starts with 'dim', 'family', '%INDEX :' or 'output'.",
             )
         found = pattern.fullmatch(rest)
         if found is None:
-            raise ProgramError(f"{shown(line)} cannot be read.", hint=f"The form is: {form}.")
+            raise ProgramError(f"{short(line)!r} cannot be read.", hint=f"The form is: {form}.")
         take(*found.groups())
 
     def _node(self, index: str, type_: str, word: str, rest: str) -> None:

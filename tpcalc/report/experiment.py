@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from tpcalc.report.numbers import Measure, count, duration, measured, plain
+from tpcalc.report.numbers import Measure, count, counted, duration, measured, plain
 from tpcalc.report.tables import Cell, Part, Table, number, numbers, only, sentence, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Experiment, Run, SlopeRow
@@ -74,17 +74,13 @@ def experiment_summary(found: Experiment) -> str:
     first = found.runs[0].setting if found.runs else None
     if first is None:
         return f"{found.title}, on {found.data}."
-    networks = _counted(len(found.runs), "network")
-    trials = _counted(max(run.trials for run in found.runs), "trial")
+    networks = counted(len(found.runs), "network")
+    trials = counted(max(run.trials for run in found.runs), "trial")
     return (
         f"{found.title}: {networks} of {first.depth} hidden layers and width "
-        f"{count(first.width)}, {_counted(first.steps, 'step')} of {count(first.batch)} samples, "
+        f"{count(first.width)}, {counted(first.steps, 'step')} of {count(first.batch)} samples, "
         f"{trials} each, {f'by {first.rule}, ' if first.rule else ''}on {found.data}."
     )
-
-
-def _counted(many: int, word: str) -> str:
-    return f"{count(many)} {word}{'' if many == 1 else 's'}"
 
 
 def judge_experiment(found: Experiment) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.report.numbers import Measure, count, measured, plain
+from tpcalc.report.numbers import Measure, count, counted, measured, plain
 from tpcalc.report.tables import Table, numbers, texts
 from tpcalc.report.verdict import Verdict
 from tpcalc.results import Kernel, Method
@@ -63,7 +63,8 @@ def kernel_summary(kernel: Kernel) -> str:
         kernel: The kernel.
     """
     rows, columns = kernel.shape
-    inputs = _inputs(rows) if kernel.symmetric else _against(rows, columns)
+    inputs = counted(rows, "input")
+    inputs += "" if kernel.symmetric else f" against {counted(columns, 'other')}"
     outputs = max(kernel.outputs(kind) for kind in kernel.kinds)
     several = f" with {outputs} correlated outputs each" if outputs > 1 else ""
     whose = f" of {kernel.model}" if kernel.model else ""
@@ -130,14 +131,6 @@ def has_spectrum(kernel: Kernel) -> bool:
     """
     rows = max(len(kernel.matrix(kind)) for kind in kernel.kinds)
     return kernel.symmetric and rows <= SPECTRUM_ROWS
-
-
-def _against(rows: int, columns: int) -> str:
-    return f"{_inputs(rows)} against {count(columns)} {'other' if columns == 1 else 'others'}"
-
-
-def _inputs(number: int) -> str:
-    return f"{count(number)} {'input' if number == 1 else 'inputs'}"
 
 
 def _statistics(kernel: Kernel) -> Table:

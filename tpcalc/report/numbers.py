@@ -13,6 +13,7 @@ __all__ = [
     "SETTLED",
     "Measure",
     "count",
+    "counted",
     "duration",
     "mean_of",
     "measured",
@@ -89,6 +90,16 @@ class Measure:
     def finite(self) -> bool:
         """Whether the value is a number that can be drawn."""
         return math.isfinite(self.value)
+
+
+def counted(number: int, word: str) -> str:
+    """How many things there are, in words.
+
+    Example:
+        >>> counted(1, "step"), counted(2000, "input")
+        ('1 step', '2000 inputs')
+    """
+    return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def plain(value: float, digits: int = 6) -> str:

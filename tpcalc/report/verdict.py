@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass
 
 from tpcalc.report.labels import place, sentence, symbol
-from tpcalc.report.numbers import count, mean_of, measured, score, spread, with_power
+from tpcalc.report.numbers import count, counted, mean_of, measured, score, spread, with_power
 from tpcalc.report.record import ReportInput
 from tpcalc.report.traces import Trace
 from tpcalc.results import Comparison, ComparisonRow, Key, SlopeRow
@@ -57,8 +57,8 @@ def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
     largest = max(_size(row) for row in rows)
     beyond = [row for row in rows if not _size(row) <= _AGREE]
     reasons = [
-        f"{_counted(len(rows), 'comparison')} at the largest width, {count(width)}, with "
-        f"{_counted(seeds, 'seed')}: the largest |z| is {score(largest)}"
+        f"{counted(len(rows), 'comparison')} at the largest width, {count(width)}, with "
+        f"{counted(seeds, 'seed')}: the largest |z| is {score(largest)}"
         + (
             f"; by chance alone about {_by_chance(len(rows)):.1f} is expected."
             if not beyond
@@ -157,7 +157,7 @@ def _named(traces: tuple[Trace, ...]) -> str:
     shown.sort(key=lambda t: t.statistic != "value")
     if not shown:
         widths = {p.width for t in traces for p in t.points}
-        return f"{_counted(len(traces), 'result')} at {_counted(len(widths), 'width')}."
+        return f"{counted(len(traces), 'result')} at {counted(len(widths), 'width')}."
     parts = [f"{sentence(t.key, t.statistic)} → {_limit_text(t)}" for t in shown[:_NAMED]]
     if len(shown) > _NAMED:
         parts.append(f"{len(shown) - _NAMED} more")
@@ -169,7 +169,7 @@ def _agreement(comparison: Comparison, inputs: tuple[str, ...]) -> str:
     top = max(rows, key=_size)
     where = sentence(Key.of(top.name), top.statistic, inputs)
     width = f"Networks of width {count(top.width)}"
-    scope = f"over {_counted(len(rows), 'comparison')}: {where}"
+    scope = f"over {counted(len(rows), 'comparison')}: {where}"
     if _size(top) <= _AGREE:
         return f"{width} agree with the limit within z = {score(_size(top))} ({scope})."
     return f"{width} differ from the limit by up to z = {score(_size(top))} ({scope})."
@@ -180,7 +180,7 @@ def _doubts(report: ReportInput, traces: tuple[Trace, ...]) -> tuple[str, ...]:
     missed = sum(1 for t in traces if t.limit and t.limit.missed)
     if missed:
         found.append(
-            f"{_counted(missed, 'limit')} did not meet the error target (marked †): raise "
+            f"{counted(missed, 'limit')} did not meet the error target (marked †): raise "
             "max_samples or rel_error."
         )
     if report.limit is not None and report.limit.uncovered:
@@ -241,11 +241,7 @@ def _slopes(slopes: tuple[SlopeRow, ...]) -> str:
 
 def _exceeding(number: int) -> str:
     verb = "exceeds" if number == 1 else "exceed"
-    return f"{_counted(number, 'difference')} {verb} z = 5"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{count(number)} {word}{'' if number == 1 else 's'}"
+    return f"{counted(number, 'difference')} {verb} z = 5"
 
 
 def _listed(parts: list[str]) -> str:

@@ -10,7 +10,7 @@ from numbers import Rational, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.errors import StudyError, UnknownName, UsageError, short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -362,5 +362,4 @@ def _is_row(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    line = " ".join(repr(value).split())
-    return line if len(line) <= 60 else f"{line[:57]}..."
+    return short(" ".join(repr(value).split()))

@@ -19,7 +19,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tpcalc import results
-from tpcalc.errors import StudyError, UnknownName
+from tpcalc.errors import StudyError, UnknownName, short
 
 __all__ = ["SCHEMA", "from_json", "load", "save", "to_json"]
 
@@ -296,6 +296,4 @@ def _item_hints(hint: Any, size: int, place: str) -> tuple[Any, ...]:
 
 
 def _misfit(value: Any, wanted: str, place: str) -> StudyError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    return StudyError(f"{shown} is not {wanted}.", where=place)
+    return StudyError(f"{short(repr(value))} is not {wanted}.", where=place)

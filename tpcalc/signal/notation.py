@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.catalog.activations import REGISTRY, lookup
-from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
 from tpcalc.signal.lines import Line, Lines, Word
 from tpcalc.signal.operations import (
     Activation,
@@ -94,7 +94,8 @@ def parse_graph(text: str) -> Lines:
                 Lines((*lines, line))  # what it reads is checked here
         except (RecursionError, MemoryError, OverflowError):
             raise StudyError(
-                f"{_short(code)} has too many parts or too large a number.", where=f"line {number}"
+                f"{short(code, 80)!r} has too many parts or too large a number.",
+                where=f"line {number}",
             ) from None
         except TpcalcError as error:
             error.where = (
@@ -149,7 +150,7 @@ def _layer(code: str, names: dict[str, int]) -> Line:
         line = ast.Pass()
     targets = line.targets if isinstance(line, ast.Assign) else []
     if not isinstance(line, ast.Assign) or [type(each) for each in targets] != [ast.Name]:
-        said = f"{_short(code)} is no layer."
+        said = f"{short(code, 80)!r} is no layer."
         raise StudyError(said, hint="Write: name = operation(layer, numbers).")
     name = ast.unparse(targets[0])
     if name in names:
@@ -184,10 +185,6 @@ def _called(call: ast.Call, names: dict[str, int]) -> tuple[Word, tuple[int, ...
         return WORDS[word](**{k: _count(k, v) for k, v in given_all.items()}), parents
     except TypeError as error:
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.") from error
-
-
-def _short(code: str) -> str:
-    return repr(code if len(code) <= 80 else f"{code[:77]}...")
 
 
 def _count(name: str, value: Number | str | None) -> Number | str | None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from tpcalc.analyses.depth.experiment import DepthPlan, Rates, Shape
 from tpcalc.analyses.depth.growth import Growth
@@ -18,16 +18,14 @@ from tpcalc.results import Reference
 from tpcalc.study import names
 from tpcalc.study.build import data_of, network_of
 from tpcalc.study.load import located, merged_with, study_of
-from tpcalc.study.schema import known
+from tpcalc.study.schema import Count, Part, Positive, known
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
 __all__ = ["DepthFile", "depth_plan_of", "is_depth_file", "load_depth_experiment"]
 
 KIND = "depth"
-_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
-_Count = Annotated[int, Field(ge=1)]
-_Depth = _Count | Literal["oo"]
+_Depth = Count | Literal["oo"]
 _Power = Annotated[str, known(partial(exact, what="alpha"))]
 _Param = Annotated[str, known(names.find_parameterization)]
 
@@ -36,11 +34,7 @@ def _many(item: Any) -> Any:
     return Annotated[tuple[item, ...], Field(strict=False, min_length=1)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class DepthsPart(_Part):
+class DepthsPart(Part):
     """``[depths]``: the networks.
 
     Args:
@@ -52,11 +46,11 @@ class DepthsPart(_Part):
 
     recipes: _many(_Param) = ("depth-mup",)  # type: ignore[valid-type]
     blocks: _many(_Depth)  # type: ignore[valid-type]
-    widths: Annotated[tuple[_Count, ...], Field(strict=False)] = ()
-    seeds: _Count = 4
+    widths: Annotated[tuple[Count, ...], Field(strict=False)] = ()
+    seeds: Count = 4
 
 
-class ProfilePart(_Part):
+class ProfilePart(Part):
     """``[profile]``: what is followed along the depth.
 
     Args:
@@ -73,7 +67,7 @@ class ProfilePart(_Part):
     start: _Share = 0.5
 
 
-class TransferPart(_Part):
+class TransferPart(Part):
     """``[transfer]``: the learning rates that are compared.
 
     Args:
@@ -82,12 +76,12 @@ class TransferPart(_Part):
         average: The losses of how many last steps are averaged.
     """
 
-    rates: _many(_Positive)  # type: ignore[valid-type]
-    multipliers: _many(_Positive) = (1.0,)  # type: ignore[valid-type]
-    average: _Count = 1
+    rates: _many(Positive)  # type: ignore[valid-type]
+    multipliers: _many(Positive) = (1.0,)  # type: ignore[valid-type]
+    average: Count = 1
 
 
-class StartPart(_Part):
+class StartPart(Part):
     """``[start]``: how far blocks carry a stream and its adjoint at the start.
 
     Args:
@@ -105,7 +99,7 @@ class StartPart(_Part):
     walks: Annotated[int, Field(ge=0)] = 0
 
 
-class TrainedPart(_Part):
+class TrainedPart(Part):
     """``[trained]``: networks trained on digits from weights that depend on each other.
 
     Args:
@@ -117,11 +111,11 @@ class TrainedPart(_Part):
 
     along: _many(Annotated[str, known(along_of)])  # type: ignore[valid-type]
     alphas: _many(_Power)  # type: ignore[valid-type]
-    rates: _many(_Positive)  # type: ignore[valid-type]
-    images: _Count = 1000
+    rates: _many(Positive)  # type: ignore[valid-type]
+    images: Count = 1000
 
 
-class ReferencePart(_Part):
+class ReferencePart(Part):
     """An entry of ``[[references]]``: a reference number.
 
     Args:
@@ -154,7 +148,7 @@ class ReferencePart(_Part):
     width: str = ""
 
 
-class DepthFile(_Part):
+class DepthFile(Part):
     """A whole file.
 
     Args:
@@ -178,8 +172,8 @@ class DepthFile(_Part):
     title: str
     source: str = ""
     notes: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    model: dict[str, Any] = {}
-    training: dict[str, Any] = {}
+    model: dict[str, Any] = Field(default_factory=dict)
+    training: dict[str, Any] = Field(default_factory=dict)
     depths: DepthsPart
     profile: ProfilePart | None = None
     transfer: TransferPart | None = None

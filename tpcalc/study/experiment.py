@@ -7,14 +7,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import Discriminator, Field, Tag, ValidationError
 
 from tpcalc.catalog.setting import run_of
 from tpcalc.errors import TpcalcError
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
 from tpcalc.study import names
-from tpcalc.study.schema import GroupsPart, OptimizerWord, ScheduleWords, known
+from tpcalc.study.schema import (
+    Count,
+    GroupsPart,
+    OptimizerWord,
+    Part,
+    Positive,
+    ScheduleWords,
+    known,
+)
 from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
 
 __all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
@@ -27,25 +35,19 @@ def _numbers(value: object) -> str:
     return _EACH if isinstance(value, Mapping) else _ONE
 
 
-_Count = Annotated[int, Field(ge=1)]
 _Steps = Annotated[
-    Annotated[_Count, Tag(_ONE)] | Annotated[dict[str, _Count], Tag(_EACH)],
+    Annotated[Count, Tag(_ONE)] | Annotated[dict[str, Count], Tag(_EACH)],
     Discriminator(_numbers),
 ]
-_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Act = Annotated[str, known(names.find_activation)]
 _Param = Annotated[str, known(names.find_parameterization)]
 _UNCAPPED = 1e12  # growth with the width is hidden where rates reach a cap
-_Counts = Annotated[tuple[_Count, ...], Field(strict=False)]
+_Counts = Annotated[tuple[Count, ...], Field(strict=False)]
 # Narrower networks are too far from a power law.
 _Widths = Annotated[tuple[Annotated[int, Field(ge=16)], ...], Field(strict=False)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, validate_by_name=False)
-
-
-class TrainingPart(_Part):
+class TrainingPart(Part):
     """``[training]``: what all networks have in common.
 
     Args:
@@ -63,21 +65,21 @@ class TrainingPart(_Part):
         widths: Where calibrated base rates are compared; none if empty.
     """
 
-    depth: _Count = 6
-    width: _Count = 1024
+    depth: Count = 6
+    width: Count = 1024
     lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     optimizer: OptimizerWord = "sgd"
     schedule: ScheduleWords | None = None
     groups: GroupsPart = Field(default_factory=dict)
-    batch: _Count = 512
+    batch: Count = 512
     steps: _Steps = 600
-    trials: _Count = 5
-    cap: _Positive = 500.0
-    rank_samples: _Count = 5000
+    trials: Count = 5
+    cap: Positive = 500.0
+    rank_samples: Count = 5000
     widths: _Widths = ()
 
 
-class StandInPart(_Part):
+class StandInPart(Part):
     """``[stand-in]``: numbers that replace those of ``[training]`` where data stand in for others.
 
     Args:
@@ -91,15 +93,15 @@ class StandInPart(_Part):
     """
 
     data: Annotated[tuple[str, ...], Field(strict=False)] = ("digits", "mixture")
-    width: _Count | None = None
-    batch: _Count | None = None
-    steps: _Count | None = None
-    trials: _Count | None = None
-    rank_samples: _Count | None = None
+    width: Count | None = None
+    batch: Count | None = None
+    steps: Count | None = None
+    trials: Count | None = None
+    rank_samples: Count | None = None
     widths: _Widths | None = None
 
 
-class NetworkPart(_Part):
+class NetworkPart(Part):
     """An entry of ``[[networks]]``: one parameterization, with several activations.
 
     Args:
@@ -115,7 +117,7 @@ class NetworkPart(_Part):
     act: Annotated[tuple[_Act, ...], Field(strict=False, min_length=1)]
 
 
-class ReportedPart(_Part):
+class ReportedPart(Part):
     """An entry of ``[[reported]]``: published accuracies.
 
     Args:
@@ -131,7 +133,7 @@ class ReportedPart(_Part):
     accuracy: dict[_Act, Annotated[float, Field(ge=0, le=1)]]
 
 
-class ExperimentFile(_Part):
+class ExperimentFile(Part):
     """A whole experiment.
 
     Args:
@@ -156,10 +158,10 @@ class ExperimentFile(_Part):
     ] = ("losses", "outputs", "accuracies", "rates")
     training: TrainingPart = TrainingPart()
     stand_in: Annotated[StandInPart, Field(alias="stand-in")] = StandInPart()
-    std: dict[_Act, _Positive] = {}
+    std: dict[_Act, Positive] = Field(default_factory=dict)
     networks: Annotated[tuple[NetworkPart, ...], Field(strict=False, min_length=1)]
     reported: Annotated[tuple[ReportedPart, ...], Field(strict=False)] = ()
-    classes: dict[str, _Counts] = {}
+    classes: dict[str, _Counts] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,13 @@ from tpcalc.errors import TpcalcError
 from tpcalc.study import names
 
 __all__ = [
+    "Count",
     "GroupsPart",
     "LimitPart",
     "ModelPart",
     "OptimizerWord",
+    "Part",
+    "Positive",
     "ScheduleWords",
     "SimulatePart",
     "Study",
@@ -36,10 +39,11 @@ __all__ = [
 ]
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
-_Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Seed = Annotated[int, Field(ge=0, lt=2**63)]
 # TOML has arrays, not tuples: strictness is for the numbers in them.
-_Counts = Annotated[tuple[_Count, ...], Field(strict=False, min_length=1)]
+_Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
 
 
 def _as_rows(targets: Any) -> Any:
@@ -115,11 +119,13 @@ _Device = Annotated[str, known(known_device)]
 _Particles = Annotated[int, Field(ge=2, le=2**40), AfterValidator(_power_of_two)]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A section of a file: its keys alone, of their types."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class ModelPart(_Part):
+class ModelPart(Part):
     """``[model]``: the network and the powers of its width.
 
     Args:
@@ -153,8 +159,8 @@ class ModelPart(_Part):
     """
 
     architecture: Annotated[str, known(names.find_architecture)] = "mlp"
-    depth: Annotated[_Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
-    length: _Count = 4
+    depth: Annotated[Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
+    length: Count = 4
     act: Annotated[str, known(names.find_activation)] | None = None
     param: Annotated[str, known(names.find_parameterization)] = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None
@@ -169,18 +175,18 @@ class ModelPart(_Part):
     alpha: _Power = None
     nonlin: Literal["pre", "post", "between"] = "pre"
     center: bool = False
-    layers: _Count = 1
+    layers: Count = 1
     multiplier: Annotated[Any, known(partial(exact, what="multiplier"))] = None
     shared: bool = False
     law: str = "gaussian"
     along: str = "fresh"
     hurst: Annotated[Any, known(partial(exponent, what="hurst"))] = None
-    base: _Count = 1
+    base: Count = 1
     outputs: Literal["last", "all"] = "last"
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
-class TrainingPart(_Part):
+class TrainingPart(Part):
     """``[training]``: the updates and the data.
 
     Args:
@@ -213,8 +219,8 @@ class TrainingPart(_Part):
     data: str | None = None
     inputs: _Rows | None = None
     targets: Annotated[_Rows | None, BeforeValidator(_as_rows)] = None
-    samples: _Count | None = None
-    batch: _Count = 1
+    samples: Count | None = None
+    batch: Count = 1
     query: str | None = None
     watch: Annotated[
         tuple[Literal["h", "x", "dh", "dx", "hhat", "dhhat", "dW_x", "dB"], ...],
@@ -231,7 +237,7 @@ class TrainingPart(_Part):
     seed: _Seed = 0
 
 
-class LimitPart(_Part):
+class LimitPart(Part):
     """``[limit]``: how the limit is computed.
 
     Args:
@@ -254,11 +260,11 @@ class LimitPart(_Part):
     storage: Literal["float64", "float32"] = "float64"
     device: _Device | None = None
     method: Literal["auto", "exact", "quadrature", "particles"] = "auto"
-    threads: _Count | None = None
+    threads: Count | None = None
     seed: _Seed = 0
 
 
-class SimulatePart(_Part):
+class SimulatePart(Part):
     """``[simulate]``: networks of finite width.
 
     Args:
@@ -272,15 +278,15 @@ class SimulatePart(_Part):
     """
 
     widths: _Counts = (256, 1024, 4096)
-    seeds: _Count | None = None
+    seeds: Count | None = None
     backend: Literal["lazy", "dense"] = "lazy"
     device: _Device | None = None
     dtype: Literal["float64", "float32", "bfloat16"] = "float64"
-    threads: _Count | None = None
+    threads: Count | None = None
     seed: _Seed = 0
 
 
-class Study(_Part):
+class Study(Part):
     """A whole study.
 
     Args:

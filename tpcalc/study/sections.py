@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import StudyError, UsageError, short
 
 __all__ = ["BRANCH", "Flag", "problems_of", "read_sections", "refusal"]
 
@@ -115,14 +115,9 @@ def _problem(found: Any, root: type[BaseModel]) -> tuple[str, str]:
         return key, found["msg"]
     if found["type"] == "too_short":
         least = found["ctx"]["min_length"]
-        return key, f"it should have {least} or more entries; it is {_shown(found['input'])}."
+        return key, f"it should have {least} or more entries; it is {short(repr(found['input']))}."
     sentence = found["msg"].replace("Input should", "it should")
-    return key, f"{sentence}; it is {_shown(found['input'])}."
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return key, f"{sentence}; it is {short(repr(found['input']))}."
 
 
 def _known_keys(place: Sequence[str], root: type[BaseModel]) -> list[str]:
