@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tpcalc.analyses.depth.check import depth_check
-from tpcalc.analyses.depth.profile import ARRAYS, Recursion, profile
+from tpcalc.analyses.depth.profile import ARRAYS, profile
 from tpcalc.analyses.depth.sampled import sampled
 from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.analyses.depth.start import COMPARE, start_found
@@ -21,6 +21,7 @@ from tpcalc.analyses.depth.trunk import trunk_of
 from tpcalc.catalog.training import Training
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.depth.finite import finite
+from tpcalc.evaluate.depth.kets import Recursion
 from tpcalc.evaluate.depth.limit import limit
 from tpcalc.evaluate.depth.mean_field import mean_field
 from tpcalc.evaluate.depth.trunk import HALF, Trunk

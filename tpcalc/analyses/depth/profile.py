@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.numeric import Answer
-from tpcalc.evaluate.depth.trunk import Trunk
+from tpcalc.evaluate.depth.kets import Kets, Recursion
 from tpcalc.results import DepthArray, DepthGap
 
-__all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "Recursion", "profile"]
+__all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "profile"]
 
 KETS = ("inputs", "outputs", "coefficients")
 ARRAYS = ("features", "gradients", "preactivations", "distances", *KETS)
@@ -21,25 +20,6 @@ KERNEL = ("p", "i", "j")
 SPREAD = ("p", "q", "i", "j")
 ENDS = ("ket", "p", "i", "feature")
 GAMMA = ("ket", "base", "p", "q", "i", "j")
-
-
-class Recursion(Protocol):
-    """What all closed routes have: places are shares of the depth."""
-
-    @property
-    def trunk(self) -> Trunk: ...
-
-    def readout(self) -> Answer: ...
-
-    def features(self, place: float = ...) -> Answer: ...
-
-    def gradients(self, place: float = ...) -> Answer: ...
-
-    def preactivations(self, place: float) -> Answer: ...
-
-    def distances(self, first: float, last: float) -> Answer: ...
-
-    def at(self, place: float) -> float: ...
 
 
 def profile(
@@ -73,25 +53,16 @@ def profile(
         yield DepthGap(depth, error.told, "preactivations")
     apart = [found.distances(*sorted((one, two))) for one in places for two in places]
     yield made("distances", SPREAD, apart, len(places))
-    held: Callable[[float], tuple[tuple[Answer, Answer], ...]] | None
-    held = getattr(found, "ends", None)
-    if held is None:
+    if not isinstance(found, Kets):
         yield from (DepthGap(depth, AVERAGED, name) for name in KETS)
         return
-    ends = [held(place) for place in places]
+    ends = [found.ends(place) for place in places]
     for side, name in enumerate(("inputs", "outputs")):
         parts = [_of_ket(ket, end[side][ket], moved) for ket in (0, 1) for end in ends]
         yield made(name, ENDS, parts, 2)
-    inner: Callable[[float, float], tuple[tuple[Answer, ...], ...]]
-    inner = found.coefficients  # type: ignore[attr-defined]
-    grid = [[inner(one, two) for two in places] for one in places]
-    parts = [
-        _of_ket(ket, one[ket][base], moved)
-        for ket in (0, 1)
-        for base in (0, 1)
-        for row in grid
-        for one in row
-    ]
+    grid = [found.coefficients(one, two) for one in places for two in places]
+    sides = [(ket, base) for ket in (0, 1) for base in (0, 1)]
+    parts = [_of_ket(ket, one[ket][base], moved) for ket, base in sides for one in grid]
     yield made("coefficients", GAMMA, parts, 2, 2, len(places))
 
 

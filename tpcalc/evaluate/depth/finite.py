@@ -115,10 +115,6 @@ class Passes(Kets):
         found: Array = part[self._layer(place)]
         return found
 
-    def _edge(self, part: Array, place: float) -> Array:
-        found: Array = part[max(self._layer(place), 1)]
-        return found
-
     def _answer(self, value: Array, square: bool = False) -> Answer:
         return Answer(value, bounds(value, self.rounding, square), self.method)
 

@@ -12,23 +12,39 @@ from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.depth.run import only, places
 from tpcalc.evaluate.depth.trunk import Array, Trunk
 
-__all__ = ["Kets"]
+__all__ = ["Kets", "Recursion"]
 
 
-class Kets(ABC):
-    """Kets of all passes, sample i = t B + b after sample; places are shares p of the depth.
+class Recursion(ABC):
+    """What all closed routes have, sample i = t B + b after sample; places are shares of the depth.
 
     Args:
         trunk: The network and its run.
-        store: Kets as the engine keeps them.
         outputs: f, of shape (T, B, k).
         chi: The derivative of the loss by the outputs, of the same shape.
     """
 
     trunk: Trunk
-    store: trunks.Store
     outputs: Array
     chi: Array
+
+    @abstractmethod
+    def features(self, place: float = 1.0) -> Answer:
+        """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the features.
+
+        Args:
+            place: p.
+
+        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
+        """
+
+    @abstractmethod
+    def gradients(self, place: float = 0.0) -> Answer:
+        """The kernel <dx_i | dx_j>.
+
+        Args:
+            place: p.
+        """
 
     @abstractmethod
     def at(self, place: float) -> float:
@@ -61,14 +77,6 @@ class Kets(ABC):
         """
 
     @abstractmethod
-    def _kept(self, part: Array, place: float) -> Array:
-        """Something of layers at a place."""
-
-    @abstractmethod
-    def _edge(self, part: Array, place: float) -> Array:
-        """Something of edges at a place."""
-
-    @abstractmethod
     def _answer(self, value: Array, square: bool = False) -> Answer:
         """Numbers with their errors, as ``bounds`` has them."""
 
@@ -76,22 +84,24 @@ class Kets(ABC):
         """The outputs."""
         return self._answer(self.outputs)
 
+
+class Kets(Recursion):
+    """Kets of all passes.
+
+    Args:
+        store: Kets as the engine keeps them.
+    """
+
+    store: trunks.Store
+
+    @abstractmethod
+    def _kept(self, part: Array, place: float) -> Array:
+        """Something of layers, or of the edges that lead to them, at a place."""
+
     def features(self, place: float = 1.0) -> Answer:
-        """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the features.
-
-        Args:
-            place: p.
-
-        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
-        """
         return self._answer(self._kept(self.store.features, self._inside(place)), square=True)
 
     def gradients(self, place: float = 0.0) -> Answer:
-        """The kernel <dx_i | dx_j>.
-
-        Args:
-            place: p.
-        """
         return self._answer(self._kept(self.store.gradients, self._inside(place)), square=True)
 
     def ends(self, place: float) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
@@ -125,7 +135,7 @@ class Kets(ABC):
         Source: Tensor Programs VI, Lemma 4.3: Gamma.
         """
         columns = places(self.trunk)
-        jumps = self._edge(self.store.jumps, edge)
+        jumps = self._kept(self.store.jumps, self._beyond(edge))
         # Beyond its edge they are the jumps of kets x, before it minus those of kets dx.
         beyond = self.at(place) >= self._beyond(edge)
         through = only(jumps, columns[0]) if beyond else -only(jumps, columns[1])

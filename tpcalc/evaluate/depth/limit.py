@@ -108,9 +108,6 @@ class Limit(Kets):
     def _kept(self, part: Array, place: float) -> Array:
         return self.panels.at(part, place)
 
-    def _edge(self, part: Array, place: float) -> Array:
-        return self.panels.at(part, place)
-
     def _answer(self, value: Array, square: bool = False) -> Answer:
         return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
 

@@ -16,6 +16,7 @@ from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.evaluate.closure.slopes import jumps, slope
 from tpcalc.evaluate.depth.averages import Averages
+from tpcalc.evaluate.depth.kets import Recursion
 from tpcalc.evaluate.depth.panels import Panels
 from tpcalc.evaluate.depth.run import bounds, largest
 from tpcalc.evaluate.depth.trunk import ROUNDED, Array, Trunk
@@ -40,7 +41,7 @@ PROBED, TYPICAL = 100_000, 6  # points that an estimate of the time takes, and r
 
 
 @dataclass(frozen=True, eq=False)
-class MeanField:
+class MeanField(Recursion):
     """A run at alpha = 1 in the limit; sample i = t B + b after sample.
 
     Args:
@@ -57,49 +58,19 @@ class MeanField:
     _solved: _Solved
 
     def features(self, place: float = 1.0) -> Answer:
-        """The kernel <x_i | x_j>, of shape (T B, T B).
-
-        Args:
-            place: p.
-        """
         return self._answer(self._solved.kernel(self._solved.x, place), square=True)
 
     def gradients(self, place: float = 0.0) -> Answer:
-        """The kernel <dx_i | dx_j>.
-
-        Args:
-            place: p.
-        """
         return self._answer(self._solved.kernel(self._solved.d, place), square=True)
 
     def preactivations(self, place: float) -> Answer:
-        """The kernel of preactivations of blocks at p.
-
-        Args:
-            place: p.
-        """
         return self._answer(self._solved.preactivations(place), square=True)
 
     def distances(self, first: float, last: float) -> Answer:
-        """The kernel of x(last) - x(first).
-
-        Args:
-            first: A place.
-            last: A later one.
-        """
         return self._answer(self._solved.distances(first, last), square=True)
 
     def at(self, place: float) -> float:
-        """The place itself.
-
-        Args:
-            place: p.
-        """
         return place
-
-    def readout(self) -> Answer:
-        """The outputs with their error."""
-        return self._answer(self.outputs)
 
     def _answer(self, value: Array, square: bool = False) -> Answer:
         return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
