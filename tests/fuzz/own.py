@@ -158,6 +158,10 @@ def subject(seed: int, case: Case) -> Subject:
     written = case.ask("program", lambda: own.run.program)
     if written is not None:
         said += claims(written, case)
+    sizes = case.ask("orders", lambda: tp.orders(own.run))
+    if found is not None and sizes is not None:
+        large = _grows(found, sizes)
+        said = [one for one in said if one[0].startswith("dW_x[") or _step(one[0]) < large]
     solved, at_rates = case.ask("solve", lambda: tp.solve(own.run.replace(steps=1))), None
     if solved is not None:
         at_rates = _with(own, solved)
@@ -172,6 +176,27 @@ def subject(seed: int, case: Case) -> Subject:
         return made
 
     return Subject(said, numbers)
+
+
+def _step(name: str) -> int:
+    """The step of an output: ``f[1,0]``, ``x[w0,1,0]``; of a change the later one."""
+    found = re.search(r"[,\[](\d+)[,\]]", name)
+    return int(found[1]) if found else 0
+
+
+def _grows(found: Verdict, sizes: tp.Orders) -> int:
+    """The first step where an update or a slope is of a larger power than at the start.
+
+    What it adds is small next to the start at every width that can be run.
+    """
+    powers = {row.name: Fraction(row.n) for row in found.updates if row.n.strip("-") != "oo"}
+    large = [_step(name) for name, power in powers.items() if power > 0]
+    for name, order in sizes.items():
+        if name.startswith("dx[") and order.n is not None:
+            start = sizes[re.sub(r",\d+,", ",0,", name)]
+            if start.n is not None and order.n.at({}) > start.n.at({}):
+                large.append(_step(name))
+    return min(large, default=found.steps + 1)
 
 
 def _with(own: Net, found: Solution) -> Net:
@@ -207,7 +232,11 @@ def _verdict(found: Verdict, own: Net) -> Iterator[Named]:
         for step in steps:
             if layer.weights == "moves":
                 yield name.format(step), text, Size(0, upper=False, lower=True)
-            elif layer.weights in ("vanishes", "frozen", "cut off", "0") and not found.exploded:
+            elif (
+                not layer.moves
+                and layer.weights in ("vanishes", "frozen", "cut off", "0")
+                and not found.exploded
+            ):
                 yield name.format(step), text, Size(VANISHES, upper=True)
 
 
