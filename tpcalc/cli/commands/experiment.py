@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -101,20 +101,15 @@ def _flags(given: dict[str, Any]) -> list[Flag]:
     ]
 
 
-class _Run:
+class _Run(NamedTuple):
     """Where and on what an experiment is run."""
 
-    def __init__(
-        self,
-        data: str,
-        samples: int | None,
-        data_seed: int,
-        device: str,
-        seed: int,
-        work: Path | None,
-    ) -> None:
-        self.data, self.samples, self.data_seed = data, samples, data_seed
-        self.device, self.seed, self.work = device, seed, work
+    data: str
+    samples: int | None
+    data_seed: int
+    device: str
+    seed: int
+    work: Path | None
 
 
 def _trained(plan: Plan, run: _Run) -> Experiment:

@@ -12,7 +12,7 @@ from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, Repo
 
 if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
-    from tpcalc.study import Network
+    from tpcalc.study import Model, Network
 
 __all__ = ["kernel"]
 
@@ -89,47 +89,22 @@ def _computed(
         if scale is not None:
             raise UsageError("--scale: a program in a file has its inputs written in it.")
         program = open_model(model, flags)
-        part = program.study.limit
-        found = _run(program.program, None, kinds, method, part.seed, part.threads)
+        found = _run(program, program.program, None, kinds=kinds, method=method)
         return found, program.title, dict(program.description)
     opened, data = _opened(model, flags)
-    part = opened.study.limit
-    found = _run(
-        opened.architecture,
-        data.inputs,
-        kinds,
-        method,
-        part.seed,
-        part.threads,
-        parameterization=opened.parameterization,
-        scale=scale,
-    )
+    way, asked = opened.parameterization, {"kinds": kinds, "method": method, "scale": scale}
+    found = _run(opened, opened.architecture, data.inputs, parameterization=way, **asked)
     return _told(found, opened, data), opened.title, _described(opened, data)
 
 
-def _run(
-    model: Any,
-    inputs: Any,
-    kinds: tuple[str, ...],
-    method: str,
-    seed: int,
-    threads: int | None,
-    **more: Any,
-) -> Kernel:
+def _run(opened: Model | Network, model: Any, inputs: Any, **asked: Any) -> Kernel:
     from tpcalc.analyses.kernels import kernel as computed
     from tpcalc.cli.progress import progress_bar
 
+    part = opened.study.limit
     with progress_bar("kernel") as progress:
-        found: Kernel = computed(
-            model,
-            inputs,
-            kinds=kinds,
-            method=method,
-            seed=seed,
-            threads=threads,
-            progress=progress,
-            **more,
-        )
+        asked |= {"seed": part.seed, "threads": part.threads, "progress": progress}
+        found: Kernel = computed(model, inputs, **asked)
     return found
 
 
