@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from tpcalc.cli.flags import Flags
     from tpcalc.results import (
         Card,
-        DepthOrders,
         DepthTable,
         DepthVerdict,
         FiniteTable,
         LimitTable,
         OrderTable,
-        PhaseDiagram,
-        Solution,
         Theorems,
         Verdict,
     )
@@ -35,13 +32,10 @@ __all__ = [
     "card_of",
     "check_measured",
     "check_seeds",
-    "checked",
     "limit_of",
-    "mapped",
     "networks_of",
     "orders_of",
     "slopes_of",
-    "solved",
     "theorems_of",
 ]
 
@@ -163,13 +157,6 @@ def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = N
     return width_orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
 
 
-def depth_orders_of(network: Network, at: Point) -> DepthOrders:
-    """The orders of a run of L blocks."""
-    from tpcalc.analyses.depth.orders import depth_orders
-
-    return depth_orders(network.training, at)
-
-
 def slopes_of(study: Study, found: Orders) -> OrderTable:
     """Orders beside slopes measured at finite widths: those of the study where it has some."""
     from tpcalc.analyses.measure import measure
@@ -179,14 +166,6 @@ def slopes_of(study: Study, found: Orders) -> OrderTable:
     seeds = part.seeds if "seeds" in part.model_fields_set else None
     with progress_bar("finite networks") as progress:
         return measure(found, widths=widths, seeds=seeds, progress=progress)
-
-
-def checked(network: Network, at: Point, verify: bool) -> Verdict | DepthVerdict:
-    """What becomes of the training of a network."""
-    from tpcalc.analyses.check import check
-
-    seed = network.study.limit.seed
-    return check(network.training, at=at or None, verify=verify, seed=seed)
 
 
 def theorems_of(network: Network, found: Verdict | DepthVerdict) -> Theorems:
@@ -208,23 +187,6 @@ def card_of(network: Network, limits: LimitTable) -> Card:
 
     with progress_bar("orders"):
         return card(network.training, seed=network.study.limit.seed, limits=limits)
-
-
-def solved(
-    network: Network, symbolic: Sequence[str], multipliers: bool, at: Point
-) -> Solution | DepthVerdict:
-    """The learning rates at which every layer of a network learns."""
-    from tpcalc.analyses.solve import solve
-
-    names = tuple(symbolic)
-    return solve(network.training, symbolic=names, multipliers=multipliers, at=at or None)
-
-
-def mapped(network: Network, box: Mapping[str, tuple[Fraction, Fraction]]) -> PhaseDiagram:
-    """The verdicts over a box of the symbols of a network's parameterization."""
-    from tpcalc.analyses.phases import phases
-
-    return phases(network.run(steps=2), box=box)
 
 
 def check_measured(flags: Flags, measured: bool) -> None:

@@ -46,8 +46,9 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
+    from tpcalc.analyses.check import check as checked
     from tpcalc.cli import payload
-    from tpcalc.cli.runs import WATCHED, check_measured, checked, orders_of, slopes_of, theorems_of
+    from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of, theorems_of
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
@@ -57,7 +58,8 @@ def check(
     check_measured(flags, measured)
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
-    found = checked(opened, chosen, not no_verify)
+    seed = opened.study.limit.seed
+    found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed)
     if measured and isinstance(found, DepthVerdict):
         raise UsageError(
             "--measured compares with networks, and these have L blocks.",

@@ -45,7 +45,6 @@ def orders(
     from tpcalc.cli.runs import (
         WATCHED,
         check_measured,
-        depth_orders_of,
         orders_of,
         slopes_of,
     )
@@ -57,8 +56,10 @@ def orders(
     chosen = point("--at", at or ())
     largest = _budget(budget)
     if any(flag.key == "model.depth" and flag.value == "L" for flag in flags):
+        from tpcalc.analyses.depth.orders import depth_orders
+
         network = open_network(model, flags)
-        deep = depth_orders_of(network, chosen)
+        deep = depth_orders(network.training, chosen)
         answer("orders", network.description, deep, network.title, as_json)
         return
     opened = open_model(model, flags, WATCHED)

@@ -34,8 +34,8 @@ def phases(
     as_json: AsJson = False,
 ) -> None:
     """The phase diagram of a parameterization with symbols: regions, walls and points."""
+    from tpcalc.analyses.phases import phases as mapped
     from tpcalc.cli.places import check_place
-    from tpcalc.cli.runs import mapped
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import box as box_of
     from tpcalc.errors import UsageError
@@ -50,7 +50,7 @@ def phases(
                 hint="Write a number in place of the others in --param.",
             )
     opened = open_network(model, flags)
-    found = mapped(opened, sides)
+    found = mapped(opened.run(steps=2), box=sides)
     if svg is not None:
         from tpcalc.report.phase_plot import phase_svg
 

@@ -36,13 +36,13 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
-    from tpcalc.cli.runs import solved
+    from tpcalc.analyses.solve import solve as solved
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point, words
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
-    chosen = point("--at", at or ())
+    chosen = point("--at", at or ()) or None
     opened = open_network(model, flags)
-    found = solved(opened, names, multipliers, chosen)
+    found = solved(opened.training, symbolic=names, multipliers=multipliers, at=chosen)
     answer("solve", opened.description, found, opened.title, as_json)
