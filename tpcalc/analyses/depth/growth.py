@@ -156,12 +156,8 @@ class GrowthRun:
                     logs = np.array(found.values(name, shown, place)) / math.log(10)
                     if not np.isfinite(logs).all():
                         continue
-                    count = len(logs)
-                    spread = float(logs.std(ddof=1)) if count > 1 else math.inf
-                    value = Estimate(
-                        float(logs.mean()), spread / math.sqrt(count), Method.FINITE,
-                        samples=count, replicates=count, std=spread,
-                    )  # fmt: skip
+                    mean = found.log10(name, shown, place)
+                    value = replace(mean, std=mean.stderr * math.sqrt(mean.samples))
                     yield Ratio(
                         law, alpha, str(depth), str(width), name, place, value, _levels(10**logs)
                     )

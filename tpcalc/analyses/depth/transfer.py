@@ -219,14 +219,12 @@ class _Cell:
 
     def _loss(self, run: Training, table: DepthTable) -> tuple[Estimate | None, str]:
         assert run.data is not None
-        several, batch, outputs = run.data.outputs > 1, run.batch, run.data.outputs
+        batch, outputs = run.batch, run.data.outputs
+        ends = [f",{k}]" for k in range(outputs)] if outputs > 1 else ["]"]
         value, slope = loss_values(run.loss, outputs), slope_values(run.loss, outputs)
         losses, errors, methods = [], [], []
         for step in range(run.steps + 1 - self.asked.average, run.steps + 1):
-            names = [
-                [f"f[{step},{b}" + (f",{k}]" if several else "]") for k in range(outputs)]
-                for b in range(batch)
-            ]
+            names = [[f"f[{step},{b}{end}" for end in ends] for b in range(batch)]
             found = [[table.at(name, self.depth) for name in row] for row in names]
             f = np.array([[one.value for one in row] for row in found])
             off = np.array([[one.stderr for one in row] for row in found])
@@ -262,10 +260,7 @@ class _Cell:
         if not known:
             return None
         best = min(known, key=_loss)
-        same = sorted(
-            (row for row in self.rows if row.multiplier == best.multiplier),
-            key=lambda row: row.rate,
-        )
+        same = [row for row in self.rows if row.multiplier == best.multiplier]  # by rising rates
         place = same.index(best)
         low = next((r.rate for r in reversed(same[:place]) if _worse(r, best)), None)
         high = next((r.rate for r in same[place + 1 :] if _worse(r, best)), None)
