@@ -208,7 +208,7 @@ def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network,
     if task.right is not None:
         rows = len(task.left.rows)
         matrices = {kind: matrix[:rows, :, rows:] for kind, matrix in matrices.items()}
-    method = max((answer.method for answer in found.values()), key=list(Method).index)
+    method = max(answer.method for answer in found.values())
     return Found(matrices, method, worst, notes=(why,) if method is Method.PARTICLES else ())
 
 

@@ -14,7 +14,7 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.joint import Joint
-from tpcalc.evaluate.closure.numeric import CERTAINTY, METHODS, WORST, Answer, Numeric, Work
+from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
 from tpcalc.evaluate.closure.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
@@ -243,7 +243,7 @@ def as_estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
     if variance is not None:
         std = sqrt(max(float(variance.value), 0.0))
         off = float(variance.error) / (2 * std) if std > 0 else sqrt(float(variance.error))
-        method = max(method, variance.method, key=CERTAINTY.index)
+        method = max(method, variance.method)
     status = Status.EXACT if error == 0 and std is None else Status.CONVERGED
     return Estimate(value, error, method, status, std=std, std_error=off)
 

@@ -15,12 +15,16 @@ ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not s
 
 
 class Method(Enum):
-    """How a number was found."""
+    """How a number was found; the largest of several is the least exact."""
 
     EXACT = "exact"
     QUADRATURE = "quadrature"
     PARTICLES = "particles"
     FINITE = "finite"
+
+    def __lt__(self, other: Method) -> bool:
+        order = list(Method)
+        return order.index(self) < order.index(other)
 
 
 class Status(Enum):

@@ -221,5 +221,5 @@ def _moved(found: Computed, method: Method, *given: Bounded) -> Bounded:
 
 
 def _with_method(value: float, error: float, method: Method, *given: Bounded) -> Bounded:
-    worst = max((method, *(part.method for part in given)), key=list(Method).index)
+    worst = max((method, *(part.method for part in given)))
     return Bounded(value, error, worst) + bounded(0.0)

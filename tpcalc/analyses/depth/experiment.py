@@ -341,7 +341,7 @@ def _slopes(rows: Sequence[Profile]) -> list[Profile]:
             span = math.log(two.place / one.place)
             slope = math.log(two.value.value / one.value.value) / span
             error = sum(r.value.stderr / r.value.value for r in (one, two)) / span
-            method = max(one.value.method, two.value.method, key=list(Method).index)
+            method = max(one.value.method, two.value.method)
             middle = math.sqrt(one.place * two.place)
             value = Estimate(slope, error, method)
             found.append(Profile(one.recipe, one.depth, one.width, step, "slope", middle, value))

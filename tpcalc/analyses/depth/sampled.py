@@ -190,7 +190,6 @@ class _Asked:
             if what not in self.cells:
                 yield DepthGap(str(self.depth), SAMPLED if what in KETS else UNNAMED, what)
         shares = tuple(layer / self.depth for layer in self.layers)
-        order = list(Method)
         for what, cells in self.cells.items():
             lost = [gone[label] for label in cells.values() if label in gone]
             if lost:
@@ -203,5 +202,5 @@ class _Asked:
             for place, label in cells.items():
                 values[place], errors[place] = known[label].value, known[label].stderr
             methods = [known[label].method for label in cells.values()] or [Method.EXACT]
-            method = max(methods, key=order.index)
+            method = max(methods)
             yield DepthArray(what, str(self.depth), axes, shares, values, errors, method, route)

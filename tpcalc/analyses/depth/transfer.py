@@ -234,7 +234,7 @@ class _Cell:
             # Errors of outputs may be dependent: sizes add up; a square of them is at a minimum.
             errors.append(float((np.abs(slope(f, y)) * off + off**2).sum(axis=1).mean()))
             methods += [one.method for row in found for one in row]
-        worst = max(methods, key=list(Method).index)
+        worst = max(methods)
         loss, error = math.fsum(losses) / len(losses), math.fsum(errors) / len(errors)
         if not math.isfinite(loss):
             return None, "the loss leaves the range of floats"

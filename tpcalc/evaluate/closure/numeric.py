@@ -27,7 +27,6 @@ WORST = 1e-6  # relative to the scale of an integral: an error above it is for p
 METHODS = (Method.EXACT, Method.QUADRATURE)
 LARGEST = 1e100  # beyond it, squares and products may overflow
 UNDERFLOW = 1e-290
-CERTAINTY = (*METHODS, Method.PARTICLES)
 Evaluator = Callable[[Sequence[Expr], Sequence[Any], Sequence[Sequence[Any]]], Computed | None]
 SUPPORTED = {Method.EXACT: exact.supported, Method.QUADRATURE: quadrature.supported}
 EVALUATORS: dict[Method, Evaluator] = {
@@ -147,7 +146,7 @@ class Numeric:
         if not count:
             return ZERO
         rounding = 0.0 if count == 1 else EPS * count
-        return Answer(value, error + rounding * size, _worst(methods))
+        return Answer(value, error + rounding * size, max(methods, default=Method.EXACT))
 
     def function(self, expr: Expr, scalars: Mapping[int, Answer]) -> Answer:
         """A function of scalars, its error found by moving one argument at a time.
@@ -176,7 +175,7 @@ class Numeric:
                 error = error + np.abs(_value(fn, moved) - value)
         if not np.all(np.isfinite(value)) or not np.all(np.isfinite(error)):
             raise Unknown(f"{expr.text} of scalars is not finite")
-        return Answer(value, error, _worst({answer.method for answer in given}))
+        return Answer(value, error, max((answer.method for answer in given), default=Method.EXACT))
 
     def integral(
         self, factors: Sequence[Expr], mean: Sequence[Answer], cov: Sequence[Sequence[Answer]]
@@ -218,7 +217,7 @@ class Numeric:
             if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):
                 continue
             inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
-            return Answer(found.value, error, _worst({method, *inner}))
+            return Answer(found.value, error, max({method, *inner}))
         tried = {Method.EXACT: "closed form", Method.QUADRATURE: "quadrature"}
         names = " or ".join(tried[method] for method in self.methods)
         raise Unknown(f"no {names} for E of {_texts(factors)}")
@@ -289,10 +288,6 @@ def _refuse_flat_jumps(factors: Sequence[Expr], cov: Sequence[Sequence[Answer]])
                 "within its rounding error: its expectation cannot be told.",
                 hint="Write the argument without the terms that cancel.",
             )
-
-
-def _worst(methods: set[Method]) -> Method:
-    return max(methods, key=CERTAINTY.index, default=Method.EXACT)
 
 
 def _value(fn: Fn, given: Sequence[Any]) -> Any:

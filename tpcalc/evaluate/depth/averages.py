@@ -17,7 +17,6 @@ from tpcalc.evaluate.closure.slopes import jumps, slope
 from tpcalc.evaluate.depth.trunk import Array
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import mul
-from tpcalc.results import Method
 
 __all__ = ["Averages", "Pairs", "proportional"]
 
@@ -164,7 +163,7 @@ class Averages:
         inner = _two(Var(0) * self._second, self._first, pairs)
         value = (inner.value - pairs.both * twice.value) / pairs.one
         error = (inner.error + np.abs(pairs.both) * twice.error) / pairs.one
-        return Answer(value, error, max(inner.method, twice.method, key=list(Method).index))
+        return Answer(value, error, max(inner.method, twice.method))
 
 
 def _one(factor: Expr, variance: Array) -> Answer:
@@ -198,5 +197,5 @@ def _less(product: Answer, one: Answer, two: Answer) -> Answer:
     value: Any = product.value - one.value * two.value
     error = product.error + np.abs(one.value) * two.error + np.abs(two.value) * one.error
     error = error + np.finfo(float).eps * np.abs(product.value)
-    worst = max((product.method, one.method, two.method), key=list(Method).index)
+    worst = max((product.method, one.method, two.method))
     return Answer(value, error, worst)

@@ -194,6 +194,6 @@ class Run:
         return one, two, Pairs(variance[:, one], variance[:, two], kernels[:, one, two])
 
     def _keep(self, found: Answer) -> None:
-        self.method = max(self.method, found.method, key=list(Method).index)
+        self.method = max(self.method, found.method)
         size = max(float(np.abs(found.value).max()), EPS)
         self.off = max(self.off, float(np.max(found.error)) / size)

@@ -157,7 +157,7 @@ class CovarianceKernel:
         below, end = self._gaps(1 - c, found), self.end_slope
         value = np.sqrt(end.value * (1 - c) / below.value)
         part = below.error / np.abs(below.value) + end.error / end.value + 2 * EPS / (1 - c)
-        coefficient = Values(value, value * (part / 2 + EPS), _least(below.method, end.method))
+        coefficient = Values(value, value * (part / 2 + EPS), max(below.method, end.method))
         return _scaled(found, ratio(Bounded(1.0), self.split.second)), coefficient
 
     @cached_property
@@ -268,11 +268,7 @@ def _checked(correlations: Sequence[float] | Array) -> Array:
 def _scaled(found: Values, factor: Bounded) -> Values:
     value = found.value * factor.value
     error = found.error * factor.value + np.abs(found.value) * factor.error + EPS * np.abs(value)
-    return Values(value, error, _least(found.method, factor.method))
-
-
-def _least(left: Method, right: Method) -> Method:
-    return max((left, right), key=list(Method).index)
+    return Values(value, error, max(found.method, factor.method))
 
 
 def _known(number: Bounded) -> Estimate:

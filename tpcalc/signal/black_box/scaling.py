@@ -169,5 +169,5 @@ def product_estimate(activations: Sequence[Any]) -> Estimate:
         factors.append(found[expr])
     value = prod(part.value for part in factors)
     error = sum(part.stderr / part.value for part in factors) * value
-    method = max((part.method for part in factors), key=list(Method).index, default=Method.EXACT)
+    method = max((part.method for part in factors), default=Method.EXACT)
     return Estimate(value, error, method)

@@ -13,7 +13,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.evaluate.bounded import EPS, Bounded, bounded
 from tpcalc.evaluate.computed import Computed
-from tpcalc.results import Method, Scale, checks
+from tpcalc.results import Scale, checks
 from tpcalc.signal.given import Act, tau_of
 from tpcalc.signal.kernels import Kernels
 from tpcalc.signal.maps.averages import CLOSE, gaps, means, method_of, square_growth
@@ -252,7 +252,7 @@ class LayerMap:
         """1 - c*, found by itself: near the edge of chaos it is far smaller than 1."""
         if self.phase == "ordered":
             return Bounded(0.0)
-        method = max(self.chi.method, method_of((self.tau, self.tau)), key=list(Method).index)
+        method = max(self.chi.method, method_of((self.tau, self.tau)))
         if self.phase == "edge of chaos":
             return Bounded(0.0, self._unresolved(), method)
         whole = self._excess(np.array([1.0]))
