@@ -75,6 +75,15 @@ def test_ordinary_networks_are_not_marked(act: str) -> None:
     assert not any("rare samples" in note for note in found.table.notes)
 
 
+@pytest.mark.parametrize("optimizer", ["rmsprop", "adagrad", "adam"])
+def test_updates_divided_by_roots_of_their_squares_are_bounded(optimizer: str) -> None:
+    data = tp.Samples(XI, ((0.5,), (-1.0,)))
+    run = tp.train(tp.MLP(2, "tanh"), "mup", data, steps=3, optimizer=optimizer, lr=0.1)
+    assert None not in sampled_degrees(derive(run)).values()
+    found = tp.limit(run, samples=2**10, replicates=4, outputs=["f[3,0]"])["f[3,0]"]
+    assert found.status is Status.CONVERGED
+
+
 def test_squares_of_squares_are() -> None:
     """A second step with relu^2: h_2 is of degree 6, what f_2 averages of 16."""
     program = trained("relu^2", "ip-llr:2", 2)

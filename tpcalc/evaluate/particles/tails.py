@@ -10,6 +10,7 @@ import numpy as np
 
 from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
+from tpcalc.functions.reciprocal import quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import (
@@ -164,7 +165,7 @@ def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> D
         own, rate = vectors[index], _growth(expr, index)
         if own is not None and rate is not None:
             return own * rate
-    if isinstance(expr, Mul) and len(inside) > 1:
+    if isinstance(expr, Mul) and len(inside) > 1 and quotient(expr) is None:
         parts: dict[frozenset[int], list[Expr]] = {}
         for factor in expr.factors:
             parts.setdefault(_variables(factor), []).append(factor)
