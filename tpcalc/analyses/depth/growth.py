@@ -259,11 +259,7 @@ def _extrapolated(rows: Sequence[Ratio]) -> Iterator[Ratio]:
         own = list(group)
         if len(own) < 3 or not all(0 < row.value.stderr < math.inf for row in own):
             continue
-        x = np.array([1 / int(row.width) for row in own])
-        w = np.array([1 / row.value.stderr for row in own])
-        design = np.stack([np.ones_like(x), x], axis=1) * w[:, None]
-        values = np.array([row.value.value for row in own]) * w
-        inverse = np.linalg.inv(design.T @ design)
-        line = inverse @ design.T @ values
-        made = Estimate(float(line[0]), math.sqrt(inverse[0, 0]), Method.FINITE)
+        x, w = [1 / int(row.width) for row in own], [1 / row.value.stderr for row in own]
+        line, cov = np.polyfit(x, [row.value.value for row in own], 1, w=w, cov="unscaled")
+        made = Estimate(float(line[1]), math.sqrt(cov[1, 1]), Method.FINITE)
         yield replace(own[0], width=BEYOND, value=made, quantiles=())

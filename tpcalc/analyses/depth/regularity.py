@@ -114,10 +114,8 @@ def regularity(
         raise UsageError("weights or an autocovariance: one of them is given.")
     if weights is not None and average > 1:
         raise UsageError("sequences are those of an autocovariance; weights are counted.")
-    if weights is None:
-        given = _numbers(autocovariance, "autocovariance")
-    else:
-        given = _numbers(weights, "weights")
+    asks = ("autocovariance", autocovariance) if weights is None else ("weights", weights)
+    given = _numbers(*asks)
     digest = blake2b(given.tobytes(), digest_size=8).hexdigest()
     # No answer depends on a common factor, and squares of large numbers would leave the range.
     table = np.ldexp(given, -np.frexp(np.abs(given).max())[1])
@@ -263,7 +261,7 @@ def _root(square: Estimate) -> Estimate:
     return Estimate(value, error, square.method)
 
 
-def _numbers(value: Any, name: str) -> Array:
+def _numbers(name: str, value: Any) -> Array:
     """Shape (L, sequences)."""
     table = checks.reals(value, name, hint=STACKED).astype(np.float64)
     if table.ndim == 0 or len(table) < LEAST:

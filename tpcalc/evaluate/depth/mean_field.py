@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -149,10 +150,8 @@ def _grid(count: int, nodes: Array, weights: Array) -> tuple[Array, Array]:
             hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
         )
     grid = np.array(list(product(nodes, repeat=count))).reshape(len(nodes) ** count, count)
-    mass = np.ones(1)
-    for _ in range(count):
-        mass = np.multiply.outer(mass, weights / weights.sum()).ravel()
-    return grid, mass
+    shares = [weights / weights.sum()] * count
+    return grid, reduce(np.multiply.outer, shares, np.ones(1)).ravel()
 
 
 def _lattice(points: int) -> tuple[Array, Array]:
