@@ -20,7 +20,7 @@ class Closed:
 
     Args:
         unknown: Why it does not; "" where it does.
-        gaussian: Whether the stream is_gaussian Gaussian with mean 0.
+        gaussian: Whether the stream stays Gaussian with mean 0.
     """
 
     unknown: str
@@ -33,7 +33,7 @@ def closed(body: Program) -> Closed:
     Args:
         body: A repetition of the block.
     """
-    # Vectors that are jointly Gaussian, and that hold entries of the stream; matrices that were used.
+    # Vectors that are jointly Gaussian, vectors that hold entries of the stream, matrices in use.
     gaussian, held, applied = set[Ref](), set[Ref](), set[Ref]()
     matrices, entrywise = "", list[str]()
     for ref, node in enumerate(body.nodes):
