@@ -300,7 +300,7 @@ def test_programs_are_saved_and_loaded(tmp_path: Path) -> None:
 def test_a_function_outside_its_domain_is_no_explosion(act: str) -> None:
     program = tp.train(tp.MLP(1, act), "ntk", DATA, steps=0, watch="x")
     for ask in (
-        lambda: tp.limit(program, **SMALL)["x[1,0,0]"],
+        lambda: tp.limit(program, outputs=["x[1,0,0]"], **SMALL),
         lambda: tp.simulate(program, [8], seeds=1),
     ):
         with pytest.raises(TpcalcError, match="outside its domain") as caught:

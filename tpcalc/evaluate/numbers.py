@@ -43,6 +43,7 @@ __all__ = ["Failure", "Numbers", "numbers"]
 
 FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
 BLOCKS = 8, 16  # the same of blocks, each of which takes long
+ENOUGH = 2**15, 2**12  # samples that tell what is hardly random: of cells, of blocks
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ def numbers(
         try:
             compiled = compile_graph(part)
             doubts = frozenset[int]()
-            if compiled.random and not part.has_blocks:
-                doubts = doubtful(compiled, budget, seed)
+            if compiled.random:
+                doubts = doubtful(compiled, budget, seed, ENOUGH[part.has_blocks])
                 compiled = replace(compiled, random=compiled.random - doubts)
             usual = BLOCKS if part.has_blocks else (FIXED, RANDOM)
             count = replicates or usual[bool(compiled.random)]

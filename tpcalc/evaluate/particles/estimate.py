@@ -31,7 +31,6 @@ __all__ = [
 
 PAIRS = 16  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
-ENOUGH = 2**15  # samples with which what is hardly random is told
 SHARE = 0.2  # of the spread that sampling may be: by chance it is less once in 10^4 times
 ROUNDING = 1e-12  # of a number: what scatters by less does not
 FAMILY = 1  # first entropy word of particle runs, so that finite runs never share their draws
@@ -168,7 +167,7 @@ def _run(
     return Draws(values, vectors, samples, seed, Status.CONVERGED, outcomes[0].storage)
 
 
-def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
+def doubtful(compiled: Compiled, budget: Budget, seed: int, enough: int) -> frozenset[int]:
     """The random results whose spread may be the error of sampling.
 
     What does not depend on the random scalars scatters as much where these stay the same. A spread
@@ -178,10 +177,11 @@ def doubtful(compiled: Compiled, budget: Budget, seed: int) -> frozenset[int]:
         compiled: The script.
         budget: The work allowed.
         seed: The seed.
+        enough: Samples with which what is hardly random is told.
     """
     left = compiled.random
     fewer, own = max(budget.samples // FEWER, 2), replace(budget, replicates=PAIRS)
-    for samples in sorted({fewer, budget.samples, max(budget.samples, ENOUGH)}):
+    for samples in sorted({fewer, budget.samples, max(budget.samples, enough)}):
         if left:
             try:
                 one, two = (

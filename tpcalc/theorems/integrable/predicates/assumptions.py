@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -245,7 +245,7 @@ def _polynomial(expr: Expr, name: str) -> tuple[bool, str]:
     if not _finite(expr):
         return False, f"{name} is not finite, or not defined, on the whole line"
     growth = degree_of(expr, (Fraction(1),), ())
-    if growth is not None:
+    if growth is not None and growth < inf:
         return True, f"{name} is bounded by a polynomial of degree {growth}"
     if _grows_slowly(expr):
         return True, f"{name} is bounded by a polynomial ({NUMBERS})"
