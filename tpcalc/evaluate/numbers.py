@@ -43,7 +43,7 @@ __all__ = ["Failure", "Numbers", "numbers"]
 
 FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
 BLOCKS = 8, 16  # the same of blocks, each of which takes long
-ENOUGH = 2**15, 2**12  # samples that tell what is hardly random: of cells, of blocks
+ENOUGH = 2**14, 2**12  # samples that tell what is hardly random: of cells, of blocks
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def doubtful(compiled: Compiled, budget: Budget, seed: int, enough: int) -> froz
     """
     left = compiled.random
     fewer, own = max(budget.samples // FEWER, 2), replace(budget, replicates=PAIRS)
-    for samples in sorted({fewer, budget.samples, max(budget.samples, enough)}):
+    for samples in (fewer, max(budget.samples, enough)):
         if left:
             try:
                 one, two = (
