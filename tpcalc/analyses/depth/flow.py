@@ -180,7 +180,7 @@ class Flow:
         """
         mean = 0.0
         for _ in range(ROUNDS):  # Steffensen's
-            g, h, first = self._at(size, square, mean)
+            g, h, first, side = self._at(size, square, mean)
             if first is not None and abs(first - mean) <= TINY:
                 g, h = (replace(one, exact=one.exact and not first) for one in (g, h))
                 return g, h
@@ -191,19 +191,20 @@ class Flow:
             mean = second if abs(bend) <= TINY else mean - (first - mean) ** 2 / bend
             if abs(mean) >= 1 - TINY:
                 break
-        some, much = (self._at(size, square, share) for share in SHARES)
-        if mean == 0 and some[2] is not None and some[2] < 0:  # what blocks add to it alternates
-            g, h, _ = self._at(size, square, mean)
+        side = side or 1  # blocks bring it to that of what they add
+        some, much = (self._at(size, square, side * share) for share in SHARES)
+        if mean == 0 and some[2] is not None and some[2] * side < 0:  # what they add alternates
+            g, h, *_ = self._at(size, square, mean)
             return replace(g, value=None, exact=False, rough=True), replace(h, exact=False)
         same = some[0].power == much[0].power and some[0].sign == much[0].sign
         g = replace(some[0], value=some[0].value if same else None, exact=False, rough=True)
         alike = (some[1].power is None and much[1].power is None) or _same(some[1], much[1])
         return g, replace(some[1], value=some[1].value if alike else None, exact=False, rough=True)
 
-    def _at(self, size: Ex, square: float, mean: float) -> tuple[Move, Move, float | None]:
+    def _at(self, size: Ex, square: float, mean: float) -> tuple[Move, Move, float | None, int]:
         """The same at a mean, as a part of the root of the mean square, with that after the block.
 
-        None: it is of smaller order, and blocks add it up.
+        None: it is of smaller order, and blocks add it up. Last comes its sign.
         """
         generic, at = self.generic, self.chamber.point
         network, adjoint, _ = generic.differentiated
@@ -231,19 +232,19 @@ class Flow:
         if g.power is not None:
             value = None if g.value is None else _times(g.value, 1 / square)
             g = replace(g, power=g.power - 2 * size, value=value)
-        return g, h, self._tilt(found, mean)
+        return g, h, *self._tilt(found, mean)
 
-    def _tilt(self, found: Scales, before: float) -> float | None:
-        """The mean of what leaves a block, as a part of the root of its mean square."""
+    def _tilt(self, found: Scales, before: float) -> tuple[float | None, int]:
+        """The mean of what leaves a block, as a part of the root of its mean square; its sign."""
         if self.closed.gaussian:
-            return 0.0
+            return 0.0, 0
         mean, square = self.lead(found, "mean"), self.lead(found, "square")
         if mean.power is None:
-            return 0.0
+            return 0.0, 0
         if mean.value is None or square.value is None or 2 * mean.power != square.power:
-            return None
+            return None, mean.sign
         after = mean.value.value / square.value.value**0.5
-        return None if before and abs(after) > 1 - TINY else after
+        return (None if before and abs(after) > 1 - TINY else after), mean.sign
 
     def lead(self, found: Scales, name: str) -> Move:
         """The largest term of an average whose number is not 0 within its error."""
