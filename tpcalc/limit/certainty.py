@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from tpcalc.functions import Call, Const, Expr, Par, Var
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
@@ -164,19 +165,26 @@ class Certainty:
 
     def _mean(self, node: Expect) -> int:
         """The mean of an even power, times numbers that are not 0."""
-        factors = [f for f in _factors(node.fn.expr) if not isinstance(f, Const | Par)]
-        if len(factors) != 1 or not self._all(node.scalars):
+        power = _even_power(node.fn)
+        if power is None or not self._all(node.scalars):
             return NOWHERE
-        (factor,) = factors
-        if not isinstance(factor, Pow) or factor.exponent <= 0 or factor.exponent % 2:
-            return NOWHERE
-        return EVERYWHERE if self._factor(factor, node.vectors) > NOWHERE else NOWHERE
+        return EVERYWHERE if self._factor(power, node.vectors) > NOWHERE else NOWHERE
+
+
+@lru_cache(maxsize=2**12)
+def _even_power(fn: Fn) -> Pow | None:
+    """The even power that a function is, but for numbers in front."""
+    factors = [f for f in _factors(fn.expr) if not isinstance(f, Const | Par)]
+    if len(factors) != 1 or not isinstance(factors[0], Pow):
+        return None
+    return factors[0] if factors[0].exponent > 0 and factors[0].exponent % 2 == 0 else None
 
 
 # The nodes that the answer to a node hangs on.
 _ASKED: Table[tuple[LRef, ...]] = Table(
     {
-        **dict.fromkeys((Product, Fluctuation, Nonlin, Expect, Rename, Stack), references),
+        **dict.fromkeys((Product, Fluctuation, Nonlin, Rename, Stack), references),
+        Expect: lambda node: references(node) if _even_power(node.fn) else (),
         LinComb: lambda node: (*node.vectors, *(s for s in node.scalars if s is not None)),
     },
     lambda node: (),

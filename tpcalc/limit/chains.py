@@ -203,9 +203,10 @@ def degree(context: Building, ref: LRef) -> Degree:
         context: The graph under construction.
         ref: Its node.
     """
-    for here in range(len(context.degrees), ref + 1):
-        context.degrees.append(_DEGREES(context.nodes[here], context))
-    return context.degrees[ref]
+    known = context.degrees
+    while len(known) <= ref:
+        known.append(_DEGREES(context.nodes[len(known)], context))
+    return known[ref]
 
 
 def has_moments(
@@ -219,6 +220,8 @@ def has_moments(
         vectors: The nodes of its vector arguments.
         scalars: Those of its scalar arguments, which count as constants.
     """
+    if _is_polynomial(fn) and all(type(degree(context, v)) is Fraction for v in vectors):
+        return True  # as nearly always
     return _degree_of(context, fn, vectors, scalars) is not None
 
 
@@ -247,6 +250,12 @@ _IS_AT_LEAST_0: Table[bool] = Table(
 
 def _of(context: Building, fn: Fn, degrees: Sequence[Degree]) -> Degree:
     return degree_of(fn.expr, degrees, [ZERO] * fn.scalars, context.at)
+
+
+@lru_cache(maxsize=2**12)
+def _is_polynomial(fn: Fn) -> bool:
+    """Whether a polynomial bounds a function: then it has a degree where its arguments have one."""
+    return isinstance(degree_of(fn.expr, [ONE] * fn.vectors, [ZERO] * fn.scalars), Fraction)
 
 
 def outer_degree(context: Building, node: OuterExpect) -> Degree:

@@ -82,9 +82,11 @@ def _is_nowhere_zero(ref: Ref, values: Sequence[Any], context: Context) -> bool:
     """Whether the leading term is 0 with probability 0."""
     leading = values[ref].terms[0][1]
     density = context.laws.density(leading)
-    if density is Density.PROVED or context.is_clear(leading, ZERO):
+    if density is Density.PROVED or context.is_found_clear(leading, ZERO):
         return True
-    if density is Density.NONE or context.is_atom(leading, ZERO):
+    if density is Density.NONE:
+        return context.certainty.steep.proves(leading)
+    if context.is_atom(leading, ZERO):
         return False
     plain = density is Density.PLAIN
     sources = context.laws.sources(leading) if plain else ()

@@ -15,6 +15,7 @@ from tpcalc.errors import ScaleError, Undecided
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import SQUARE
+from tpcalc.limit.chains import degree
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
@@ -101,7 +102,8 @@ class Scales:
     def _claim_square(self, value: Series[LRef], ref: Ref) -> None:
         """Of a vector the size is that of its mean square."""
         for power, node in value.terms:
-            if self.context.dims[node] is not None:
+            vector = self.context.dims[node] is not None
+            if vector and not isinstance(degree(self.context, node), Fraction):
                 self.context.claim_mean(Piece(power, SQUARE, (node,), ()), ref)
 
     @property

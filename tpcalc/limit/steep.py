@@ -79,6 +79,9 @@ class Steep:
         An other that has one whatever the rest is leaves the law of the rest as it is, up to a
         positive factor, so that it may be left out (Bayes).
         """
+        found = self._found(ref)
+        if not (found.sure or found.images):
+            return False
         if self._is_free(ref, others):
             return True
         left = list(others)
