@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from tpcalc.analyses.kernel_found import Found
+from tpcalc.analyses.kernel_network import Network
 from tpcalc.catalog.values import squared
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.evaluate.closure.products import affine
@@ -21,9 +22,6 @@ from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.orders import as_ex
 from tpcalc.program.marks import Mark
 from tpcalc.results import Method
-
-if TYPE_CHECKING:
-    from tpcalc.analyses.kernel_network import Network
 
 __all__ = ["chain_of", "run_chain"]
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.analyses.kernel_network import Network
 from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.gaussians import Correction
 from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.entries import Entries, Evaluated
 from tpcalc.evaluate.tiles import Inputs, aligned
 from tpcalc.results import Method
-
-if TYPE_CHECKING:
-    from tpcalc.analyses.kernel_network import Network
 
 __all__ = ["COINCIDENT", "Checked", "check_entries", "dependence_note"]
 

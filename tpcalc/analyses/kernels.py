@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.analyses.kernel_answer import answer
 from tpcalc.analyses.kernel_network import network
 from tpcalc.analyses.kernel_program import Trained, program_kernel
 from tpcalc.catalog.parameterizations import Parameterization
@@ -121,7 +122,7 @@ def kernel(
         task = network(model, X, X2, exponents, layers, scale, wanted)
         try:
             with np.errstate(all="ignore"):  # what is not finite is refused by the record
-                found = task.answer(method, seed, threads, progress)
+                found = answer(task, method, seed, threads, progress)
         except ScaleError as error:
             if exponents.name != "standard":
                 raise

@@ -24,7 +24,7 @@ from tpcalc.catalog.update_kinds import is_lasting
 from tpcalc.catalog.values import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Add, Mul, Pow, add, children, mul, power, substitute, walk
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.reciprocal import RECIPROCAL
@@ -391,7 +391,7 @@ def _rounded(expr: Expr) -> Expr:
     if isinstance(expr, Const):
         long = isinstance(expr.value, Fraction) and expr.value.denominator > LONG
         return const(float(expr.value)) if long else expr
-    below = children(expr)
+    below = expr.parts
     parts = [_rounded(part) for part in below]
     if all(a is b for a, b in zip(parts, below, strict=True)):
         return expr

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from tpcalc.engine.chains import Chain, Gram
+from tpcalc.engine.chains_layers import Chain, Gram
 
 __all__ = ["Table", "biased_table", "erf_table", "plain_table"]
 

@@ -1,9 +1,9 @@
 """Coordinatewise functions: expressions, atoms with declared facts, derivatives, evaluation."""
 
 from tpcalc.functions.atoms import Atom as Atom
+from tpcalc.functions.atoms import Call as Call
 from tpcalc.functions.atoms import Facts as Facts
 from tpcalc.functions.atoms import in_sympy as in_sympy
-from tpcalc.functions.expr import Call as Call
 from tpcalc.functions.expr import Const as Const
 from tpcalc.functions.expr import Expr as Expr
 from tpcalc.functions.expr import Par as Par

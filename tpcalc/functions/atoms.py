@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import keyword
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import inf
 from types import FunctionType
 from typing import Any, Literal, Protocol
 
 from tpcalc.errors import NotDifferentiable, TraceError
-from tpcalc.functions.expr import Call, Expr
+from tpcalc.functions.expr import Expr
 from tpcalc.functions.numbers import Number, finite, number_text
 
-__all__ = ["Atom", "Degree", "Facts", "in_sympy"]
+__all__ = ["Atom", "Call", "Degree", "Facts", "in_sympy"]
 
 Parity = Literal["even", "odd", "none"]
 
@@ -230,3 +231,29 @@ def _held(function: FunctionType) -> tuple[object, ...]:
         except ValueError:
             held.append(None)
     return tuple(held)
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A named function of one variable, applied."""
+
+    atom: Atom
+    arg: Expr
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(("call", self.atom, self.arg)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.arg,)
+
+    def made_of(self, parts: Sequence[Expr]) -> Expr:
+        return self.atom(parts[0])
+
+    @cached_property
+    def text(self) -> str:
+        return f"{self.atom.text}({self.arg.text})"

@@ -13,14 +13,13 @@ reads back as it was (``parse``). Nothing here evaluates: see ``tape``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import gcd, lcm
 from numbers import Real
 from operator import is_
-from typing import TYPE_CHECKING
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import (
@@ -33,12 +32,8 @@ from tpcalc.functions.numbers import (
     whole_power,
 )
 
-if TYPE_CHECKING:
-    from tpcalc.functions.atoms import Atom
-
 __all__ = [
     "Add",
-    "Call",
     "Const",
     "Expr",
     "Mul",
@@ -47,7 +42,6 @@ __all__ = [
     "Pow",
     "Var",
     "add",
-    "children",
     "const",
     "mul",
     "number_text",
@@ -103,6 +97,15 @@ class Expr:
     @property
     def text(self) -> str:
         raise NotImplementedError  # every concrete class has one
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions it is made of."""
+        return ()
+
+    def made_of(self, parts: Sequence[Expr]) -> Expr:
+        """The same of other expressions."""
+        return self
 
     def __str__(self) -> str:
         return self.text
@@ -162,6 +165,13 @@ class Add(Expr):
 
     terms: tuple[Expr, ...]
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.terms
+
+    def made_of(self, parts: Sequence[Expr]) -> Expr:
+        return add(parts)
+
     @cached_property
     def text(self) -> str:
         return " + ".join(term.text for term in self.terms)
@@ -179,6 +189,13 @@ class Mul(Expr):
     """A product of at least two factors."""
 
     factors: tuple[Expr, ...]
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.factors
+
+    def made_of(self, parts: Sequence[Expr]) -> Expr:
+        return mul(parts)
 
     @cached_property
     def text(self) -> str:
@@ -199,33 +216,21 @@ class Pow(Expr):
     base: Expr
     exponent: Fraction
 
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.base,)
+
+    def made_of(self, parts: Sequence[Expr]) -> Expr:
+        return power(parts[0], self.exponent)
+
     @cached_property
     def text(self) -> str:
         simple = self.exponent.denominator == 1 and self.exponent >= 0
         shown = str(self.exponent) if simple else f"({self.exponent})"
         base = self.base.text
-        if not isinstance(self.base, Var | Par | Call):
+        if isinstance(self.base, Const | Add | Mul | Pow):
             base = f"({base})"
         return f"{base}**{shown}"
-
-
-@dataclass(frozen=True)
-class Call(Expr):
-    """A named function of one variable, applied."""
-
-    atom: Atom
-    arg: Expr
-    _hash: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash(("call", self.atom, self.arg)))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def text(self) -> str:
-        return f"{self.atom.text}({self.arg.text})"
 
 
 def _bracket(expr: Expr) -> str:
@@ -469,25 +474,8 @@ def substitute(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
     found = mapping.get(expr)
     if found is not None:
         return found
-    parts = [substitute(part, mapping) for part in children(expr)]
-    if all(map(is_, parts, children(expr))):
-        return expr
-    if isinstance(expr, Add | Mul):
-        return add(parts) if isinstance(expr, Add) else mul(parts)
-    if isinstance(expr, Pow):
-        return power(parts[0], expr.exponent)
-    return expr.atom(parts[0]) if isinstance(expr, Call) else expr
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions an expression is made of."""
-    if isinstance(expr, Add):
-        return expr.terms
-    if isinstance(expr, Mul):
-        return expr.factors
-    if isinstance(expr, Pow):
-        return (expr.base,)
-    return (expr.arg,) if isinstance(expr, Call) else ()
+    parts = [substitute(part, mapping) for part in expr.parts]
+    return expr if all(map(is_, parts, expr.parts)) else expr.made_of(parts)
 
 
 def walk(expr: Expr) -> Iterable[Expr]:
@@ -496,4 +484,4 @@ def walk(expr: Expr) -> Iterable[Expr]:
     while stack:
         part = stack.pop()
         yield part
-        stack.extend(children(part))
+        stack.extend(part.parts)

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tpcalc.errors import NotDifferentiable, ProgramError
+from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import (
     Add,
-    Call,
     Expr,
     Mul,
     Par,
     Pow,
     Var,
     add,
-    children,
     const,
     mul,
     power,
@@ -127,7 +126,7 @@ class Fn:
                 raise self._missing(part.text, self.vectors, "vector")
             if isinstance(part, Par) and not 0 <= part.index < self.scalars:
                 raise self._missing(part.text, self.scalars, "scalar")
-            stack.extend((child, depth + 1) for child in children(part))
+            stack.extend((child, depth + 1) for child in part.parts)
 
     def _missing(self, name: str, count: int, kind: str) -> ProgramError:
         return ProgramError(f"{self.expr.text} uses {name} but has {count} {kind} arguments.")

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.functions.expr import Add, Call, Expr, Mul, Pow, Var, add, const, mul, walk
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Expr, Mul, Pow, Var, add, const, mul, walk
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate, lower, numpy_space, run
 

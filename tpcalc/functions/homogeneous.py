@@ -7,7 +7,8 @@ from numbers import Rational
 
 import numpy as np
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, Var, add
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, Var, add
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache, reduce
 from math import inf, isfinite
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, const
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, const
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate
 

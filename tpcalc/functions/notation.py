@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var
 from tpcalc.functions.numbers import Number
 
 __all__ = [

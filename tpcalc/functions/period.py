@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, Var
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, Var
 
 __all__ = ["period"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.functions.atoms import Atom, Facts, in_sympy
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, children, mul
+from tpcalc.functions.atoms import Atom, Call, Facts, in_sympy
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, mul
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 
@@ -51,7 +51,7 @@ def loose(expr: Expr) -> Iterator[Expr]:
     found = quotient(expr)
     if found is None:
         yield expr
-    for part in children(expr) if found is None else found.others:
+    for part in expr.parts if found is None else found.others:
         yield from loose(part)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Pow, substitute
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, substitute
 
 __all__ = ["renamed"]
 

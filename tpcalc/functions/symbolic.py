@@ -11,8 +11,8 @@ from math import isfinite
 from typing import Any, Protocol
 
 from tpcalc.errors import TraceError
-from tpcalc.functions.atoms import Atom
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, add, const, mul, power
+from tpcalc.functions.atoms import Atom, Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, add, const, mul, power
 from tpcalc.functions.numbers import Number
 
 __all__ = ["AtomByName", "from_sympy", "to_sympy"]

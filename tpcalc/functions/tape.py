@@ -14,8 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from tpcalc.functions.atoms import Atom
-from tpcalc.functions.expr import Add, Call, Const, Expr, Mul, Par, Pow, Var, walk
+from tpcalc.functions.atoms import Atom, Call
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, walk
 from tpcalc.functions.fn import Fn
 
 __all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run", "whole_power"]

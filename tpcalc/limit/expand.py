@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from tpcalc.errors import ScaleError
 from tpcalc.functions import Fn
+from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import (
     Add,
-    Call,
     Const,
     Expr,
     Mul,

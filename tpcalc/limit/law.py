@@ -15,7 +15,7 @@ from functools import reduce
 from operator import or_
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, add, children, const, mul, substitute, walk
+from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute, walk
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
 from tpcalc.limit.ranks import Weights, is_full, rank, root
@@ -422,7 +422,7 @@ def _smooth_parts(expr: Expr) -> list[Expr]:
     """The largest parts of an expression that hold no jump, and those that hold none below one."""
     if isinstance(expr, Call) and expr.atom.derivative is None and expr.atom.facts.homogeneity == 0:
         return []  # it takes three values at most
-    below = children(expr)
+    below = expr.parts
     return [expr] if not below else [part for child in below for part in _smooth_parts(child)]
 
 
@@ -447,7 +447,7 @@ def is_flat(expr: Expr) -> bool:
         expr: The factor.
     """
     if isinstance(expr, Add | Mul):
-        return all(is_flat(part) for part in children(expr))
+        return all(is_flat(part) for part in expr.parts)
     if isinstance(expr, Call):
         return expr.atom.derivative is None
     return isinstance(expr, Const | Par)

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Fn
+from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import (
-    Call,
     Const,
     Expr,
     Var,

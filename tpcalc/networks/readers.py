@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Add, children, walk
+from tpcalc.functions.expr import Add, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.orders import Ex
 from tpcalc.program.base import Table, references
@@ -117,7 +117,7 @@ def _read(expr: Expr, slot: Expr) -> Iterator[tuple[Expr, str]]:
     if slope != const(0) and slot not in walk(slope):
         yield slope, ON
         return
-    for part in children(expr):
+    for part in expr.parts:
         for inner, what in _read(part, slot):
             yield inner, what if isinstance(expr, Add) else READ
 

@@ -20,7 +20,7 @@ from tpcalc.analyses.dependence.bits import Bits, Cell, Home, Weights, united_bi
 from tpcalc.analyses.dependence.gates import Gates
 from tpcalc.analyses.dependence.openings import Opened, Openings, image_of
 from tpcalc.functions import Expr, Par, Var
-from tpcalc.functions.expr import Add, Mul, children
+from tpcalc.functions.expr import Add, Mul
 from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
 from tpcalc.limit.corrections import Dot, correlated, dot_of
@@ -422,7 +422,7 @@ class Sets:
             elif isinstance(part, Var):
                 yield node.vectors[part.index]
             else:
-                own = children(part)
+                own = part.parts
                 terms = [node.vectors[one.index] for one in own if isinstance(one, Var)]
                 whole = self.summed(terms) if isinstance(part, Add) else None
                 if whole is not None and whole < len(self.of) and len(terms) == len(own):

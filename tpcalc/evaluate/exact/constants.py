@@ -11,7 +11,8 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.exact.ball import UNIT, Ball, total
 from tpcalc.evaluate.exact.piece import level
 from tpcalc.functions import Expr, const
-from tpcalc.functions.expr import Add, Call, Const, Mul, Pow
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Mul, Pow
 
 __all__ = ["constant"]
 

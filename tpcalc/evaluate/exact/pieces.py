@@ -24,7 +24,8 @@ from tpcalc.evaluate.exact.piece import (
 from tpcalc.evaluate.exact.primitives import positive_power, primitive
 from tpcalc.evaluate.exact.products import combined, product, total, whole_power
 from tpcalc.functions import Expr
-from tpcalc.functions.expr import Add, Call, Const, Mul, Par, Pow, Var, add, mul, power, walk
+from tpcalc.functions.atoms import Call
+from tpcalc.functions.expr import Add, Const, Mul, Par, Pow, Var, add, mul, power, walk
 
 __all__ = ["decompose"]
 
