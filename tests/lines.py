@@ -1,0 +1,229 @@
+"""Lines of the package by room, and the gates that keep it small: ``python -m tests.lines``.
+
+``--docs`` counts the docstring lines of what no face of the package shows, ``--touched`` the files
+and functions that the second of two equal questions runs through, with caches emptied between.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import re
+import sys
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "tpcalc"
+BUDGET = ROOT / "tests" / "budget.toml"
+FACES = (
+    "__init__.py",
+    "catalog/layers/__init__.py",
+    "dsl/__init__.py",
+    "results/__init__.py",
+    "signal/__init__.py",
+    "theorems/depth/__init__.py",
+    "theorems/integrable/__init__.py",
+    "theorems/resnets/__init__.py",
+)
+Documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def files() -> list[Path]:
+    """The modules of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def count(path: Path) -> Counter[str]:
+    """Lines of a module: raw, docstrings, and code (no docstring, import, comment or blank)."""
+    text = path.read_text(encoding="utf-8")
+    lines, docs, other = text.splitlines(), set[int](), set[int]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | Documented):
+            # What stands below a field of a class documents it as well.
+            body = node.body if isinstance(node, ast.Module | ast.ClassDef) else node.body[:1]
+            for part in filter(_is_text, body):
+                docs.update(_span(part))
+        if isinstance(node, ast.Import | ast.ImportFrom) or _names(node) == "__all__":
+            other.update(_span(node))
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT and lines[token.start[0] - 1].lstrip()[0] == "#":
+                other.add(token.start[0])
+    left = set(range(1, len(lines) + 1)) - docs - other
+    code = sum(bool(lines[number - 1].strip()) for number in left)
+    return Counter(files=1, code=code, docs=len(docs), raw=len(lines))
+
+
+def rooms() -> dict[str, Counter[str]]:
+    """The lines of each room, the largest first; ``.`` has the modules of none."""
+    found: dict[str, Counter[str]] = {}
+    for path in files():
+        below = path.relative_to(PACKAGE).parts
+        found.setdefault(below[0] if len(below) > 1 else ".", Counter()).update(count(path))
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]["code"]))
+
+
+def budget() -> dict[str, int]:
+    """The code lines that each room may have."""
+    found: dict[str, int] = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["code"]
+    return found
+
+
+def shown() -> set[str]:
+    """The names that the faces of the package show."""
+    found: set[str] = set()
+    for face in FACES:
+        for node in ast.parse((PACKAGE / face).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                found |= {name.asname for name in node.names if name.asname == name.name}
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                found |= {
+                    part.value
+                    for part in ast.walk(node.value)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                }
+    return found
+
+
+def hidden_docs() -> int:
+    """Docstring lines of functions and classes that no face shows, nor a class that one shows."""
+    public = shown()
+
+    def lines(body: list[ast.stmt], known: bool) -> Iterator[int]:
+        for node in body:
+            if isinstance(node, Documented):
+                seen = known or node.name in public
+                if not seen and _is_text(node.body[0]):
+                    yield len(_span(node.body[0]))
+                yield from lines(node.body, seen and isinstance(node, ast.ClassDef))
+
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in files())
+    return sum(sum(lines(tree.body, False)) for tree in trees)
+
+
+def matches(pattern: str, folder: Path = PACKAGE) -> dict[str, int]:
+    """How often a pattern stands in each file that has it."""
+    found = {
+        path.relative_to(ROOT).as_posix(): len(
+            re.findall(pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        for path in sorted(folder.rglob("*.py"))
+    }
+    return {name: times for name, times in found.items() if times}
+
+
+# ------------------------------------------------------------------------------------- touched
+
+
+def questions() -> dict[str, Callable[[], object]]:
+    """Three questions that a newcomer asks."""
+    import tpcalc as tp
+
+    @tp.program
+    def there_and_back(t: Any) -> None:
+        v, matrix = t.gaussian("v"), t.matrix("W")
+        h = tp.n**-0.5 * (matrix @ tp.relu(v))
+        t.output("overlap", tp.mean(v * (tp.n**-0.5 * (matrix.T @ tp.relu(h)))))
+
+    return {
+        "limit of a program": lambda: tp.limit(there_and_back, seed=0)["overlap"],
+        "check of an MLP": lambda: tp.check(tp.MLP(2, "tanh"), "mup"),
+        "check of L blocks": lambda: tp.check(tp.ResNet("L", "tanh", nonlin="post"), "depth-mup"),
+    }
+
+
+def touched(question: Callable[[], object]) -> tuple[int, int]:
+    """The files and the functions of the package that the second of two calls runs through."""
+    question()
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper):
+            one.cache_clear()
+    seen: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        question()
+    finally:
+        sys.setprofile(None)
+    own = {pair for pair in seen if pair[0].startswith(str(PACKAGE))}
+    return len({file for file, _ in own}), len(own)
+
+
+# --------------------------------------------------------------------------------------- gates
+
+
+def gates() -> dict[str, int]:
+    """Numbers that are to fall; each is a count of what the plan of the house does away with."""
+    total: Counter[str] = sum(rooms().values(), Counter())
+    views = r"^def \w+_(?:group|html)\("
+    names = r'\.(?:r?partition|split|startswith)\("[a-zA-Z]*\["\)'
+    return {
+        "raw lines": total["raw"],
+        "code lines": total["code"],
+        "modules": total["files"],
+        "functions of a view for a kind of result": sum(
+            matches(views, PACKAGE / "report").values()
+        ),
+        'files that write or read "-oo"': len(matches('"-oo"')),
+        "files that take names of outputs apart": len(matches(names)),
+        "files with __all__": len(matches("^__all__")),
+        "private docstring lines": hidden_docs(),
+        "definitions of Progress": sum(matches("^Progress = ").values()),
+        "definitions of Array": sum(matches("^Array = ").values()),
+        "patched thresholds in tests": sum(
+            matches(r'monkeypatch\.setattr\(\w+, "[A-Z_]+"', ROOT / "tests").values()
+        ),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lines", description=__doc__)
+    parser.add_argument("--docs", action="store_true", help="private docstring lines alone")
+    parser.add_argument("--touched", action="store_true", help="run three questions as well")
+    chosen = parser.parse_args()
+    if chosen.docs:
+        print(hidden_docs())
+        return 0
+    allowed = budget()
+    print(f"{'room':14}{'files':>8}{'code':>8}{'docs':>8}{'raw':>8}{'budget':>8}")
+    for room, row in rooms().items():
+        numbers = (row["files"], row["code"], row["docs"], row["raw"], allowed.get(room, 0))
+        print(f"{room:14}" + "".join(f"{number:8}" for number in numbers))
+    for name, number in gates().items():
+        print(f"{number:8}  {name}")
+    if chosen.touched:
+        for name, question in questions().items():
+            print("{:8}  files, {} functions: {}".format(*touched(question), name))
+    return int(any(row["code"] > allowed.get(room, 0) for room, row in rooms().items()))
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def _names(node: ast.AST) -> str:
+    return getattr(node.targets[0], "id", "") if isinstance(node, ast.Assign) else ""
+
+
+def _span(node: Any) -> range:
+    return range(node.lineno, node.end_lineno + 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
