@@ -82,11 +82,13 @@ def many(count: int) -> tp.Samples:
     return tp.Samples(np.random.default_rng(0).normal(size=(count, 3)), np.ones(count))
 
 
-def both(run: tp.Training, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, tp.Limit]:
+def both(
+    run: tp.Training, monkeypatch: pytest.MonkeyPatch, samples: int = SAMPLES
+) -> tuple[tp.Limit, tp.Limit]:
     """The limit of a run cell by cell, and of its blocks."""
     blocks = run.unrolled.blocks
     assert blocks is not None and blocks.has_blocks
-    settings = {"samples": SAMPLES, "replicates": REPLICATES}
+    settings = {"samples": samples, "replicates": REPLICATES}
     cells = tp.limit(run.unrolled.cells, **settings)
     monkeypatch.setattr(wanted, "MANY", 0)
     monkeypatch.setattr(wanted, "MOST", 0)  # no way back to cells
