@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpcalc.catalog.optimizers import Optimizer
-from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import Exponents, Parameterization, lookup
-from tpcalc.catalog.parameterizations.custom import table
-from tpcalc.orders import Ex
-from tpcalc.results import checks
+from tpcalc import checks
+from tpcalc.exponents import Ex
+from tpcalc.training.optimizers import Optimizer
+from tpcalc.training.optimizers import lookup as find_optimizer
+from tpcalc.training.parameterizations import Exponents, Parameterization, lookup
+from tpcalc.training.parameterizations.custom import table
 
 __all__ = ["Gauge", "equivalent_gauge"]
 

@@ -10,10 +10,11 @@ from scipy.special import ndtri
 
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.networks.taps import Tap
-from tpcalc.networks.network import INPUT
-from tpcalc.signal.lines import Line, Lines, Word
-from tpcalc.signal.network import network_of
-from tpcalc.signal.operations import (
+from tpcalc.meanfield.network import network_of
+from tpcalc.meanfield.notation.lines import Line, Lines, Word
+from tpcalc.meanfield.notation.words import Map as Dense
+from tpcalc.meanfield.notation.words import SharedBias, SpanBias
+from tpcalc.meanfield.operations import (
     Activation,
     Addition,
     BatchNorm,
@@ -22,8 +23,7 @@ from tpcalc.signal.operations import (
     LayerNorm,
     Product,
 )
-from tpcalc.signal.words import Map as Dense
-from tpcalc.signal.words import SharedBias, SpanBias
+from tpcalc.networks.network import INPUT
 
 __all__ = [
     "Activation",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.activations.abs import ABS
-from tpcalc.catalog.activations.relu import RELU
+from tpcalc.activations.entries.abs import ABS
+from tpcalc.activations.entries.relu import RELU
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.functions.tape import evaluate as evaluated

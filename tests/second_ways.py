@@ -6,16 +6,16 @@ from math import sqrt
 
 import numpy as np
 
-from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.evaluate.quadrature.hermite import expand
-from tpcalc.evaluate.quadrature.shape import shape
 from tpcalc.functions import Expr
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.integrals.quadrature.hermite import expand
+from tpcalc.integrals.quadrature.shape import shape
+from tpcalc.meanfield.activations.covariance import CovarianceKernel
+from tpcalc.meanfield.activations.split import ratio
+from tpcalc.meanfield.plain import PlainRow
+from tpcalc.meanfield.state import logarithm
 from tpcalc.results import Method
-from tpcalc.signal.activations.covariance import CovarianceKernel
-from tpcalc.signal.activations.plain import PlainRow
-from tpcalc.signal.activations.split import ratio
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.state import logarithm
 
 __all__ = ["hermite_nlc", "stable_plain"]
 

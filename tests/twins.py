@@ -10,8 +10,6 @@ import numpy as np
 from numpy_run import draw, run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.written import template_of
 from tpcalc.networks.network import Architecture, written
 from tpcalc.networks.own import as_network
 from tpcalc.passes.backward import backward
@@ -19,6 +17,8 @@ from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data
 from tpcalc.program.program import Builder, Program
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import template_of
 
 Twin = Callable[[Mapping[str, Any], Any], Any]
 Parts = Callable[[Mapping[str, Any], Mapping[str, Any], Any], Mapping[str, Any]]

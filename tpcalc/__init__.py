@@ -27,7 +27,7 @@ Signal propagation:
 Reading and writing programs:
     Program, parse, save, load; at_depth (repeated blocks written out)
 Activations:
-    relu, tanh, erf, gelu, ... (``tpcalc.catalog.activations.REGISTRY`` lists them); those with
+    relu, tanh, erf, gelu, ... (``tpcalc.activations.entries.REGISTRY`` lists them); those with
     parameters are called with them first: ``tp.leaky_relu(0.2)(h)``. Functions of rows take the
     axis: ``tp.softmax(scores, along="p")``.
 """
@@ -36,38 +36,13 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tpcalc import signal as signal
-    from tpcalc.analyses.check import check as check
-    from tpcalc.analyses.compare import compare as compare
-    from tpcalc.analyses.dependencies import corrections as corrections
-    from tpcalc.analyses.dependencies import dependencies as dependencies
-    from tpcalc.analyses.depth.at_depth import at_depth as at_depth
-    from tpcalc.analyses.depth.limit import depth_limit as depth_limit
-    from tpcalc.analyses.depth.regularity import regularity as regularity
-    from tpcalc.analyses.depth.simulate import depth_simulate as depth_simulate
-    from tpcalc.analyses.depth.transfer import transfer as transfer
-    from tpcalc.analyses.equivalent import equivalent as equivalent
-    from tpcalc.analyses.initial_weights import initial_weights as initial_weights
-    from tpcalc.analyses.kernels import kernel as kernel
-    from tpcalc.analyses.measure import measure as measure
-    from tpcalc.analyses.orders import Orders as Orders
-    from tpcalc.analyses.orders import orders as orders
-    from tpcalc.analyses.phases import phases as phases
-    from tpcalc.analyses.solve import solve as solve
-    from tpcalc.catalog import layers as layers
-    from tpcalc.catalog.architectures.mlp import MLP as MLP
-    from tpcalc.catalog.architectures.resnet import ResNet as ResNet
-    from tpcalc.catalog.architectures.rnn import RNN as RNN
-    from tpcalc.catalog.layers.norms import layer_norm as layer_norm
-    from tpcalc.catalog.layers.norms import rms_norm as rms_norm
-    from tpcalc.catalog.public import function as function
-    from tpcalc.catalog.recipe import recipe as recipe
-    from tpcalc.catalog.training import Training as Training
-    from tpcalc.catalog.training import train as train
+    from tpcalc import meanfield
+    from tpcalc.activations.public import function as function
     from tpcalc.data import csv as csv
     from tpcalc.data import digits as digits
     from tpcalc.data import images as images
@@ -82,11 +57,33 @@ if TYPE_CHECKING:
     from tpcalc.evaluate.expect import closed_form as closed_form
     from tpcalc.evaluate.expect import expect as expect
     from tpcalc.evaluate.limit import limit as limit
+    from tpcalc.experiments.transfer import transfer as transfer
     from tpcalc.finite.simulate import simulate as simulate
+    from tpcalc.networks import layers as layers
+    from tpcalc.networks.architectures.mlp import MLP as MLP
+    from tpcalc.networks.architectures.resnet import ResNet as ResNet
+    from tpcalc.networks.architectures.rnn import RNN as RNN
+    from tpcalc.networks.layers.norms import layer_norm as layer_norm
+    from tpcalc.networks.layers.norms import rms_norm as rms_norm
     from tpcalc.networks.own import Network as Network
     from tpcalc.networks.own import network as network
     from tpcalc.program.program import Program as Program
-    from tpcalc.report.public import report as report
+    from tpcalc.questions.check import check as check
+    from tpcalc.questions.compare import compare as compare
+    from tpcalc.questions.dependencies import corrections as corrections
+    from tpcalc.questions.dependencies import dependencies as dependencies
+    from tpcalc.questions.depth.at_depth import at_depth as at_depth
+    from tpcalc.questions.depth.limit import depth_limit as depth_limit
+    from tpcalc.questions.depth.regularity import regularity as regularity
+    from tpcalc.questions.depth.simulate import depth_simulate as depth_simulate
+    from tpcalc.questions.equivalent import equivalent as equivalent
+    from tpcalc.questions.initial_weights import initial_weights as initial_weights
+    from tpcalc.questions.kernel.kernel import kernel as kernel
+    from tpcalc.questions.measure import measure as measure
+    from tpcalc.questions.orders import Orders as Orders
+    from tpcalc.questions.orders import orders as orders
+    from tpcalc.questions.phases import phases as phases
+    from tpcalc.questions.solve import solve as solve
     from tpcalc.results import Card as Card
     from tpcalc.results import Contrast as Contrast
     from tpcalc.results import FiniteTable as FiniteTable
@@ -96,34 +93,40 @@ if TYPE_CHECKING:
     from tpcalc.theorems import integrable as integrable
     from tpcalc.theorems import resnets as resnets
     from tpcalc.theorems.card import card as card
+    from tpcalc.training.recipe import recipe as recipe
+    from tpcalc.training.training import Training as Training
+    from tpcalc.training.training import train as train
+    from tpcalc.views.public import report as report
+
+    signal = meanfield
 
 __version__ = "0.1.0"
 
 # Where each public name lives; loaded on first use, so that ``import tpcalc`` stays quick.
 _PUBLIC = {
-    "tpcalc.analyses.check": "check",
-    "tpcalc.analyses.compare": "compare",
-    "tpcalc.analyses.dependencies": "corrections dependencies",
-    "tpcalc.analyses.depth.at_depth": "at_depth",
-    "tpcalc.analyses.depth.limit": "depth_limit",
-    "tpcalc.analyses.depth.regularity": "regularity",
-    "tpcalc.analyses.depth.simulate": "depth_simulate",
-    "tpcalc.analyses.depth.transfer": "transfer",
-    "tpcalc.analyses.equivalent": "equivalent",
-    "tpcalc.analyses.initial_weights": "initial_weights",
-    "tpcalc.analyses.kernels": "kernel",
-    "tpcalc.analyses.measure": "measure",
-    "tpcalc.analyses.orders": "Orders orders",
-    "tpcalc.analyses.phases": "phases",
-    "tpcalc.analyses.solve": "solve",
-    "tpcalc.catalog.architectures.mlp": "MLP",
-    "tpcalc.catalog.architectures.resnet": "ResNet",
-    "tpcalc.catalog.architectures.rnn": "RNN",
-    "tpcalc.catalog.files": "load parse save",
-    "tpcalc.catalog.layers.norms": "layer_norm rms_norm",
-    "tpcalc.catalog.public": "function",
-    "tpcalc.catalog.recipe": "recipe",
-    "tpcalc.catalog.training": "Training train",
+    "tpcalc.questions.check": "check",
+    "tpcalc.questions.compare": "compare",
+    "tpcalc.questions.dependencies": "corrections dependencies",
+    "tpcalc.questions.depth.at_depth": "at_depth",
+    "tpcalc.questions.depth.limit": "depth_limit",
+    "tpcalc.questions.depth.regularity": "regularity",
+    "tpcalc.questions.depth.simulate": "depth_simulate",
+    "tpcalc.experiments.transfer": "transfer",
+    "tpcalc.questions.equivalent": "equivalent",
+    "tpcalc.questions.initial_weights": "initial_weights",
+    "tpcalc.questions.kernel.kernel": "kernel",
+    "tpcalc.questions.measure": "measure",
+    "tpcalc.questions.orders": "Orders orders",
+    "tpcalc.questions.phases": "phases",
+    "tpcalc.questions.solve": "solve",
+    "tpcalc.networks.architectures.mlp": "MLP",
+    "tpcalc.networks.architectures.resnet": "ResNet",
+    "tpcalc.networks.architectures.rnn": "RNN",
+    "tpcalc.networks.files": "load parse save",
+    "tpcalc.networks.layers.norms": "layer_norm rms_norm",
+    "tpcalc.activations.public": "function",
+    "tpcalc.training.recipe": "recipe",
+    "tpcalc.training.training": "Training train",
     "tpcalc.data": "csv digits images",
     "tpcalc.dsl": "L Tracer extend mean n program symbol",
     "tpcalc.evaluate.answers": "Limit",
@@ -132,7 +135,7 @@ _PUBLIC = {
     "tpcalc.finite.simulate": "simulate",
     "tpcalc.networks.own": "Network network",
     "tpcalc.program.program": "Program",
-    "tpcalc.report.public": "report",
+    "tpcalc.views.public": "report",
     "tpcalc.results": "Card Contrast FiniteTable Kernel Samples",
     "tpcalc.theorems": "depth integrable",
     "tpcalc.theorems.card": "card",
@@ -141,9 +144,9 @@ _HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split(
 
 # Rooms that are public as a whole.
 _ROOMS = {
-    "layers": "tpcalc.catalog.layers",
+    "layers": "tpcalc.networks.layers",
     "resnets": "tpcalc.theorems.resnets",
-    "signal": "tpcalc.signal",
+    "signal": "tpcalc.meanfield",
 }
 
 __all__ = [*_HOMES, *_ROOMS, "__version__"]
@@ -156,6 +159,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOMES[name]), name)
     elif name.startswith("_"):
         raise AttributeError(f"module 'tpcalc' has no attribute {name!r}")
+    elif find_spec(f"tpcalc.{name}"):
+        value = import_module(f"tpcalc.{name}")
     else:
         value = _activation(name)
     globals()[name] = value
@@ -164,9 +169,9 @@ def __getattr__(name: str) -> Any:
 
 def _activation(name: str) -> Any:
     """A function of the catalogue as one of the DSL: an activation, or one of rows."""
-    from tpcalc.catalog import rows
-    from tpcalc.catalog.activations import REGISTRY
-    from tpcalc.catalog.public import as_function
+    from tpcalc.activations import rows
+    from tpcalc.activations.entries import REGISTRY
+    from tpcalc.activations.public import as_function
     from tpcalc.errors import UnknownName
 
     if name in rows.REGISTRY:
@@ -178,8 +183,8 @@ def _activation(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from tpcalc.catalog import rows
-    from tpcalc.catalog.activations import REGISTRY
+    from tpcalc.activations import rows
+    from tpcalc.activations.entries import REGISTRY
 
     return sorted([*__all__, *REGISTRY, *rows.REGISTRY])
 
@@ -201,7 +206,7 @@ sys.modules[__name__].__class__ = _Face
 # What a notebook shows as a table.
 _SHOWN = (
     ("tpcalc.evaluate.answers", "Limit"),
-    ("tpcalc.analyses.orders", "Orders"),
+    ("tpcalc.questions.orders", "Orders"),
     ("tpcalc.results.card", "Contrast"),
     ("tpcalc.results.kernel", "Kernel"),
     ("tpcalc.results.nonlinearity", "Nonlinearity"),
@@ -227,7 +232,7 @@ def _show_in_notebooks() -> None:
     formatter = shell.display_formatter.formatters["text/html"]
 
     def show(result: Any) -> str:
-        text: str = import_module("tpcalc.report.notebook").notebook_html(result)
+        text: str = import_module("tpcalc.views.notebook").notebook_html(result)
         return text
 
     for module, name in _SHOWN:

@@ -13,11 +13,11 @@ import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_block_zeros import DATA, NETWORKS, run_on
 from tests.agreements.test_blocks import RUNS, run_of
-from tpcalc.analyses import orders
-from tpcalc.analyses.dependence import coefficients
-from tpcalc.analyses.dependencies import corrections, dependencies
-from tpcalc.analyses.initial_weights import initial_weights
 from tpcalc.errors import LimitError
+from tpcalc.questions import orders
+from tpcalc.questions.dependence import coefficients
+from tpcalc.questions.dependencies import corrections, dependencies
+from tpcalc.questions.initial_weights import initial_weights
 
 FAST = ("biases, mup",)
 SLOW = (

@@ -10,8 +10,8 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import RUNS, cases, run_of
-from tpcalc.analyses import orders
-from tpcalc.catalog import training
+from tpcalc.questions import orders
+from tpcalc.training import training
 
 MORE: dict[str, tuple[Any, ...]] = {
     "kinks that samples sit on": (tp.MLP(3, "relu"), "ip-llr"),  # read cell by cell after all

@@ -10,8 +10,8 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import both
-from tpcalc.analyses import orders
 from tpcalc.passes import size
+from tpcalc.questions import orders
 
 NETWORKS: dict[str, tuple[Any, str]] = {
     "tanh, ntk": (tp.MLP(2, "tanh"), "ntk"),

@@ -13,10 +13,10 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import SAMPLES, Transformer, both
-from tpcalc.analyses import orders
 from tpcalc.evaluate.wanted import places
 from tpcalc.limit.derive import derive
 from tpcalc.passes.picked import with_cells
+from tpcalc.questions import orders
 
 RNG = np.random.default_rng(3)
 GENERIC, TARGETS = RNG.normal(size=(9, 3)), RNG.normal(size=9)

@@ -12,7 +12,7 @@ import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.own_networks import NETWORKS
 from tests.graph_text import from_text, to_text
-from tpcalc.catalog.activations import atom
+from tpcalc.activations.entries import atom
 from tpcalc.errors import LimitError, ProgramError
 from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive

@@ -186,7 +186,7 @@ def test_layers_are_those_of_the_recursion() -> None:
 
 
 TABLE = json.loads(
-    (Path(__file__).parents[1] / "unit" / "signal" / "lines.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "unit" / "meanfield" / "lines.json").read_text(encoding="utf-8")
 )
 WRITTEN = {
     "batch norm": tp.signal.mlp(2, tp.signal.Design("tanh", 1.5, 0.1, "batch")),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tpcalc.catalog.activations import REGISTRY, lookup
+from tpcalc.activations.entries import REGISTRY, lookup
 from tpcalc.errors import NotDifferentiable
-from tpcalc.evaluate import exact, quadrature
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals import exact, quadrature
 
 NAMES = [name for name, family in REGISTRY.items() if not family.parameters]
 NAMES += ["relu^2", "relu^3", "leaky_relu:0.2", "elu:1", "elu:1/2", "poly:1,0,1/2"]

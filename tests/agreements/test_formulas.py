@@ -26,13 +26,13 @@ from tests.agreements.formula_reader import (
 )
 from tests.block_run import named, run
 from tests.numpy_run import draw
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.written import network_program
 from tpcalc.networks.own import as_network
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Data
 from tpcalc.program.program import Program
 from tpcalc.study.formulas import network_formulas
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import network_program
 
 L = tp.layers
 WIDE = 12

@@ -13,7 +13,7 @@ import pytest
 from tests import graph_run, numpy_run
 from tests.corpus.runs import FAMILIES
 from tests.graph_text import from_text, to_text
-from tpcalc.catalog.activations import atom
+from tpcalc.activations.entries import atom
 from tpcalc.evaluate import settle
 from tpcalc.limit.derive import cover
 from tpcalc.limit.graph import LimitGraph

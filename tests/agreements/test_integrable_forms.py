@@ -10,7 +10,6 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import UsageError
 from tpcalc.results import Estimate, Method
 from tpcalc.theorems.integrable.forms.bias import bias_start, bias_step
@@ -28,6 +27,7 @@ from tpcalc.theorems.integrable.forms.mup import mup_step
 from tpcalc.theorems.integrable.forms.naive import naive_degenerate, naive_two_layers
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
 from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
+from tpcalc.training.parameterizations import lookup
 
 A, B, C = (0.6, -0.3), (0.1, 0.7), (0.5, 0.4)
 HALF = Fraction(1, 2)

@@ -22,11 +22,11 @@ from layered import (
 )
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import StudyError
+from tpcalc.meanfield.program import program_of
+from tpcalc.meanfield.reading import propagate
 from tpcalc.results import Estimate
-from tpcalc.signal.program import program_of
-from tpcalc.signal.reading import propagate
 
 ACTS = ("relu", "tanh", "gelu", "erf", "softplus", "abs")
 

@@ -17,9 +17,9 @@ import pytest
 from depth_run import deep_run
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.depth import Trunk, finite
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Var
+from tpcalc.recursions import Trunk, finite
 
 BUSY = 3.0
 

@@ -8,9 +8,9 @@ import pytest
 from layered import Activation, Dense, drawn
 
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.nonlinearity.coefficient import nlc
-from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
-from tpcalc.finite.surrogates import gaussian_inputs
+from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
+from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

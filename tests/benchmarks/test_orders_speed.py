@@ -12,8 +12,8 @@ import tracemalloc
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.probe import probe
 from tpcalc.limit.scales import Scales, scales
+from tpcalc.questions.verdict.probe import probe
 
 SHAPES = ((6, 3), (6, 6), (12, 6), (24, 6), (6, 10))
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from layered import Activation, BatchNorm, Bias, Dense, Input, LayerNorm, Lines, chain
 
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.evaluate.quadrature import gap
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.reading import propagate
+from tpcalc.activations.entries import lookup
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.quadrature import gap
+from tpcalc.meanfield.reading import propagate
 
 DEPTH = 100
 NAMES = ["tanh", "gelu", "relu", "erf", "selu", "even_tanh"]

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.depth.experiment import depth_experiment
-from tpcalc.analyses.depth.shape import block_at_start, start_of
+from tpcalc.experiments.depth import depth_experiment
+from tpcalc.experiments.plans import load_depth_experiment
 from tpcalc.finite.paths import draw_paths
-from tpcalc.study.depth_experiment import load_depth_experiment
+from tpcalc.questions.depth.shape import block_at_start, start_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "resnets"
 FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7")

@@ -11,10 +11,10 @@ import time
 
 import pytest
 
-from tpcalc.catalog.activations import lookup
-from tpcalc.signal.maps.curves import edge_curve, scale_curve
-from tpcalc.signal.maps.layer_map import LayerMap
-from tpcalc.signal.survey import survey
+from tpcalc.activations.entries import lookup
+from tpcalc.meanfield.maps.curves import edge_curve, scale_curve
+from tpcalc.meanfield.maps.layer_map import LayerMap
+from tpcalc.meanfield.survey import survey
 
 
 @pytest.mark.parametrize("name", ["tanh", "erf", "gelu", "swish", "sigmoid"])

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.compare import compare
 from tpcalc.evaluate.limit import limit
 from tpcalc.finite.simulate import simulate
+from tpcalc.questions.compare import compare
 
 NETWORK = ("mlp", "--depth", 2, "--act", "tanh", "--steps", 1, "--samples", 2, "--watch", "h")
 LIMIT = ("--particles", 256, "--replicates", 4)

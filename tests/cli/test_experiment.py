@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from image_files import mnist_arrays, mnist_folder
 
-import tpcalc.theorems.trained as training
-from tpcalc.theorems.experiment import Growth, Prediction
+import tpcalc.experiments.trained as training
+from tpcalc.experiments.predicted import Growth, Prediction
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

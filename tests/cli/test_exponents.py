@@ -18,8 +18,8 @@ from golden.exponents import DIAGRAM, MEASURED, ORDERS, SOLUTION, VERDICT
 
 import tpcalc as tp
 from tpcalc.program.program import Program
-from tpcalc.report import phase_svg
 from tpcalc.results import Samples
+from tpcalc.views import phase_svg
 
 Run = Callable[..., Any]
 HALF = Fraction(1, 2)
@@ -59,7 +59,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     for name, answer in answers.items():
         answering = found.answering(name, answer)
         module = SimpleNamespace(**{name: answering, f"width_{name}": answering})
-        monkeypatch.setitem(sys.modules, f"tpcalc.analyses.{name}", module)
+        monkeypatch.setitem(sys.modules, f"tpcalc.questions.{name}", module)
     return found
 
 

@@ -18,9 +18,9 @@ import pytest
 from golden.kernels import KERNEL
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.program.program import Program
 from tpcalc.results import Kernel, load_kernel
+from tpcalc.training.parameterizations import lookup
 
 Run = Callable[..., Any]
 
@@ -51,7 +51,7 @@ class Asked:
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked()
     module = SimpleNamespace(kernel=found)
-    monkeypatch.setitem(sys.modules, "tpcalc.analyses.kernels", module)
+    monkeypatch.setitem(sys.modules, "tpcalc.questions.kernel.kernel", module)
     return found
 
 

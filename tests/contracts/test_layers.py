@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tpcalc"
+DECISION = ROOT / "docs" / "decisions" / "0001-rooms-and-layers.md"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # Where the name that is imported is not the name that is asked of pip.
@@ -37,12 +38,17 @@ def test_no_import_crosses_the_layers() -> None:
 
 
 def test_every_room_is_named_in_the_layers() -> None:
-    contract = next(
-        entry for entry in CONFIG["tool"]["importlinter"]["contracts"] if entry["id"] == "layers"
-    )
-    named = {room.strip() for layer in contract["layers"] for room in layer.split("|")}
     rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert rooms <= named
+    assert rooms <= {room for floor in _floors() for room in floor}
+
+
+def test_the_decision_on_rooms_says_what_stands_in_the_tree() -> None:
+    table = "\n".join(
+        f"| {floor} | `{room}` | {_first_line(room)} |"
+        for floor, rooms in enumerate(reversed(_floors()), start=1)
+        for room in rooms
+    )
+    assert table in DECISION.read_text(encoding="utf-8"), f"the table is\n{table}"
 
 
 def test_no_room_imports_the_public_face() -> None:
@@ -72,6 +78,25 @@ def test_every_library_imported_is_a_declared_dependency() -> None:
     assert declared <= set(used), f"declared but never imported: {declared - set(used)}"
 
 
+def _floors() -> list[list[str]]:
+    """The rooms of each floor, the highest floor first."""
+    contracts = CONFIG["tool"]["importlinter"]["contracts"]
+    layers = next(entry["layers"] for entry in contracts if entry["id"] == "layers")
+    return [[room.strip() for room in layer.split("|")] for layer in layers]
+
+
+def _home(room: str) -> Path:
+    """The file that says what a room is."""
+    folder = PACKAGE / room / "__init__.py"
+    return folder if folder.exists() else PACKAGE / f"{room}.py"
+
+
+def _first_line(room: str) -> str:
+    """The sentence that a room begins with, as Markdown."""
+    said = ast.get_docstring(ast.parse(_home(room).read_text(encoding="utf-8"))) or ""
+    return said.splitlines()[0].replace("``", "`").replace("|", "\\|")
+
+
 @cache
 def _imported(path: Path) -> set[str]:
     modules: set[str] = set()
@@ -80,11 +105,11 @@ def _imported(path: Path) -> set[str]:
             modules.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             if node.module == "tpcalc":  # ``from tpcalc import results`` names a room
-                rooms = {alias.name for alias in node.names if (PACKAGE / alias.name).is_dir()}
+                rooms = {alias.name for alias in node.names if _home(alias.name).exists()}
                 modules.update(f"tpcalc.{room}" for room in rooms)
                 if len(rooms) == len(node.names):
                     continue
             modules.add(node.module)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("find_spec"):
+        elif isinstance(node, ast.Call) and ast.unparse(node).startswith("find_spec('"):
             modules.add(ast.literal_eval(node.args[0]))  # its files are read
     return modules

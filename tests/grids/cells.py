@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.results import Samples
+from tpcalc.training.parameterizations import lookup
 
 __all__ = ["ACTS", "Cell", "cells"]
 

@@ -47,7 +47,7 @@ SLOW = (
     "tests/unit/limit/test_derive.py::test_a_vanishing_scalar_is_exactly_zero_and_says_why",
     "tests/unit/limit/test_derive.py::test_deep_programs_do_not_recurse",
     "tests/unit/limit/test_certainty.py::test_certain",
-    "tests/unit/analyses/test_check.py::test_a_stationary_start_says_why",
+    "tests/unit/questions/test_check.py::test_a_stationary_start_says_why",
     "tests/oracles/test_verdicts.py::test_orders_case11",
     "tests/oracles/test_verdicts.py::test_whole_answers_follow_the_closed_rule",
 )
@@ -61,11 +61,11 @@ BLOCKS = (
 
 # What is run for a mutant of a file: the longest prefix counts.
 ROOMS: dict[str, tuple[str, ...]] = {
-    "tpcalc/orders": (
-        "tests/unit/orders",
-        "tests/unit/analyses/test_orders.py",
-        "tests/unit/analyses/test_phases.py",
-        "tests/unit/analyses/test_solve.py",
+    "tpcalc/exponents": (
+        "tests/unit/exponents",
+        "tests/unit/questions/test_orders.py",
+        "tests/unit/questions/test_phases.py",
+        "tests/unit/questions/test_solve.py",
         "tests/properties/test_cover.py",
     ),
     "tpcalc/limit": (
@@ -73,24 +73,25 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "tests/unit/limit/test_parity.py",
         "tests/unit/limit/test_kinks.py",
         "tests/unit/limit",
-        "tests/unit/analyses/test_orders.py",
-        "tests/unit/analyses/test_solve.py",
+        "tests/unit/questions/test_orders.py",
+        "tests/unit/questions/test_solve.py",
         "tests/oracles/test_seed0_limits.py",
         "tests/properties/test_orders.py",
         *(f"--deselect={test}" for test in SLOW),
     ),
-    "tpcalc/analyses": (
-        "tests/unit/analyses/test_verdicts.py",
-        "tests/unit/analyses/test_phases.py",
-        "tests/unit/analyses/test_solve.py",
-        "tests/unit/analyses/test_check.py",
+    "tpcalc/questions": (
+        "tests/unit/questions/test_verdicts.py",
+        "tests/unit/questions/test_phases.py",
+        "tests/unit/questions/test_solve.py",
+        "tests/unit/questions/test_check.py",
         "tests/oracles/test_verdicts.py",
         *(f"--deselect={test}" for test in SLOW),
     ),
-    "tpcalc/limit/same.py": ("tests/unit/analyses/test_equivalent.py",),
+    "tpcalc/limit/same.py": ("tests/unit/questions/test_equivalent.py",),
     "tpcalc/limit/degrees.py": ("tests/unit/evaluate/test_tails.py",),
-    "tpcalc/evaluate/exact": ("tests/unit/evaluate/exact", "tests/unit/evaluate/test_expect.py"),
+    "tpcalc/integrals/exact": ("tests/unit/integrals/exact", "tests/unit/evaluate/test_expect.py"),
     "tpcalc/evaluate": ("tests/unit/evaluate",),
+    "tpcalc/integrals": ("tests/unit/integrals",),
     "tpcalc/engine": ("tests/unit/engine", "tests/unit/evaluate/test_limit.py"),
     "tpcalc/program": (
         "tests/unit/program",
@@ -102,7 +103,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "tpcalc/passes/split.py": BLOCKS,
     "tpcalc/passes/backward.py": (*BLOCKS, "tests/unit/passes"),
     "tpcalc/functions": ("tests/unit/functions",),
-    "tpcalc/signal": ("tests/unit/signal",),
+    "tpcalc/meanfield": ("tests/unit/meanfield",),
+    "tpcalc/nonlinearity": ("tests/unit/nonlinearity",),
 }
 
 

@@ -17,9 +17,9 @@ from sympy import Rational, acos, asin, exp, pi, sqrt
 
 import tpcalc as tp
 from tpcalc.dsl.elementwise import expression
-from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import substitute
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.results import Method, Status
 
 Activation = Callable[[Expr], Expr]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.phases import phases
+from tpcalc.questions.phases import phases
 from tpcalc.results import PhaseCell, PhaseDiagram
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
@@ -131,7 +131,7 @@ def test_S0_19_constant_rates_never_learn_everywhere() -> None:
 
 
 def _verdict(found: PhaseDiagram, point: Point) -> str:
-    from tpcalc.orders import parse_ex
+    from tpcalc.exponents import parse_ex
 
     def holds(line: str) -> bool:
         left, sign, _ = line.rsplit(" ", 2)

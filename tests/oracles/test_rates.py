@@ -9,14 +9,14 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tpcalc.analyses.check import check
-from tpcalc.analyses.solve import solve
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterization import with_rates
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ScaleError
-from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.exponents import Ex, as_ex, parse_ex
+from tpcalc.networks.architectures.mlp import MLP
+from tpcalc.questions.check import check
+from tpcalc.questions.solve import solve
 from tpcalc.results import Solution
+from tpcalc.training.parameterization import with_rates
+from tpcalc.training.parameterizations import lookup
 
 HALF = Fraction(1, 2)
 P = Ex.symbol("p")

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from oracles.seed0_data import K00, K01, XI0, XI1, XI2, one_step
 
 import tpcalc as tp
-from tpcalc.analyses.dependencies import Dependencies, corrections, dependencies
-from tpcalc.analyses.initial_weights import initial_weights
-from tpcalc.catalog.activations import REGISTRY
+from tpcalc.activations.entries import REGISTRY
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Var
-from tpcalc.orders import as_ex
 from tpcalc.program.nodes import Input, Kind, MatMul, Moment, Scale
 from tpcalc.program.program import Builder, prune
+from tpcalc.questions.dependencies import Dependencies, corrections, dependencies
+from tpcalc.questions.initial_weights import initial_weights
 from tpcalc.results import Estimate, Method
 from tpcalc.results.dependencies import InitialWeightTable
 

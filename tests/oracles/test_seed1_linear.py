@@ -10,7 +10,7 @@ import pytest
 from depth_run import FOUR, Reference, deep_run, outputs
 
 import tpcalc as tp
-from tpcalc.analyses.depth.sampled import sampled
+from tpcalc.questions.depth.sampled import sampled
 from tpcalc.results import DepthArray, DepthTable, Method
 
 XI, Y0 = (1.3, 0.7), 0.9

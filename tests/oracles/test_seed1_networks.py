@@ -126,7 +126,7 @@ def test_batches_of_vectors(samples: int) -> None:
     run = tp.Training(
         net, "mup", tp.Samples(rows, targets), steps=2, batch=samples, lr=0.3, lr_depth="1/2"
     )
-    from tpcalc.analyses.depth.sampled import sampled
+    from tpcalc.questions.depth.sampled import sampled
 
     closed = tp.depth_limit(run, (4,), places=(0, 1))
     found, along = sampled(run, 4, (0, 1), 0, {})

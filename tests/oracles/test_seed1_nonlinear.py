@@ -12,9 +12,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Var
+from tpcalc.recursions import Trunk, finite, limit, mean_field
 from tpcalc.results import DepthTable, Method
 
 SAME = ((1.0,) * 4, (2.0,) * 4)

@@ -7,8 +7,8 @@ import math
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.recipe import FRONT, RATE
 from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.training.recipe import FRONT, RATE
 
 STILL = {"input": {"lr": 0}, "readout": {"lr": 0}}
 CONVERSIONS = [

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.depth.critical import critical_powers
-from tpcalc.analyses.depth.shape import block_at_start
-from tpcalc.analyses.depth.start import start_program
 from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.program.along import along_of
+from tpcalc.questions.depth.critical import critical_powers
+from tpcalc.questions.depth.shape import block_at_start
+from tpcalc.questions.depth.start import start_program
 
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 

@@ -8,13 +8,13 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.functions import Expr
-from tpcalc.signal.maps.curves import correlations, edge_curve, lengths, scale_curve
-from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos, edges, low_rank_start
-from tpcalc.signal.maps.sequence import LayerSequence
-from tpcalc.signal.maps.shared_bias import shared_bias_length, shared_bias_lengths
+from tpcalc.meanfield.maps.curves import correlations, edge_curve, lengths, scale_curve
+from tpcalc.meanfield.maps.layer_map import LayerMap, edge_of_chaos, edges, low_rank_start
+from tpcalc.meanfield.maps.sequence import LayerSequence
+from tpcalc.meanfield.maps.shared_bias import shared_bias_length, shared_bias_lengths
 
 
 def act(name: str) -> Expr:

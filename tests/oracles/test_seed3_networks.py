@@ -11,18 +11,18 @@ from agree import agree
 from layered import Activation, Bias, Dense, SharedBias, SpanBias, Word, drawn, inside
 
 from tests.sphere import sphere_inputs
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian_moments, singular_values
-from tpcalc.finite.nonlinearity.loss_gradients import gradient_lengths
 from tpcalc.finite.statistics import summary
-from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.spectra.spectrum import (
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.spectra.spectrum import (
     finite_variance,
     jacobian,
     padded_variance,
     weight_spectrum,
 )
+from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian_moments, singular_values
+from tpcalc.nonlinearity.tensors.loss_gradients import gradient_lengths
+from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -7,17 +7,17 @@ from fractions import Fraction
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import StudyError
 from tpcalc.functions import Var
-from tpcalc.results import Estimate
-from tpcalc.signal.spectra.probes import probe_moments, probe_program
-from tpcalc.signal.spectra.spectrum import (
+from tpcalc.meanfield.spectra.probes import probe_moments, probe_program
+from tpcalc.meanfield.spectra.spectrum import (
     jacobian,
     padded_variance,
     slope_spectrum,
     weight_spectrum,
 )
+from tpcalc.results import Estimate
 
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 LINEAR, ERF = Var(0), lookup("erf").fn.expr

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from layered import Activation, Dense, SpanBias, drawn
 
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr
-from tpcalc.signal.maps.layer_map import LayerMap
-from tpcalc.signal.spectra.finite import finite_moments
-from tpcalc.signal.spectra.singular_values import singular_values
+from tpcalc.meanfield.maps.layer_map import LayerMap
+from tpcalc.meanfield.spectra.finite import finite_moments
+from tpcalc.meanfield.spectra.singular_values import singular_values
 
 QUARTER = 0.25
 
@@ -43,8 +43,8 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
     from agree import agree
 
     from tests.sphere import sphere_inputs
-    from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
     from tpcalc.finite.statistics import summary
+    from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
     words = [Dense(7.0, rank=QUARTER), SpanBias(0.2, QUARTER), Activation("tanh")]
@@ -58,7 +58,7 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
 @pytest.mark.torch
 def test_S3_16_preactivations_are_gaussian_on_the_span() -> None:
     """h = C z with z ~ N(0, q / gamma): the covariance of h is (q / gamma) C C^T, a projector."""
-    from tpcalc.finite.surrogates import gaussian_inputs
+    from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
     width, fan_in, count, variance = 16, 1000, 2000, 3.0
     network = drawn([Dense(variance, rank=QUARTER)], width, fan_in, seed=1)

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.functions import Expr
-from tpcalc.signal.maps.layer_map import LayerMap, edge_of_chaos
-from tpcalc.signal.spectra.finite import finite_moments
-from tpcalc.signal.spectra.laws import WeightLaw
-from tpcalc.signal.spectra.singular_values import (
+from tpcalc.meanfield.maps.layer_map import LayerMap, edge_of_chaos
+from tpcalc.meanfield.spectra.finite import finite_moments
+from tpcalc.meanfield.spectra.laws import WeightLaw
+from tpcalc.meanfield.spectra.singular_values import (
     PADDED,
     active_share,
     singular_values,
     slope_variance,
 )
-from tpcalc.signal.spectra.spectrum import (
+from tpcalc.meanfield.spectra.spectrum import (
     finite_variance,
     jacobian,
     of_moments,

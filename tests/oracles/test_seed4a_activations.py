@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from tests.second_ways import hermite_nlc
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.activations.calibrate import debiased, dilated
+from tpcalc.meanfield.activations.covariance import CovarianceKernel
+from tpcalc.meanfield.activations.length import LengthKernel
+from tpcalc.meanfield.activations.split import Split, split
+from tpcalc.meanfield.sheet import sheet
 from tpcalc.results import Sheet
-from tpcalc.signal.activations.calibrate import debiased, dilated
-from tpcalc.signal.activations.covariance import CovarianceKernel
-from tpcalc.signal.activations.length import LengthKernel
-from tpcalc.signal.activations.sheet import sheet
-from tpcalc.signal.activations.split import Split, split
-from tpcalc.signal.kernels import Kernels
 
 ONE = Bounded(1.0)
 DIGITS = 1.01e-6  # six decimals are printed, some cut and not rounded

@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
-from tpcalc.signal.black_box.chaos import grid_chaos, polynomial_chaos
-from tpcalc.signal.black_box.diagnostics import meta_gaussianity
-from tpcalc.signal.black_box.gaussian import gaussian_nlc, gaussian_split, numpy_form
-from tpcalc.signal.black_box.interval import interval_nlc
-from tpcalc.signal.black_box.labels import elem_like_pairs, pair_nlc
-from tpcalc.signal.black_box.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere
-from tpcalc.signal.black_box.linear_range import linear_range
-from tpcalc.signal.black_box.meta import elem_like, elem_like_test, meta_gaussian, meta_moments
-from tpcalc.signal.black_box.noise import noise_identity
-from tpcalc.signal.black_box.sampled import sampled_nlc
-from tpcalc.signal.black_box.scaling import (
+from tpcalc.nonlinearity.chaos import grid_chaos, polynomial_chaos
+from tpcalc.nonlinearity.diagnostics import meta_gaussianity
+from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split, numpy_form
+from tpcalc.nonlinearity.interval import interval_nlc
+from tpcalc.nonlinearity.labels import elem_like_pairs, pair_nlc
+from tpcalc.nonlinearity.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere
+from tpcalc.nonlinearity.linear_range import linear_range
+from tpcalc.nonlinearity.meta import elem_like, elem_like_test, meta_gaussian, meta_moments
+from tpcalc.nonlinearity.noise import noise_identity
+from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.scaling import (
     product_estimate,
     scale_sweep,
     triangle_network,
     triangle_wave,
 )
-from tpcalc.signal.black_box.split import sampled_split
+from tpcalc.nonlinearity.split import sampled_split
 
 Z = 5
 

@@ -24,16 +24,16 @@ from layered import (
 )
 
 import tpcalc as tp
-from tpcalc.analyses.orders import Orders
 from tpcalc.errors import StudyError
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.signal.covariance import bandwidth, covariance, kernel_slope
-from tpcalc.signal.macro_layers import MacroLayers, drawn_macro_layers
-from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
-from tpcalc.signal.program import program_of
-from tpcalc.signal.reading import propagate
-from tpcalc.signal.spread import spread
-from tpcalc.signal.stability import stability
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.covariance import bandwidth, covariance, kernel_slope
+from tpcalc.meanfield.nonlinearity import heaviest_paths, nlc, path_nlc
+from tpcalc.meanfield.notation.macro_layers import MacroLayers, drawn_macro_layers
+from tpcalc.meanfield.program import program_of
+from tpcalc.meanfield.reading import propagate
+from tpcalc.meanfield.spread import spread
+from tpcalc.meanfield.stability import stability
+from tpcalc.questions.orders import Orders
 
 named = Activation.named
 

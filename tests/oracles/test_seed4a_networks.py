@@ -31,25 +31,25 @@ from layered import (
 )
 
 from tests.sphere import sphere_inputs
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.activations.entries import lookup
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.nonlinearity.coefficient import nlc
-from tpcalc.finite.nonlinearity.jacobian_spectra import jacobian
-from tpcalc.finite.nonlinearity.layer_metrics import layer_metrics
-from tpcalc.finite.nonlinearity.layerwise import layerwise_nlc
-from tpcalc.finite.nonlinearity.linear_part import linear_part
-from tpcalc.finite.nonlinearity.local_linearity import local_linearity
-from tpcalc.finite.nonlinearity.variances import layer_variances
 from tpcalc.finite.statistics import summary
-from tpcalc.finite.surrogates import elementlike_inputs, gaussian_inputs
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.network import network_of
+from tpcalc.meanfield.nonlinearity import nlc as mean_field_nlc
+from tpcalc.meanfield.reading import propagate
+from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian
+from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
+from tpcalc.nonlinearity.tensors.layerwise import layerwise_nlc
+from tpcalc.nonlinearity.tensors.linear_part import linear_part
+from tpcalc.nonlinearity.tensors.local_linearity import local_linearity
+from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
+from tpcalc.nonlinearity.tensors.variances import layer_variances
 from tpcalc.results import Estimate
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.network import network_of
-from tpcalc.signal.nonlinearity import nlc as mean_field_nlc
-from tpcalc.signal.reading import propagate
 
 pytestmark = pytest.mark.torch
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from tests.second_ways import stable_plain
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
-from tpcalc.signal.activations.calibrate import calibrated, dilated, normalized
-from tpcalc.signal.activations.covariance import CovarianceKernel
-from tpcalc.signal.activations.length import LengthKernel
-from tpcalc.signal.activations.plain import PlainRow, plain
-from tpcalc.signal.activations.split import split
-from tpcalc.signal.kernels import Kernels, average
+from tpcalc.integrals.activation_moments import Kernels, average
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.activations.calibrate import calibrated, dilated, normalized
+from tpcalc.meanfield.activations.covariance import CovarianceKernel
+from tpcalc.meanfield.activations.length import LengthKernel
+from tpcalc.meanfield.activations.split import split
+from tpcalc.meanfield.plain import PlainRow, plain
 
 ONE = Bounded(1.0)
 DIGITS = 1.01e-6  # six decimals are printed, some cut and not rounded

@@ -19,13 +19,13 @@ from layered import (
     chain,
 )
 
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import const, substitute
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.nonlinearity import coefficient, nlc, path_nlc
-from tpcalc.signal.reading import propagate
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.nonlinearity import coefficient, nlc, path_nlc
+from tpcalc.meanfield.reading import propagate
 
 ONE = Bounded(1.0)
 

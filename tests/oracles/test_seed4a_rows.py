@@ -23,20 +23,20 @@ from layered import (
 )
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
-from tpcalc.evaluate.bounded import Bounded
+from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.expr import const
 from tpcalc.functions.tape import evaluate
-from tpcalc.signal.activations.length import LengthKernel
-from tpcalc.signal.activations.split import split
-from tpcalc.signal.answer import nonlinearity
-from tpcalc.signal.black_box.labels import elem_like_pairs
-from tpcalc.signal.covariance import covariance
-from tpcalc.signal.kernels import Kernels
-from tpcalc.signal.nonlinearity import heaviest_paths, nlc, path_nlc
-from tpcalc.signal.program import program_of
-from tpcalc.signal.reading import propagate
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.activations.length import LengthKernel
+from tpcalc.meanfield.activations.split import split
+from tpcalc.meanfield.answer import nonlinearity
+from tpcalc.meanfield.covariance import covariance
+from tpcalc.meanfield.nonlinearity import heaviest_paths, nlc, path_nlc
+from tpcalc.meanfield.program import program_of
+from tpcalc.meanfield.reading import propagate
+from tpcalc.nonlinearity.labels import elem_like_pairs
 
 ONE = Bounded(1.0)
 NAMES = (
@@ -202,8 +202,8 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
     from agree import agree
 
     from tests.sphere import sphere_inputs
-    from tpcalc.finite.nonlinearity.coefficient import nlc as measured
     from tpcalc.finite.statistics import summary
+    from tpcalc.nonlinearity.tensors.coefficient import nlc as measured
 
     words = [Dense(1.0), Activation(const(sqrt(2)) * act("relu")), LayerNorm()]
     found = [

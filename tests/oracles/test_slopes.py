@@ -13,11 +13,11 @@ from oracles.seed0_data import XI0, XI1
 from threadpoolctl import threadpool_limits
 
 import tpcalc as tp
-from tpcalc.analyses.measure import measure
-from tpcalc.analyses.orders import Orders, orders
-from tpcalc.analyses.probe import probe
-from tpcalc.catalog.parameterizations import lookup
+from tpcalc.questions.measure import measure
+from tpcalc.questions.orders import Orders, orders
+from tpcalc.questions.verdict.probe import probe
 from tpcalc.results import OrderRow
+from tpcalc.training.parameterizations import lookup
 
 XI2 = (0.5, 0.5, -0.6, -0.1)
 QUERY = (-0.2, 0.4, 0.3, 0.5)

@@ -12,8 +12,8 @@ import torch
 
 import tpcalc as tp
 from tpcalc import n
-from tpcalc.analyses.between import BETWEEN
 from tpcalc.errors import ScaleError
+from tpcalc.questions.verdict.between import BETWEEN
 
 layer_norm, rms_norm = tp.layers.layer_norm, tp.layers.rms_norm
 SAMPLE, QUERY, TARGET = (1.0, 0.5), (0.5, -0.25), 1.0

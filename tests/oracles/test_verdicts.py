@@ -10,15 +10,15 @@ import pytest
 from oracles.yang_hu import drawn
 
 from tests.gauges import equivalent_gauge
-from tpcalc.analyses.check import check
-from tpcalc.analyses.generic import far_query, generic
-from tpcalc.analyses.probe import probe
-from tpcalc.analyses.verdict.judge import decide
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.architectures.resnet import ResNet
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import Training
+from tpcalc.networks.architectures.mlp import MLP
+from tpcalc.networks.architectures.resnet import ResNet
+from tpcalc.questions.check import check
+from tpcalc.questions.verdict.judge import decide
+from tpcalc.questions.verdict.probe import probe
 from tpcalc.results import Verdict
+from tpcalc.training.generic import far_query, generic
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.training import Training
 
 
 def row(found: Verdict, name: str) -> tuple[str, str]:

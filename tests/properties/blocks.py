@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 from properties.programs import SIN, TANH
 
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.rows import RowFn
-from tpcalc.orders import as_ex
 from tpcalc.program.nodes import (
     Data,
     Family,

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tpcalc.errors import UnknownName
+from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Const, Expr, Facts, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, power
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Data,
     Dim,

@@ -7,8 +7,8 @@ from fractions import Fraction
 from hypothesis import strategies as st
 from properties.programs import SIN, TANH
 
+from tpcalc.exponents import Ex
 from tpcalc.functions import Fn, Var
-from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Carry,
     Family,

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 
 import tpcalc as tp
-from tpcalc.analyses.generic import far_query, generic
-from tpcalc.analyses.orders import orders
-from tpcalc.analyses.probe import Probe, probe
-from tpcalc.catalog.training import Training
+from tpcalc.questions.orders import orders
+from tpcalc.questions.verdict.probe import Probe, probe
+from tpcalc.training.generic import far_query, generic
+from tpcalc.training.training import Training
 
 NETWORKS = (tp.MLP(2, "relu"), tp.MLP(2, "tanh", bias="all"), tp.ResNet(1, "relu"))
 OPTIMIZERS = (

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tpcalc.orders import Ex
-from tpcalc.orders.chamber import Chamber, Region
-from tpcalc.orders.cover import Cell, cover
+from tpcalc.exponents import Ex
+from tpcalc.exponents.chamber import Chamber, Region
+from tpcalc.exponents.cover import Cell, cover
 
 Point = tuple[Fraction, ...]
 Path = tuple[int, ...]

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
-from tpcalc.signal.black_box.chaos import Chaos, polynomial_chaos
-from tpcalc.signal.black_box.gaussian import gaussian_nlc, gaussian_split
-from tpcalc.signal.black_box.interval import interval_nlc
-from tpcalc.signal.black_box.labels import pair_nlc
-from tpcalc.signal.black_box.laws import Array, Gaussian
-from tpcalc.signal.black_box.sampled import sampled_nlc
+from tpcalc.nonlinearity.chaos import Chaos, polynomial_chaos
+from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split
+from tpcalc.nonlinearity.interval import interval_nlc
+from tpcalc.nonlinearity.labels import pair_nlc
+from tpcalc.nonlinearity.laws import Array, Gaussian
+from tpcalc.nonlinearity.sampled import sampled_nlc
 
 SMALL = st.integers(-3, 3)
 MONOMIALS = [(a, b) for a in range(4) for b in range(4 - a)]

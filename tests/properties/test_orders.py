@@ -13,10 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tpcalc as tp
-from tpcalc.analyses.orders import Order, orders
 from tpcalc.dsl import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import Exploded, ScaleError
+from tpcalc.questions.orders import Order, orders
 
 HALF = Fraction(1, 2)
 ACTIVATIONS: dict[str, Callable[..., Vector]] = {

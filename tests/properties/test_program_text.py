@@ -8,9 +8,9 @@ from collections import Counter
 from hypothesis import given, settings
 from properties.programs import atoms, exponents, functions, programs
 
+from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions import Fn
 from tpcalc.functions.parse import parse_fn
-from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.nodes import NODE_TYPES, Input, Kind, Nonlin
 from tpcalc.program.parse import from_text

@@ -8,10 +8,10 @@ from itertools import pairwise
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.parameterization import with_rates
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.orders import as_ex
+from tpcalc.exponents import as_ex
 from tpcalc.results import Verdict
+from tpcalc.training.parameterization import with_rates
+from tpcalc.training.parameterizations import lookup
 
 FIRST = {"mup", "ip-llr", "standard"}
 SETTINGS = [

@@ -12,13 +12,13 @@ import pytest
 from depth_run import STILL, Reference, deep_run
 
 import tpcalc as tp
-from tpcalc.analyses.depth.formulas import recursion
-from tpcalc.analyses.depth.profile import ARRAYS
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.evaluate.depth import Trunk, finite, limit, mean_field
-from tpcalc.evaluate.depth.averages import Averages, Pairs
-from tpcalc.evaluate.depth.kets import Kets
+from tpcalc.questions.depth.formulas import recursion
+from tpcalc.questions.depth.profile import ARRAYS
+from tpcalc.recursions import Trunk, finite, limit, mean_field
+from tpcalc.recursions.averages import Averages, Pairs
+from tpcalc.recursions.kets import Kets
 from tpcalc.results import Method
 
 ONES = (1.0, 1.0), (1.0, 1.0)

@@ -1,1 +1,1 @@
-"""The command line: parse, make the program, call one function, hand its records to a report."""
+"""The command line: parses, makes the program, calls one question, hands its record to a view."""

@@ -53,10 +53,10 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
 
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
-    from tpcalc.analyses.check import check
-    from tpcalc.analyses.depth.formulas import recursion
-    from tpcalc.catalog.written import network_program
     from tpcalc.cli.runs import depths_of, start_alone, theorems_of, with_drawn
+    from tpcalc.questions.check import check
+    from tpcalc.questions.depth.formulas import recursion
+    from tpcalc.training.written import network_program
 
     run = network.training
     verdict, numbers = check(run), depths_of(network, depths or shown(network), PLACES)
@@ -83,11 +83,11 @@ def shown(network: Network) -> tuple[str, ...]:
 
 def _diagram(network: Network) -> PhaseDiagram | None:
     """Where the powers of L stand among all others; none where a network fixes its own."""
-    from tpcalc.analyses.phases import phases
-    from tpcalc.catalog.architectures.resnet import ResNet
     from tpcalc.cli.runs import start_alone
     from tpcalc.dsl import symbol
+    from tpcalc.networks.architectures.resnet import ResNet
     from tpcalc.program.along import FRESH, along_of
+    from tpcalc.questions.phases import phases
 
     run, steps = network.training, 2
     if not isinstance(run.network, ResNet):

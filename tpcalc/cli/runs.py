@@ -13,8 +13,8 @@ from tpcalc.cli.progress import progress_bar
 from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
-    from tpcalc.analyses.orders import Orders
     from tpcalc.cli.flags import Flags
+    from tpcalc.questions.orders import Orders
     from tpcalc.results import (
         Card,
         DepthTable,
@@ -69,7 +69,7 @@ def start_alone(network: Network) -> bool:
     So it is of no steps, and of matrices that are correlated along the depth where neither steps
     nor powers of L of their updates are asked for.
     """
-    from tpcalc.analyses.depth.shape import block_at_start
+    from tpcalc.questions.depth.shape import block_at_start
 
     run, asked = network.training, network.study.training.model_fields_set
     trained = "steps" in asked or run.gammas is not None
@@ -78,7 +78,7 @@ def start_alone(network: Network) -> bool:
 
 def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] = ()) -> DepthTable:
     """A run of L blocks at some depths; without data of its own on the digits."""
-    from tpcalc.analyses.depth.limit import depth_limit
+    from tpcalc.questions.depth.limit import depth_limit
     from tpcalc.study.build import data_of
 
     run, part = network.training, network.study.limit
@@ -106,7 +106,7 @@ def _beforehand(fraction: float, text: str) -> None:
 
 def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> DepthTable:
     """The start at numbers of blocks with networks of finite width beside it, where there are."""
-    from tpcalc.analyses.depth.simulate import depth_simulate
+    from tpcalc.questions.depth.simulate import depth_simulate
 
     part = network.study.simulate
     typed = part.model_fields_set
@@ -151,7 +151,7 @@ def check_seeds(model: Model) -> None:
 
 def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = None) -> Orders:
     """The orders of all outputs of a model."""
-    from tpcalc.analyses.orders import width_orders
+    from tpcalc.questions.orders import width_orders
 
     seed = model.study.limit.seed
     return width_orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
@@ -159,7 +159,7 @@ def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = N
 
 def slopes_of(study: Study, found: Orders) -> OrderTable:
     """Orders beside slopes measured at finite widths: those of the study where it has some."""
-    from tpcalc.analyses.measure import measure
+    from tpcalc.questions.measure import measure
 
     part = study.simulate
     widths = part.widths if "widths" in part.model_fields_set else None

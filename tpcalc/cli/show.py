@@ -73,7 +73,7 @@ def answer(
         result = {**payload.result(found), **(more or {}), **places}
         put(payload.document(command, model, result, payload.provenance(found.provenance)))
         return
-    from tpcalc.report.terminal import SHOWN
+    from tpcalc.views.terminal import SHOWN
 
     if type(found) in SHOWN:
         put_table(SHOWN[type(found)](found, **beside), title)
@@ -85,10 +85,10 @@ def answer(
 
 def write_page(out: Path | None, title: str, found: Any, **parts: Any) -> None:
     """Write the report of one answer, where a place for it is given."""
-    from tpcalc.report.record import FIELDS, ReportInput
+    from tpcalc.views.record import FIELDS, ReportInput
 
     if out is not None:
-        from tpcalc.report.page import write
+        from tpcalc.views.page import write
 
         write(ReportInput(title, **{FIELDS[type(found)]: found}, **parts), out)
 

@@ -25,12 +25,12 @@ def kept(tau: Expr, biases: Fraction, share: Fraction) -> Fraction:
         UsageError: The biases alone add 1 or more.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.activations.entries import lookup
         >>> kept(lookup("relu").fn.expr, Fraction(0), Fraction(1, 4))
         Fraction(8, 1)
     """
     from tpcalc.errors import UsageError
-    from tpcalc.signal.maps.layer_map import LayerMap
+    from tpcalc.meanfield.maps.layer_map import LayerMap
 
     if biases >= 1:
         raise UsageError(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.data.pixels import Part, prepared
 from tpcalc.errors import StudyError
-from tpcalc.results import Samples, checks
+from tpcalc.results import Samples
 from tpcalc.results.images import Images
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.data.files import opened, present
 from tpcalc.data.pickled import read_pickle
 from tpcalc.data.pixels import Part, labelled, prepared
 from tpcalc.errors import StudyError
-from tpcalc.results import checks
 from tpcalc.results.images import Images
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.data.files import ByteStream, opened
-from tpcalc.results import checks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

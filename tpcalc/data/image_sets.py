@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from tpcalc import checks
 from tpcalc.data.bundled import digits_images
 from tpcalc.data.cifar import cifar10
 from tpcalc.data.mixture import mixture_images
 from tpcalc.data.mnist import mnist
 from tpcalc.errors import UnknownName, UsageError
-from tpcalc.results import checks
 from tpcalc.results.images import Images
 
 __all__ = ["image_set", "images"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.results import checks
 from tpcalc.results.images import Images
 
 __all__ = ["mixture_images"]

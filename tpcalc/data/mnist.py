@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tpcalc import checks
 from tpcalc.data.files import present
 from tpcalc.data.idx import read_idx
 from tpcalc.data.pixels import Part, labelled, prepared
 from tpcalc.errors import StudyError
-from tpcalc.results import checks
 from tpcalc.results.images import Images
 
 __all__ = ["mnist"]

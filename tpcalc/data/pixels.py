@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
-from tpcalc.results import checks
 from tpcalc.results.images import Images
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
-from tpcalc.results import Samples, checks
+from tpcalc.results import Samples
 
 __all__ = ["csv", "queries"]
 

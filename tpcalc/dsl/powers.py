@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Number, Operand, as_rational, number_or_none, unsupported
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import number_text, whole_power
-from tpcalc.orders import Ex, as_ex
 
 __all__ = ["L", "Power", "as_exponent", "n", "symbol"]
 

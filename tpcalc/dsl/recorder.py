@@ -8,10 +8,10 @@ from fractions import Fraction
 from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.operands import Number, noun
 from tpcalc.errors import ProgramError, TraceError, UnknownName
+from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import is_finite, number_text
-from tpcalc.orders import Ex
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import (

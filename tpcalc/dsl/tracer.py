@@ -23,16 +23,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.functions.fn import FIRST
 from tpcalc.program.along import FRESH
 from tpcalc.program.laws import LAWS
-from tpcalc.program.nodes import (
-    Carry,
-    Data,
-    Dim,
-    Family,
-    Input,
-    Kind,
-    Moment,
-    Repeat,
-)
+from tpcalc.program.nodes import Carry, Data, Dim, Family, Input, Kind, Moment, Repeat
 
 __all__ = ["Tracer", "mean"]
 

@@ -14,13 +14,7 @@ import numpy as np
 from tpcalc.engine import kernels
 from tpcalc.engine.chance import generators, streams
 from tpcalc.engine.coordinates import CHUNK, coordinatewise
-from tpcalc.engine.directions import (
-    FiniteMatrix,
-    LimitMatrix,
-    SampleSpace,
-    Store,
-    materialise,
-)
+from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
 from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.directions_store import Memory
 from tpcalc.engine.draws import Draws

@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tpcalc.engine.instructions import (
-    Multiply,
-    Noise,
-    Outer,
-    Script,
-    vector_inputs,
-    vector_outputs,
-)
+from tpcalc.engine.instructions import Multiply, Noise, Outer, Script, vector_inputs, vector_outputs
 
 __all__ = ["Joint", "joint"]
 

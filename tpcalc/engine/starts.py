@@ -15,13 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.engine.instructions import (
-    Instruction,
-    Script,
-    Starts,
-    Sum,
-    vector_inputs,
-)
+from tpcalc.engine.instructions import Instruction, Script, Starts, Sum, vector_inputs
 from tpcalc.errors import ProgramError
 
 __all__ = ["draw_images", "factor", "members_factor"]

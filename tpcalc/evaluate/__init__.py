@@ -1,1 +1,1 @@
-"""Numbers for limits: which evaluator answered, and how sure it is."""
+"""Numbers for limits: by closed forms and quadrature, else by particles, and how sure they are."""

@@ -13,34 +13,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc import checks
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.compile import compile_graph
-from tpcalc.evaluate.particles.estimate import (
-    Budget,
-    collect,
-    paired,
-    run_particles,
-)
+from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
 from tpcalc.evaluate.wanted import Place, is_large, places
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.cells import cells_below
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
-from tpcalc.orders import as_ex
 from tpcalc.passes.picked import picked
 from tpcalc.passes.selected import matching
 from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.results import (
-    Estimate,
-    Formula,
-    LimitTable,
-    VectorRow,
-    checks,
-)
+from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
 
 __all__ = ["Limit", "LimitVector"]
 

@@ -12,10 +12,10 @@ import numpy as np
 from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
-from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.joint import Joint
-from tpcalc.evaluate.closure.numeric import METHODS, WORST, Answer, Numeric, Work
-from tpcalc.evaluate.closure.symbolic import Symbolic
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import METHODS, WORST, Answer, Numeric, Work
+from tpcalc.integrals.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
 

@@ -8,20 +8,21 @@ from fractions import Fraction
 from inspect import Parameter, signature
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, TraceError, UsageError
-from tpcalc.evaluate import exact
 from tpcalc.evaluate.chain import Chain, chosen
-from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.closure.products import Affine, products
-from tpcalc.evaluate.closure.recognise import exactly, with_fractions
 from tpcalc.evaluate.limit import limit
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.symbolic import to_sympy
+from tpcalc.integrals import exact
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.recognise import exactly, with_fractions
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder
-from tpcalc.results import Estimate, checks
+from tpcalc.results import Estimate
 
 __all__ = ["closed_form", "expect"]
 

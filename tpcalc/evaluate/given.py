@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.closure.chance import Chance
-from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
+from tpcalc.integrals.demand import Unknown
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Number, product_mean
 from tpcalc.limit.views import is_drawn, number_of
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import Data, Kind, Nonlin
 from tpcalc.program.program import Program, prune
 from tpcalc.program.views import input_of
-from tpcalc.results import checks
 
 __all__ = ["conditioned", "fixed"]
 

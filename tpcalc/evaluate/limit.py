@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tpcalc import checks
 from tpcalc.dsl import filled
 from tpcalc.engine.device.devices import device_name
 from tpcalc.evaluate.answers import Limit
@@ -17,24 +18,14 @@ from tpcalc.evaluate.growing import GROWING, explosion
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.blocks import samples_for
-from tpcalc.evaluate.particles.estimate import (
-    Budget,
-    recorded,
-)
+from tpcalc.evaluate.particles.estimate import Budget, recorded
 from tpcalc.evaluate.wanted import Asked, covered, places
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.passes.selected import cells, matching
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
-from tpcalc.results import (
-    Formula,
-    LimitTable,
-    NotCovered,
-    ScalarRow,
-    VectorRow,
-    checks,
-)
+from tpcalc.results import Formula, LimitTable, NotCovered, ScalarRow, VectorRow
 from tpcalc.results.provenance import provenance
 
 if TYPE_CHECKING:

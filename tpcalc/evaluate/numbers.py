@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemory, TpcalcError
 from tpcalc.evaluate.chain import ZERO, Chain, Law, as_estimate, chosen, refuse
-from tpcalc.evaluate.closure.numeric import Answer, Numeric
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
 from tpcalc.evaluate.particles.estimate import (
     Budget,
@@ -22,6 +21,7 @@ from tpcalc.evaluate.particles.estimate import (
     with_bias,
 )
 from tpcalc.evaluate.particles.tails import rarely_sampled, sampled_degrees
+from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.limit.graph import (
     Expect,
     LimitGraph,

@@ -1,1 +1,1 @@
-"""Finite width: the raw program at a given n, with matrices formed or revealed lazily."""
+"""Networks of finite width: the program at a given n, with matrices formed or revealed lazily."""

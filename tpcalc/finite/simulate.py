@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.dsl import filled
 from tpcalc.engine.device.devices import device_name
 from tpcalc.errors import Exploded, UnknownName
@@ -18,7 +19,7 @@ from tpcalc.passes.selected import selected
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
-from tpcalc.results import FiniteRow, FiniteTable, checks
+from tpcalc.results import FiniteRow, FiniteTable
 from tpcalc.results.provenance import provenance
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.program.nodes import Dim, Scale
-from tpcalc.results import checks
 
 __all__ = ["check_width", "check_widths", "dim_sizes", "scale_factor"]
 
@@ -105,7 +105,7 @@ def scale_factor(
         ScaleError: A symbol has no value, or the depth is needed and not given.
 
     Example:
-        >>> from tpcalc.orders import Ex
+        >>> from tpcalc.exponents import Ex
         >>> scale_factor(Scale(0, Ex.number(Fraction(-1, 2))), 100, None, "%0")
         0.1
     """

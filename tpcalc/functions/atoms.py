@@ -1,6 +1,6 @@
 """Atoms: named functions of one variable, with their derivative and declared facts.
 
-An atom is defined once (in ``catalog/activations`` or by a user) and everything else reads it:
+An atom is defined once (in ``activations/entries`` or by a user) and everything else reads it:
 the backward pass its derivative, the engine its evaluation, the exponent calculus its facts.
 """
 

@@ -22,7 +22,7 @@ def degree(expr: Expr) -> Fraction | None:
         expr: A function of ``Var(0)``.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.activations.entries import lookup
         >>> degree(2 * lookup("relu").fn.expr), degree(lookup("tanh").fn.expr)
         (Fraction(1, 1), None)
         >>> degree(Var(0) ** 3 - 2 * Var(0) ** 3), degree(1 + Var(0))

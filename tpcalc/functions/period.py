@@ -18,7 +18,7 @@ def period(expr: Expr) -> float | None:
         expr: The function.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.activations.entries import lookup
         >>> from tpcalc.functions.expr import substitute
         >>> wave = lookup("sawtooth").fn.expr
         >>> period(wave), period(2 - substitute(wave, {Var(0): 8 * Var(0) + 1})), period(Var(0))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tpcalc.exponents.chamber import Power, plus
 from tpcalc.functions.expr import Add, Const, Expr, Mul, add, const, mul
 from tpcalc.limit.series import Ranking, Rest, Series
-from tpcalc.orders.chamber import Power, plus
 
 __all__ = [
     "BELOW",

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
+from tpcalc.exponents import Ex
+from tpcalc.exponents.coset import Lattice
 from tpcalc.functions import Call, Fn, Par
 from tpcalc.functions.expr import add, walk
 from tpcalc.functions.indicator import HIDDEN
@@ -30,8 +32,6 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.limit.parity import Parity
-from tpcalc.orders import Ex
-from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, Nonlin, Ref
 from tpcalc.program.program import Program

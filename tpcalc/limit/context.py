@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import count
 
 from tpcalc.errors import TpcalcError
+from tpcalc.exponents import Ex
+from tpcalc.exponents.chamber import Power
 from tpcalc.functions import Fn
 from tpcalc.functions.least import least
 from tpcalc.limit.algebra import Asked, Explosion
@@ -22,8 +24,6 @@ from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Ranking, Rest, Series
 from tpcalc.limit.views import function_of
 from tpcalc.limit.zeros import ZEROS, Zeros
-from tpcalc.orders import Ex
-from tpcalc.orders.chamber import Power
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref
 from tpcalc.program.types import Axes

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tpcalc.exponents.coset import Lattice
 from tpcalc.limit.graph import LimitGraph, LNode, LRef
 from tpcalc.limit.parity import Parity
 from tpcalc.limit.views import outer_of, product_of, the_product
-from tpcalc.orders.coset import Lattice
 from tpcalc.program.base import references
 
 __all__ = ["Dot", "correction", "correlated", "dot_of"]

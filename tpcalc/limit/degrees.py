@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import inf
 
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.least import is_bounded, least
 from tpcalc.functions.reciprocal import quotient
-from tpcalc.orders import Ex
 
 __all__ = ["Degree", "degree_of", "degree_sum", "largest_degree", "of_forms"]
 

@@ -14,6 +14,7 @@ from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.exponents.chamber import Chamber, Power
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.claims import Record, Trial, for_limits
@@ -26,7 +27,6 @@ from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
 from tpcalc.limit.views import fluctuation_of, noise_of, the_fluctuation, twice_of
-from tpcalc.orders.chamber import Chamber, Power
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program

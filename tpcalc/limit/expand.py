@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.errors import ScaleError
+from tpcalc.exponents.chamber import Power, minus, plus, times
 from tpcalc.functions import Fn
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import (
@@ -36,7 +37,6 @@ from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multipl
 from tpcalc.limit.quotients import divided
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
-from tpcalc.orders.chamber import Power, minus, plus, times
 
 __all__ = ["DividedByZero", "expand", "is_positive"]
 

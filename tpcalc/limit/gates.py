@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tpcalc.exponents.chamber import minus
 from tpcalc.functions import Call, Const, Expr, Var
 from tpcalc.functions.expr import Mul
 from tpcalc.functions.least import least
 from tpcalc.limit.context import Context
 from tpcalc.limit.law import Density
 from tpcalc.limit.taylor import HERE, at_point
-from tpcalc.orders.chamber import minus
 from tpcalc.program.nodes import Ref
 from tpcalc.program.views import lincomb_of, nonlin_of, scale_of
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError
+from tpcalc.exponents.chamber import Power
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.expand import DividedByZero
 from tpcalc.limit.series import Series
-from tpcalc.orders.chamber import Power
 from tpcalc.program.base import cone, references
 from tpcalc.program.grammar import form_of
 from tpcalc.program.nodes import Kind, Node, Ref

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from tpcalc.exponents.chamber import Power, minus
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import Add
 from tpcalc.functions.fn import FIRST, SQUARE
@@ -18,7 +19,6 @@ from tpcalc.limit.graph import Expect, LRef, Noise
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.views import function_of
-from tpcalc.orders.chamber import Power, minus
 from tpcalc.program.nodes import Moment, Ref
 
 __all__ = ["moment", "moments"]

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.exponents.chamber import Power, plus
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import FIRST
@@ -26,7 +27,6 @@ from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, OuterExpect
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Rest, Series
-from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
 __all__ = ["outer"]

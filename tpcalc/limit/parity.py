@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tpcalc.exponents.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start, Starts, Total
-from tpcalc.orders.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, LinComb, Nonlin, Rename, Stack
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
+from tpcalc.exponents.chamber import Power, plus
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.apart import apart, in_front, parted
@@ -28,7 +29,6 @@ from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.views import number_of
 from tpcalc.limit.zeros import zeros_of_term
-from tpcalc.orders.chamber import Power, plus
 from tpcalc.program.nodes import (
     Data,
     Family,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tpcalc.exponents.chamber import Power
 from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute
 from tpcalc.functions.tape import evaluate
@@ -11,7 +12,6 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LNode, LRef
 from tpcalc.limit.pieces import Value, collected, expanded
 from tpcalc.limit.views import function_of, number_of
-from tpcalc.orders.chamber import Power
 from tpcalc.program.nodes import Nonlin, Ref
 
 __all__ = ["scalar_fn"]

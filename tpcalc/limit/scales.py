@@ -12,6 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError, Undecided
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents.chamber import Chamber, Power, Region
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import SQUARE
@@ -22,8 +24,6 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.lost import refused, where_lost
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
-from tpcalc.orders import Ex, as_ex
-from tpcalc.orders.chamber import Chamber, Power, Region
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Generic, TypeVar
 
-from tpcalc.orders.chamber import Chamber, Power, minus, plus
+from tpcalc.exponents.chamber import Chamber, Power, minus, plus
 
 __all__ = ["Merge", "NeedsMore", "Ranking", "Rest", "Series"]
 

@@ -8,18 +8,11 @@ from contextlib import suppress
 from fractions import Fraction
 
 from tpcalc.errors import NotDifferentiable, ScaleError
+from tpcalc.exponents import as_ex
+from tpcalc.exponents.chamber import Power, minus, plus, times
 from tpcalc.functions import Fn
 from tpcalc.functions.atoms import Call
-from tpcalc.functions.expr import (
-    Const,
-    Expr,
-    Var,
-    add,
-    const,
-    mul,
-    substitute,
-    walk,
-)
+from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, substitute, walk
 from tpcalc.functions.fn import own_derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
@@ -37,8 +30,6 @@ from tpcalc.limit.algebra import (
 )
 from tpcalc.limit.law import is_flat
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
-from tpcalc.orders import as_ex
-from tpcalc.orders.chamber import Power, minus, plus, times
 
 __all__ = ["HERE", "MOST", "at_zero", "flips", "homogeneous", "of_degree", "plain", "taylor"]
 

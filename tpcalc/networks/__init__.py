@@ -1,1 +1,1 @@
-"""Networks: forward programs whose parameters are marked, and ways to write them."""
+"""Networks: forward programs whose parameters are marked; layers and architectures write them."""

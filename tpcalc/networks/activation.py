@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.dsl.handles import Scalar
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Call, Expr, Fn
 from tpcalc.networks.network import Architecture, is_sum
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Node, Nonlin
 from tpcalc.program.program import Program

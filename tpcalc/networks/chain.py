@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from tpcalc.errors import NotDifferentiable
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import mul, substitute
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
-from tpcalc.orders import as_ex
 from tpcalc.program.base import Table, references
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Nonlin, Scale

@@ -9,10 +9,10 @@ from functools import cached_property
 
 from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.handles import Scalar
+from tpcalc.exponents import Ex
 from tpcalc.functions.roots import root
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.orders import Ex
 from tpcalc.passes.at_depth import at_depth, numbered
 from tpcalc.passes.starts_along import AlongDepth
 from tpcalc.program.along import FRESH, along_of

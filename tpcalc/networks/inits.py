@@ -9,8 +9,8 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import number_or_none
 from tpcalc.dsl.powers import Power
 from tpcalc.errors import ScaleError
+from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex, parse_ex
 
 __all__ = ["Scaled", "scaled"]
 

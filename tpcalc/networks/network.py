@@ -17,13 +17,13 @@ from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.readers import Readers
 from tpcalc.networks.tracer import LAST, NetworkTracer
-from tpcalc.orders import Ex
 from tpcalc.passes.starts_along import AlongDepth
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family

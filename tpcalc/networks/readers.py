@@ -8,10 +8,10 @@ from fractions import Fraction
 from heapq import heappop, heappush
 
 from tpcalc.errors import NotDifferentiable
+from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.orders import Ex
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
 from tpcalc.program.program import Builder

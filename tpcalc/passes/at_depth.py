@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.starts_along import factor_along
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references, renumbered

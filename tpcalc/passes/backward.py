@@ -18,11 +18,11 @@ from math import prod
 from typing import Any
 
 from tpcalc.errors import LimitError, NotDifferentiable
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import as_ex
 from tpcalc.passes.sums import cell
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (

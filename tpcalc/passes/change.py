@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.fn import INNER
-from tpcalc.orders import as_ex
 from tpcalc.passes.backward import backward
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeVar
 
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.separate import scaled
 from tpcalc.passes.sums import Term, fresh, padded, ratio, renamed
 from tpcalc.program.nodes import (

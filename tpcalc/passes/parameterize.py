@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.errors import StudyError
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import Table, renumbered
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import (

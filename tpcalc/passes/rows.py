@@ -24,7 +24,7 @@ def rows_written(program: Program) -> Program:
         program: Any program.
 
     Example:
-        >>> from tpcalc.catalog.rows import row
+        >>> from tpcalc.activations.rows import row
         >>> from tpcalc.program.nodes import Data
         >>> builder = Builder()
         >>> scores = builder.add(Data("s", (1, 2, 3, 4), (("b", 2), ("p", 2))))

@@ -58,7 +58,7 @@ def sign_of(sign: Atom, expr: Expr) -> Expr:
         expr: What it is of.
 
     Example:
-        >>> from tpcalc.catalog.activations import atom
+        >>> from tpcalc.activations.entries import atom
         >>> sign_of(atom("sign"), 2 * Var(0) * atom("step")(Var(1))).text
         'sign(x0)*step(x1)'
     """

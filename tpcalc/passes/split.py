@@ -19,11 +19,11 @@ from itertools import product
 from typing import Any
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import as_number
-from tpcalc.orders import Ex
 from tpcalc.passes.cells import Cell, Cells, Report, Value, Where, is_zero
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated

@@ -14,26 +14,17 @@ from itertools import product
 from types import MappingProxyType
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.fn import INNER, SQUARE
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import redrawn
 from tpcalc.passes.template import Template
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import (
-    Family,
-    Kind,
-    LinComb,
-    Moment,
-    Nonlin,
-    Ref,
-    Scale,
-    members,
-)
+from tpcalc.program.nodes import Family, Kind, LinComb, Moment, Nonlin, Ref, Scale, members
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of, lincomb_of
 

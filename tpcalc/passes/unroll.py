@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product
 
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions

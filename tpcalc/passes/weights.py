@@ -11,23 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.course import Course, Rate
 from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, total
-from tpcalc.program.nodes import (
-    Data,
-    Kind,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    Ref,
-    Scale,
-    Stack,
-)
+from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale, Stack
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of

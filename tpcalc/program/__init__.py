@@ -1,1 +1,1 @@
-"""The Tensor Program language: nodes, programs, rule tables, text, JSON."""
+"""The Tensor Program language: nodes, programs, tables of rules, text and JSON."""

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tpcalc.errors import ProgramError, ScaleError
-from tpcalc.orders import Ex, as_ex, parse_ex
+from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.program.autocovariance import check_autocovariance
 from tpcalc.sources import Source
 

@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 from tpcalc.errors import ProgramError, short
+from tpcalc.exponents import Ex
 from tpcalc.functions import Fn
 from tpcalc.functions.numbers import number_text
 from tpcalc.functions.parse import parse_number
 from tpcalc.functions.rows import RowFn
-from tpcalc.orders import Ex
 from tpcalc.program.family import Family
 from tpcalc.program.types import AXIS, Axes, axes_text
 

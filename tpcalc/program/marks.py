@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import Ex
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.orders import Ex
 
 __all__ = ["NOISE", "ROLES", "Mark"]
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cache
 
 from tpcalc.errors import ProgramError, ScaleError, TpcalcError, UnknownName, short
+from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.functions.rows import RowFn
-from tpcalc.orders import Ex, parse_ex
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
 from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes

@@ -24,10 +24,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Call, Fn
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import number_text
-from tpcalc.orders import Ex
 from tpcalc.program.family import Family
 from tpcalc.program.grammar import form_of, listed, name_text
 from tpcalc.program.nodes import Node

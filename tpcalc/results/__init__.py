@@ -1,6 +1,5 @@
-"""Plain frozen records that carry answers, and their JSON."""
+"""Answers as plain frozen records, and their JSON."""
 
-from tpcalc.results import checks as checks
 from tpcalc.results.bound import Bound as Bound
 from tpcalc.results.card import Card as Card
 from tpcalc.results.card import Contrast as Contrast

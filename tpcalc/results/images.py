@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
-from tpcalc.results import checks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.results import checks
 from tpcalc.results.estimate import Method
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
 from tpcalc.results.tables import Provenance

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
-from tpcalc.results import checks
 
 __all__ = ["Samples"]
 

@@ -1,4 +1,4 @@
-"""Study files, flags and program files -> programs with words about them."""
+"""Study files, flags and program files, read into programs with words about them."""
 
 from tpcalc.study.build import build as build
 from tpcalc.study.build import network_of as network_of

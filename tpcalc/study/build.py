@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.analyses.generic import FEATURES, generic
-from tpcalc.catalog.losses import lookup as find_loss
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.networks.network import Architecture
@@ -21,6 +18,9 @@ from tpcalc.study.model import Model, Network
 from tpcalc.study.names import find_architecture
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, heading, program_words, title
+from tpcalc.training.generic import FEATURES, generic
+from tpcalc.training.losses import lookup as find_loss
+from tpcalc.training.training import Routine, Training
 
 __all__ = ["build", "data_of", "network_of"]
 

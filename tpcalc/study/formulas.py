@@ -13,13 +13,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.written import network_program
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import notation
 from tpcalc.functions.notation import Piece, call, index, number, product, total, word, written
 from tpcalc.functions.spelling import notations
 from tpcalc.networks.network import INPUT, Architecture
-from tpcalc.orders import Ex, as_ex
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,
@@ -40,6 +38,8 @@ from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.views import data_of, input_of
 from tpcalc.results import Formula
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.written import network_program
 
 __all__ = ["drawn", "network_formulas"]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tpcalc.catalog.optimizers import FILES
-from tpcalc.catalog.parameterizations import Parameterization, lookup
 from tpcalc.errors import TpcalcError
 from tpcalc.networks.network import Architecture
 from tpcalc.study.names import find_architecture
 from tpcalc.study.program_file import split_model
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
+from tpcalc.training.optimizers import FILES
+from tpcalc.training.parameterizations import Parameterization, lookup
 
 __all__ = ["Flag", "architecture", "load", "located", "merged_with", "parameterization", "study_of"]
 

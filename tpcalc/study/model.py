@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Training
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.results import Formula
 from tpcalc.study.schema import Study
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Training
 
 __all__ = ["Model", "Network"]
 

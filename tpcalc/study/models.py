@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tpcalc.catalog.files import load as load_json
 from tpcalc.errors import UnknownName, UsageError
+from tpcalc.networks.files import load as load_json
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.study.build import build, network_of

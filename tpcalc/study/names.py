@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.catalog.activations import REGISTRY as ACTIVATIONS
-from tpcalc.catalog.activations import lookup as find_activation
-from tpcalc.catalog.architecture import ArchitectureFamily
-from tpcalc.catalog.architectures import REGISTRY as ARCHITECTURES
-from tpcalc.catalog.architectures import lookup
-from tpcalc.catalog.losses import REGISTRY as LOSSES
-from tpcalc.catalog.losses import lookup as find_loss
-from tpcalc.catalog.optimizers import REGISTRY as OPTIMIZERS
-from tpcalc.catalog.optimizers import lookup as find_optimizer
-from tpcalc.catalog.parameterizations import REGISTRY as PARAMETERIZATIONS
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.schedules import REGISTRY as SCHEDULES
-from tpcalc.catalog.schedules import checked as checked_schedule
+from tpcalc.activations.entries import REGISTRY as ACTIVATIONS
+from tpcalc.activations.entries import lookup as find_activation
 from tpcalc.errors import StudyError
+from tpcalc.networks.architecture import ArchitectureFamily
+from tpcalc.networks.architectures import REGISTRY as ARCHITECTURES
+from tpcalc.networks.architectures import lookup
 from tpcalc.networks.own import Own
 from tpcalc.sources import Source
 from tpcalc.study.program_file import load_named, split_model
+from tpcalc.training.losses import REGISTRY as LOSSES
+from tpcalc.training.losses import lookup as find_loss
+from tpcalc.training.optimizers import REGISTRY as OPTIMIZERS
+from tpcalc.training.optimizers import lookup as find_optimizer
+from tpcalc.training.parameterizations import REGISTRY as PARAMETERIZATIONS
+from tpcalc.training.parameterizations import lookup as find_parameterization
+from tpcalc.training.schedules import REGISTRY as SCHEDULES
+from tpcalc.training.schedules import checked as checked_schedule
 
 __all__ = [
     "architecture_names",

@@ -17,10 +17,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from tpcalc.catalog.architecture import bias_variance_of, row_of, variance_of
-from tpcalc.catalog.values import exact, exponent
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import TpcalcError
+from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
+from tpcalc.registry.values import exact, exponent
 from tpcalc.study import names
 
 __all__ = [

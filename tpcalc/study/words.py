@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tpcalc.catalog.exponent_words import exponent_words
-from tpcalc.catalog.training import Training
 from tpcalc.functions.notation import number
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.spelling import notations
@@ -13,6 +11,8 @@ from tpcalc.networks.network import Architecture
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Formula, Samples
 from tpcalc.study.formulas import drawn
+from tpcalc.training.exponent_words import exponent_words
+from tpcalc.training.training import Training
 
 __all__ = ["count", "facts", "heading", "program_words", "title"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from tpcalc.analyses.check import width_check
-from tpcalc.analyses.orders import width_orders
-from tpcalc.catalog.exponent_words import exponent_words
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training, as_training
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.network import Architecture
+from tpcalc.questions.check import width_check
+from tpcalc.questions.orders import width_orders
 from tpcalc.results import Card, LimitTable, Samples, Theorems
 from tpcalc.theorems.integrable.predicates.registry import applicable
+from tpcalc.training.exponent_words import exponent_words
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training, as_training
 
 __all__ = ["card"]
 
@@ -49,7 +49,7 @@ def card(
     Source: Hajjar, Chizat, Giraud, Training integrable parameterizations, sections 2 to 5.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = card(MLP(3, "tanh"), "naive-ip", Samples(((1.0, 0.5),), ((1.0,),)), steps=1)
         >>> found.check.verdict, found.exponents[0]
         ('trivial', ('Powers of the weights', 'a = (0, 1, 1, 1)'))

@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.functions.tape import evaluate
-from tpcalc.program.nodes import (
-    Data,
-    Input,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    OuterNonlin,
-    Scale,
-)
+from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Nonlin, OuterNonlin, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
 

@@ -12,8 +12,8 @@ from unit.dsl.activations import EXP, exp
 
 from tpcalc.dsl import L, Scalar, Tracer, n, program
 from tpcalc.errors import TraceError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Fn, Par, const
-from tpcalc.orders import Ex
 from tpcalc.program.nodes import Data, Family, Input, Nonlin, Scale
 
 

@@ -43,7 +43,7 @@ def test_frames_of_libraries_are_passed_over() -> None:
 
 def test_authors() -> None:
     package = Path(lines.__file__).parents[1]
-    assert _author(str(package / "catalog" / "training.py"))[0] == "package"
+    assert _author(str(package / "training" / "training.py"))[0] == "package"
     assert _author(str(package / "cli" / "app.py"))[0] == "launcher"
     assert _author(str(Path(functools.__file__)))[0] == "library"
     assert _author("<frozen runpy>")[0] == "library"

@@ -12,7 +12,7 @@ from unit.dsl.activations import relu
 
 from tpcalc.dsl import Matrix, Tracer, Vector, n, program
 from tpcalc.errors import DimMismatch, TraceError
-from tpcalc.orders import Ex
+from tpcalc.exponents import Ex
 from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Scale
 from tpcalc.program.program import Program
 

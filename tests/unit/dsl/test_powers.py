@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tpcalc.dsl import L, Power, n, symbol
 from tpcalc.errors import TraceError
-from tpcalc.orders import Ex
+from tpcalc.exponents import Ex
 
 exponents = st.fractions(min_value=-4, max_value=4, max_denominator=12)
 powers = st.builds(

@@ -13,17 +13,9 @@ from unit.dsl.activations import RELU, TANH, relu, tanh
 
 from tpcalc.dsl import L, Tracer, Vector, n, program
 from tpcalc.errors import DimMismatch, TraceError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Fn, Par, Var, const
-from tpcalc.orders import Ex
-from tpcalc.program.nodes import (
-    Data,
-    Family,
-    Input,
-    LinComb,
-    MatMul,
-    Nonlin,
-    Scale,
-)
+from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Nonlin, Scale
 from tpcalc.program.program import Builder, Program
 
 ONE = Fraction(1)

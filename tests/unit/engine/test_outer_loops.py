@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.engine import outer_loops
 from tpcalc.engine.outer_loops import outer_average
 from tpcalc.functions import Fn, Par, Var, const

@@ -9,9 +9,9 @@ import pytest
 import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.errors import ScaleError
-from tpcalc.report.notebook import limit_html
-from tpcalc.report.tables import exploded_line, limit_tables
 from tpcalc.results import Explosion, LimitTable, NotCovered, Provenance, codec
+from tpcalc.views.notebook import limit_html
+from tpcalc.views.tables import exploded_line, limit_tables
 
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
 

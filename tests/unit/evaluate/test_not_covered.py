@@ -15,8 +15,8 @@ from tests.clock import cpu_time
 from tpcalc.cli import payload
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, TpcalcError
-from tpcalc.report.tables import alone_tables, limit_tables
 from tpcalc.results import codec
+from tpcalc.views.tables import alone_tables, limit_tables
 
 HALF = Fraction(1, 2)
 small, large = tp.n**-HALF, tp.n**HALF

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.exponents import Ex
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.functions import Atom, Const, Fn, Par, Var, const
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.tape import evaluate
-from tpcalc.orders import Ex
 from tpcalc.program.nodes import (
     Data,
     Dim,

@@ -175,7 +175,7 @@ def test_singular_covariance_gives_repeated_inputs() -> None:
 
 
 def test_powers_of_n_and_of_depth_take_their_symbols_from_values() -> None:
-    from tpcalc.orders import Ex
+    from tpcalc.exponents import Ex
 
     builder = Builder()
     one = builder.add(Data("one", (Fraction(1),)))

@@ -21,20 +21,13 @@ from tpcalc.errors import (
     UnknownName,
     UsageError,
 )
+from tpcalc.exponents import Ex
 from tpcalc.finite import dense
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.dense_plan import plan_dense
 from tpcalc.functions import Atom, Call, Fn, Par, Var, const
 from tpcalc.functions.tape import NumpySpace, evaluate, lower, run
-from tpcalc.orders import Ex
-from tpcalc.program.nodes import (
-    Data,
-    Dim,
-    Family,
-    Input,
-    Nonlin,
-    Scale,
-)
+from tpcalc.program.nodes import Data, Dim, Family, Input, Nonlin, Scale
 from tpcalc.program.program import Builder, Program
 
 pytestmark = pytest.mark.torch

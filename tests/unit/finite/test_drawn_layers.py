@@ -27,12 +27,12 @@ from layered import (
 )
 
 import tpcalc as tp
-from tpcalc.catalog.activations import lookup
+from tpcalc.activations.entries import lookup
 from tpcalc.errors import DimMismatch, NotDifferentiable, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.networks.coordinatewise import coordinatewise
-from tpcalc.finite.surrogates import gaussian_inputs
 from tpcalc.functions import Fn, Var
-from tpcalc.signal.network import network_of
+from tpcalc.meanfield.network import network_of
+from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

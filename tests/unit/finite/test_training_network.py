@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from unit.finite.training_images import Shape, biases, mixture, start, step, weights
 
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.finite.networks.gradients import times
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy, classes
 from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.training.parameterizations import lookup
 
 pytestmark = pytest.mark.torch
 

@@ -14,8 +14,6 @@ from torch_optimizers import SETTINGS
 from unit.finite.training_images import biases, mixture, weights
 
 import tpcalc as tp
-from tpcalc.catalog.optimizers import lookup
-from tpcalc.catalog.setting import run_of
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates
@@ -27,6 +25,8 @@ from tpcalc.finite.training.steps import Updates, begun, marks_of
 from tpcalc.networks.network import written
 from tpcalc.results import Setting
 from tpcalc.results.images import Images
+from tpcalc.training.optimizers import lookup
+from tpcalc.training.setting import run_of
 
 pytestmark = pytest.mark.torch
 
@@ -387,7 +387,7 @@ def test_steps_late_in_a_run_are_read_as_quickly() -> None:
 
 
 def test_all_of_the_catalogue_can_be_calibrated() -> None:
-    from tpcalc.catalog.optimizers import REGISTRY
+    from tpcalc.training.optimizers import REGISTRY
 
     assert all(lookup(name).is_linear_in_rate for name in REGISTRY)
     assert all(lookup(text).is_linear_in_rate for text, _, _ in SETTINGS.values())

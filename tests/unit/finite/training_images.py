@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.training import Training
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.loss import cross_entropy
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun
+from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import written
 from tpcalc.results.images import Images
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.training import Training
 
 
 def mixture(

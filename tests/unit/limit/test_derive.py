@@ -11,12 +11,12 @@ from agree import agree
 
 import tpcalc as tp
 from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
+from tpcalc.exponents.chamber import Chamber
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import Fluctuation, Product
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import Ranking
-from tpcalc.orders.chamber import Chamber
 from tpcalc.program.rules import interpret
 from tpcalc.results import Estimate, Method
 

@@ -12,16 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import tpcalc as tp
-from tpcalc.catalog.activations import atom
+from tpcalc.activations.entries import atom
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.exponents import as_ex
+from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import Asked, Explosion, Setting
 from tpcalc.limit.expand import expand
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
-from tpcalc.orders import as_ex
-from tpcalc.orders.chamber import Chamber
 from tpcalc.program.nodes import Dim, Family, Input, Moment, Scale
 from tpcalc.program.program import Builder
 

@@ -11,11 +11,11 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.analyses.orders import orders
 from tpcalc.dsl import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.limit.derive import derive
+from tpcalc.questions.orders import orders
 from tpcalc.results import Estimate
 
 HALF_NORMAL = 1 / math.sqrt(2 * math.pi)  # E relu(w), w ~ N(0, 1)

@@ -10,9 +10,9 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.analyses.orders import orders
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import LimitError
+from tpcalc.questions.orders import orders
 
 HALF_NORMAL = 1 / math.sqrt(2 * math.pi)  # E relu(v), v ~ N(0, 1)
 small = tp.n**-0.5

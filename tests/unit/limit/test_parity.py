@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tpcalc as tp
-from tpcalc.catalog.activations import atom
+from tpcalc.activations.entries import atom
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate

@@ -12,12 +12,12 @@ import pytest
 from numpy_run import run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.written import template_of
 from tpcalc.errors import ScaleError, StudyError, TraceError, UsageError
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.marks import Mark
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import template_of
 
 Forward = Callable[[NetworkTracer, Any], Any]
 X = np.array([[0.6, -1.1], [0.9, 0.4], [-0.2, 0.7]])

@@ -10,28 +10,18 @@ import pytest
 from numpy_run import key, run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterization import with_rates
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import ProgramError, StudyError
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Var
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
-from tpcalc.program.nodes import (
-    Data,
-    Family,
-    Input,
-    Kind,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    Scale,
-)
+from tpcalc.program.nodes import Data, Family, Input, Kind, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import Key
+from tpcalc.training.parameterization import with_rates
+from tpcalc.training.parameterizations import lookup
 
 DATA = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0,), (0.5,)))
 CLASSES = tp.Samples(((0.6, -0.3, 0.5), (0.1, 0.7, -0.2)), ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))

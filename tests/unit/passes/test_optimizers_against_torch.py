@@ -12,10 +12,10 @@ from agreements.optimizer_networks import NETWORKS as OWN
 from torch_optimizers import SETTINGS
 
 import tpcalc as tp
-from tpcalc.catalog.optimizers import Optimizer, lookup
-from tpcalc.catalog.written import network_program
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.program.marks import Mark
+from tpcalc.training.optimizers import Optimizer, lookup
+from tpcalc.training.written import network_program
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -19,17 +19,17 @@ from numpy_run import draw as drawn
 from numpy_run import run
 
 import tpcalc as tp
-from tpcalc.catalog.layers.norms import layer_norm, rms_norm
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.written import template_of
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.networks.layers.norms import layer_norm, rms_norm
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Input, Node, Scale
 from tpcalc.program.program import Program
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import template_of
 
 WIDTH = 5
 ROW = (0.5, -1.0, 0.75)

@@ -8,7 +8,7 @@ from properties.programs import atoms
 
 import tpcalc as tp
 from tpcalc.errors import ProgramError
-from tpcalc.orders import as_ex
+from tpcalc.exponents import as_ex
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Data, Dim, Family, Input, Scale
 from tpcalc.program.parse import from_text

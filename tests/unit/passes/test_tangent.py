@@ -14,20 +14,12 @@ from agree import agree
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
-from tpcalc.catalog.activations.tanh import TANH
-from tpcalc.catalog.parameterizations import Exponents, lookup
-from tpcalc.catalog.written import template_of
+from tpcalc.activations.entries.tanh import TANH
 from tpcalc.errors import NotDifferentiable, ProgramError
-from tpcalc.evaluate.closure.numeric import Numeric
-from tpcalc.evaluate.entries import Entries
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.orders import Ex, as_ex
-from tpcalc.passes.tangent import (
-    DATA,
-    TangentProgram,
-    tangent_of_network,
-    tangent_of_program,
-)
+from tpcalc.integrals.numeric import Numeric
+from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_network, tangent_of_program
 from tpcalc.passes.template import Template
 from tpcalc.program.base import renumbered
 from tpcalc.program.marks import Mark
@@ -44,7 +36,10 @@ from tpcalc.program.nodes import (
     members,
 )
 from tpcalc.program.program import Builder, Program
+from tpcalc.questions.kernel.entries import Entries
 from tpcalc.results import Estimate, Method
+from tpcalc.training.parameterizations import Exponents, lookup
+from tpcalc.training.written import template_of
 
 HALF = Fraction(1, 2)
 WIDTH = 11

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.written import template_of
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.passes.template import Template
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Input
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import template_of
 
 
 def template(net: Architecture, dimension: int = 4, outputs: int = 1) -> Template:

@@ -11,15 +11,15 @@ import pytest
 from numpy_run import is_input, key, run
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import Exponents, lookup
-from tpcalc.catalog.schedule import Factors
-from tpcalc.catalog.training import Settings
+from tpcalc.exponents import as_ex
 from tpcalc.functions.expr import const
-from tpcalc.orders import as_ex
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Input, Kind
+from tpcalc.training.parameterizations import Exponents, lookup
+from tpcalc.training.schedule import Factors
+from tpcalc.training.training import Settings
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -11,12 +11,12 @@ import pytest
 from agreements.own_networks import NETWORKS
 
 import tpcalc as tp
-from tpcalc.catalog import training
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.networks.network import slots
 from tpcalc.networks.own import as_network
 from tpcalc.passes.split import split
 from tpcalc.passes.template import Template
+from tpcalc.training import training
+from tpcalc.training.parameterizations import lookup
 
 
 @tp.network(axes={"p": 3})

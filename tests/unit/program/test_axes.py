@@ -12,8 +12,8 @@ from properties.programs import TANH, atoms
 
 import tpcalc as tp
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.orders import as_ex
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.nodes import (
     Data,

@@ -14,8 +14,8 @@ from properties.programs import NAMES, NUMBERS, atoms, programs
 
 import tpcalc as tp
 from tpcalc.errors import ProgramError, UsageError
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.networks.network import Architecture, written
-from tpcalc.orders import Ex, as_ex
 from tpcalc.passes.split import split
 from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.marks import ROLES, Mark

@@ -10,20 +10,10 @@ from hypothesis import given, settings
 from properties.programs import TANH, atoms, programs
 
 from tpcalc.errors import ProgramError, UnknownName
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Var
-from tpcalc.orders import as_ex
 from tpcalc.program.codec import from_json, to_json
-from tpcalc.program.nodes import (
-    Data,
-    Dim,
-    Family,
-    Input,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    Scale,
-)
+from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.program.rules import Rules, interpret

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from properties.programs import TANH, programs
 
 from tpcalc.errors import ProgramError
+from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Par, Var
-from tpcalc.orders import as_ex
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import (
     Data,

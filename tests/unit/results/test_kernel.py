@@ -16,8 +16,9 @@ from golden.kernels import BETWEEN, KERNEL, SAMPLED, SEVERAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.results import Kernel, Method, checks, load_kernel
+from tpcalc.results import Kernel, Method, load_kernel
 from tpcalc.results.codec import from_json, to_json
 from tpcalc.results.kernel import rounded_up
 

@@ -6,16 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tpcalc.orders import Ex, as_ex
-from tpcalc.results import (
-    Claim,
-    Estimate,
-    Hypothesis,
-    Method,
-    Provenance,
-    Theorem,
-    Theorems,
-)
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.results import Claim, Estimate, Hypothesis, Method, Provenance, Theorem, Theorems
 from tpcalc.results.card import Card, Contrast
 from tpcalc.results.equivalence import Equivalence, EquivalenceRow
 from tpcalc.results.orders import Solution, SolvedStep, Verdict

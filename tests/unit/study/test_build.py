@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.training import train
 from tpcalc.data import digits, inline
 from tpcalc.errors import StudyError
+from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.study import Model, build, study_of
+from tpcalc.training.training import train
 
 
 def made(**sections: dict[str, Any]) -> Model:
@@ -45,7 +45,7 @@ def test_inline_numbers_and_p() -> None:
     part = {"inputs": [[1, 2], [3, 4]], "targets": [1, -1], "steps": 1}
     model = made(model={"depth": 1, "param": "ip-llr", "p": 2, "act": "relu^2"}, training=part)
     data = inline([[1, 2], [3, 4]], [1, -1])
-    from tpcalc.catalog.parameterizations import lookup
+    from tpcalc.training.parameterizations import lookup
 
     expected = train(MLP(1, "relu^2"), lookup("ip-llr", p=2), data, steps=1)
     assert model.program == expected

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tpcalc.catalog.optimizers import lookup
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.study import Flag, Study, load, study_of
+from tpcalc.training.optimizers import lookup
 
 FULL = """
 [model]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.data import digits
 from tpcalc.errors import StudyError, TraceError, UnknownName, UsageError
+from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.study import Flag, Network, network_of, open_network, study_of
+from tpcalc.training.parameterizations import lookup
 
 
 def made(**sections: dict[str, Any]) -> Network:

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.networks.own import as_network
 from tpcalc.study.formulas import network_formulas
+from tpcalc.training.parameterizations import lookup
 
 
 def formulas(net: Any, parameterization: str = "mup") -> dict[str, str]:

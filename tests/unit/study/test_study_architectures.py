@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.architectures import REGISTRY
 from tpcalc.data import inline
 from tpcalc.errors import StudyError, UsageError
+from tpcalc.networks.architectures import REGISTRY
 from tpcalc.networks.network import Architecture
 from tpcalc.study import Flag, build, load, network_of, open_model, study_of
 from tpcalc.study.schema import ModelPart

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.errors import ScaleError, UsageError
-from tpcalc.orders import Ex, as_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.theorems.integrable.forms.exponents import (
     first_pass,
     first_rates,
@@ -22,6 +21,7 @@ from tpcalc.theorems.integrable.forms.exponents import (
     naive_rates,
     relative_displacements,
 )
+from tpcalc.training.parameterizations.ip_llr import gamma
 
 P = Ex.symbol("p")
 NUMBERS = st.fractions(-3, 3, max_denominator=12)

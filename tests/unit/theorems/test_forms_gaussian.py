@@ -7,8 +7,8 @@ from agree import agree
 
 import tpcalc as tp
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.bounded import Bounded
 from tpcalc.functions import Expr
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.results import Method
 from tpcalc.theorems.integrable.forms import gaussian
 from tpcalc.theorems.integrable.forms.gaussian import ONE, Pair, Push, pair_mean, pushed_mean

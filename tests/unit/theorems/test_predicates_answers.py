@@ -10,19 +10,13 @@ from typing import Any
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.parameterization import with_rates
-from tpcalc.catalog.parameterizations import lookup
-from tpcalc.catalog.parameterizations.ip_llr import gamma
 from tpcalc.errors import UsageError
-from tpcalc.orders import as_ex
+from tpcalc.exponents import as_ex
 from tpcalc.results import Theorem, Verdict
 from tpcalc.theorems.integrable.predicates import case
 from tpcalc.theorems.integrable.predicates.collapse import collapse
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate
-from tpcalc.theorems.integrable.predicates.features import (
-    feature_learning,
-    kernel_evolution,
-)
+from tpcalc.theorems.integrable.predicates.features import feature_learning, kernel_evolution
 from tpcalc.theorems.integrable.predicates.hybrid import (
     equiv_hp,
     equiv_hpz,
@@ -35,6 +29,9 @@ from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
 from tpcalc.theorems.integrable.predicates.start import stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
+from tpcalc.training.parameterization import with_rates
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.parameterizations.ip_llr import gamma
 
 Predicate = Callable[..., Theorem]
 

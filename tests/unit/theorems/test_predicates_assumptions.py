@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.activations import REGISTRY, lookup
+from tpcalc.activations.entries import REGISTRY, lookup
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Var
 from tpcalc.theorems.integrable.forms.nonlinearity import nonlinearity

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import tpcalc as tp
-from tpcalc.catalog.parameterization import with_rates
-from tpcalc.catalog.parameterizations import lookup
 from tpcalc.errors import StudyError, UsageError
-from tpcalc.orders import Ex, as_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.theorems.integrable.predicates import setting
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.claims import (
@@ -20,6 +18,8 @@ from tpcalc.theorems.integrable.predicates.claims import (
     of_power,
     vanishing,
 )
+from tpcalc.training.parameterization import with_rates
+from tpcalc.training.parameterizations import lookup
 
 DATA = tp.Samples(((1.0, 0.0), (0.0, 1.0), (0.5, 0.5)), ((1.0,), (-1.0,), (0.5,)))
 

@@ -46,12 +46,12 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
-    from tpcalc.analyses.check import check as checked
     from tpcalc.cli import payload
     from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of, theorems_of
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
+    from tpcalc.questions.check import check as checked
     from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model, open_network
 

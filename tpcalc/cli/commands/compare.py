@@ -23,9 +23,9 @@ __all__ = ["compare"]
 @takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
-    from tpcalc.analyses.compare import compare as compared
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import answer, check_tolerance
+    from tpcalc.questions.compare import compare as compared
     from tpcalc.study import open_model
 
     opened = open_model(model, flags)

@@ -12,8 +12,8 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
 
 if TYPE_CHECKING:
+    from tpcalc.experiments.settings import Plan
     from tpcalc.results import DepthExperiment, Experiment
-    from tpcalc.study.experiment import Plan
     from tpcalc.study.load import Flag
 
 __all__ = ["experiment"]
@@ -72,8 +72,8 @@ def experiment(
     from tpcalc.cli.show import answer, write_page
     from tpcalc.data.image_sets import image_set
     from tpcalc.engine.device.devices import known_device
-    from tpcalc.study.depth_experiment import is_depth_file
-    from tpcalc.study.experiment import load_experiment
+    from tpcalc.experiments.plans import is_depth_file
+    from tpcalc.experiments.settings import load_experiment
 
     check_page(out)
     known_device(device)
@@ -116,7 +116,7 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
     from tpcalc.cli.progress import progress_bar
     from tpcalc.data import images
     from tpcalc.engine.device.devices import resolve_device
-    from tpcalc.theorems.trained import trained
+    from tpcalc.experiments.trained import trained
 
     resolve_device(run.device)  # before data are read
     pictures = images(run.data, train=run.samples, seed=run.data_seed)
@@ -145,9 +145,9 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
 
 def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperiment:
     """A file about networks of many blocks."""
-    from tpcalc.analyses.depth.experiment import depth_experiment
     from tpcalc.cli.progress import progress_bar
-    from tpcalc.study.depth_experiment import load_depth_experiment
+    from tpcalc.experiments.depth import depth_experiment
+    from tpcalc.experiments.plans import load_depth_experiment
     from tpcalc.study.load import Flag
 
     keys = {"width": "depths.widths", "trials": "depths.seeds"}

@@ -98,8 +98,8 @@ def _computed(
 
 
 def _run(opened: Model | Network, model: Any, inputs: Any, **asked: Any) -> Kernel:
-    from tpcalc.analyses.kernels import kernel as computed
     from tpcalc.cli.progress import progress_bar
+    from tpcalc.questions.kernel.kernel import kernel as computed
 
     part = opened.study.limit
     with progress_bar("kernel") as progress:

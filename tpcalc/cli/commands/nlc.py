@@ -14,10 +14,10 @@ from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
+    from tpcalc.meanfield.measured import Sampling
+    from tpcalc.meanfield.notation.architectures import Design
+    from tpcalc.meanfield.operations import Input as Moments
     from tpcalc.results.nonlinearity import Nonlinearity
-    from tpcalc.signal.architectures import Design
-    from tpcalc.signal.measured import Sampling
-    from tpcalc.signal.operations import Input as Moments
 
 __all__ = ["nlc"]
 
@@ -113,7 +113,7 @@ def nlc(
     from tpcalc.cli.places import check_page
     from tpcalc.cli.show import answer, write_page
     from tpcalc.engine.device.devices import known_device
-    from tpcalc.signal.measured import Sampling
+    from tpcalc.meanfield.measured import Sampling
 
     check_page(out)
     typed = {
@@ -145,7 +145,7 @@ class _Asked(NamedTuple):
 
 
 def _asked(model: str, typed: Typed) -> _Asked:
-    from tpcalc.signal.notation import parse_graph
+    from tpcalc.meanfield.notation.notation import parse_graph
     from tpcalc.study.program_file import split_model
 
     if model in _NETWORKS:
@@ -160,7 +160,7 @@ def _asked(model: str, typed: Typed) -> _Asked:
 
 
 def _own(place: tuple[str, str | None], typed: Typed) -> _Asked:
-    from tpcalc.signal.operations import Input
+    from tpcalc.meanfield.operations import Input
     from tpcalc.study.program_file import load_network
 
     start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
@@ -172,8 +172,8 @@ def _own(place: tuple[str, str | None], typed: Typed) -> _Asked:
 
 
 def _network(model: str, typed: Typed) -> _Asked:
-    from tpcalc.signal.architectures import mlp, resnet
-    from tpcalc.signal.operations import Input
+    from tpcalc.meanfield.notation.architectures import mlp, resnet
+    from tpcalc.meanfield.operations import Input
 
     design = _design(typed)
     if model == "mlp":
@@ -195,7 +195,7 @@ def _network(model: str, typed: Typed) -> _Asked:
 
 def _design(typed: Typed) -> Design:
     from tpcalc.cli.variances import kept
-    from tpcalc.signal.architectures import Design
+    from tpcalc.meanfield.notation.architectures import Design
 
     rank = _number(typed, "rank", "1") if "rank" in typed else None
     biases, bias = _number(typed, "biases", "0"), typed.get("bias", "independent")
@@ -232,7 +232,7 @@ def _see_signal(depth: int, design: Design) -> tuple[str, ...]:
 def _lasting(design: Design) -> bool:
     """Whether lengths have a fixed point, with biases as that command takes them."""
     from tpcalc.errors import TpcalcError
-    from tpcalc.signal.maps.layer_map import LayerMap
+    from tpcalc.meanfield.maps.layer_map import LayerMap
 
     if design.rank is not None and design.biases and design.bias == "independent":
         return False
@@ -271,7 +271,7 @@ def _read(model: str) -> str:
 
 
 def _is_activation(word: str) -> bool:
-    from tpcalc.catalog.activations import lookup
+    from tpcalc.activations.entries import lookup
     from tpcalc.errors import TpcalcError
 
     try:
@@ -306,7 +306,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlinearity:
     from tpcalc.cli.progress import progress_bar
-    from tpcalc.signal.answer import nonlinearity
+    from tpcalc.meanfield.answer import nonlinearity
 
     with progress_bar("networks") as progress:
         words = asked.network, asked.title

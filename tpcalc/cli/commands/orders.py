@@ -42,12 +42,7 @@ def orders(
     as_json: AsJson = False,
 ) -> None:
     """Exact orders of size n^e of all outputs, with the region where formulas in symbols hold."""
-    from tpcalc.cli.runs import (
-        WATCHED,
-        check_measured,
-        orders_of,
-        slopes_of,
-    )
+    from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.study import open_model, open_network
@@ -56,7 +51,7 @@ def orders(
     chosen = point("--at", at or ())
     largest = _budget(budget)
     if any(flag.key == "model.depth" and flag.value == "L" for flag in flags):
-        from tpcalc.analyses.depth.orders import depth_orders
+        from tpcalc.questions.depth.orders import depth_orders
 
         network = open_network(model, flags)
         deep = depth_orders(network.training, chosen)

@@ -34,11 +34,11 @@ def phases(
     as_json: AsJson = False,
 ) -> None:
     """The phase diagram of a parameterization with symbols: regions, walls and points."""
-    from tpcalc.analyses.phases import phases as mapped
     from tpcalc.cli.places import check_place
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import box as box_of
     from tpcalc.errors import UsageError
+    from tpcalc.questions.phases import phases as mapped
     from tpcalc.study import open_network
 
     sides = box_of("--box", box or ())
@@ -52,7 +52,7 @@ def phases(
     opened = open_network(model, flags)
     found = mapped(opened.run(steps=2), box=sides)
     if svg is not None:
-        from tpcalc.report.phase_plot import phase_svg
+        from tpcalc.views.phase_plot import phase_svg
 
         svg.write_text(phase_svg(found), encoding="utf-8", newline="\n")
     answer("phases", opened.description, found, opened.title, as_json, written={"svg": svg})

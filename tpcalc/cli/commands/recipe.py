@@ -48,9 +48,9 @@ def recipe(
     as_json: AsJson = False,
 ) -> None:
     """What to type in a training script of L blocks, from numbers tuned at a base depth."""
-    from tpcalc.catalog.recipe import recipe as found_recipe
     from tpcalc.cli import payload
     from tpcalc.cli.show import put
+    from tpcalc.training.recipe import recipe as found_recipe
 
     found = found_recipe(
         param,

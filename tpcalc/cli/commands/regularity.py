@@ -11,7 +11,7 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
 
 if TYPE_CHECKING:
-    from tpcalc.catalog.architectures.resnet import ResNet
+    from tpcalc.networks.architectures.resnet import ResNet
 
 __all__ = ["regularity"]
 
@@ -50,8 +50,8 @@ def regularity(
     as_json: AsJson = False,
 ) -> None:
     """Which regime weights along the depth are in, and which power of 1/L suits them."""
-    from tpcalc.analyses.depth.regularity import regularity as found_regularity
     from tpcalc.cli.show import answer
+    from tpcalc.questions.depth.regularity import regularity as found_regularity
 
     numbers = _numbers(Path(file))
     given = {"autocovariance": numbers.ravel()} if autocovariance else {"weights": numbers}
@@ -67,7 +67,7 @@ def regularity(
 
 def _network(flags: Flags) -> ResNet | None:
     """The blocks that are asked about; None: those of ``tp.regularity``."""
-    from tpcalc.catalog.architectures.resnet import ResNet
+    from tpcalc.networks.architectures.resnet import ResNet
     from tpcalc.study import Flag, open_network
 
     if not flags:

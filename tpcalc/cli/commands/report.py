@@ -59,15 +59,15 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """What a network does: verdict, exponents, theorems, limits, finite networks, on one page."""
-    from tpcalc.analyses.compare import compare
     from tpcalc.cli import payload
     from tpcalc.cli.depths import deep
     from tpcalc.cli.places import check_place
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
+    from tpcalc.questions.compare import compare
     from tpcalc.study import open_model
+    from tpcalc.views.page import write
+    from tpcalc.views.record import ReportInput
 
     check_place("--out", out, (".html", ".md"), "a report")
     asked = deep(model, flags)
@@ -124,8 +124,8 @@ def _deep(
     from tpcalc.cli import payload
     from tpcalc.cli.depths import page
     from tpcalc.cli.show import put
-    from tpcalc.report.page import write
-    from tpcalc.report.record import ReportInput
+    from tpcalc.views.page import write
+    from tpcalc.views.record import ReportInput
 
     if versus is not None:
         raise UsageError("--versus is for networks of a depth that is a number.",

@@ -54,8 +54,8 @@ def sheet(
     from tpcalc.cli.places import check_page
     from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import rational
+    from tpcalc.meanfield.sheet import sheet as made
     from tpcalc.results import Sheets
-    from tpcalc.signal.activations.sheet import sheet as made
 
     check_page(out)
     names = _names(activation, against)

@@ -35,7 +35,7 @@ def show(
 
     opened = open_model(model, flags, VECTORS if dependencies else ())
     if dependencies:
-        from tpcalc.analyses.dependencies import dependencies as found
+        from tpcalc.questions.dependencies import dependencies as found
 
         answer("show", opened.description, found(opened.program).table, "", as_json)
         return

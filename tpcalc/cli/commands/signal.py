@@ -73,8 +73,8 @@ def signal(
     from tpcalc.cli.places import check_page
     from tpcalc.cli.show import answer, write_page
     from tpcalc.errors import EvaluationError
-    from tpcalc.signal.given import whole
-    from tpcalc.signal.survey import survey
+    from tpcalc.integrals.given import whole
+    from tpcalc.meanfield.survey import survey
 
     check_page(out)
     share = _number("--rank", rank)
@@ -102,7 +102,7 @@ def _given(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float
     from tpcalc.cli.values import rational
     from tpcalc.cli.variances import kept
     from tpcalc.errors import UsageError
-    from tpcalc.signal.maps.layer_map import low_rank_start
+    from tpcalc.meanfield.maps.layer_map import low_rank_start
 
     weights, biases, q = typed
     if q is not None:
@@ -118,7 +118,7 @@ def _given(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float
 def _edge(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float, float]:
     """Variances at the edge of chaos."""
     from tpcalc.errors import UsageError
-    from tpcalc.signal.maps.layer_map import edge_of_chaos, edges
+    from tpcalc.meanfield.maps.layer_map import edge_of_chaos, edges
 
     weights, biases, q = typed
     if weights is not None or (q is not None and biases is not None):

@@ -36,9 +36,9 @@ def solve(
     as_json: AsJson = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
-    from tpcalc.analyses.solve import solve as solved
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point, words
+    from tpcalc.questions.solve import solve as solved
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()

@@ -69,14 +69,14 @@ def transfer(
     as_json: AsJson = False,
 ) -> None:
     """Does the best learning rate stay where it is as blocks are added?"""
-    from tpcalc.analyses.depth.transfer import RATES
-    from tpcalc.analyses.depth.transfer import transfer as found_transfer
     from tpcalc.cli.depths import OO, deep
     from tpcalc.cli.places import check_page
     from tpcalc.cli.progress import progress_bar
     from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import listed
     from tpcalc.errors import UsageError
+    from tpcalc.experiments.transfer import RATES
+    from tpcalc.experiments.transfer import transfer as found_transfer
     from tpcalc.results import DepthExperiment
     from tpcalc.study.build import data_of
 

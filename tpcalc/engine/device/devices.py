@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
-from tpcalc.results import checks
 
 __all__ = [
     "device_name",

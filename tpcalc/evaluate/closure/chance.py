@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.field import Values
 from tpcalc.evaluate.closure.products import affine
 from tpcalc.functions import Call, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.field import Values
 from tpcalc.limit.graph import (
     Expect,
     Fluctuation,

@@ -11,8 +11,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from tpcalc.evaluate.closure.demand import Demands, Rule, Unknown
-from tpcalc.evaluate.closure.field import Field
 from tpcalc.evaluate.closure.gaussians import (
     Correction,
     Gaussian,
@@ -24,10 +22,12 @@ from tpcalc.evaluate.closure.gaussians import (
     related,
 )
 from tpcalc.evaluate.closure.products import Affine, Product, affine, is_odd, is_tame, products
-from tpcalc.evaluate.closure.slopes import slope
 from tpcalc.functions import Call, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute, walk
 from tpcalc.functions.indicator import AT_ZERO
+from tpcalc.integrals.demand import Demands, Rule, Unknown
+from tpcalc.integrals.field import Field
+from tpcalc.integrals.slopes import slope
 from tpcalc.limit import graph as nodes
 from tpcalc.limit.graph import LimitGraph, LNode, LRef
 from tpcalc.limit.views import average_of, function_of, the_product

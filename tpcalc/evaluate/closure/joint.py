@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.starts import factor
 from tpcalc.evaluate.closure.chance import Chance
-from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.numeric import Answer
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Answer
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import references

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.exact import DELTA
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.exact import DELTA
 
 __all__ = ["Affine", "Product", "affine", "is_odd", "is_tame", "products"]
 

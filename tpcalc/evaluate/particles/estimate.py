@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc import checks
 from tpcalc.engine.instructions import Outer
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
-from tpcalc.results import Estimate, Method, Status, checks, spread_error
+from tpcalc.results import Estimate, Method, Status, spread_error
 
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress

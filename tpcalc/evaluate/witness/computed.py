@@ -8,8 +8,8 @@ import numpy as np
 
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.closure.closure import Closure
-from tpcalc.evaluate.closure.demand import Unknown
-from tpcalc.evaluate.closure.numeric import Answer, Numeric, Work
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Answer, Numeric, Work
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Target

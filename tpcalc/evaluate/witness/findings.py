@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.errors import TpcalcError
-from tpcalc.evaluate.closure.demand import Unknown
 from tpcalc.evaluate.witness.computed import evaluated
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, COLUMNS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
+from tpcalc.integrals.demand import Unknown
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef

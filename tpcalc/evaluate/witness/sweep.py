@@ -19,15 +19,7 @@ from numpy.typing import NDArray
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.evaluate.family import family
-from tpcalc.evaluate.witness.dual import (
-    ROUNDING,
-    Dual,
-    Unvalued,
-    constant,
-    dual,
-    exact,
-    mixed,
-)
+from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued, constant, dual, exact, mixed
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.forms import tiles
 from tpcalc.limit.building import is_hidden

@@ -30,7 +30,7 @@ def coordinatewise(fn: Fn, *arguments: Tensor) -> Tensor:
         A tensor of the shape that they have together.
 
     Example:
-        >>> from tpcalc.catalog.activations import lookup
+        >>> from tpcalc.activations.entries import lookup
         >>> torch = load_torch()
         >>> x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
         >>> coordinatewise(lookup("abs").fn, x).sum().backward()

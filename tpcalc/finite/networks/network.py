@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import DimMismatch, UsageError
 from tpcalc.finite.draws import Network
@@ -22,7 +23,6 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.program.views import data_of, input_of
-from tpcalc.results import checks
 
 __all__ = ["DrawnNetwork", "Start"]
 
@@ -60,7 +60,7 @@ class DrawnNetwork:
         MissingBackend: No torch, or no such device.
 
     Example:
-        >>> from tpcalc.catalog.architectures import lookup
+        >>> from tpcalc.networks.architectures import lookup
         >>> from tpcalc.networks.network import written
         >>> network = DrawnNetwork(written(lookup("mlp").make(2, "relu"), 4, 3), 16)
         >>> network(load_torch().ones(5, 4, dtype=network.dtype)).shape

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.catalog.targets import loss_values, slope_values
-from tpcalc.catalog.training import Training
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.draws import Network
@@ -24,6 +22,8 @@ from tpcalc.networks.network import written
 from tpcalc.passes.starts_along import AlongDepth
 from tpcalc.program.marks import Mark
 from tpcalc.results.images import Images
+from tpcalc.training.targets import loss_values, slope_values
+from tpcalc.training.training import Training
 
 __all__ = ["losses_of", "tested", "trained"]
 

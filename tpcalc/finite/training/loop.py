@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.architectures.mlp import BIASES
-from tpcalc.catalog.setting import run_of
-from tpcalc.catalog.training import Training
+from tpcalc import checks
 from tpcalc.engine.device.devices import free_memory, load_torch, resolve_device
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
@@ -31,10 +29,13 @@ from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.networks.architectures.mlp import BIASES
 from tpcalc.networks.network import written
 from tpcalc.program.program import Program
-from tpcalc.results import Run, Setting, checks
+from tpcalc.results import Run, Setting
 from tpcalc.results.images import Images
+from tpcalc.training.setting import run_of
+from tpcalc.training.training import Training
 
 __all__ = ["Progress", "initial_rates", "train_setting"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.catalog.parameterization import Exponents, Parameterization
-from tpcalc.catalog.training import Training
 from tpcalc.errors import ScaleError, StudyError
-from tpcalc.orders import Ex, as_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.program.marks import Mark
+from tpcalc.training.parameterization import Exponents, Parameterization
+from tpcalc.training.training import Training
 
 __all__ = ["Scales", "Start", "start_scales"]
 
@@ -46,7 +46,7 @@ def start_scales(parameterization: Parameterization, depth: int, width: int) -> 
     Source: Hajjar, Chizat, Giraud, Definition 2.1.
 
     Example:
-        >>> from tpcalc.catalog.parameterizations import lookup
+        >>> from tpcalc.training.parameterizations import lookup
         >>> start_scales(lookup("mup"), 2, 16).weights
         (1.0, 0.25, 0.0625)
     """
@@ -81,7 +81,7 @@ class Scales:
     Source: Hajjar, Chizat, Giraud, equation (2.2) with Remark 2.1.
 
     Example:
-        >>> from tpcalc.catalog.setting import run_of
+        >>> from tpcalc.training.setting import run_of
         >>> from tpcalc.results import Setting
         >>> run = run_of(Setting("relu", "ip-llr", 2, 16))
         >>> [Scales(run, 16).rate(mark, 0) for mark in run.network.marks if not mark.bias]

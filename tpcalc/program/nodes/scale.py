@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tpcalc.orders import Ex
+from tpcalc.exponents import Ex
 from tpcalc.program.types import Kind, Ref, Type
 from tpcalc.program.typing import Typing
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import erf, exp, inf, isfinite, log1p, pi, sqrt
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, UnknownName
-from tpcalc.evaluate.bounded import EPS, Bounded
-from tpcalc.results import checks
+from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.sources import Source
 from tpcalc.theorems.closed import ClosedForm
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 from math import exp, expm1, log, log1p, sqrt
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.results import Bound, Hypothesis, checks
+from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
 

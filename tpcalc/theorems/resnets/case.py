@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from math import sqrt
 
-from tpcalc.analyses.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.depth.start import Start
 from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
+from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
+from tpcalc.recursions.start import Start
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.resnets.entries import Entries, entries_of
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from tpcalc.analyses.depth.check import depth_check
-from tpcalc.catalog.training import Training
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
+from tpcalc.questions.depth.check import depth_check
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.results.theorem import confirmed
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
+from tpcalc.training.training import Training
 
 __all__ = ["about_the_start", "corollary_8", "hidden_states", "proposition_12", "recommended_hurst"]
 

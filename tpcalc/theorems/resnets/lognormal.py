@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.results import checks
 from tpcalc.theorems.resnets.case import case_of
 
 __all__ = ["LogNormal", "norm_ratio", "sample_ratios"]

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from tpcalc.catalog.architecture import activation_of
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
-from tpcalc.results import Bound, Hypothesis, checks
+from tpcalc.networks.architecture import activation_of
+from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.paper import paper
 
 __all__ = [

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tpcalc.catalog.architecture import activation_of
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
-from tpcalc.results import Estimate, Method, checks
+from tpcalc.networks.architecture import activation_of
+from tpcalc.results import Estimate, Method
 
 __all__ = ["StrongError", "proposition_10"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tpcalc.evaluate.closure.demand import Demands, Rule, Unknown
+from tpcalc.integrals.demand import Demands, Rule, Unknown
 
 
 def test_deep_chains_do_not_recurse() -> None:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tpcalc.catalog.activations import atom
-from tpcalc.evaluate.closure.demand import Unknown
+from tpcalc.activations.entries import atom
 from tpcalc.evaluate.closure.products import Affine, affine, is_odd, products
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals.demand import Unknown
 
 RELU, TANH, STEP = atom("relu"), atom("tanh"), atom("step")
 SCALARS = (0.7, -1.3)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
-from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.orders import Ex
+from tpcalc.exponents import Ex
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.paper import paper
 

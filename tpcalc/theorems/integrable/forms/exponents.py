@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.catalog.parameterization import exponent, layers
-from tpcalc.catalog.parameterizations.ip_llr import gamma
+from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.orders import Ex, as_ex
-from tpcalc.results import checks
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.sources import Source
 from tpcalc.theorems.integrable.forms.closed import Told
 from tpcalc.theorems.integrable.paper import paper
+from tpcalc.training.parameterization import exponent, layers
+from tpcalc.training.parameterizations.ip_llr import gamma
 
 __all__ = [
     "FirstPass",

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import copysign, sqrt
 
-from tpcalc.catalog.activations import REGISTRY
+from tpcalc.activations.entries import REGISTRY
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.bounded import Bounded, bounded, kept, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.homogeneous import degree
+from tpcalc.integrals.bounded import Bounded, bounded, kept, through
 from tpcalc.results import Estimate
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, number_at
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.bounded import bounded
-from tpcalc.results import checks
+from tpcalc.integrals.bounded import bounded
 from tpcalc.theorems.integrable.forms.gaussian import Pair
 
 Input = Sequence[float]

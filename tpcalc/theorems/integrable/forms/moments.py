@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import gamma, inf, pi, sqrt
 
-from tpcalc.catalog.activations import REGISTRY
+from tpcalc import checks
+from tpcalc.activations.entries import REGISTRY
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.bounded import Bounded, bounded, kept, through
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
-from tpcalc.results import Estimate, checks
+from tpcalc.integrals.bounded import Bounded, bounded, kept, through
+from tpcalc.results import Estimate
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import single_mean

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tpcalc.evaluate.bounded import Bounded
-from tpcalc.results import checks
+from tpcalc import checks
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ONE, Pair, Push, pushed_mean

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.results import checks
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, pair_mean, shifted_mean

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tpcalc.catalog.architecture import activation_of, named
 from tpcalc.errors import UsageError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Expr, Fn, Var, const, derivative
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.functions.homogeneous import degree
 from tpcalc.functions.tape import evaluate
-from tpcalc.orders import Ex
+from tpcalc.networks.architecture import activation_of, named
 
 Activation = str | Callable[[Any], Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tpcalc.evaluate.bounded import Bounded, bounded
-from tpcalc.results import checks
+from tpcalc import checks
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean, single_mean

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.catalog.architecture import activation_of, named
 from tpcalc.errors import NotDifferentiable, TpcalcError
+from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Expr, Fn, Var, const, derivative
 from tpcalc.functions.expr import walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import degree_of
-from tpcalc.orders import Ex
+from tpcalc.networks.architecture import activation_of, named
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
 

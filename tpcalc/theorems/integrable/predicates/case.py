@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, Unpack, cast
 
-from tpcalc.analyses.check import width_check
-from tpcalc.analyses.generic import far_query, generic
-from tpcalc.catalog.architectures.mlp import MLP, biased_layers
-from tpcalc.catalog.parameterizations import Exponents, Parameterization
-from tpcalc.catalog.training import Routine, Training, as_training
+from tpcalc import checks
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
+from tpcalc.networks.architectures.mlp import MLP, biased_layers
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
-from tpcalc.results import Samples, Theorem, Verdict, checks
+from tpcalc.questions.check import width_check
+from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
+from tpcalc.training.generic import far_query, generic
+from tpcalc.training.parameterizations import Exponents, Parameterization
+from tpcalc.training.training import Routine, Training, as_training
 
 __all__ = ["Case", "asked", "theorem"]
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.analyses.orders import width_orders
-from tpcalc.analyses.verdict.sizes import power
-from tpcalc.orders import Ex, parse_ex
+from tpcalc.exponents import Ex, parse_ex
 from tpcalc.program.program import Program, prune
+from tpcalc.questions.orders import width_orders
+from tpcalc.questions.verdict.sizes import power
 from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict, confirmed
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case

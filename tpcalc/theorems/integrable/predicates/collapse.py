@@ -64,7 +64,7 @@ def collapse(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Theorems 5.1 and K.2.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = collapse(MLP(4, "gelu", bias="all"), "ip-non-centered:1")
         >>> found.answer, found.differs
         ('holds', False)

@@ -50,7 +50,7 @@ def degenerate(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Remark 3.1(3).
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = degenerate(MLP(3, "sigmoid", bias="all"), "naive-ip")
         >>> found.answer, found.differs
         ('holds', False)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
-from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem, checks
+from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training
 
 __all__ = ["feature_learning", "kernel_evolution"]
 
@@ -61,7 +62,7 @@ def feature_learning(
     Source: Hajjar, Chizat, Giraud, Definition B.1.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> feature_learning(MLP(2, "relu"), "mup", layer=2).answer
         'holds'
         >>> feature_learning(MLP(2, "relu"), "ntk").answer
@@ -102,7 +103,7 @@ def kernel_evolution(
     Source: Hajjar, Chizat, Giraud, Definition B.2.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> kernel_evolution(MLP(2, "relu"), "mup").answer
         'holds'
     """

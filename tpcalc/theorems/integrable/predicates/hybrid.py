@@ -8,15 +8,14 @@ from fractions import Fraction
 from math import isfinite
 from operator import attrgetter
 
-from tpcalc.analyses.equivalent import equivalent
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.catalog.training import Rate, Routine
+from tpcalc import checks
 from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
+from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
-from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem, checks
+from tpcalc.questions.equivalent import equivalent
+from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.assumptions import sides
 from tpcalc.theorems.integrable.predicates.case import Case, asked, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
@@ -28,6 +27,8 @@ from tpcalc.theorems.integrable.predicates.setting import (
     named,
     spared,
 )
+from tpcalc.training.parameterizations import lookup as find_parameterization
+from tpcalc.training.training import Rate, Routine
 
 __all__ = [
     "equiv_hp",
@@ -72,7 +73,7 @@ def learning_rate_correction(
     Source: Hajjar, Chizat, Giraud, Proposition 4.1.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> data = Samples(((1.0, 0.5),), ((1.0,),))
         >>> learning_rate_correction(MLP(2), data, width=8, loss="linear")
         1.0
@@ -113,7 +114,7 @@ def equiv_hp(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Proposition 4.1.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = equiv_hp(MLP(2, "relu", bias="first"), "ip-llr", derive=False)
         >>> found.answer, [claim.stated for claim in found.claims]
         ('holds', ['the same in both', 'the same in both'])
@@ -154,7 +155,7 @@ def equiv_hpz(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Theorem 4.2.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = equiv_hpz(MLP(2, "relu^2", bias="first"), "ip-llr:2", steps=1)
         >>> found.answer, found.differs
         ('holds', False)

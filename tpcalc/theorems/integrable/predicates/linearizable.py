@@ -52,7 +52,7 @@ def linearizable(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Remarks 4.2(2) and F.3(4).
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = linearizable(MLP(3, "tanh", bias="first"), "ip-llr")
         >>> found.answer, found.differs
         ('does not hold', True)

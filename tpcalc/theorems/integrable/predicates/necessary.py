@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
 
-from tpcalc.catalog.parameterizations.ip_llr import gamma
-from tpcalc.catalog.parameterizations.naive_ip import exponents as naive_ip
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.orders import as_ex
+from tpcalc.exponents import as_ex
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.forms.exponents import later_updates
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
@@ -30,6 +28,8 @@ from tpcalc.theorems.integrable.predicates.setting import (
     non_orthogonal,
     spared,
 )
+from tpcalc.training.parameterizations.ip_llr import gamma
+from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
 
 __all__ = ["llr_necessary"]
 
@@ -63,7 +63,7 @@ def llr_necessary(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Theorems 3.1 and 3.2, Lemma F.4, Lemma H.4.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = llr_necessary(MLP(3, "relu^2", bias="first"), "naive-ip")
         >>> found.answer, found.differs
         ('does not hold', False)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Unpack
 
-from tpcalc.catalog.parameterizations import Parameterization
-from tpcalc.catalog.training import Routine, Training
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -21,6 +19,8 @@ from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
 from tpcalc.theorems.integrable.predicates.start import nontrivial_init, stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_data_dependence
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training
 
 __all__ = ["PREDICATES", "Predicate", "applicable"]
 
@@ -102,7 +102,7 @@ def applicable(
     Source: Hajjar, Chizat, Giraud, Training integrable parameterizations.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> for found in applicable(MLP(3, "tanh"), "naive-ip", derive=False):
         ...     print(found.name, found.answer)
         trivial_naive_ip holds

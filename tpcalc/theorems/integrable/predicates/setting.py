@@ -7,12 +7,12 @@ from fractions import Fraction
 from math import isfinite
 from operator import attrgetter
 
-from tpcalc.catalog.architectures.mlp import MLP
-from tpcalc.catalog.parameterizations import Exponents
-from tpcalc.catalog.parameterizations import lookup as find_parameterization
-from tpcalc.orders import Ex, as_ex
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.predicates.case import Case
+from tpcalc.training.parameterizations import Exponents
+from tpcalc.training.parameterizations import lookup as find_parameterization
 
 __all__ = [
     "SUPPORTED",

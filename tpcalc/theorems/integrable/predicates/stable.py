@@ -54,7 +54,7 @@ def nontrivial_stable(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Theorem 4.1, Theorem G.12, Appendix I.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = nontrivial_stable(MLP(3, "relu^2", bias="first"), "ip-llr:2")
         >>> found.answer, found.differs
         ('holds', False)

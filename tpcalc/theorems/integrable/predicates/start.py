@@ -47,7 +47,7 @@ def stable_init(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 = 0, a_l >= 1/2 for the layers above.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> stable_init(MLP(3, "relu"), "mup").answer
         'holds'
         >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
@@ -87,7 +87,7 @@ def nontrivial_init(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 <= 0, a_l <= 1/2 for the hidden layers above.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> nontrivial_init(MLP(3, "relu"), "ntk").answer
         'holds'
         >>> nontrivial_init(MLP(3, "relu"), "naive-ip", derive=False).answer

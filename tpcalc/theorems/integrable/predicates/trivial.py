@@ -46,7 +46,7 @@ def trivial_naive_ip(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = trivial_naive_ip(MLP(3, "tanh"), "naive-ip")
         >>> found.answer, found.differs
         ('holds', False)

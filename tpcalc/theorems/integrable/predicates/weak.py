@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tpcalc.analyses.generic import far_query
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
@@ -18,6 +17,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     named,
     smooth,
 )
+from tpcalc.training.generic import far_query
 
 __all__ = ["weak_data_dependence"]
 
@@ -47,7 +47,7 @@ def weak_data_dependence(case: Case) -> Theorem:
     Source: Hajjar, Chizat, Giraud, Theorems 5.2 and K.1.
 
     Example:
-        >>> from tpcalc.catalog.architectures.mlp import MLP
+        >>> from tpcalc.networks.architectures.mlp import MLP
         >>> found = weak_data_dependence(MLP(3, "tanh", bias="all"), "ip-bias")
         >>> found.answer, found.differs
         ('holds', False)

@@ -1,0 +1,119 @@
+"""A false declaration is caught, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import pytest
+
+from tpcalc.activations.activation import Activation, ActivationFamily
+from tpcalc.activations.entries import lookup
+from tpcalc.activations.verify import _CHECKS, verify
+from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.sources import Source
+
+# That a derivative may be another's says that nothing is known, which is never false.
+FACTS = {field.name for field in fields(Facts)} - {"surrogate"}
+
+
+def lying(text: str, **changes: Any) -> Activation:
+    """The atom of the catalogue with some of its facts (or functions) replaced."""
+    right = lookup(text)
+    assert isinstance(right.function, Atom)
+    facts = {key: changes.pop(key) for key in FACTS if key in changes}
+    wrong = replace(right.function, facts=replace(right.facts, **facts), **changes)
+    family = ActivationFamily("wrong", lambda: wrong, "a lie", Source("none"))
+    return Activation(wrong, replace(family, domain=right.domain))
+
+
+def broken(activation: Activation) -> set[str]:
+    return {violation.fact for violation in verify(activation)}
+
+
+def cosine(z: Expr) -> Expr:
+    return lookup("cos")(z)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "fact"),
+    [
+        ("tanh", {"parity": "even"}, "parity"),
+        ("tanh", {"parity": "none"}, "parity"),
+        ("sigmoid", {"parity": "odd"}, "parity"),
+        ("relu", {"parity": "even"}, "parity"),
+        ("log", {"parity": "odd"}, "parity"),
+        ("relu", {"homogeneity": Fraction(2)}, "homogeneity"),
+        ("relu", {"homogeneity": None}, "homogeneity"),
+        ("tanh", {"homogeneity": Fraction(1)}, "homogeneity"),
+        ("step", {"homogeneity": None}, "homogeneity"),
+        ("relu", {"kinks": ()}, "kinks"),
+        ("relu", {"kinks": (0.0, 1.0)}, "kinks"),
+        ("relu", {"kinks": (0.5,)}, "kinks"),
+        ("relu^3", {"kinks": ()}, "kinks"),
+        ("elu", {"kinks": ()}, "kinks"),
+        ("leaky_relu:0.9", {"kinks": ()}, "kinks"),
+        ("gelu", {"kinks": (0.0,)}, "kinks"),
+        ("tanh", {"growth": Fraction(1)}, "growth"),
+        ("gelu", {"least": 0.0}, "least"),
+        ("tanh", {"tame": True}, "tame"),
+        ("gaussian", {"tame": True}, "tame"),
+        ("sawtooth", {"period": 2.0}, "period"),
+        ("tanh", {"period": 1.0}, "period"),
+        ("elu", {"near_zero": lambda z, order: z}, "near_zero"),
+        ("elu:2", {"near_zero": lookup("elu").function.near_zero}, "near_zero"),
+        ("relu", {"growth": Fraction(0)}, "growth"),
+        ("relu^2", {"growth": Fraction(1)}, "growth"),
+        ("softplus", {"growth": None}, "growth"),
+        ("exp", {"growth": Fraction(3)}, "growth"),
+        ("log", {"growth": Fraction(1)}, "growth"),
+        ("sigmoid", {"value_at_zero": 0.0}, "value_at_zero"),
+        ("log", {"value_at_zero": 0.0}, "value_at_zero"),
+        ("tanh", {"slope_at_zero": None}, "slope_at_zero"),
+        ("tanh", {"slope_at_zero": 0.9}, "slope_at_zero"),
+        ("relu", {"slope_at_zero": 0.0}, "slope_at_zero"),
+        ("log", {"slope_at_zero": 1.0}, "slope_at_zero"),
+        ("tanh", {"derivative": cosine}, "derivative"),
+        ("relu", {"derivative": None}, "derivative"),
+        ("tanh", {"sympy": None}, "sympy"),
+        ("tanh", {"sympy": lambda z: z}, "sympy"),
+    ],
+)
+def test_a_false_declaration_is_named(text: str, changes: dict[str, Any], fact: str) -> None:
+    assert broken(lookup(text)) == set()
+    # A kink that is not declared is no point where a function is analytic, either.
+    assert broken(lying(text, **changes)) - {"analytic"} == {fact}
+
+
+def test_every_fact_is_checked() -> None:
+    assert _CHECKS.keys() >= FACTS
+
+
+def test_a_wrong_evaluation_is_noticed() -> None:
+    def shifted(xp: Any, z: Any) -> Any:
+        return xp.tanh(z) + 0.01
+
+    assert {"value_at_zero", "parity", "sympy"} <= broken(lying("tanh", evaluate=shifted))
+
+
+def test_a_jump_that_is_not_declared_is_noticed() -> None:
+    assert broken(lying("step", kinks=())) == {"kinks", "derivative", "analytic"}
+
+
+def test_the_text_says_what_was_declared_and_what_was_found() -> None:
+    (violation,) = verify(lying("tanh", slope_at_zero=0.9))
+    assert "declared f'(0) = 0.9, found 1" in violation.text
+
+
+def test_a_half_line_has_no_parity() -> None:
+    half = replace(lookup("square").family, domain=(0.0, inf))
+    make: Callable[..., Any] = half.make
+    assert "parity" in broken(Activation(make(), half))
+
+
+@pytest.mark.parametrize("text", ["relu^3/4", "relu^9/10", "relu^1/2"])
+def test_roots_have_no_derivative_and_need_none(text: str) -> None:
+    assert verify(lookup(text)) == ()

@@ -1,0 +1,213 @@
+"""Orders, verdicts, learning rates and phase diagrams as tables, pages and Markdown."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from golden.exponents import DIAGRAM, MEASURED, ORDERS, SOLUTION, VERDICT
+from rich.console import Console, RenderableType
+
+from tpcalc.errors import StudyError
+from tpcalc.results import OrderRow, PhaseDiagram
+from tpcalc.views import ReportInput, render_html, render_markdown
+from tpcalc.views.notebook import notebook_html
+from tpcalc.views.orders import order_tables, region_lines, row_tables, size
+from tpcalc.views.public import report
+from tpcalc.views.regimes import VERDICTS, by_verdict, check_tables, judged, phase_lead
+from tpcalc.views.tables import Table
+from tpcalc.views.terminal import check_group, orders_group, phases_group, solution_group
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "views"
+ALL = ReportInput("Four answers", orders=ORDERS, check=VERDICT, solution=SOLUTION, phases=DIAGRAM)
+
+
+def printed(renderable: RenderableType) -> str:
+    console = Console(width=120, color_system=None, highlight=False)
+    with console.capture() as capture:
+        console.print(renderable)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def same_as_golden(text: str, name: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8", newline="\n")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in (table.head, *table.rows)]
+
+
+def test_terminal_is_as_before() -> None:
+    groups = {
+        "orders": orders_group(ORDERS),
+        "check": check_group(VERDICT, MEASURED),
+        "solve": solution_group(SOLUTION),
+        "phases": phases_group(DIAGRAM),
+    }
+    shown = [f"[{name}]\n{printed(group)}" for name, group in groups.items()]
+    same_as_golden("\n".join(shown), "exponents.txt")
+
+
+def test_markdown_is_as_before() -> None:
+    same_as_golden(render_markdown(ALL), "exponents.md")
+
+
+@pytest.mark.parametrize(
+    ("n", "status", "text"),
+    [
+        ("0", "exact", "1"),
+        ("1", "exact", "n"),
+        ("-2", "exact", "n^-2"),
+        ("1/2 - 3*a", "exact", "n^(1/2 - 3*a)"),
+        ("a", "exact", "n^(a)"),
+        ("-oo", "exact", "0"),
+        ("0", "upper", "<= 1"),
+        ("-1/2", "upper", "<= n^(-1/2)"),
+    ],
+)
+def test_sizes(n: str, status: str, text: str) -> None:
+    assert size(n, status) == text
+
+
+def test_orders_are_set_by_layer() -> None:
+    table, bounds, others = order_tables(ORDERS)
+    head, *rows = texts(table)
+    assert head == ["Step", "Quantity", "Input", "l = 1", "l = 2", "output"]
+    assert ["0", "h", "all", "1", "1", ""] in rows
+    assert ["1", "dh", "all", "n^-1", "<= n^-1", ""] in rows
+    assert ["0", "ΔW x", "all", "", "", "0"] in rows
+    assert ["1", "f", "1", "", "", "n^(1/2 - 3*a)"] in rows
+    assert texts(bounds)[1:] == [["dh[2,1,0]", "<= n^-1", "the mean of x[1]*dx[1] may be 0"]]
+    assert texts(others)[1:] == [["alignment", "<= n^(-1/2)", "upper bound", "parity of W[2]"]]
+
+
+def test_one_input_needs_no_column() -> None:
+    rows = [OrderRow(f"x[{layer},0,0]", "0", "exact") for layer in (1, 2)]
+    (table,) = row_tables(rows, "x")
+    assert texts(table) == [["Step", "Quantity", "l = 1", "l = 2"], ["0", "x", "1", "1"]]
+
+
+def test_several_outputs_are_told_apart() -> None:
+    rows = [OrderRow("h[1,0,0]", "0", "exact")]
+    rows += [OrderRow(f"f[0,0,{k}]", str(-k), "exact") for k in range(2)]
+    (table,) = row_tables(rows, "f")
+    assert texts(table)[2:] == [["0", "f", "0", "", "1"], ["0", "f", "0, output 1", "", "n^-1"]]
+
+
+def test_contributions_of_updates_are_set_by_layer() -> None:
+    rows = [OrderRow(f"dW_x[{layer},1,0]", "0", "exact") for layer in (1, 2)]
+    rows += [OrderRow(f"dW_x[3,1,0,{k}]", "-1", "exact") for k in range(2)]
+    rows += [OrderRow(f"dB[{layer},1]", "0", "exact") for layer in (1, 2)]
+    rows += [OrderRow(f"dB[3,1,{k}]", "-1", "exact") for k in range(2)]
+    (table,) = row_tables(rows, "updates")
+    assert texts(table) == [
+        ["Step", "Quantity", "l = 1", "l = 2", "l = 3"],
+        ["1", "ΔW x", "1", "1", "n^-1"],
+        ["1", "ΔB", "1", "1", "n^-1"],
+    ]
+
+
+def test_names_of_a_program_are_listed() -> None:
+    (table,) = row_tables([OrderRow("size", "1", "exact"), OrderRow("f[0]", "0", "exact")], "All")
+    assert table.caption == "All"
+    assert texts(table)[1:] == [["size", "n", "exact"], ["f[0]", "1", "exact"]]
+
+
+def test_slopes_that_contradict_are_marked() -> None:
+    slopes = order_tables(MEASURED)[-1]
+    tones = {row[0].text: row[2].tone for row in slopes.rows}
+    assert tones == {
+        "f[0,0]": "",
+        "f[1,0]": "warn",
+        "h[1,0,0]": "",
+        "h[2,0,0]": "",
+        "x[1,0,0]": "",
+    }
+    assert texts(slopes)[1] == ["f[0,0]", "n^(-1/2)", "-0.52", "-0.60 to -0.44", ""]
+
+
+def test_regions() -> None:
+    assert region_lines((), ()) == ()
+    assert region_lines((), (("a", "1"),))[0] == "Holds for all values of a."
+    assert region_lines(("a > 0",), ()) == ("Holds where a > 0.",)
+
+
+@pytest.mark.parametrize("word", VERDICTS)
+def test_verdicts_have_a_headline_and_a_level(word: str) -> None:
+    said = judged(replace(VERDICT, verdict=word, valid_for="t<=3"))
+    level = {"feature-learning": "good", "kernel": "limit", "undecided": "warn"}.get(word, "bad")
+    assert said.level == level
+    assert said.headline.endswith("for t<=3") == (word != "undecided")
+    assert said.reasons[0] == VERDICT.facts[0]
+
+
+def test_what_is_not_known_is_said() -> None:
+    layers = next(t for t in check_tables(VERDICT) if t.caption == "Layer by layer")
+    assert texts(layers)[1] == [
+        *("1", "moves, its bias: frozen", "no", "not known", "1"),
+        "dW_x[1,1,0] is of size 1",
+    ]
+    assert texts(layers)[3][1:4] == ["not known"] * 3
+
+
+def test_cells_come_by_verdict() -> None:
+    assert [word for word, _ in by_verdict(DIAGRAM)] == list(VERDICTS[:4])
+    assert [cell.dimension for cell in dict(by_verdict(DIAGRAM))["kernel"]] == [1, 0]
+    text = phase_lead(DIAGRAM)
+    assert "kernel on 1 wall, 1 point" in text and "cover the whole box" in text
+    assert "not exhaustive" in phase_lead(replace(DIAGRAM, complete=False))
+    three = PhaseDiagram(("a", "b", "c"), (), DIAGRAM.cells[:1], True, 1, DIAGRAM.provenance)
+    assert "unstable on 1 wall" in phase_lead(three)  # two dimensions of three
+
+
+def test_page_has_every_part() -> None:
+    page = render_html(ALL)
+    for text in ('<h2 id="check">Verdict</h2>', "≤ n<sup>−1</sup>", "n<sup>1/2 − 3·a</sup>"):
+        assert text in page
+    assert page.count('aria-label="For 0 &lt;= a') == 1
+    assert "<script" not in page and "n^(" not in re.sub(
+        r"<caption>.*?</caption>|aria-label=\"[^\"]*\"", "", page
+    )
+
+
+@pytest.mark.parametrize("record", [ORDERS, VERDICT, SOLUTION, DIAGRAM, MEASURED])
+def test_notebooks_show_tables(record: object) -> None:
+    text = notebook_html(record)
+    assert text.count("<table>") == text.count("</table>") > 0
+    assert "<script" not in text
+
+
+def test_a_notebook_shows_the_picture() -> None:
+    assert 'src="data:image/svg+xml;base64,' in notebook_html(DIAGRAM)
+    one = replace(DIAGRAM, symbols=("a",), box=DIAGRAM.box[:1])
+    assert "<img" not in notebook_html(one)
+
+
+def test_reports_of_records(tmp_path: Path) -> None:
+    text = report([VERDICT, DIAGRAM], tmp_path / "a.md").read_text(encoding="utf-8")
+    assert "> **Trivial: no output moves, for all t**" in text
+    assert "## Phase diagram" in text and "## Orders" not in text
+    with pytest.raises(StudyError, match=r"two results of the same kind \(check\)"):
+        report([VERDICT, VERDICT], tmp_path / "b.md")
+    with pytest.raises(StudyError, match="check is a OrderTable, not a Verdict"):
+        ReportInput("mixed", check=ORDERS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("parts", "headline"),
+    [
+        ({"orders": ORDERS}, "Some orders are upper bounds"),
+        ({"orders": replace(ORDERS, rows=ORDERS.rows[:2])}, "Exact exponents"),
+        ({"solution": SOLUTION}, "Exact exponents"),
+        ({"phases": replace(DIAGRAM, complete=False)}, "The phase diagram is not exhaustive"),
+    ],
+)
+def test_headlines_without_a_verdict(parts: dict[str, object], headline: str) -> None:
+    text = render_markdown(ReportInput("One", **parts))  # type: ignore[arg-type]
+    assert f"> **{headline}**" in text

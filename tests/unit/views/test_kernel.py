@@ -1,0 +1,292 @@
+"""Kernels as tables, pages, Markdown, notebooks and pictures."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from golden.exponents import ORDERS
+from golden.kernels import BETWEEN, KERNEL, LABELS, SAMPLED, SEVERAL
+from rich.console import Console, RenderableType
+
+from tpcalc.errors import StudyError
+from tpcalc.results import Kernel
+from tpcalc.views import ReportInput, render_html, render_markdown
+from tpcalc.views import kernel as words
+from tpcalc.views.kernel import has_spectrum, judge_kernel, kernel_lines, kernel_tables
+from tpcalc.views.kernel_plot import blocks, draw_kernel, kernel_figure, kernel_svgs, sorted_rows
+from tpcalc.views.notebook import notebook_html
+from tpcalc.views.public import report
+from tpcalc.views.terminal import kernel_group
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "views"
+ALL = (KERNEL, SAMPLED, BETWEEN, SEVERAL)
+
+
+def printed(renderable: RenderableType) -> str:
+    console = Console(width=120, color_system=None, highlight=False)
+    with console.capture() as capture:
+        console.print(renderable)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def same_as_golden(text: str, name: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8", newline="\n")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def statistics(kernel: Kernel, kind: str = "nngp") -> dict[str, str]:
+    table = kernel_tables(kernel)[0]
+    column = [cell.text for cell in table.head].index(kind.upper())
+    return {row[0].text: row[column].text for row in table.rows}
+
+
+def with_nngp(matrix: Any, **changes: Any) -> Kernel:
+    return replace(KERNEL, nngp=np.asarray(matrix), ntk=None, labels=(), **changes)
+
+
+def test_terminal_is_as_before() -> None:
+    same_as_golden("\n".join(printed(kernel_group(one)) for one in ALL), "kernels.txt")
+
+
+def test_markdown_is_as_before() -> None:
+    parts = [render_markdown(ReportInput("A kernel", kernel=one)) for one in ALL]
+    same_as_golden("\n".join(parts), "kernels.md")
+
+
+def test_sentences() -> None:
+    (first, second) = kernel_lines(KERNEL)
+    assert "within 3.3e-15 of the truth" in first and "within 4e-13" in first
+    assert second.startswith("Gradient independence holds")
+    sampled = kernel_lines(SAMPLED)
+    assert "Standard errors of the entries are at most 2e-3" in sampled[0]
+    assert "does not hold" in sampled[1]
+    assert len(kernel_lines(BETWEEN)) == 1
+    levels = [judge_kernel(one).level for one in ALL]
+    assert levels == ["good", "info", "good", "good"]
+    assert judge_kernel(KERNEL).headline == "NNGP and NTK in closed form"
+
+
+def test_statistics_have_as_many_digits_as_are_known() -> None:
+    found = statistics(KERNEL, "ntk")
+    assert found["Largest entry"] == "2" and found["Trace"] == "16"
+    eigenvalues = KERNEL.spectrum("ntk")
+    assert float(found["Largest eigenvalue"]) == pytest.approx(eigenvalues[0], rel=1e-5)
+    ratio = eigenvalues[0] / eigenvalues[-1]
+    assert float(found["Condition number"]) == pytest.approx(ratio, rel=1e-5)
+    sampled = statistics(SAMPLED, "ntk")
+    assert (sampled["Largest entry"], sampled["Trace"]) == ("2.0000 ± 0.0040", "16.000 ± 0.032")
+    assert sampled["Largest eigenvalue"] == "3"  # within 0.1 of 2.86
+    low, high = (float(word) for word in sampled["Effective rank"].split(" to "))
+    assert low < KERNEL.effective_rank("ntk") < high
+    assert set(statistics(BETWEEN)) == {"Smallest entry", "Largest entry"}
+
+
+def test_what_is_not_told_from_zero_is_a_bound() -> None:
+    found = statistics(with_nngp(np.ones((4, 4)), error=1e-9, coincident_error=None))
+    assert re.fullmatch(r"<= \d(\.\d)?e-9", found["Smallest eigenvalue"])
+    off = with_nngp(np.ones((4, 4)), error=1e-9, coincident_error=None).resolution("nngp")
+    assert float(found["Smallest eigenvalue"][3:]) >= off
+    least = float(found["Condition number"].removeprefix(">= "))
+    assert 0.8 * 4 / off < least < 4 / off
+    nothing = statistics(with_nngp(np.zeros((2, 2))))
+    assert nothing["Smallest eigenvalue"] == "<= 0"
+    assert "Condition number" not in nothing and "Effective rank" not in nothing
+
+
+def test_large_kernels_go_without_a_spectrum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "SPECTRUM_ROWS", 7)
+    assert not has_spectrum(KERNEL)
+    assert "of more than 7 rows are left out" in kernel_tables(KERNEL)[0].note
+    assert "Largest eigenvalue" not in statistics(KERNEL)
+    figure = kernel_figure(KERNEL)
+    assert [panel.title for panel in figure.panels] == ["NNGP, entries", "NTK, entries"]
+    assert "left out" in figure.note and len(draw_kernel(KERNEL, "k")) == 2
+
+
+def test_entries_that_may_be_zero_are_bounds() -> None:
+    matrix = np.array([[1.0, 1e-9, 2e-3], [1e-9, 4.0, 0.0], [2e-3, 0.0, 1.0]])
+    found = kernel_tables(with_nngp(matrix, error=1e-9, coincident_error=None))[1].rows
+    assert [cell.text for cell in found[0]] == ["0", "1", "|K| <= 3.1e-9", "0.002"]
+    assert found[1][3].text == "|K| <= 2e-9"
+    exact = with_nngp(matrix, error=0.0, coincident_error=0.0)
+    assert [cell.text for cell in kernel_tables(exact)[1].rows[1]] == ["1", "1e-9", "4", "0"]
+    assert kernel_lines(exact)[0] == "Every entry is exact."
+
+
+def test_the_corner() -> None:
+    table = kernel_tables(KERNEL)[1]
+    assert table.caption == "NNGP: the first entries of 8 x 8"
+    assert [cell.text for cell in table.rows[1]] == ["1", "0.75", "1.25", "0.75", "0.5", "0.375"]
+    several = kernel_tables(SEVERAL)[1]
+    assert [row[0].text for row in several.rows][:3] == [
+        "0, output 0",
+        "0, output 1",
+        "1, output 0",
+    ]
+    small = kernel_tables(with_nngp(np.eye(2)))[1]
+    assert small.caption == "NNGP"
+
+
+def test_rows_are_sorted_by_label() -> None:
+    order, labels = sorted_rows(KERNEL)
+    assert [LABELS[row] for row in order] == ["0"] * 3 + ["1"] * 3 + ["10"] * 2
+    assert labels == [("0", 3), ("1", 3), ("10", 2)]
+    assert sorted_rows(BETWEEN) == ([0, 1, 2], [])
+    mixed = replace(KERNEL, labels=("b", "2", "a", "b", "2", "a", "10", "a"))
+    assert [label for label, _ in sorted_rows(mixed)[1]] == ["2", "10", "a", "b"]
+
+
+def test_blocks_are_means() -> None:
+    matrix = np.arange(30.0).reshape(5, 6)
+    found = blocks(matrix, most=3)
+    assert found.shape == (3, 3)
+    assert found[0, 0] == matrix[:1, :2].mean() and found[2, 1] == matrix[3:, 2:4].mean()
+    assert np.array_equal(blocks(matrix), matrix)
+    assert np.array_equal(blocks(matrix, rows=np.array([1, 0, 2, 3, 4]))[0], matrix[1])
+
+
+def pixels(svg: str) -> np.ndarray[Any, Any]:
+    """The colours of the first image of a drawing."""
+    from PIL import Image
+
+    data = re.search(r'href="data:image/png;base64,\s*([^"]+)"', svg)
+    assert data is not None
+    return np.array(Image.open(io.BytesIO(base64.b64decode(data[1]))))
+
+
+def test_a_map_shows_the_matrix() -> None:
+    shades = pixels(draw_kernel(BETWEEN, "k")[0])[:, :, 1].astype(float)
+    assert BETWEEN.nngp is not None
+    assert shades.shape == BETWEEN.nngp.shape
+    order = np.argsort(BETWEEN.nngp.ravel(), kind="stable")
+    assert (np.diff(shades.ravel()[order]) >= 0).all()  # green rises with the entry
+    assert shades.min() < 50 and shades.max() > 200
+
+
+def test_a_map_is_sorted_and_of_limited_size() -> None:
+    size = 600
+    labels = tuple("ab"[row % 2] for row in range(size))
+    same = np.array([[float(a == b) for b in labels] for a in labels])
+    kernel = with_nngp(same + np.eye(size))
+    svg = draw_kernel(replace(kernel, labels=labels), "k")[1]
+    shades = pixels(svg)[:, :, 1].astype(float)
+    assert shades.shape == (256, 256)
+    half = 127
+    assert shades[:half, :half].min() > shades[:half, 130:].max()  # the two classes, as squares
+    note = kernel_figure(replace(kernel, labels=labels)).note
+    assert "mean of a block of the 600 x 600 inputs" in note and "sorted by label" in note
+    assert "in the order given" in kernel_figure(kernel).note
+
+
+def test_the_spectrum_as_a_panel() -> None:
+    panel = kernel_figure(KERNEL).panels[0]
+    assert [(line.label, line.shape) for line in panel.series] == [
+        ("NNGP", "line"),
+        ("NTK", "line"),
+    ]
+    assert panel.series[0].x == tuple(map(float, range(1, 9)))
+    assert panel.series[0].y == tuple(KERNEL.spectrum("nngp"))
+    noisy = with_nngp(np.ones((4, 4)) + 1e-7 * np.eye(4), error=1e-6)
+    figure = kernel_figure(noisy)
+    dashed = figure.panels[0].series[1]
+    assert (dashed.shape, dashed.y[0]) == ("dash", noisy.resolution("nngp"))
+    assert "below a dashed line" in figure.note and "dashed" not in kernel_figure(KERNEL).note
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[2.0]], np.zeros((3, 3)), np.ones((5, 5)), 1e-200 * np.eye(3), 1e200 * np.eye(3)],
+    ids=["one", "zero", "constant", "tiny", "huge"],
+)
+def test_odd_kernels_are_drawn(matrix: Any) -> None:
+    kernel = with_nngp(matrix)
+    for svg, text in kernel_svgs(kernel):
+        assert ElementTree.fromstring(svg).get("aria-label") == text
+    assert "<table" in notebook_html(kernel)
+
+
+def test_same_bytes() -> None:
+    import matplotlib
+
+    first = kernel_svgs(KERNEL)
+    with matplotlib.rc_context({"image.cmap": "jet", "font.size": 30}):
+        assert kernel_svgs(KERNEL) == first
+    assert render_html(ReportInput("k", kernel=KERNEL)) == render_html(
+        ReportInput("k", kernel=KERNEL)
+    )
+
+
+@pytest.mark.parametrize("kernel", ALL)
+def test_pages(kernel: Kernel) -> None:
+    page = render_html(ReportInput("A <kernel>", kernel=kernel))
+    assert "<title>A &lt;kernel&gt;</title>" in page and "<script" not in page
+    outside = [word for word in re.findall(r'(?:href|src)="([^"]*)"', page) if word[0] != "#"]
+    assert all(word.startswith("data:") for word in outside)
+    assert page.count('role="img"') == len(kernel_figure(kernel).panels)
+    identifiers = re.findall(r' id="([^"]+)"', page)
+    assert len(identifiers) == len(set(identifiers))
+
+
+@pytest.mark.parametrize("kernel", ALL)
+def test_notebooks(kernel: Kernel) -> None:
+    text = notebook_html(kernel)
+    assert text.count("<table>") == text.count("</table>") == 1 + len(kernel.kinds)
+    assert text.count("data:image/svg+xml;base64,") == len(kernel_figure(kernel).panels)
+
+
+def test_labels_cannot_break_a_page() -> None:
+    kernel = replace(KERNEL, labels=("<b>", "$x$", "&", "<b>", "a" * 50, "é", "1", "0"))
+    for svg, _ in kernel_svgs(kernel):
+        ElementTree.fromstring(svg)
+    page = render_html(ReportInput("k", kernel=replace(kernel, model="<i>", notes=("<u>",))))
+    assert "<b>" not in page and "<i>" not in page and "<u>" not in page
+
+
+def test_reports(tmp_path: Path) -> None:
+    assert report(KERNEL, tmp_path / "kernel.html").stat().st_size > 10_000
+    text = report([KERNEL, ORDERS], tmp_path / "k.md").read_text(encoding="utf-8")
+    assert "## Kernels" in text and "## Orders" in text
+    assert "> **Some orders are upper bounds**" in text  # what is doubtful comes first
+    assert text.count("Entries are within 3.3e-15") == 1
+    with pytest.raises(StudyError, match=r"two results of the same kind \(kernel\)"):
+        report([KERNEL, KERNEL], tmp_path / "b.md")
+    with pytest.raises(StudyError, match="kernel is a OrderTable, not a Kernel"):
+        ReportInput("mixed", kernel=ORDERS)  # type: ignore[arg-type]
+
+
+def test_errors_of_some_pairs_are_not_said_of_all() -> None:
+    note = "errors were followed through the layers for 16 pairs of inputs"
+    first = kernel_lines(replace(KERNEL, notes=(note,)))[0]
+    assert "in units of sqrt(K_ii K_jj), for the pairs whose errors were followed;" in first
+    assert "were followed" not in kernel_lines(KERNEL)[0]
+    same = kernel_lines(replace(KERNEL, coincident_error=KERNEL.error))[0]
+    assert "coincide" not in same
+
+
+def test_one_input_is_one() -> None:
+    one = with_nngp(np.eye(1))
+    assert "on 1 input." in words.kernel_summary(one)
+
+
+def test_each_kernel_keeps_its_statistics() -> None:
+    found = replace(KERNEL, nngp=np.zeros((8, 8)))
+    assert "Condition number" in statistics(found, "ntk")
+    assert statistics(found)["Condition number"] == ""
+    assert statistics(found, "ntk") == statistics(KERNEL, "ntk")
+
+
+def test_the_power_of_small_entries_stands_once_above_the_bar() -> None:
+    (_, picture, _) = draw_kernel(replace(KERNEL, nngp=(KERNEL.nngp - 0.6) * 5e-4), "k")
+    assert picture.count("×10⁻⁴") == 1 and "·10" not in picture
+    assert "×10" not in draw_kernel(KERNEL, "k")[1]

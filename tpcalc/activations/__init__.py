@@ -1,0 +1,1 @@
+"""Activations and functions of rows: what an entry is, and what a user hands over for one."""

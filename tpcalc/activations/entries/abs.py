@@ -1,0 +1,29 @@
+"""The absolute value."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.entries.sign import SIGN
+from tpcalc.activations.entries.step import STEP
+from tpcalc.functions import Atom, Facts, in_sympy
+from tpcalc.sources import Source
+
+ABS = Atom(
+    "abs",
+    evaluate=lambda xp, z: xp.abs(z),
+    derivative=SIGN,
+    facts=Facts(
+        parity="even", homogeneity=Fraction(1), kinks=(0.0,), growth=Fraction(1), least=0.0
+    ),
+    sympy=in_sympy(lambda sp, z: sp.Abs(z)),
+    pieces=lambda z: 2 * z * STEP(z) - z,
+)
+
+ENTRY = ActivationFamily(
+    "abs",
+    make=lambda: ABS,
+    text="|z|",
+    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
+)

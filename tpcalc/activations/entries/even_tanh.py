@@ -1,0 +1,26 @@
+"""Even tanh: the hyperbolic tangent of |z|."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.entries.sign import SIGN
+from tpcalc.activations.entries.tanh import TANH
+from tpcalc.functions import Atom, Facts, in_sympy
+from tpcalc.sources import Source
+
+EVEN_TANH = Atom(
+    "even_tanh",
+    evaluate=lambda xp, z: xp.abs(xp.tanh(z)),
+    derivative=lambda z: SIGN(z) * (1 - TANH(z) ** 2),
+    facts=Facts(parity="even", kinks=(0.0,), growth=Fraction(0)),
+    sympy=in_sympy(lambda sp, z: sp.tanh(sp.Abs(z))),
+)
+
+ENTRY = ActivationFamily(
+    "even_tanh",
+    make=lambda: EVEN_TANH,
+    text="tanh |z|",
+    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
+)

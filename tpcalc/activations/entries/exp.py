@@ -1,0 +1,22 @@
+"""The exponential."""
+
+from __future__ import annotations
+
+from tpcalc.activations.activation import ActivationFamily
+from tpcalc.functions import Atom, Facts, in_sympy
+from tpcalc.sources import Source
+
+EXP: Atom = Atom(
+    "exp",
+    evaluate=lambda xp, z: xp.exp(z),
+    derivative=lambda z: EXP(z),
+    facts=Facts(growth=None, value_at_zero=1.0, slope_at_zero=1.0, least=0.0, tame=True),
+    sympy=in_sympy(lambda sp, z: sp.exp(z)),
+)
+
+ENTRY = ActivationFamily(
+    "exp",
+    make=lambda: EXP,
+    text="exp(z); grows faster than every power, so no theorem covers a vector of it",
+    source=Source("NIST Digital Library of Mathematical Functions", "4.2.19"),
+)

@@ -1,0 +1,26 @@
+"""The natural logarithm, for z > 0."""
+
+from __future__ import annotations
+
+from math import inf
+
+from tpcalc.activations.activation import ActivationFamily
+from tpcalc.functions import Atom, Facts, in_sympy
+from tpcalc.sources import Source
+
+LOG = Atom(
+    "log",
+    evaluate=lambda xp, z: xp.log(z),
+    derivative=lambda z: 1 / z,
+    # No polynomial bounds it near 0, where it tends to -infinity.
+    facts=Facts(kinks=(0.0,), growth=None, value_at_zero=-inf),
+    sympy=in_sympy(lambda sp, z: sp.log(z)),
+)
+
+ENTRY = ActivationFamily(
+    "log",
+    make=lambda: LOG,
+    text="the natural logarithm, for z > 0 (of scalars, say)",
+    source=Source("NIST Digital Library of Mathematical Functions", "4.2.2"),
+    domain=(0.0, inf),
+)

@@ -1,0 +1,120 @@
+"""``as_activation``: an activation from whatever a user hands over for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from tpcalc.activations.activation import Activation
+from tpcalc.activations.entries import REGISTRY, atom, lookup
+from tpcalc.dsl.elementwise import expression
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.functions import Call, Expr, Fn, Var
+from tpcalc.functions.expr import walk
+from tpcalc.functions.parse import parse_fn
+
+__all__ = ["Act", "Given", "as_activation"]
+
+_NAME = re.compile(r"[A-Za-z_]\w*(?![\w(\[])")
+_FORMULA = re.compile(r"[()*+]|\w\s*/|-\s*\w|\w\s*-")
+_PARAMETERS = re.compile(r"\s*\w+\s*([:^\[].*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A function of one variable with its name.
+
+    Args:
+        expr: The function, of ``Var(0)``.
+        text: What it is called.
+    """
+
+    expr: Expr
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The same, for whoever asks any function for its name."""
+        return self.text
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """The open interval on which it is defined, where the catalogue says it."""
+        own = self.expr
+        named = isinstance(own, Call) and own.arg == Var(0) and own.atom.name in REGISTRY
+        return REGISTRY[own.atom.name].domain if named else (-inf, inf)  # type: ignore[attr-defined]
+
+
+def as_activation(source: Any, where: str | None = None) -> Given:
+    """An activation from whatever a user hands over for one.
+
+    Args:
+        source: A name of the catalogue (``"relu"``, ``"leaky_relu:0.2"``), a formula of one
+            variable (``"z/(1 + z**2)"``), ``tp.tanh``, ``tp.function(...)``, an activation of the
+            catalogue, an expression of ``Var(0)``, or a function of expressions
+            (``lambda z: z * tp.erf(z)``).
+        where: What needs it, for messages.
+
+    Raises:
+        StudyError: It is none of these.
+        UnknownName: No activation has this name.
+        ProgramError: A formula that cannot be read.
+        TraceError: A function that does not take expressions.
+
+    Example:
+        >>> [as_activation(own).expr.text for own in ("tanh", "z*tanh(z)", lambda z: z**2 + 1)]
+        ['tanh(x0)', 'x0*tanh(x0)', '1 + x0**2']
+    """
+    if isinstance(source, str):
+        return _named(source)
+    if isinstance(source, Activation):
+        return Given(source.fn.expr, source.text)
+    own = source if isinstance(source, Expr) else getattr(source, "expr", None)
+    if isinstance(own, Expr):
+        if any(isinstance(part, Var) and part.index != 0 for part in walk(own)):
+            raise StudyError(
+                f"{own.text} has several arguments.",
+                where=where,
+                hint="An activation is a function of Var(0).",
+            )
+        return Given(own, _called(source, own))
+    if not callable(source):
+        raise StudyError(
+            f"the activation is {source!r}.",
+            where=where,
+            hint="Name it ('relu', 'z*tanh(z)') or give a function of expressions (tp.tanh).",
+        )
+    expr = expression(source, "an activation")
+    return Given(expr, _called(source, expr))
+
+
+def _called(source: Any, expr: Expr) -> str:
+    """The name that something has, else the formula."""
+    name = getattr(source, "name", None) or getattr(source, "__name__", None)
+    plain = isinstance(name, str) and name not in ("<lambda>", "")
+    return str(name) if plain else expr.text
+
+
+def _named(text: str) -> Given:
+    if _FORMULA.search(text) is None or _PARAMETERS.fullmatch(text) is not None:
+        found = lookup(text)
+        return Given(found.fn.expr, found.text)
+    names = set(_NAME.findall(text))
+    if len(names) > 1:
+        raise StudyError(
+            f"the formula {text!r} has the variables {', '.join(sorted(names))}.",
+            hint="An activation is a function of one: z/(1 + z**2).",
+        )
+    try:
+        fn: Fn = parse_fn(_NAME.sub("x0", text), 1, 0, atom)
+    except TpcalcError as error:
+        error.where = error.where or f"the formula {text!r}"
+        raise
+    return Given(fn.expr, text.strip())
+
+
+Act = str | Activation | Expr | Callable[[Any], Any]
+"""What stands for an activation."""

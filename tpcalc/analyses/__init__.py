@@ -1,1 +1,0 @@
-"""The questions: what a limit, a simulation and both together say."""

@@ -1,1 +1,0 @@
-"""The catalogue: names for activations, parameterizations, losses and networks; one file each."""

@@ -1,0 +1,348 @@
+"""``depth_experiment``: networks of many blocks along their depth, beside what was published."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.experiments.growth import Growth, GrowthRun, walks
+from tpcalc.experiments.heat import Heat, heat_rows
+from tpcalc.experiments.kept import Kept, Progress, digest_of, part
+from tpcalc.experiments.transfer import transfer
+from tpcalc.finite.simulate import simulate
+from tpcalc.networks.architectures.resnet import ResNet
+from tpcalc.questions.depth.at_depth import at_depth
+from tpcalc.questions.depth.limit import depth_limit
+from tpcalc.results import (
+    DepthExperiment,
+    DepthGap,
+    DepthTable,
+    Estimate,
+    Method,
+    Profile,
+    Reference,
+    TrainedRow,
+)
+from tpcalc.results.provenance import provenance
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.training import Training
+
+__all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
+
+OO = "oo"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is followed along the depth.
+
+    Args:
+        what: ``"size"`` or ``"distance"``.
+        places: Shares of the depth; of distances how far apart, from ``start``.
+        steps: The training steps.
+        start: Where distances begin.
+    """
+
+    what: str
+    places: tuple[float, ...]
+    steps: tuple[int, ...]
+    start: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Which learning rates are compared.
+
+    Args:
+        rates: The rates.
+        multipliers: Numbers in front of a block.
+        average: The losses of how many last steps are averaged.
+    """
+
+    rates: tuple[float, ...]
+    multipliers: tuple[float, ...] = (1.0,)
+    average: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DepthPlan:
+    """A study of networks of many blocks.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        training: The run, of a network of L blocks.
+        recipes: Parameterizations with powers of the depth.
+        depths: Numbers of blocks; ``"oo"`` at infinite width.
+        widths: Widths of networks beside the limit.
+        seeds: Networks of each width.
+        shape: What is followed along the depth.
+        rates: Which learning rates are compared.
+        references: Reference numbers.
+        notes: What a reader should know besides.
+        growth: What is asked of networks at the start.
+        heat: What is trained from weights that depend on each other along the depth.
+    """
+
+    name: str
+    title: str
+    source: str
+    training: Training
+    recipes: tuple[str, ...]
+    depths: tuple[str, ...]
+    widths: tuple[int, ...] = ()
+    seeds: int = 4
+    shape: Shape | None = None
+    rates: Rates | None = None
+    references: tuple[Reference, ...] = ()
+    notes: tuple[str, ...] = ()
+    growth: Growth | None = None
+    heat: Heat | None = None
+
+
+def depth_experiment(
+    plan: DepthPlan,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    work: str | Path | None = None,
+    progress: Progress | None = None,
+) -> DepthExperiment:
+    """Carry a study of networks of many blocks out.
+
+    Args:
+        plan: The study.
+        seed: Of the first network, and of samples.
+        device: Where torch trains networks whose losses are compared.
+        work: A folder where numbers are kept; the same call goes on from them.
+        progress: Called with the fraction done and what is being done.
+
+    Raises:
+        UsageError: Steps or places that are not there.
+        StudyError: A folder that cannot be used.
+    """
+    started = time.perf_counter()
+    asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
+    parts = sum(one is not None for one in asked_for)
+    stages = (part(progress, k / parts, (k + 1) / parts) for k in range(parts))
+    digest = digest_of(plan.training, plan.shape, plan.seeds, seed, plan.growth, plan.heat)
+    profiles: tuple[Profile, ...] = ()
+    lacking: tuple[tuple[str, str], ...] = ()
+    if plan.shape is not None:
+        kept = Kept(work, "profiles", digest)
+        made = _Profiles(plan, plan.shape, seed, kept, next(stages))
+        profiles, lacking = made.rows(), tuple(made.lacking)
+    found = None
+    if plan.rates is not None:
+        found = transfer(
+            plan.training,
+            [depth for depth in plan.depths if depth != OO or not plan.widths],
+            plan.rates.rates,
+            recipes=plan.recipes,
+            multipliers=plan.rates.multipliers,
+            widths=plan.widths,
+            seeds=plan.seeds,
+            average=plan.rates.average,
+            seed=seed,
+            device=device,
+            work=work,
+            progress=next(stages),
+        )
+    ratios: dict[str, tuple[Any, ...]] = {}
+    if plan.growth is not None:
+        kept = Kept(work, "start", digest)
+        ratios, missing = _grown(plan, plan.growth, seed, kept, next(stages))
+        lacking += missing
+    if plan.heat is not None:
+        kept = Kept(work, "trained", digest)
+        ratios["trained"] = _heated(plan, plan.heat, seed, kept, next(stages))
+    asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
+    made_of = provenance(digest, seed, asked, time.perf_counter() - started)
+    return DepthExperiment(
+        plan.name,
+        plan.title,
+        plan.source,
+        profiles,
+        found,
+        plan.references,
+        lacking,
+        made_of,
+        plan.notes,
+        **ratios,
+    )
+
+
+def _grown(
+    plan: DepthPlan, asked: Growth, seed: int, kept: Kept, progress: Progress
+) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+    """What becomes of the start, by field of the answer, and what has no numbers."""
+    network, sizes = plan.training.network, tuple(int(d) for d in plan.depths if d != OO)
+    if not isinstance(network, ResNet) or not sizes:
+        raise UsageError(
+            f"the start of {network.words} at L = {', '.join(plan.depths)} is not followed.",
+            hint="A residual network, and numbers of blocks.",
+        )
+    lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
+    own = GrowthRun(network, asked, sizes, plan.widths, plan.seeds, seed, kept, progress)
+    found: dict[str, tuple[Any, ...]] = {}
+    if asked.alphas:
+        found = {"critical": own.critical, "ratios": own.rows()}
+        found["agreements"] = own.agreements(found["ratios"])
+    if asked.walks:
+        found["paths"] = walks(asked, max(sizes), seed)
+    return found, (*lacking, *own.lacking)
+
+
+def _heated(
+    plan: DepthPlan, asked: Heat, seed: int, kept: Kept, progress: Progress
+) -> tuple[TrainedRow, ...]:
+    sizes = [int(d) for d in plan.depths if d != OO]
+    if not isinstance(plan.training.network, ResNet) or not sizes or not plan.widths:
+        raise UsageError(
+            "networks are trained at a number of blocks and a width.",
+            hint="Give [depths] blocks and widths, of a resnet.",
+        )
+    width, seeds = plan.widths[0], plan.seeds
+    return heat_rows(plan.training, asked, max(sizes), width, seeds, seed, kept, progress)
+
+
+class _Profiles:
+    """The numbers along the depth of all recipes, depths and widths."""
+
+    def __init__(
+        self,
+        plan: DepthPlan,
+        shape: Shape,
+        seed: int,
+        kept: Kept,
+        progress: Progress,
+    ) -> None:
+        if max(shape.steps) > plan.training.steps:
+            raise UsageError(
+                f"step {max(shape.steps)} is asked, and the run has {plan.training.steps} updates.",
+                hint="Raise the steps of the training.",
+            )
+        if shape.what == "distance" and shape.start + max(shape.places) > 1:
+            raise UsageError(
+                f"distances from {shape.start} leave the network at {max(shape.places)}.",
+                hint="Places and the start add up to 1 at most.",
+            )
+        self.plan, self.shape, self.seed = plan, shape, seed
+        self.kept, self.progress = kept, progress
+        self.lacking: list[tuple[str, str]] = []
+
+    def rows(self) -> tuple[Profile, ...]:
+        plan = self.plan
+        cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, (OO, *plan.widths))
+                 if w == OO or d != OO]  # fmt: skip
+        found: list[Profile] = []
+        for place, (recipe, depth, width) in enumerate(cells):
+            self.progress(place / len(cells), f"{recipe}, L = {depth}, n = {width}")
+            found += self.cell(recipe, depth, str(width))
+        self.progress(1.0, "profiles")
+        return tuple(found)
+
+    def cell(self, recipe: str, depth: str, width: str) -> list[Profile]:
+        """The numbers of a recipe at a depth and a width, computed or kept."""
+        what = self.shape.what
+
+        def make() -> list[Profile] | list[DepthGap]:
+            run = self.plan.training.replace(parameterization=lookup(recipe), lr_depth=None)
+            try:
+                made = self._limit(run, depth) if width == OO else self._networks(run, depth, width)
+                return [Profile(recipe, depth, width, t, what, p, own) for t, p, own in made]
+            except EvaluationError as error:
+                return [DepthGap(depth, error.told)]
+
+        rows = self.kept.rows(f"{recipe}|{depth}|{width}", make)
+        if rows and isinstance(rows[0], DepthGap):
+            self.lacking.append((f"{recipe}, L = {depth}, n = {width}", rows[0].reason))
+            return []
+        return rows + (_slopes(rows) if what == "distance" else [])
+
+    def _limit(self, run: Training, depth: str) -> Iterator[tuple[int, float, Estimate]]:
+        shape, batch = self.shape, run.batch
+        places = shape.places
+        if shape.what == "distance":
+            places = tuple(shape.start + one for one in (0.0, *places))
+        if depth != OO:
+            _check_places(places, int(depth))
+        table = depth_limit(run, (depth,), places=places, seed=self.seed)
+        for step in shape.steps:
+            own = range(step * batch, (step + 1) * batch)
+            for index, place in enumerate(shape.places):
+                yield step, place, self._root(table, depth, index, own)
+
+    def _root(self, table: DepthTable, depth: str, index: int, own: Sequence[int]) -> Estimate:
+        """The root of the mean square over the samples of a step."""
+        size = self.shape.what == "size"
+        array = table.along("features" if size else "distances", depth)
+        place = (index,) if size else (0, index + 1)
+        cells = [(*place, i, i) for i in own]
+        square = math.fsum(array.values[cell] for cell in cells) / len(cells)
+        error = math.fsum(array.errors[cell] for cell in cells) / len(cells)
+        value = math.sqrt(max(square, 0.0))
+        # The root of what is 0 but for its error is known up to the root of that.
+        off = error / (2 * value) if value * value > error else math.sqrt(error)
+        return Estimate(value, off, array.method)
+
+    def _networks(
+        self, run: Training, depth: str, width: str
+    ) -> Iterator[tuple[int, float, Estimate]]:
+        shape, batch, blocks = self.shape, run.batch, int(depth)
+        if shape.what != "size":
+            raise EvaluationError("distances are those of infinite width; give no widths.")
+        _check_places(shape.places, blocks)
+        layers = {place: round(place * blocks) for place in shape.places}
+        last = max(shape.steps)
+        own = at_depth(run, blocks).replace(watch=("x",), steps=last)
+        names = [
+            f"x[{layer},{step},{i}]"
+            for step in shape.steps
+            for layer in layers.values()
+            for i in range(batch)
+        ]
+        table = simulate(own.program, [int(width)], self.plan.seeds, seed=self.seed, outputs=names)
+        squares = {r.name: np.array(r.values) for r in table.rows if r.statistic == "second_moment"}
+        for step, (place, layer) in product(shape.steps, layers.items()):
+            found = [squares[f"x[{layer},{step},{i}]"] for i in range(batch)]
+            roots = np.sqrt(np.mean(found, axis=0))
+            error = float(np.std(roots, ddof=1) / len(roots) ** 0.5) if len(roots) > 1 else math.inf
+            yield step, place, Estimate(float(roots.mean()), error, Method.PARTICLES)
+
+
+def _check_places(places: Sequence[float], depth: int) -> None:
+    """That places are layers, so that numbers of several depths are of the same places."""
+    for place in places:
+        if abs(place * depth - round(place * depth)) > 1e-9:
+            raise EvaluationError(
+                f"{place} of {depth} blocks is no layer.",
+                hint="Take places that all numbers of blocks share.",
+            )
+
+
+def _slopes(rows: Sequence[Profile]) -> list[Profile]:
+    """Local slopes of distances, at the geometric mean of two places."""
+    found = []
+    for step in dict.fromkeys(row.step for row in rows):
+        own = sorted((row for row in rows if row.step == step), key=lambda row: row.place)
+        for one, two in pairwise(own):
+            if min(one.value.value, two.value.value) <= 0:
+                continue
+            span = math.log(two.place / one.place)
+            slope = math.log(two.value.value / one.value.value) / span
+            error = sum(r.value.stderr / r.value.value for r in (one, two)) / span
+            method = max(one.value.method, two.value.method)
+            middle = math.sqrt(one.place * two.place)
+            value = Estimate(slope, error, method)
+            found.append(Profile(one.recipe, one.depth, one.width, step, "slope", middle, value))
+    return found

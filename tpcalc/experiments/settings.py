@@ -1,0 +1,359 @@
+"""Experiment files: networks that are trained beside each other -> one ``Setting`` for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, ValidationError
+
+from tpcalc.errors import TpcalcError
+from tpcalc.results import Setting
+from tpcalc.results.experiment import SHOWN
+from tpcalc.study import names
+from tpcalc.study.schema import (
+    Count,
+    GroupsPart,
+    OptimizerWord,
+    Part,
+    Positive,
+    ScheduleWords,
+    known,
+)
+from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
+from tpcalc.training.setting import run_of
+
+__all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
+
+_ONE, _EACH = f"{BRANCH}one", f"{BRANCH}each"
+
+
+def _numbers(value: object) -> str:
+    """Whether there is one number, or one for each kind of data."""
+    return _EACH if isinstance(value, Mapping) else _ONE
+
+
+_Steps = Annotated[
+    Annotated[Count, Tag(_ONE)] | Annotated[dict[str, Count], Tag(_EACH)],
+    Discriminator(_numbers),
+]
+_Act = Annotated[str, known(names.find_activation)]
+_Param = Annotated[str, known(names.find_parameterization)]
+_UNCAPPED = 1e12  # growth with the width is hidden where rates reach a cap
+_Counts = Annotated[tuple[Count, ...], Field(strict=False)]
+# Narrower networks are too far from a power law.
+_Widths = Annotated[tuple[Annotated[int, Field(ge=16)], ...], Field(strict=False)]
+
+
+class TrainingPart(Part):
+    """``[training]``: what all networks have in common.
+
+    Args:
+        depth: Number of hidden layers L.
+        width: Neurons of a hidden layer.
+        lr: Base learning rate.
+        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``.
+        schedule: Factors of the learning rate step by step: ``"warmup:2,cosine"``, or a list.
+        groups: Settings of some parameters by pattern: a role, a label or a glob.
+        batch: Samples in a step.
+        steps: Number of updates, or one number for each kind of data.
+        trials: Independent networks behind each curve.
+        cap: The largest calibrated base rate.
+        rank_samples: Training images whose ranks are taken.
+        widths: Where calibrated base rates are compared; none if empty.
+    """
+
+    depth: Count = 6
+    width: Count = 1024
+    lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
+    optimizer: OptimizerWord = "sgd"
+    schedule: ScheduleWords | None = None
+    groups: GroupsPart = Field(default_factory=dict)
+    batch: Count = 512
+    steps: _Steps = 600
+    trials: Count = 5
+    cap: Positive = 500.0
+    rank_samples: Count = 5000
+    widths: _Widths = ()
+
+
+class StandInPart(Part):
+    """``[stand-in]``: numbers that replace those of ``[training]`` where data stand in for others.
+
+    Args:
+        data: Which kinds of data stand in.
+        width: Neurons of a hidden layer.
+        batch: Samples in a step.
+        steps: Number of updates.
+        trials: Independent networks behind each curve.
+        rank_samples: Training images whose ranks are taken.
+        widths: Where calibrated base rates are compared.
+    """
+
+    data: Annotated[tuple[str, ...], Field(strict=False)] = ("digits", "mixture")
+    width: Count | None = None
+    batch: Count | None = None
+    steps: Count | None = None
+    trials: Count | None = None
+    rank_samples: Count | None = None
+    widths: _Widths | None = None
+
+
+class NetworkPart(Part):
+    """An entry of ``[[networks]]``: one parameterization, with several activations.
+
+    Args:
+        param: As the catalogue reads it.
+        bias: Which layers have biases.
+        calibrated: Whether the base rates of the first step are calibrated.
+        act: The activations.
+    """
+
+    param: _Param
+    bias: Literal["none", "first", "hidden", "all"] = "first"
+    calibrated: bool = False
+    act: Annotated[tuple[_Act, ...], Field(strict=False, min_length=1)]
+
+
+class ReportedPart(Part):
+    """An entry of ``[[reported]]``: published accuracies.
+
+    Args:
+        table: Where they stand.
+        data: The kind of data.
+        param: The parameterization.
+        accuracy: Activation -> accuracy.
+    """
+
+    table: str
+    data: str
+    param: _Param
+    accuracy: dict[_Act, Annotated[float, Field(ge=0, le=1)]]
+
+
+class ExperimentFile(Part):
+    """A whole experiment.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        shows: What is shown of it.
+        training: What all networks have in common.
+        stand_in: Smaller numbers for data that stand in for others.
+        std: Activation -> standard deviation of the initial weights of the hidden layers.
+        networks: The networks.
+        reported: Published accuracies.
+        classes: Kind of data -> test images of each class, of published data.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    source: str = ""
+    shows: Annotated[
+        tuple[Literal["losses", "outputs", "accuracies", "ranks", "rates"], ...],
+        Field(strict=False, min_length=1),
+    ] = ("losses", "outputs", "accuracies", "rates")
+    training: TrainingPart = TrainingPart()
+    stand_in: Annotated[StandInPart, Field(alias="stand-in")] = StandInPart()
+    std: dict[_Act, Positive] = Field(default_factory=dict)
+    networks: Annotated[tuple[NetworkPart, ...], Field(strict=False, min_length=1)]
+    reported: Annotated[tuple[ReportedPart, ...], Field(strict=False)] = ()
+    classes: dict[str, _Counts] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment trains on one kind of data, and what it is compared with.
+
+    Args:
+        name: Its name.
+        title: What it is about.
+        source: Where it was published.
+        shows: What is shown of it.
+        settings: The networks.
+        by_width: Calibrated networks of several widths, for their rates alone.
+        trials: Independent networks of each.
+        rank_samples: Training images whose ranks are taken; 0 if none are.
+        reported: (table, ``Setting.text``, data, accuracy).
+        shares: (data, share of each class among the test images).
+    """
+
+    name: str
+    title: str
+    source: str
+    shows: tuple[str, ...]
+    settings: tuple[Setting, ...]
+    by_width: tuple[Setting, ...]
+    trials: int
+    rank_samples: int
+    reported: tuple[tuple[str, str, str, float], ...]
+    shares: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+def load_experiment(path: str | Path, data: str, flags: Sequence[Flag] = ()) -> Plan:
+    """Read an experiment file.
+
+    Args:
+        path: A TOML file with the sections of ``ExperimentFile``.
+        data: The kind of data, ``"digits"`` or ``"mnist"``.
+        flags: Values that replace those of the file.
+
+    Returns:
+        What is to be trained.
+
+    Raises:
+        StudyError: The file cannot be read or is not TOML, or it has problems; all of them are
+            listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+    """
+    path = Path(path)
+    return experiment_of(read_sections(path), data, flags, where=str(path))
+
+
+def experiment_of(
+    sections: Mapping[str, Any],
+    data: str,
+    flags: Sequence[Flag] = (),
+    *,
+    where: str | None = None,
+) -> Plan:
+    """An experiment from nested mappings, as a TOML file gives them.
+
+    Args:
+        sections: Section -> key -> value.
+        data: The kind of data.
+        flags: Values that replace those of the sections.
+        where: The file they come from, for messages.
+
+    Raises:
+        StudyError: The experiment has problems; all of them are listed, with their keys.
+        UsageError: As above, but the flags alone are to blame.
+
+    Example:
+        >>> networks = [{"param": "mup", "act": ["relu", "tanh"]}]
+        >>> written = {"name": "mine", "title": "", "networks": networks}
+        >>> plan = experiment_of(written, "digits", [Flag("--width", "training.width", 64)])
+        >>> [(setting.text, setting.width) for setting in plan.settings]
+        [('mup, relu', 64), ('mup, tanh', 64)]
+    """
+    merged = dict(sections)
+    training = merged.get("training", {})
+    if isinstance(training, Mapping):
+        merged["training"] = training = {**training, **_smaller(merged, data)}
+        training.update({flag.key.partition(".")[2]: flag.value for flag in flags})
+    try:
+        found = ExperimentFile.model_validate(merged)
+    except ValidationError as error:
+        problems = _once(problems_of(error, ExperimentFile))
+    else:
+        problems = _contradictions(found, data)
+        if not problems:
+            plan = _plan(found, data)
+            problems = _untrainable(plan.settings)
+            if not problems:
+                return plan
+    raise refusal(problems, flags, where)
+
+
+def _smaller(sections: Mapping[str, Any], data: str) -> Mapping[str, Any]:
+    """What stands in for numbers that only the published data are large enough for."""
+    part = sections.get("stand-in", {})
+    if not isinstance(part, Mapping) or data not in part.get("data", StandInPart().data):
+        return {}
+    return {key: value for key, value in part.items() if key in TrainingPart.model_fields}
+
+
+def _once(problems: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What is wrong in ``[stand-in]`` was laid over ``[training]`` too, and is told where it is."""
+    laid = {
+        key.replace("stand-in", "training", 1) for key, _ in problems if key.startswith("stand-in")
+    }
+    return [(key, text) for key, text in problems if key not in laid]
+
+
+def _contradictions(found: ExperimentFile, data: str) -> list[tuple[str, str]]:
+    problems = []
+    steps = found.training.steps
+    if isinstance(steps, dict) and data not in steps:
+        listed = ", ".join(steps) or "none"
+        problems.append(("training.steps", f"there is no number for {data}, only for {listed}."))
+    if found.training.widths and not any(part.calibrated for part in found.networks):
+        problems.append(("training.widths", "rates by width need a calibrated network."))
+    texts = [text for part in found.networks for text in _texts(part)]
+    for text in sorted({text for text in texts if texts.count(text) > 1}):
+        problems.append(("networks", f"{text} is there twice."))
+    return problems
+
+
+def _untrainable(settings: Sequence[Setting]) -> list[tuple[str, str]]:
+    """Networks that the optimizer, the schedule and the groups do not fit."""
+    problems = []
+    for setting in settings:
+        try:
+            run_of(setting)
+        except TpcalcError as error:
+            text = " ".join(part for part in (error.message, error.hint) if part)
+            problems.append(("training", text))
+    return list(dict.fromkeys(problems))
+
+
+def _texts(part: NetworkPart) -> list[str]:
+    return [f"{part.param}, {act}" for act in part.act]
+
+
+def _plan(found: ExperimentFile, data: str) -> Plan:
+    training = found.training
+    networks = [(part, act) for part in found.networks for act in part.act]
+    settings = tuple(_setting(found, part, act, data) for part, act in networks)
+    return Plan(
+        name=found.name,
+        title=found.title,
+        source=found.source,
+        shows=tuple(word for word in SHOWN if word in found.shows),
+        settings=settings,
+        by_width=tuple(
+            replace(setting, width=width, cap=_UNCAPPED)
+            for setting in settings
+            if setting.calibrated
+            for width in training.widths
+        ),
+        trials=training.trials,
+        rank_samples=training.rank_samples if "ranks" in found.shows else 0,
+        reported=tuple(
+            (part.table, f"{part.param}, {act}", part.data, value)
+            for part in found.reported
+            for act, value in part.accuracy.items()
+        ),
+        shares=tuple(
+            (kind, tuple(count / sum(counts) for count in counts))
+            for kind, counts in found.classes.items()
+        ),
+    )
+
+
+def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
+    training = found.training
+    steps = training.steps
+    return Setting(
+        act=act,
+        parameterization=part.param,
+        depth=training.depth,
+        width=training.width,
+        bias=part.bias,
+        std=found.std.get(act, 1.0),
+        lr=training.lr,
+        calibrated=part.calibrated,
+        cap=training.cap,
+        steps=steps[data] if isinstance(steps, dict) else steps,
+        batch=training.batch,
+        optimizer=training.optimizer,
+        schedule=training.schedule if isinstance(training.schedule, str) else "",
+        factors=tuple(training.schedule) if isinstance(training.schedule, list) else (),
+        groups=tuple(
+            (pattern, tuple((name, str(value)) for name, value in settings.items()))
+            for pattern, settings in training.groups.items()
+        ),
+    )

@@ -1,0 +1,225 @@
+"""Gaussian averages of one activation, as the mean-field recursion needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.integrals import exact, quadrature
+from tpcalc.integrals.bounded import EPS, Bounded, bounded
+from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.quadrature.carried import Carried
+from tpcalc.integrals.quadrature.gap import carried_gap, gap
+from tpcalc.integrals.quadrature.layer import direct_gap, layer_moments, prepared
+from tpcalc.results import Method
+
+__all__ = ["Kernels", "average"]
+
+Array = Any
+SMALL = 1e-6  # relative errors up to here are carried by derivatives
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Averages of tau(s) and tau(s) tau(t) for centred Gaussians of variance q and covariance c.
+
+    They take the variance q and the gap v = q - c, never c itself: where inputs are all but equal,
+    v is many orders smaller than q and q - c would be noise.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+
+    Source: Schoenherr, The nonlinearity coefficient, sections 5.3 and 5.4.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> relu = Kernels(lookup("relu").fn.expr)
+        >>> relu.second(Bounded(2.0)).value, relu.slope(Bounded(2.0)).value
+        (1.0, 0.5)
+        >>> round(relu.gap(Bounded(1.0), Bounded(1e-20)).value * 1e20, 9)
+        0.5
+    """
+
+    tau: Act
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
+
+    @cached_property
+    def _slope(self) -> Expr:
+        return derivative(self.tau, Var(0))
+
+    def mean(self, q: Bounded) -> Bounded:
+        """E tau(s).
+
+        Args:
+            q: The variance of s.
+        """
+        return self._one((self.tau,), "mean", q)
+
+    def second(self, q: Bounded) -> Bounded:
+        """E tau(s)^2.
+
+        Args:
+            q: The variance of s.
+        """
+        return self._one((self.tau, self.tau), "square", q)
+
+    def slope(self, q: Bounded) -> Bounded:
+        """E tau'(s)^2.
+
+        Args:
+            q: The variance of s.
+        """
+        return self._one((self._slope, self._slope), "slope", q)
+
+    def gap(self, q: Bounded, v: Bounded) -> Bounded:
+        """E tau(s)^2 - E tau(s) tau(t), accurate relative to itself however small v is.
+
+        Args:
+            q: The variance of s and t.
+            v: The variance less the covariance.
+        """
+        if v.value == 0 and v.error == 0:
+            return Bounded(0.0)
+        delta = min(v.value, 2 * q.value)
+        if _surely(q) and _surely(v):
+            found = carried_gap(self.tau, q.value, delta)
+            error = found.error + abs(found.by_variance) * q.error + abs(found.by_gap) * v.error
+            return _with_method(found.value, error, Method.QUADRATURE, q, v)
+        qs = np.array([q.value, q.value + q.error, q.value])
+        vs = np.array([v.value, v.value, v.value + v.error])
+        return _moved(gap(self.tau, qs, np.minimum(vs, 2 * qs)), Method.QUADRATURE, q, v)
+
+    def product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+        """E tau(s) tau(t) for variances p, q and covariance c.
+
+        Args:
+            p: The variance of s.
+            q: That of t.
+            c: Their covariance.
+        """
+        return self._two(self.tau, p, q, c)
+
+    def slope_product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+        """E tau'(s) tau'(t), the derivative of ``product`` in c.
+
+        Args:
+            p: The variance of s.
+            q: That of t.
+            c: Their covariance.
+        """
+        return self._two(self._slope, p, q, c)
+
+    def _one(self, factors: tuple[Expr, ...], name: str, q: Bounded) -> Bounded:
+        if not exact.supported(factors) and _surely(q):
+            moments = layer_moments(self.tau, q.value)
+            if moments is not None:
+                found: Carried = getattr(moments, name)
+                error = found.error + abs(found.by_variance) * q.error
+                return _with_method(found.value, error, Method.QUADRATURE, q)
+        return _at_variance(factors, q)
+
+    def _two(self, factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
+        found = _by_gap(factor, p, q, c)
+        if found is not None:
+            return found
+        ps = np.array([p.value, p.value + p.error, p.value, p.value])
+        qs = np.array([q.value, q.value, q.value + q.error, q.value])
+        cs = np.array([c.value, c.value, c.value, c.value + c.error])
+        limit = np.sqrt(ps * qs)
+        cs = np.clip(cs, -limit, limit)
+        return _moved(*_evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
+
+
+def average(expr: Expr, q: Bounded) -> Bounded:
+    """E f(s) for a centred Gaussian s.
+
+    Args:
+        expr: f, a function of ``Var(0)``.
+        q: The variance of s.
+
+    Example:
+        >>> average(Var(0) ** 4, Bounded(2.0)).value
+        12.0
+    """
+    return _at_variance((expr,), q)
+
+
+def _surely(number: Bounded) -> bool:
+    """Whether a number is positive, and its error so small that derivatives carry it."""
+    return number.value > 0 and number.error <= SMALL * number.value
+
+
+def _at_variance(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
+    """E f_1(s) f_2(s) ...; a small error of the variance is carried by a difference quotient."""
+    size = len(factors)
+    if q.error == 0:
+        found, method = _evaluated(factors, [[q.value] * size for _ in range(size)])
+        return _with_method(float(found.value), float(found.error), method, q)
+    step = max(q.error, SMALL * q.value)
+    qs = np.array([q.value, q.value + step])
+    found, method = _evaluated(factors, [[qs] * size for _ in range(size)])
+    value = np.broadcast_to(found.value, 2)
+    error = float(np.broadcast_to(found.error, 2)[0])
+    error += abs(float(value[1]) - float(value[0])) * (q.error / step)
+    return _with_method(float(value[0]), error, method, q)
+
+
+def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
+    """E f(s) f(t) for one variance as E f(s)^2 less the gap, where that is the fast way."""
+    if p.value != q.value or exact.supported((factor, factor)):
+        return None
+    if not (_surely(p) and _surely(q) and abs(c.value) < q.value and c.error <= SMALL * q.value):
+        return None
+    pair, moments = prepared(factor), layer_moments(factor, q.value)
+    if pair is None or moments is None:
+        return None
+    delta, square = q.value - c.value, moments.square
+    found = direct_gap(pair, q.value, delta)
+    if found is None:
+        return None
+    # Both variances are one number here, so each has half of the derivative in it.
+    turn = abs(square.by_variance - found.by_variance - found.by_gap) / 2
+    error = square.error + found.error + EPS * (square.value + found.value)
+    error += turn * (p.error + q.error) + abs(found.by_gap) * (c.error + EPS * delta)
+    return _with_method(square.value - found.value, error, Method.QUADRATURE, p, q, c)
+
+
+def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> tuple[Computed, Method]:
+    """An expectation of centred Gaussians, and how it was found."""
+    means = [0.0] * len(factors)
+    ways: list[tuple[Method, Any, Callable[..., Computed | None]]] = [
+        (Method.EXACT, exact.supported, exact.expectation),
+        (Method.QUADRATURE, quadrature.supported, quadrature.expectation),
+    ]
+    for method, supported, expectation in ways:
+        if supported(factors):
+            found = expectation(factors, means, cov)
+            if found is not None:
+                return found, method
+    raise EvaluationError(
+        f"no quadrature takes averages of {factors[0].text}.",
+        hint="Use an activation whose kinks are declared.",
+    )
+
+
+def _moved(found: Computed, method: Method, *given: Bounded) -> Bounded:
+    """The first entry, with the changes to the others: there one number each is moved."""
+    values = np.broadcast_to(found.value, (len(given) + 1,))
+    error = float(np.broadcast_to(found.error, values.shape)[0])
+    error += float(np.abs(values[1:] - values[0]).sum())
+    return _with_method(float(values[0]), error, method, *given)
+
+
+def _with_method(value: float, error: float, method: Method, *given: Bounded) -> Bounded:
+    worst = max((method, *(part.method for part in given)))
+    return Bounded(value, error, worst) + bounded(0.0)

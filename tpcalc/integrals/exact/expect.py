@@ -1,0 +1,132 @@
+"""Expectations of products of functions of jointly Gaussian variables, as floats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tpcalc.functions import Expr
+from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.exact.ball import Ball, finite_error
+from tpcalc.integrals.exact.blocks import in_blocks
+from tpcalc.integrals.exact.groups import Group, grouped
+from tpcalc.integrals.exact.piece import Unsupported
+from tpcalc.integrals.exact.plan import compiled
+from tpcalc.integrals.exact.regimes import by_regime
+from tpcalc.integrals.exact.small import with_series
+
+__all__ = ["expectation", "supported"]
+
+
+def supported(factors: Sequence[Expr]) -> bool:
+    """Whether the functions have a form that is integrated, for means and covariances that allow.
+
+    Three half-lines (powers of smooth steps count each) need means of 0, as do real powers.
+
+    Args:
+        factors: The functions, each an expression of ``Var(0)``.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> supported([lookup("gelu").fn.expr] * 2), supported([lookup("tanh").fn.expr])
+        (True, False)
+    """
+    return compiled(tuple(factors)) is not None
+
+
+def expectation(
+    factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
+) -> Computed | None:
+    """E[f_1(G_1) ... f_k(G_k)] for jointly Gaussian G, in closed form.
+
+    The covariances are taken to be exactly the floats given; they may be singular. A variance of 0
+    makes its variable a number, at which the function itself is taken.
+
+    Args:
+        factors: The functions, each an expression of ``Var(0)``.
+        mean: The means, floats or arrays that broadcast against each other.
+        cov: The covariances, k rows; only the upper triangle is read. A plain 0 says that two
+            variables are independent.
+
+    Returns:
+        Values with a bound of their error, or None where there is no closed form here.
+
+    Raises:
+        EvaluationError: The expectation is infinite, or the matrix is not one of covariances.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> relu = lookup("relu").fn.expr
+        >>> found = expectation([relu, relu], [0, 0], [[1.0, 0.5], [0.5, 1.0]])
+        >>> round(found.value, 11), found.error < 1e-14
+        (0.30449889052, True)
+    """
+    means = [_entry(value) for value in mean]
+    count = len(factors)
+    rows = [[_entry(cov[min(i, j)][max(i, j)]) for j in range(count)] for i in range(count)]
+    parts = []
+    for group in grouped(tuple(factors), means, rows):
+        part = _group(group)
+        if part is None:
+            return None
+        parts.append(part)
+    found = parts[0] if parts else Ball(1.0)
+    for part in parts[1:]:
+        found = found * part
+    error = found.error() if len(parts) == 1 else finite_error(found.error())
+    if not getattr(found.value, "shape", ()):
+        return Computed(float(found.value), float(error))
+    return _equal_apart(factors, means, rows, Computed(found.value, error))
+
+
+def _equal_apart(
+    factors: Sequence[Expr], mean: list[Any], cov: list[list[Any]], found: Computed
+) -> Computed:
+    """Entries of arrays where two variables are equal, and not in all: they are one function."""
+    import numpy as np
+
+    finite = np.isfinite(found.error)
+    if finite.all() or not finite.any():
+        return found
+    lost = np.broadcast_to(~finite, found.value.shape)
+    pairs = [(i, j) for j in range(len(factors)) for i in range(j)]
+    for i, j in pairs:
+        same = (cov[i][i] == cov[j][j]) & (cov[i][j] == cov[i][i]) & (mean[i] == mean[j])
+        chosen = lost & same
+        if chosen.any():
+
+            def pick(entry: Any, chosen: Any = chosen) -> Any:
+                whole = hasattr(entry, "shape")
+                return np.broadcast_to(entry, chosen.shape)[chosen] if whole else entry
+
+            own = expectation(factors, [*map(pick, mean)], [[*map(pick, row)] for row in cov])
+            if own is not None:
+                value = np.array(found.value)
+                error = np.array(np.broadcast_to(found.error, value.shape))
+                value[chosen], error[chosen] = own.value, own.error
+                found, lost = Computed(value, error), lost & ~chosen
+    return found
+
+
+def _entry(value: Any) -> Any:
+    """A float or an array; the number 0 as such."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.asarray(value, dtype=np.float64)
+    number = float(value)
+    return 0 if number == 0.0 else number
+
+
+def _group(group: Group) -> Ball | None:
+    """The expectation over variables that depend on each other."""
+    if compiled(group.factors) is None:
+        return None
+    import numpy as np
+
+    # What is infinite on the way ends as an infinite bound.
+    with np.errstate(all="ignore"):
+        try:
+            return in_blocks(group, lambda part: by_regime(part, with_series))
+        except Unsupported:
+            return None

@@ -1,0 +1,194 @@
+"""Numbers as floats and arrays with error bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import pi, sqrt
+from typing import Any
+
+from tpcalc.errors import EvaluationError
+from tpcalc.functions import Expr
+from tpcalc.integrals.exact import halflines, quadrants, rays
+from tpcalc.integrals.exact.ball import UNIT, Ball, better, quotient, root, total, ulps
+from tpcalc.integrals.exact.constants import constant
+from tpcalc.integrals.exact.determinant import close_sum, determinant
+from tpcalc.integrals.exact.weighted import Corner, weighted
+
+__all__ = ["FLOATS", "Floats", "ball"]
+
+
+def ball(x: Any) -> Ball:
+    """A number of the rules as a ball."""
+    if isinstance(x, Ball):
+        return x
+    return Ball(float(x), 0.0, 0.0, x >= 0)
+
+
+class Floats:
+    """The number system of balls; Python integers are exact.
+
+    Example:
+        >>> FLOATS.total([1, Ball(0.5)]).value
+        1.5
+    """
+
+    def constant(self, expr: Expr) -> Any:
+        return constant(expr)
+
+    def fraction(self, value: Fraction) -> Any:
+        return _fraction(value)
+
+    def total(self, terms: Sequence[Any]) -> Any:
+        kept = [term for term in terms if not (type(term) is int and term == 0)]
+        if len(kept) > 1:
+            return total([ball(term) for term in kept])
+        return kept[0] if kept else 0
+
+    def close_total(self, terms: Sequence[Any]) -> Any:
+        kept = [ball(term) for term in terms if not (type(term) is int and term == 0)]
+        return close_sum(kept) if len(kept) > 1 else kept[0] if kept else 0
+
+    def over(self, x: Any, y: Any) -> Any:
+        if type(y) is int and y == 1:
+            return x
+        if type(x) is int and x == 0:
+            return 0
+        return quotient(ball(x), ball(y))
+
+    def minor(self, a: Any, d: Any, b: Any, c: Any, definite: bool) -> Any:
+        left = a * d
+        right = b * c
+        if type(right) is int and right == 0:
+            return left
+        if type(left) is int and left == 0:
+            return -1 * right
+        return determinant(ball(a), ball(d), ball(b), ball(c), definite)
+
+    def tilted(self, square: Any, variance: Any) -> Any:
+        if (type(square) is int and square == 0) or (type(variance) is int and variance == 0):
+            return 1
+        found = 1 + (-2 * square) * variance
+        if not found.positive:
+            least = found.value - found.error()
+            if not (least > 0 if type(least) is float else (least > 0).all()):
+                raise EvaluationError(
+                    "the expectation of an exponential of a square is infinite: the variance is "
+                    "too large for it.",
+                    hint="exp(a z^2) needs 2 a Var(z) < 1.",
+                )
+            found.positive = True
+        return found
+
+    def root(self, x: Any) -> Any:
+        return x if type(x) is int and x in (0, 1) else root(ball(x))
+
+    def exponential(self, weight: Any) -> Any:
+        return 1 if type(weight) is int and weight == 0 else halflines.exponential(ball(weight))
+
+    def wave(self, kind: str, phase: Any) -> Any:
+        import numpy as np
+
+        if type(phase) is int and phase == 0:
+            return 1 if kind == "cos" else 0
+        x = ball(phase)
+        value = np.cos(x.value) if kind == "cos" else np.sin(x.value)
+        return Ball(value, ulps(4), x.error())
+
+    def per_root_tau(self, count: int) -> Any:
+        return 1 if count == 0 else _root_tau(count)
+
+    def known_side(self, kind: str, mean: Any) -> Any:
+        if type(mean) is int:
+            sign = (mean > 0) - (mean < 0)
+            return sign if kind == "sign" else _fraction(Fraction(1 + sign, 2))
+        return halflines.side(kind, mean)
+
+    def half(self, kind: str, weights: tuple[Any, Any], mean: Any, variance: Any) -> Any:
+        if type(mean) is int and mean == 0:
+            if kind == "sign":
+                return 0
+            return _fraction(Fraction(1, 2)) * self.exponential(weights[0])
+        height = halflines.standard(ball(mean), root(ball(variance)))
+        if type(weights[0]) is int and weights[0] == 0:
+            return halflines.half(kind, height)
+        if kind == "sign":
+            return self.exponential(weights[0]) * halflines.half(kind, height)
+        return halflines.tail(ball(weights[0]), height, ball(weights[1]))
+
+    def quarter(
+        self, kinds: tuple[str, str], weights: tuple[Any, ...], means: Any, entries: Any
+    ) -> Any:
+        first, second, covariance, minor = entries
+        weight = weights[0]
+        plain = type(weight) is int and weight == 0
+        if type(covariance) is int:  # independent
+            one = self.half(kinds[0], (0, 0), means[0], first)
+            return one * self.half(
+                kinds[1], weights[::2] if plain else (weight, weights[2]), means[1], second
+            )
+        if kinds == ("sign", "step"):
+            return self.quarter(
+                ("step", "sign"), _turned(weights), means[::-1], (second, first, covariance, minor)
+            )
+        centred = all(type(mean) is int and mean == 0 for mean in means)
+        if kinds == ("step", "sign"):
+            found = self._step_and_sign(weights, means, entries)
+            if plain or centred or not halflines.heavy(ball(weight)):
+                return found
+            alone = self.half("step", (weight, weights[1]), means[0], first)
+            both = self.quarter(("step", "step"), weights, means, entries)
+            return better(found, ball(self.total([2 * both, -1 * alone])))
+        if centred:
+            found = quadrants.angle(kinds[0], ball(covariance), ball(minor))
+            return found * self.exponential(weight)
+        pair = quadrants.Pair.of(
+            ball(means[0]), ball(means[1]), *(ball(entry) for entry in entries)
+        )
+        if kinds[0] == "sign":
+            return self.exponential(weight) * quadrants.signs(pair)
+        if plain:
+            return quadrants.steps(pair)
+        corner = Corner(*(ball(entry) for entry in weights))
+        return weighted(pair, corner.scaled(ball(first), ball(second), ball(minor)))
+
+    def _step_and_sign(self, weights: tuple[Any, ...], means: Any, entries: Any) -> Ball:
+        """Step = (1 + sign) / 2."""
+        alone = self.half("sign", (weights[0], 0), means[1], entries[1])
+        both = self.quarter(("sign", "sign"), weights, means, entries)
+        return ball(_fraction(Fraction(1, 2)) * self.total([alone, both]))
+
+    def ramps(self, entries: Any) -> Any:
+        _, _, covariance, minor = entries
+        return quadrants.ramps(ball(covariance), ball(minor))
+
+    def power(self, exponent: Fraction, variance: Any) -> Any:
+        return rays.single(exponent, ball(variance))
+
+    def powers(self, exponents: tuple[Fraction, Fraction], entries: Any) -> Any:
+        return rays.double(exponents, *(ball(entry) for entry in entries))
+
+
+def _turned(weights: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Weights with the two half-lines in the other order."""
+    if len(weights) == 1:
+        return weights
+    weight, first, second, corner, drift, back = weights
+    return (weight, second, first, corner, back, drift)
+
+
+@lru_cache(maxsize=512)
+def _fraction(value: Fraction) -> Any:
+    if value.denominator == 1:
+        return int(value)
+    near = float(value)
+    return Ball(near, 0.0 if Fraction(near) == value else UNIT, 0.0, near > 0)
+
+
+@lru_cache(maxsize=64)
+def _root_tau(count: int) -> Ball:
+    return Ball(sqrt(2 * pi) ** -count, 4 * UNIT * count, 0.0, True)
+
+
+FLOATS = Floats()

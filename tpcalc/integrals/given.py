@@ -1,0 +1,75 @@
+"""Activations at the doors of this room: functions that averages under a Gaussian exist of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from math import inf
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from tpcalc.activations.given import Given, as_activation
+from tpcalc.errors import StudyError
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.tape import evaluate
+
+__all__ = ["Act", "of_activation", "tau_of", "whole"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Act = Any
+"""An activation: a name, a formula, ``tp.tanh``, ``tp.function(...)``, a function of expressions,
+an expression of ``Var(0)``."""
+
+
+def whole(activation: Act, where: str | None = None) -> Given:
+    """An activation that is defined on the whole line, with its name.
+
+    Args:
+        activation: The activation.
+        where: What needs it, for messages.
+
+    Raises:
+        StudyError: It is defined on a part of the line.
+
+    Example:
+        >>> whole("gelu").text, whole(lambda z: z**2).text
+        ('gelu', 'x0**2')
+    """
+    found = as_activation(activation, where)
+    if not isinstance(activation, Expr):
+        evaluate(Fn(found.expr, 1), [0.5])  # a power that is a symbol has no values, and says so
+    if found.domain != (-inf, inf):
+        low, high = found.domain
+        raise StudyError(
+            f"{found.text} is defined between {low:g} and {high:g} only, so that it has no "
+            "averages under a Gaussian.",
+            where=where,
+            hint="Take an activation that is defined on the whole line.",
+        )
+    return found
+
+
+def tau_of(activation: Act) -> Expr:
+    """An activation as an expression of ``Var(0)``.
+
+    Args:
+        activation: The activation.
+    """
+    return activation if isinstance(activation, Expr) else whole(activation).expr
+
+
+def of_activation(
+    function: Callable[Concatenate[Expr, P], R],
+) -> Callable[Concatenate[Act, P], R]:
+    """A function of an expression as one of an activation, however it is handed over.
+
+    Args:
+        function: What takes the expression first.
+    """
+
+    def asked(tau: Act, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(tau_of(tau), *args, **kwargs)
+
+    update_wrapper(asked, function)
+    return asked

@@ -1,0 +1,113 @@
+"""Two Gaussians, and others beside them, as functions of two independent ones."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.integrals.quadrature.nodes import Array
+
+__all__ = ["Plane", "determinant", "plane", "regression"]
+
+SPLITTER = 2.0**27 + 1.0
+ROUNDED = 1e-12  # a correlation this far above 1 is the rounding of whoever computed it
+
+
+class Plane(NamedTuple):
+    """u = u0 + su z and v = v0 + sv (rho z + kappa w), with z, w independent N(0, 1).
+
+    Args:
+        u0: Mean of u.
+        v0: Mean of v.
+        su: Standard deviation of u.
+        sv: Standard deviation of v.
+        rho: The correlation; 1 where one of the two is constant.
+        kappa: sqrt(1 - rho^2), to full relative precision.
+    """
+
+    u0: Array
+    v0: Array
+    su: Array
+    sv: Array
+    rho: Array
+    kappa: Array
+
+    def at(self, index: Any) -> Plane:
+        """Some of the pairs."""
+        return Plane(*(part[index] for part in self))
+
+
+def _product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The product a b as a sum of two floats, exactly (Dekker)."""
+    p = a * b
+    a_high = SPLITTER * a
+    a_high = a_high - (a_high - a)
+    b_high = SPLITTER * b
+    b_high = b_high - (b_high - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def determinant(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """The determinant a d - b c, accurate, where the products nearly cancel.
+
+    Source: Dekker, A floating-point technique for extending the available precision, section 5.
+    """
+    high, low = _product(a, d)
+    other, rest = _product(b, c)
+    return (high - other) + (low - rest)
+
+
+def _balanced(q: Array) -> tuple[Array, Array]:
+    """A variance as q' 4^k with q' of order one, and k."""
+    _, exponent = np.frexp(q)
+    half = exponent // 2
+    return np.ldexp(q, -2 * half), half
+
+
+def plane(u0: Array, v0: Array, qu: Array, qv: Array, c: Array) -> Plane:
+    """The two directions of a pair.
+
+    Args:
+        u0: Means of u.
+        v0: Means of v.
+        qu: Variances of u.
+        qv: Variances of v.
+        c: Covariances.
+
+    Raises:
+        EvaluationError: A covariance is larger than the variances allow.
+    """
+    a, k_u = _balanced(qu)
+    b, k_v = _balanced(qv)
+    cross = np.ldexp(c, -(k_u + k_v))
+    flat = (qu == 0) | (qv == 0)
+    product = np.where(flat, 1.0, a * b)
+    share = determinant(a, cross, cross, b) / product
+    if (np.where(flat, (c != 0) * -1.0, share) < -ROUNDED).any():
+        raise EvaluationError(
+            "a covariance of two Gaussians is larger than their variances allow.",
+            hint="|Cov(u, v)| is at most sqrt(Var u Var v).",
+        )
+    kappa = np.sqrt(np.clip(np.where(flat, 0.0, share), 0.0, 1.0))
+    rho = np.where(flat, 1.0, np.clip(cross / np.sqrt(product), -1.0, 1.0))
+    rho = np.where((kappa == 0.0) & ~flat, np.sign(rho), rho)
+    return Plane(u0, v0, np.sqrt(qu), np.sqrt(qv), rho, kappa)
+
+
+def regression(pair: Plane, qu: Array, c: Array, cu: Array, cv: Array) -> tuple[Array, Array]:
+    """Cov(g, z) and Cov(g, w) of another Gaussian g.
+
+    Args:
+        pair: The two directions.
+        qu: Variance of u.
+        c: Covariance of u and v.
+        cu: Covariance of g and u.
+        cv: Covariance of g and v.
+    """
+    with np.errstate(all="ignore"):
+        along = np.where(pair.su > 0, cu / pair.su, np.where(pair.sv > 0, cv / pair.sv, 0.0))
+        across = determinant(cv, c, cu, qu) / (qu * pair.sv * pair.kappa)
+    return along, np.where(pair.kappa > 0, across, 0.0)

@@ -1,0 +1,136 @@
+"""Expectations over two standard Gaussians: an integral over w within one over z.
+
+The inner panels follow the bends of the second function as z moves them, so every kink stays at
+the end of a panel whatever the correlation.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.integrals.quadrature.adaptive import (
+    Effort,
+    Integrals,
+    Sampled,
+    Work,
+    in_blocks,
+    integrate,
+)
+from tpcalc.integrals.quadrature.geometry import Plane
+from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK, Lines, line_bends, sampled
+from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
+from tpcalc.integrals.quadrature.shape import Shape
+
+__all__ = ["plane_integrals"]
+
+SMOOTHED = 3.0  # a bend washed out over this much of z needs no panels of its own
+BLOCK = 2**18  # values of the second function held at a time
+INNER = Effort(tolerance=1e-13, rounds=24, most=256)
+OUTER = Effort(tolerance=4e-13, rounds=24, most=256)
+PANELS = 8  # typical number of inner panels
+WORK = 2 * 10**5  # inner panels for each pair
+
+
+def plane_integrals(
+    first: Shape, second: Shape, pair: Plane, powers: Array, scale: Array, reach: float
+) -> Integrals:
+    """E[f(u) g(v) P(z, w)] of n pairs.
+
+    Args:
+        first: f.
+        second: g.
+        pair: The n pairs, none with kappa = 0.
+        powers: The coefficients of P, of shape (degree in z + 1, degree in w + 1, n).
+        scale: For each pair a size that its error is small against.
+        reach: Values of z and w beyond it are left out.
+
+    Returns:
+        The integrals, infinite where they take too many panels.
+    """
+    effort = INNER._replace(work=Work(WORK * len(scale)))
+    outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
+    origin = np.stack([pair.u0])
+
+    outer_values = partial(_outer_values, first, second, pair, powers, scale, reach, effort)
+
+    def integrand(cover: Panels) -> Sampled:
+        size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
+        return in_blocks(outer_values, cover, size)
+
+    with np.errstate(all="ignore"):
+        cover = panels(_joined(line_bends(outer), _projected(second, pair)), origin, reach)
+        lean = np.abs(pair.u0 / pair.su) + np.abs(pair.v0 / pair.sv)
+        return integrate(integrand, cover, scale, lean, OUTER)
+
+
+def _joined(left: Bends, right: Bends) -> Bends:
+    return Bends(*(np.concatenate(parts, axis=-1) for parts in zip(left, right, strict=True)))
+
+
+def _projected(second: Shape, pair: Plane) -> Bends:
+    """Where E[g(v) | z] bends: at the bends of g, washed out over kappa / rho."""
+    count = len(pair.rho)
+    spread = pair.kappa / np.abs(pair.rho)
+    place, first = [], []
+    for feature in second.features:
+        z = (feature.place - pair.v0) / (pair.sv * pair.rho)
+        unit = feature.unit / (pair.sv * np.abs(pair.rho))
+        start = FIRST * (spread if feature.kink else np.maximum(spread, unit))
+        seen = np.isfinite(z) & (start < SMOOTHED)
+        place.append(np.where(seen, z, np.inf))
+        first.append(np.where(seen, start, np.inf))
+    if not place:
+        empty = np.zeros((count, 0))
+        return Bends(empty, empty, empty, np.zeros((1, count, 0)))
+    where = np.stack(place, axis=1)
+    near = np.where(np.isfinite(where), where, 0.0)
+    base = pair.u0[:, None] + pair.su[:, None] * near
+    return Bends(where, np.stack(first, axis=1), np.zeros_like(where), base[None])
+
+
+def _outer_values(
+    first: Shape,
+    second: Shape,
+    pair: Plane,
+    powers: Array,
+    scale: Array,
+    reach: float,
+    effort: Effort,
+    cover: Panels,
+) -> Sampled:
+    outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
+    z, front = sampled(outer, cover)
+    front *= PEAK * np.exp(-0.5 * z * z)
+    if effort.work is not None and effort.work.done:
+        return Sampled(*np.full((2, *z.shape), np.inf))
+    problem = np.repeat(cover.problem, z.shape[1])
+    here, flat = z.ravel(), pair.at(problem)
+    centre = flat.v0 + flat.sv * flat.rho * here
+    width = flat.sv * flat.kappa
+    weight = np.abs(front).ravel() * (2.0 * reach)
+    enough = scale[problem] / np.where(weight == 0.0, np.inf, weight)
+    inner = Lines((second,), centre[None], width[None], _at(powers, problem, here))
+
+    def integrand(part: Panels) -> Sampled:
+        w, values = sampled(inner, part)
+        values *= PEAK * np.exp(-0.5 * w * w)
+        return Sampled(values, 0.0)
+
+    limits = panels(line_bends(inner), inner.offset, reach)
+    found = integrate(integrand, limits, enough, None, effort)
+    value, error = found.value.reshape(z.shape), found.error.reshape(z.shape)
+    return Sampled(front * value, np.abs(front) * error)
+
+
+def _at(powers: Array, problem: NDArray[np.intp], z: Array) -> Array:
+    """P(z, w) at given z: its coefficients in w."""
+    if powers.shape[0] == 1:
+        return np.asarray(powers[0][:, problem])
+    out = powers[-1][:, problem]
+    for coefficient in powers[-2::-1]:
+        out = out * z + coefficient[:, problem]
+    return np.asarray(out)

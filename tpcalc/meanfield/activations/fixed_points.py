@@ -1,0 +1,239 @@
+"""Where the length kernel leaves a length as it is, and what becomes of all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.functions import Expr
+from tpcalc.integrals.arrays import Values
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.given import Act, tau_of
+from tpcalc.meanfield.activations.length import LengthKernel
+from tpcalc.meanfield.activations.reach import longest
+from tpcalc.meanfield.crossings import Changes, Crossing, crossings
+from tpcalc.meanfield.maps.roots import log_root
+from tpcalc.meanfield.state import logarithm
+from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
+
+__all__ = ["Iteration"]
+
+Array = Any
+Kind = Literal["stable", "unstable", "stable from below", "stable from above"]
+SMALLEST, LARGEST, PER_DECADE = -3, 3, 20
+SAME = 1e-11  # relative difference of L(lambda) and lambda that counts as none
+EDGE = 1e-9  # |slope - 1| that counts as none
+STEP = 1e-2
+SHORTEST = 1e-30
+_WHOLE = 0.03  # how near to a whole number a measured power has to be
+_WORDS: dict[tuple[float, float], Kind] = {
+    (1.0, -1.0): "stable",
+    (-1.0, 1.0): "unstable",
+    (1.0, 1.0): "stable from below",
+    (-1.0, -1.0): "stable from above",
+}
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """The length kernel applied over and over, as it is or divided by its value at 1.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        normalized: Whether it is divided.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.4.2 and Theorem 6.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> found = Iteration(Var(0) ** 2, normalized=False).found
+        >>> found.label, [round(point.length.value, 6) for point in found.points]
+        ('small to 0, large to infinity', [0.0, 0.57735])
+    """
+
+    tau: Act
+    normalized: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
+
+    @cached_property
+    def _kernel(self) -> LengthKernel:
+        return LengthKernel(self.tau)
+
+    @cached_property
+    def _unit(self) -> Bounded:
+        return self._kernel.lengths([1.0]).at(0) if self.normalized else Bounded(1.0)
+
+    @cached_property
+    def found(self) -> LengthMap:
+        """What becomes of lengths.
+
+        Raises:
+            EvaluationError: E tau^2 does not exist.
+        """
+        known = self._known
+        sign = known.sign
+        if not sign.any():
+            return LengthMap(self.normalized, "identity", ())
+        found = [self._point(each) for each in crossings(self.change, known)]
+        points = [*self._at_zero(sign), *(point for point, _ in found)]
+        notes = [note for _, note in found if note]
+        if sign[0] == 0:
+            end = known.at[np.flatnonzero(sign)[0]]
+            notes.append(f"below {end:.2g} the kernel is the identity up to rounding")
+        label = _label(points, float(sign[-1]))
+        return LengthMap(self.normalized, label, tuple(points), tuple(notes))
+
+    def change(self, lengths: Array) -> Changes:
+        """log(L(lambda) / lambda), and up to where it counts as none.
+
+        Args:
+            lengths: The lambdas.
+        """
+        return self._change(lengths, self._kernel.lengths(lengths))
+
+    def _change(self, at: Array, found: Values) -> Changes:
+        with np.errstate(all="ignore"):
+            value = np.log(found.value / self._unit.value / at)
+            error = found.error / found.value + self._unit.error / self._unit.value
+        return Changes(at, value, np.where(found.known, np.maximum(8 * error, SAME), np.inf))
+
+    @cached_property
+    def _known(self) -> Changes:
+        """The change on a grid of lengths, down to where it is what it is beside 0."""
+        found = _finite(self._change(*_on_grid(self.tau)))
+        if not found.at.size:
+            raise EvaluationError(
+                "E tau(s)^2 does not exist for any Gaussian s.",
+                hint="The activation grows too fast, or is not defined on the whole line.",
+            )
+        if self._below_all * found.sign[0] < 0:
+            short = np.geomspace(SHORTEST, found.at[0], PER_DECADE * 10, endpoint=False)
+            found = _finite(self.change(short)).merged(found)
+        return found
+
+    @cached_property
+    def _below_all(self) -> float:
+        """Whether the shortest lengths grow (1) or shrink (-1); 0 where that is not known."""
+        kernel = self._kernel
+        if kernel.at_zero > 0:
+            return 1.0
+        slope = kernel.slope_at_zero
+        if slope is None:
+            return 0.0
+        excess = slope / self._unit.value - 1
+        return 0.0 if abs(excess) <= EDGE else float(np.sign(excess))
+
+    def _point(self, found: Crossing) -> tuple[LengthPoint, str]:
+        """A fixed point, and what cannot be told of it."""
+        length = self._root(found)
+        slope = self._slope(length)
+        marginal = abs(slope.value - 1) <= max(EDGE, slope.error)
+        kind, note = _WORDS[found.below, found.above], ""
+        if not marginal:
+            by_slope: Kind = "stable" if slope.value < 1 else "unstable"
+            if by_slope != kind:
+                note = f"another fixed point is within rounding of {length.value:.6g}"
+            kind = by_slope
+        rate = ""
+        if kind != "unstable":
+            side = -STEP if kind != "stable from above" else STEP
+            rate = self._marginal(length.value, side) if marginal else _rate(slope)
+        return LengthPoint(length.estimate(), slope.estimate(), kind, rate), note
+
+    def _root(self, found: Crossing) -> Bounded:
+        if self.normalized and found.low < 1.0 < found.high and found.place is not None:
+            return Bounded(1.0)
+        if found.below == found.above:
+            return replace(found.touch, method=Method.QUADRATURE)
+        return replace(log_root(self._one, found.low, found.high), method=Method.QUADRATURE)
+
+    def _slope(self, at: Bounded) -> Bounded:
+        """The slope at a fixed point that may be off."""
+        ends = np.array([at.value, at.value - at.error, at.value + at.error])
+        found = self._kernel.stability(ends[: 3 if at.error else 1])
+        moved = float(np.abs(found.value - found.value[0]).max())
+        return found.at(0) + Bounded(0.0, moved)
+
+    def _one(self, length: float) -> Bounded:
+        value = self._kernel.lengths([length]).at(0) / (self._unit * length)
+        return logarithm(value)
+
+    def _marginal(self, root: float, side: float) -> str:
+        """The rate at which a marginal point is reached, by how the change grows beside it."""
+        value = self.change(root * np.exp(side * np.array([1.0, 2.0]))).value
+        if not value.all():
+            raise ValueError("what changes beside a fixed point is below rounding")
+        power = float(np.log2(abs(value[1] / value[0])))
+        return _power_rate(power - 1)
+
+    def _at_zero(self, sign: Array) -> Iterable[LengthPoint]:
+        """0, where lengths stay 0."""
+        kernel, first = self._kernel, float(sign[np.flatnonzero(sign)[0]])
+        if kernel.at_zero != 0:
+            return
+        zero = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
+        slope = kernel.slope_at_zero
+        if slope is None:
+            yield LengthPoint(zero, None, "stable" if first < 0 else "unstable")
+            return
+        found = Bounded(slope / self._unit.value, slope * self._unit.error, self._unit.method)
+        marginal = abs(found.value - 1) <= EDGE
+        stable = first < 0 if marginal else found.value < 1
+        rate = "" if not stable else self._slow() if marginal else _rate(found)
+        yield LengthPoint(zero, found.estimate(), "stable" if stable else "unstable", rate)
+
+    def _slow(self) -> str:
+        """The rate at which 0 is reached where the slope is 1 there."""
+        found = self.change(np.array([1.0, 2.0, 4.0]) * STEP)
+        if found.sign[0] == 0:
+            return "slower than any power of M"
+        return _power_rate(float(np.log2(found.value[1] / found.value[0])))
+
+
+@lru_cache(maxsize=8)
+def _on_grid(tau: Expr) -> tuple[Array, Values]:
+    """The length kernel on a grid, which it shares with its normalized form."""
+    top = min(longest(tau), 10.0**LARGEST)
+    count = round(PER_DECADE * (np.log10(top) - SMALLEST))
+    grid = np.unique(np.append(np.geomspace(10.0**SMALLEST, top, count + 1), 1.0))
+    return grid, LengthKernel(tau).lengths(grid)
+
+
+def _finite(found: Changes) -> Changes:
+    kept = np.isfinite(found.value) & np.isfinite(found.doubt)
+    return Changes(*(part[kept] for part in found))
+
+
+def _rate(slope: Bounded) -> str:
+    return "superexponential" if abs(slope.value) <= max(EDGE, slope.error) else "exponential"
+
+
+def _power_rate(power: float) -> str:
+    whole = round(power)
+    if whole < 1 or abs(power - whole) > _WHOLE * whole:
+        return "subexponential"
+    return "M^(-1)" if whole == 1 else f"M^(-1/{whole})"
+
+
+def _label(points: list[LengthPoint], top: float) -> Any:
+    """What becomes of lengths, by the points and by what long ones do."""
+    positive = [point for point in points if point.length.value > 0]
+    down = any(point.length.value == 0 and point.kind == "stable" for point in points)
+    if not positive:
+        return "all to infinity" if top > 0 else "all to 0"
+    kinds = {point.kind for point in positive}
+    if len(positive) == 1:
+        if kinds == {"stable"}:
+            return "all to a positive limit"
+        if kinds == {"unstable"} and down and top > 0:
+            return "small to 0, large to infinity"
+        if kinds <= {"stable from below", "stable from above"}:
+            return "half-stable"
+    return "mixed"

@@ -1,0 +1,227 @@
+"""The length kernel: what an activation makes of the length of its input, layer after layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Expr, Fn, Var, const
+from tpcalc.functions.fn import derivative
+from tpcalc.functions.tape import evaluate
+from tpcalc.integrals.arrays import Values, averages
+from tpcalc.integrals.bounded import EPS
+from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.quadrature.gap import gap
+from tpcalc.integrals.quadrature.shape import shape
+from tpcalc.meanfield.activations.split import slope_of
+from tpcalc.results import Method
+
+__all__ = ["LengthKernel", "sides"]
+
+Array = Any
+NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
+FAR = 1e6
+POOR = 1e-9
+FINE = 1e-12  # relative error of a difference that needs no second way
+
+
+@dataclass(frozen=True)
+class LengthKernel:
+    """L(lambda) = sqrt(E tau(s)^2) for s ~ N(0, lambda^2).
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.4.2.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> kernel = LengthKernel(lookup("abs").fn.expr)
+        >>> kernel.lengths([0.5, 2.0]).value.tolist(), round(kernel.stability([3.0]).at(0).value, 9)
+        ([0.5, 2.0], 1.0)
+    """
+
+    tau: Act
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
+
+    def squares(self, lengths: Sequence[float] | Array) -> Values:
+        """E tau(s)^2.
+
+        Args:
+            lengths: The lambdas.
+        """
+        q = np.asarray(lengths, dtype=np.float64) ** 2
+        return averages((self.tau, self.tau), [[q, q], [q, q]])
+
+    def lengths(self, lengths: Sequence[float] | Array) -> Values:
+        """L.
+
+        Args:
+            lengths: The lambdas.
+        """
+        found = self.squares(lengths)
+        root = np.sqrt(np.maximum(found.value, 0.0))
+        low = np.sqrt(np.maximum(found.value - found.error, 0.0))
+        return Values(root, np.where(found.known, root - low + EPS * root, inf), found.method)
+
+    def stability(self, lengths: Sequence[float] | Array) -> Values:
+        """The Gaussian stability number lambda L'(lambda) / L(lambda).
+
+        Below 1 a relative deviation of the length shrinks, above 1 it grows.
+
+        Args:
+            lengths: The lambdas.
+
+        Source: Schoenherr, The nonlinearity coefficient, section 5.6 and Theorem 6.
+        """
+        q = np.asarray(lengths, dtype=np.float64) ** 2
+        below = self.squares(lengths)
+        try:
+            slope = derivative(self.tau, Var(0))
+        except NotDifferentiable:
+            above = self._by_weight(q, below)
+        else:
+            above = averages((Var(0), self.tau, slope), [[q] * 3 for _ in range(3)])
+            if not above.known.all():
+                above = self._by_weight(q, below)
+        return _over(above, below)
+
+    def nlc(self, lengths: Sequence[float] | Array) -> Values:
+        """The nonlinearity coefficient n(lambda^2, 0).
+
+        Args:
+            lengths: The lambdas.
+
+        Raises:
+            EvaluationError: tau has no derivative that is a function.
+
+        Source: Schoenherr, The nonlinearity coefficient, section 5.4.4.
+        """
+        at = np.asarray(lengths, dtype=np.float64)
+        slope, q = slope_of(self.tau), at**2
+        squares = averages((slope, slope), [[q, q], [q, q]])
+        spread = self._spread(q)
+        with np.errstate(all="ignore"):
+            above = Values(q * squares.value, q * squares.error, squares.method)
+            found = _over(above, spread)
+            root = np.sqrt(found.value)
+            return Values(root, found.error / (2 * root) + EPS * root, found.method)
+
+    def _spread(self, q: Array) -> Values:
+        """Var tau: a difference, by a way of its own where that loses digits."""
+        found = self._difference(q)
+        poor = found.known & ~(found.error <= POOR * np.abs(found.value))
+        known = shape(self.tau)
+        if not poor.any() or known is None or not known.smooth:
+            return found  # beside a kink the slopes there decide, whose squares are no rounding
+        careful = gap(self.tau, q[poor], q[poor])
+        value, error = found.value.copy(), found.error.copy()
+        better = careful.error < error[poor]
+        value[poor] = np.where(better, careful.value, value[poor])
+        error[poor] = np.where(better, careful.error, error[poor])
+        return Values(value, error, Method.QUADRATURE)
+
+    def _difference(self, q: Array) -> Values:
+        """E tau^2 - (E tau)^2, of tau or of tau less its value at 0."""
+        plain, zero = _variance(self.tau, 0.0, q), self._value_at_zero
+        if zero == 0 or (plain.error <= FINE * np.abs(plain.value)).all():
+            return plain
+        other = _variance(self.tau - const(zero), abs(zero), q)
+        take = ~(other.error >= plain.error)
+        return Values(
+            np.where(take, other.value, plain.value),
+            np.where(take, other.error, plain.error),
+            other.method,
+        )
+
+    @cached_property
+    def _value_at_zero(self) -> float:
+        low, high = sides(self.tau)
+        return low if low == high and np.isfinite(low) else 0.0
+
+    def _by_weight(self, q: Array, second: Values) -> Values:
+        """E tau^2 (s^2 / lambda^2 - 1) / 2, which needs no derivative."""
+        with_square = averages((Var(0) ** 2, self.tau, self.tau), [[q] * 3 for _ in range(3)])
+        value = (with_square.value / q - second.value) / 2
+        error = (with_square.error / q + second.error) / 2 + 4 * EPS * np.abs(second.value)
+        return Values(value, error, with_square.method)
+
+    @cached_property
+    def at_zero(self) -> float:
+        """L(0), the limit for lambda to 0; infinite where tau is unbounded at 0."""
+        left, right = sides(self.tau)
+        return sqrt((left * left + right * right) / 2)
+
+    @cached_property
+    def slope_at_zero(self) -> float | None:
+        """L'(0) by the one-sided slopes of tau at 0; None where there are none.
+
+        Source: Schoenherr, The nonlinearity coefficient, Theorem 6(4).
+        """
+        low, high = sides(self.tau)
+        if low != high or not np.isfinite(low):
+            return None
+        try:
+            left, right = sides(derivative(self.tau, Var(0)))
+        except NotDifferentiable:
+            return None
+        if not (np.isfinite(left) and np.isfinite(right)):
+            return None
+        if low == 0:
+            return sqrt((left * left + right * right) / 2)
+        return float(np.sign(low)) * (right - left) / sqrt(2 * pi) + 0.0
+
+
+def sides(expr: Expr) -> tuple[float, float]:
+    """The limits of a function at 0 from the left and from the right.
+
+    Args:
+        expr: A function of ``Var(0)``.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> sides(lookup("step").fn.expr)
+        (0.0, 1.0)
+    """
+    others = np.append(np.geomspace(1e-12, 0.1, 12), (0.3, 1.0, 2.7))
+    around = np.concatenate([[-NEAR, NEAR], -others, others])
+    with np.errstate(all="ignore"):
+        found = evaluate(Fn(expr, 1), [around])
+    values = np.broadcast_to(np.asarray(found, dtype=np.float64), around.shape)
+    # A value within rounding of 0 is 0: a constant that was subtracted is a float.
+    size = float(np.nanmax(np.abs(values[2:]), initial=0.0))
+    left, right = (0.0 if abs(x) <= 8 * EPS * size else float(x) for x in values[:2])
+    # An unbounded function is far beyond its other values here.
+    bounded = (x if abs(x) <= FAR * (1 + size) else inf for x in (left, right))
+    left, right = bounded
+    return left, right
+
+
+def _variance(tau: Expr, shifted: float, q: Array) -> Values:
+    """E tau^2 - (E tau)^2; ``shifted`` is what was subtracted from tau, which rounds it."""
+    second, mean = averages((tau, tau), [[q, q], [q, q]]), averages((tau,), [[q]])
+    with np.errstate(all="ignore"):
+        value = second.value - mean.value**2
+        error = second.error + 2 * np.abs(mean.value) * mean.error + mean.error**2
+        error = error + 2 * EPS * second.value + 4 * EPS * shifted * np.sqrt(np.abs(second.value))
+    lost = ~(np.isfinite(value) & np.isfinite(error))
+    return Values(np.where(lost, np.nan, value), np.where(lost, inf, error), second.method)
+
+
+def _over(above: Values, below: Values) -> Values:
+    with np.errstate(all="ignore"):
+        value = above.value / below.value
+        error = (above.error + np.abs(value) * below.error) / (below.value - below.error)
+    lost = ~(above.known & below.known & (below.value > below.error))
+    method = (
+        Method.QUADRATURE if Method.QUADRATURE in (above.method, below.method) else above.method
+    )
+    return Values(np.where(lost, np.nan, value), np.where(lost, inf, error + 2 * EPS), method)

@@ -1,0 +1,288 @@
+"""The nonlinearity coefficient of a graph as an answer: every layer, the paths, what holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.evaluate.limit import limit
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.conditions import findings, grouped
+from tpcalc.meanfield.graph import LayerGraph, propagate
+from tpcalc.meanfield.layers.parts import NotFollowed
+from tpcalc.meanfield.measured import Sampling, measure_layers
+from tpcalc.meanfield.nonlinearity import coefficient, heaviest_paths
+from tpcalc.meanfield.notation.described import described
+from tpcalc.meanfield.operations import Activation, BatchNorm, Input
+from tpcalc.meanfield.program import program_of
+from tpcalc.meanfield.reading import Layers, layers, start_of
+from tpcalc.meanfield.stability import Stability, stability
+from tpcalc.meanfield.state import State, exponential, logarithm
+from tpcalc.networks.own import as_network
+from tpcalc.program.views import input_of
+from tpcalc.results import Estimate, Method
+from tpcalc.results.nonlinearity import (
+    LayerRow,
+    MeasuredEnd,
+    MeasuredRow,
+    NoiseReach,
+    Nonlinearity,
+    PathRow,
+    Route,
+)
+from tpcalc.results.provenance import provenance
+
+__all__ = ["nonlinearity"]
+
+ROUNDING = 1e-14
+USUAL = 1000  # width, where none was asked
+FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e-16))
+
+
+def nonlinearity(
+    network: Layers,
+    model: str = "",
+    sampling: Sampling | None = None,
+    seed: int = 0,
+    progress: Callable[[float, str], None] | None = None,
+    inputs: Input | None = None,
+) -> Nonlinearity:
+    """The nonlinearity coefficient of a network, layer by layer, in theory and measured.
+
+    Where the recursion does not hold, the limit of the program of the network takes its place, and
+    the answer says so.
+
+    Args:
+        network: The network.
+        model: It in words.
+        sampling: Networks of finite width to put beside it; None for none.
+        seed: For limits that are sampled.
+        progress: Called with the share of the networks that is done, and the width.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        The answer; ``tp.report`` makes a page of it.
+
+    Raises:
+        StudyError: A layer that does not self-average, or has no program where one is needed.
+        EvaluationError: Inputs that become equal within rounding.
+
+    Source: Schoenherr, The nonlinearity coefficient, chapters 4 and 5.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.architectures import Design, mlp
+        >>> found = nonlinearity(mlp(2, Design("relu", 2)))
+        >>> round(found.nlc.value, 6), found.stability, found.route
+        (1.40543, 'edge', 'recursion')
+    """
+    began = perf_counter()
+    try:
+        found = _by_recursion(network, inputs, sampling, progress)
+    except NotFollowed as error:
+        found = _by_program(network, inputs, seed, error)
+    return Nonlinearity(
+        model=model or as_network(network).words,
+        text=found.text,
+        route=found.route,
+        nlc=found.rows[-1].total,
+        layers=found.rows,
+        paths=found.paths,
+        stability=found.steady.label if found.steady else "",
+        amplification=found.steady.worst if found.steady else 0.0,
+        conditions=found.conditions,
+        guidelines=_guidelines(found.rows),
+        measured=found.measured,
+        seeds=sampling.seeds if sampling and found.measured else 0,
+        notes=found.notes,
+        provenance=provenance(
+            hashlib.sha256(found.text.encode()).hexdigest(),
+            sampling.seed if sampling else seed,
+            _settings(sampling),
+            perf_counter() - began,
+        ),
+        ends=found.ends,
+        reaches=_reaches(found.steady, sampling),
+    )
+
+
+class _Found(NamedTuple):
+    """What one of the two routes says."""
+
+    route: Route
+    text: str
+    rows: tuple[LayerRow, ...]
+    notes: tuple[str, ...]
+    paths: tuple[PathRow, ...] = ()
+    steady: Stability | None = None
+    conditions: tuple[str, ...] = ()
+    measured: tuple[MeasuredRow, ...] = ()
+    ends: tuple[MeasuredEnd, ...] = ()
+
+
+def _by_recursion(
+    network: Layers,
+    inputs: Input | None,
+    sampling: Sampling | None,
+    progress: Callable[[float, str], None] | None,
+) -> _Found:
+    graph = layers(network, inputs)
+    states = propagate(graph)
+    steady, rows = stability(graph, states), _rows(graph, states)
+    notes = _stability_notes(steady, sampling)
+    measured: tuple[MeasuredRow, ...] = ()
+    ends: tuple[MeasuredEnd, ...] = ()
+    if sampling is not None:
+        measured, ends = measure_layers(network, graph, rows, sampling, progress)
+        notes.append(
+            "Means over seeds carry the standard error of the mean; networks of a width n differ "
+            "from the limit by terms of the order of depth / n besides, and diagnostics of "
+            f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
+        )
+    paths = tuple(PathRow(each.layers, each.weight, each.product) for each in heaviest_paths(graph))
+    conditions = grouped(findings(graph))
+    found = (tuple(notes), paths, steady, conditions, measured, ends)
+    return _Found("recursion", described(graph), rows, *found)
+
+
+def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFollowed) -> _Found:
+    """The limit of the program, for the vectors that the network reports.
+
+    Raises:
+        NotFollowed: (of the recursion) The network has no such program either, or does not
+            self-average.
+    """
+    start = inputs or start_of(network)
+    try:
+        program = program_of(network, start)
+    except TpcalcError:
+        raise refused from None
+    drawn = [node for node in map(input_of, program.nodes) if node is not None]
+    if not all(node.family.width for node in drawn):
+        raise StudyError(
+            "one bias shared by all coordinates does not self-average.",
+            where=refused.where,
+            hint="Give it a number, or take one bias for each coordinate.",
+        )
+    limits = limit(program, seed=seed)
+    first = start.state(())
+    rows = [_row(0, "input", (), first, first)]
+    for name in [name[2:-1] for name, _ in program.outputs if name.startswith("q[")]:
+        q, v, g = (_bounded(limits[f"{letter}[{name}]"]) for letter in "qvg")
+        lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
+        state = State(Bounded(0.0), q, v + lost, logarithm(g))
+        rows.append(_row(len(rows), name, (), first, state))
+    said = (
+        f"{refused.where}: {refused.message.rstrip('.')}; the numbers are limits of the program at "
+        "the vectors that the network reports, with q - c as a difference."
+    )
+    return _Found("program", str(program), tuple(rows), (said,))
+
+
+def _reaches(steady: Stability | None, sampling: Sampling | None) -> tuple[NoiseReach, ...]:
+    """Where noise of lengths has grown to their size: that of widths, and of number formats.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.6.
+    """
+    if steady is None:
+        return ()
+    widths = sampling.widths if sampling else (USUAL,)
+    noises = [(f"networks of width {width}", width**-0.5) for width in widths]
+    found = (NoiseReach(text, size, steady.reach(size)) for text, size in (*noises, *FORMATS))
+    return tuple(found)
+
+
+def _settings(sampling: Sampling | None) -> dict[str, str]:
+    if sampling is None:
+        return {}
+    return {
+        "widths": ", ".join(map(str, sampling.widths)),
+        "seeds": str(sampling.seeds),
+        "inputs": str(sampling.inputs),
+        "device": sampling.device,
+        "dtype": sampling.dtype,
+    }
+
+
+def _rows(graph: LayerGraph, states: tuple[State, ...]) -> tuple[LayerRow, ...]:
+    return tuple(
+        _row(
+            index, layer.operation.name, layer.parents, states[0], state, _own(graph, states, index)
+        )
+        for index, (layer, state) in enumerate(zip(graph.layers, states, strict=True))
+    )
+
+
+def _row(
+    index: int,
+    name: str,
+    parents: tuple[int, ...],
+    start: State,
+    state: State,
+    own: Estimate | None = None,
+) -> LayerRow:
+    return LayerRow(
+        index,
+        name,
+        parents,
+        state.square.estimate(),
+        state.comean.estimate(),
+        state.gap.estimate(),
+        state.log_gradient.estimate(),
+        _bias(state),
+        own,
+        coefficient(start, state),
+    )
+
+
+def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate | None:
+    layer = graph.layers[index]
+    operation = layer.operation
+    bent = isinstance(operation, BatchNorm) and operation.batch is not None
+    if not (bent or isinstance(operation, Activation)):
+        return None
+    return coefficient(states[layer.parents[0]], states[index])
+
+
+def _bias(state: State) -> Estimate:
+    return exponential((logarithm(state.square) - logarithm(state.gap)) * 0.5).estimate()
+
+
+def _bounded(number: Estimate) -> Bounded:
+    return Bounded(number.value, number.stderr, Method(number.method), number.seed)
+
+
+def _stability_notes(steady: Stability, sampling: Sampling | None) -> list[str]:
+    if steady.label != "unstable":
+        return []
+    said = (
+        "Gaussian instability: relative deviations of lengths grow by up to "
+        f"{steady.worst:.3g}, so that the mean-field prediction is unreliable for narrow networks"
+    )
+    widths = sampling.widths if sampling else ()
+    bad = [width for width in widths if steady.excess(width) > 0.1]
+    if bad:
+        said += f" (width {max(bad)}: about {steady.excess(max(bad)):.2g} of the length)"
+    return [said + "."]
+
+
+def _guidelines(rows: tuple[LayerRow, ...]) -> tuple[tuple[str, bool], ...]:
+    """Rules for architectures at the start of training.
+
+    Source: Schoenherr, The nonlinearity coefficient, chapter 1 (guidelines 1, 3, 5).
+    """
+    last = rows[-1]
+    scales = [row.square.value for row in rows[1:]]
+    return (
+        (
+            f"1 <= NLC <= 5 (it is {last.total.value:.4g})",
+            1 <= last.total.value * (1 + 1e-9) <= 5 * (1 + 1e-9),
+        ),
+        (
+            f"layers of order one (q from {min(scales):.3g} to {max(scales):.3g})",
+            min(scales) >= 0.01 and max(scales) <= 100,
+        ),
+        (f"LBIAS of the output below 10 (it is {last.bias.value:.4g})", last.bias.value < 10),
+    )

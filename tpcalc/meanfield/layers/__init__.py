@@ -1,0 +1,1 @@
+"""Programs of networks as layers: matrix products, and functions of one vector between them."""

@@ -1,0 +1,222 @@
+"""The edge of chaos: where a length is a fixed point and chi, the growth of gradients, is 1."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.given import of_activation
+from tpcalc.integrals.layers import means, square_growth
+from tpcalc.meanfield.maps.roots import log_root
+from tpcalc.results import EdgePoint, Estimate
+
+__all__ = ["checked_rank", "edge_biases", "edge_of_chaos", "edges"]
+
+Array = Any
+Kind = Literal["stable", "unstable", "marginal"]
+SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
+
+
+@of_activation
+def edge_of_chaos(tau: Expr, q: float, rank: float = 1.0) -> EdgePoint:
+    """The variances of weights and biases at which q is a fixed point and chi is 1.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        q: The second moment of preactivations.
+        rank: Rank over width of the weights.
+
+    Returns:
+        sigma_w^2 and sigma_b^2 with their errors; it unpacks into the two as floats.
+
+    Raises:
+        StudyError: A length or a rank that is none.
+        EvaluationError: The biases would need a negative variance: there is no edge at this q.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2.1.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> [round(value, 7) for value in edge_of_chaos(lookup("erf").fn.expr, 0.5)]
+        [1.3603495, 0.0465502]
+    """
+    gamma = checked_rank(rank, "edge_of_chaos")
+    square = checks.real(q, "q")
+    if not square > 0:
+        raise StudyError(f"q is {q}.", where="edge_of_chaos", hint="It is larger than 0.")
+    return _point(Kernels(tau), Bounded(float(square)), gamma)
+
+
+@of_activation
+def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint, ...]:
+    """The points of the edge of chaos for biases of this variance.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        biases: The variance of the biases.
+        rank: Rank over width of the weights.
+
+    Returns:
+        One for each q at which they cross, the smallest first; q is looked for between 1e-9 and
+        1e9, or as far as averages are found. Without biases an activation with tau(0) = 0 has the
+        edge in the limit of small q, given with q = 0.
+
+    Raises:
+        StudyError: A variance or a rank that is none.
+        EvaluationError: There is none: the message says for which biases there are some.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2.1.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> (point,) = edges(lookup("tanh").fn.expr, 0.05)
+        >>> round(point.weights.value, 6), round(point.square.value, 6)
+        (1.760955, 0.570048)
+    """
+    gamma = checked_rank(rank, "edges")
+    if not checks.real(biases, "biases") >= 0:
+        raise StudyError(f"biases have the variance {biases}.", where="edges")
+    kernels, wanted = Kernels(tau), gamma * float(biases)
+    grid, found = _gridded(tau)
+    change = found.value - wanted
+    sign = np.where(np.abs(change) <= found.error, 0, np.sign(change))
+    if not sign.any():
+        return (_point(kernels, Bounded(1.0), gamma, every=True),)
+    kept = np.flatnonzero(sign)
+    points = [_at_zero(tau, gamma)] if wanted == 0 and _straight(tau) else []
+    for i, j in pairwise(kept):
+        if sign[i] != sign[j]:
+            q = log_root(lambda q: _biases(kernels, Bounded(q)) - wanted, grid[i], grid[j])
+            points.append(_asked(_point(kernels, q, gamma), biases))
+    if not points:
+        sure = found.value[found.value > found.error] / gamma
+        hint = "There is none with other biases either: chi is below 1 at all fixed points."
+        if sure.size:
+            hint = f"There is one for biases between {sure.min():.3g} and {sure.max():.3g}."
+        elif _straight(tau):
+            hint = "There is one for biases of no variance."
+        raise EvaluationError(
+            f"there is no edge of chaos with biases of the variance {biases:g}.", hint=hint
+        )
+    return tuple(points)
+
+
+def edge_biases(tau: Expr, q: Array) -> Computed:
+    """The variance of full-rank biases that the edge needs at many q; below 0 there is no edge.
+
+    Args:
+        tau: The activation.
+        q: Second moments of preactivations.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> edge_biases(Var(0), np.array([1.0])).value.tolist()
+        [0.0]
+    """
+    slope = derivative(tau, Var(0))
+    qs = np.asarray(q, dtype=np.float64)
+    square, slopes = means((tau, tau), qs), means((slope, slope), qs)
+    ratio = square.value / slopes.value
+    off = (square.error + np.abs(ratio) * slopes.error) / np.maximum(
+        slopes.value - slopes.error, 1e-300
+    )
+    return Computed(qs - ratio, off + 4e-16 * (qs + np.abs(ratio)))
+
+
+def _gridded(tau: Expr) -> tuple[Array, Computed]:
+    """``edge_biases`` on the longest grid on which averages are found."""
+    for largest in LARGEST[:-1]:
+        with suppress(EvaluationError):
+            return _finite(tau, largest)
+    return _finite(tau, LARGEST[-1])
+
+
+def _finite(tau: Expr, largest: float) -> tuple[Array, Computed]:
+    grid = np.geomspace(SMALLEST, largest, round(BY_TENFOLD * np.log10(largest / SMALLEST)) + 1)
+    with np.errstate(all="ignore"):
+        found = edge_biases(tau, grid)
+    good = np.isfinite(found.value) & np.isfinite(found.error)
+    last = len(grid) if good.all() else int(np.argmin(good))
+    return grid[:last], Computed(found.value[:last], found.error[:last])
+
+
+def checked_rank(rank: Fraction | float, where: str) -> float:
+    """A rank as a share of the width.
+
+    Args:
+        rank: The rank.
+        where: For the message.
+
+    Raises:
+        StudyError: It is 0, or above the width.
+
+    Example:
+        >>> checked_rank(0.25, "LayerMap")
+        0.25
+    """
+    share = checks.real(rank, "rank")
+    if not 0 < share <= 1:
+        why = "no weights of rank 0 carry a signal" if share == 0 else "ranks end at the width"
+        raise StudyError(
+            f"the rank is {rank} of the width; {why}.",
+            where=where,
+            hint="Give rank over width, above 0 and at most 1.",
+        )
+    return float(share)
+
+
+def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> EdgePoint:
+    weights = 1.0 / kernels.slope(q)
+    biases = q - weights * kernels.second(q)
+    if biases.value < -biases.error - 1e-15 * q.value:
+        raise EvaluationError(
+            f"there is no edge of chaos at q = {q.value:g}: biases would have the variance "
+            f"{biases.value / rank:.3g}.",
+            hint="Take another q; edges finds the points for given biases.",
+        )
+    slope = weights * square_growth(kernels.tau, q)
+    if abs(abs(slope.value) - 1) <= slope.error:
+        kind: Kind = "marginal"
+    else:
+        kind = "stable" if abs(slope.value) < 1 else "unstable"
+    exact = Bounded(max(biases.value, 0.0), biases.error, biases.method)
+    whole, part = _shared(weights, rank), _shared(exact, rank)
+    return EdgePoint(q.estimate(), whole, part, every, kind)
+
+
+def _asked(point: EdgePoint, biases: float) -> EdgePoint:
+    """The point with the biases that were asked for, which its q has but for rounding."""
+    return replace(point, biases=bounded(float(biases)).estimate())
+
+
+def _shared(number: Bounded, rank: float) -> Estimate:
+    return (number if rank == 1 else number / Bounded(rank)).estimate()
+
+
+def _biases(kernels: Kernels, q: Bounded) -> Bounded:
+    return q - kernels.second(q) / kernels.slope(q)
+
+
+def _straight(tau: Expr) -> bool:
+    """Whether tau is linear near 0 and 0 there, so that small lengths see a linear network."""
+    kernels, small = Kernels(tau), Bounded(1e-24)
+    second, slope = kernels.second(small).value, kernels.slope(small).value
+    return slope > 0 and abs(second / slope - 1e-24) < 1e-30
+
+
+def _at_zero(tau: Expr, rank: float) -> EdgePoint:
+    slope = Kernels(tau).slope(Bounded(1e-24)).value
+    zero, weights = Bounded(0.0), Bounded(1 / slope, 1e-12 / slope)
+    return EdgePoint(zero.estimate(), _shared(weights, rank), zero.estimate(), kind="marginal")

@@ -1,0 +1,154 @@
+"""Fixed points of a length map: all of them, by bracketing on a logarithmic grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.computed import Computed
+from tpcalc.meanfield.crossings import Changes, Crossing, crossings
+from tpcalc.meanfield.maps.roots import log_root
+
+__all__ = ["FixedLength", "Lengths", "fixed_lengths"]
+
+Array = Any
+SMALLEST, HIGHEST = 1e-12, (1e12, 1e6, 1e3, 30.0)
+BY_TENFOLD = 12  # points of the grid
+
+Kind = Literal["stable", "unstable", "marginal", "stable from below", "stable from above"]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedLength:
+    """A fixed point q with the slope of the map there.
+
+    Args:
+        square: q.
+        slope: The slope.
+        kind: What becomes of lengths near it.
+    """
+
+    square: Bounded
+    slope: Bounded
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """What a length map does.
+
+    Args:
+        points: Its fixed points above 0, the smallest first.
+        every: Whether every length is one.
+        grow: Whether the largest lengths that were looked at grow.
+    """
+
+    points: tuple[FixedLength, ...]
+    every: bool
+    grow: bool
+
+    def reached(self, start: float = 1.0) -> FixedLength | None:
+        """The stable one to which lengths from ``start`` tend, or else the nearest stable one.
+
+        Args:
+            start: The length.
+        """
+        stable = [point for point in self.points if point.kind != "unstable"]
+        free = [point for point in stable if self._free(start, point)]
+        near = free or stable
+        return min(near, key=lambda p: abs(np.log(p.square.value / start)), default=None)
+
+    def _free(self, start: float, point: FixedLength) -> bool:
+        """Whether nothing keeps lengths from getting there."""
+        end = point.square.value
+        if point.kind == ("stable from above" if start < end else "stable from below"):
+            return start == end
+        low, high = min(start, end), max(start, end)
+        return not any(low < each.square.value < high for each in self.points)
+
+
+def fixed_lengths(
+    many: Callable[[Array], Computed],
+    one: Callable[[float], Bounded],
+    slope: Callable[[Bounded], Bounded],
+) -> Lengths:
+    """All fixed points above 0.
+
+    Args:
+        many: The map at an array of lengths.
+        one: The map at a length.
+        slope: Its slope at a length.
+
+    Returns:
+        They, and where other lengths go.
+
+    Raises:
+        EvaluationError: The map is infinite already for small lengths.
+
+    Example:
+        >>> found = fixed_lengths(
+        ...     lambda q: Computed(np.sqrt(q), 1e-15 * q), lambda q: Bounded(q**0.5),
+        ...     lambda q: Bounded(0.5 / q.value**0.5),
+        ... )
+        >>> [(round(p.square.value, 9), p.kind) for p in found.points], found.every
+        ([(1.0, 'stable')], False)
+    """
+    known = _changes(many)
+    sign = known.sign
+    if not sign.any():
+        return Lengths((), True, False)
+
+    def change(at: Array) -> Changes:
+        return _change(at, many(at))
+
+    points = (_point(found, one, slope) for found in crossings(change, known))
+    return Lengths(tuple(points), False, bool(sign[np.flatnonzero(sign)[-1]] > 0))
+
+
+def _changes(many: Callable[[Array], Computed]) -> Changes:
+    """The map on the longest grid on which it is finite."""
+    for highest in HIGHEST:
+        count = round(BY_TENFOLD * np.log10(highest / SMALLEST)) + 1
+        grid = np.geomspace(SMALLEST, highest, count)
+        try:
+            with np.errstate(all="ignore"):
+                found = many(grid)
+        except EvaluationError:
+            if highest == HIGHEST[-1]:
+                raise
+            continue
+        error = np.broadcast_to(found.error, grid.shape)
+        good = np.isfinite(found.value) & np.isfinite(error)
+        last = len(grid) if good.all() else int(np.argmin(good))
+        if last > 1:
+            return _change(grid[:last], Computed(found.value[:last], error[:last]))
+    raise EvaluationError("lengths leave the floating-point range in one layer.")
+
+
+def _change(at: Array, found: Computed) -> Changes:
+    with np.errstate(all="ignore"):
+        return Changes(at, np.log(found.value / at), found.error / found.value)
+
+
+def _point(
+    found: Crossing, one: Callable[[float], Bounded], slope: Callable[[Bounded], Bounded]
+) -> FixedLength:
+    if found.below == found.above:
+        root = replace(found.touch, method=one(found.touch.value).method)
+        kind: Kind = "stable from below" if found.below > 0 else "stable from above"
+        return FixedLength(root, slope(root), kind)
+    root = log_root(lambda q: one(q) * (1 / q) - 1.0, found.low, found.high)
+    tangent = slope(root)
+    return FixedLength(root, tangent, _kind(tangent))
+
+
+def _kind(slope: Bounded) -> Kind:
+    size = abs(slope.value)
+    if abs(size - 1) <= slope.error:
+        return "marginal"
+    return "stable" if size < 1 else "unstable"

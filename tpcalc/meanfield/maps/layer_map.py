@@ -1,0 +1,346 @@
+"""Length and correlation maps of one layer that is repeated, with their fixed points and scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import isfinite
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.bounded import EPS, Bounded, bounded
+from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, square_growth
+from tpcalc.meanfield.maps.edge import checked_rank, edge_of_chaos, edges
+from tpcalc.meanfield.maps.fixed_lengths import (
+    HIGHEST,
+    SMALLEST,
+    FixedLength,
+    Lengths,
+    fixed_lengths,
+)
+from tpcalc.meanfield.maps.roots import falling_root, scale
+from tpcalc.results import Scale
+
+__all__ = ["LayerMap", "Variances", "edge_of_chaos", "edges", "low_rank_start"]
+
+Phase = Literal["ordered", "edge of chaos", "chaotic"]
+STEP = 1e-4
+STAGES = (1.0, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18)  # of 1 - c
+
+
+class Variances(NamedTuple):
+    """Variances of weights (times the fan-in) and of biases."""
+
+    weights: float
+    biases: float
+
+
+@dataclass(frozen=True)
+class LayerMap:
+    """Dense weights, biases and an activation, layer after layer.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
+        biases: sigma_b^2.
+        rank: Rank over width of the weights, gamma: they are C A, C with orthonormal columns, A
+            with the variance sigma_w^2 / fan-in, biases in the span of C. Both variances then
+            count gamma times.
+        square: The length q that is meant where every one is a fixed point; where fixed points are
+            unstable alone, the one nearest to it is meant.
+
+    Raises:
+        StudyError: A variance, a rank or a length that is none.
+
+    Source: Poole et al., Exponential expressivity in deep neural networks through transient
+        chaos; On the initialisation of wide low-rank feedforward neural networks, section 2.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> layer = LayerMap(lookup("erf").fn.expr, 1.5, 0.1)
+        >>> round(layer.fixed_point.value, 6), round(layer.chi.value, 6), layer.phase
+        (0.6911, 0.984359, 'ordered')
+        >>> round(layer.length_scale.layers, 6), round(layer.correlation_scale.layers, 2)
+        (1.131491, 63.43)
+    """
+
+    tau: Act
+    weights: float
+    biases: float = 0.0
+    rank: float = 1.0
+    square: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
+        checked_rank(self.rank, "LayerMap")
+        w, b = checks.real(self.weights, "weights"), checks.real(self.biases, "biases")
+        if not w > 0 or b < 0:
+            raise StudyError(
+                f"weights have the variance {self.weights}, biases {self.biases}.",
+                where="LayerMap",
+                hint="Weights above 0, biases from 0.",
+            )
+        if self.square is not None and not checks.real(self.square, "square") > 0:
+            raise StudyError(f"the length q is {self.square}.", where="LayerMap")
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """Averages of the activation."""
+        return Kernels(self.tau)
+
+    @cached_property
+    def effective(self) -> tuple[Bounded, Bounded]:
+        """The variances of the full-rank layer with the same maps."""
+        pair = (float(self.rank) * float(self.weights), float(self.rank) * float(self.biases))
+        w, b = (Bounded(value, EPS * value) for value in pair)
+        return w, b
+
+    def length(self, q: Bounded | float) -> Bounded:
+        """The second moment of the next layer's preactivations.
+
+        Args:
+            q: That of this layer's.
+        """
+        w, b = self.effective
+        return w * self.kernels.second(bounded(q)) + b
+
+    def lengths(self, q: Any) -> Computed:
+        """``length`` at an array of second moments.
+
+        Args:
+            q: They.
+        """
+        (w, b), found = self.effective, means((self.tau, self.tau), q)
+        value = w.value * found.value + b.value
+        return Computed(value, w.value * found.error + 2 * EPS * np.abs(value))
+
+    def length_slope(self, q: Bounded | float) -> Bounded:
+        """The derivative of ``length``, also where the activation has kinks.
+
+        Args:
+            q: Where.
+        """
+        return self.effective[0] * square_growth(self.tau, bounded(q))
+
+    @cached_property
+    def _found(self) -> Lengths:
+        return fixed_lengths(self.lengths, self.length, self.length_slope)
+
+    @property
+    def fixed_points(self) -> tuple[FixedLength, ...]:
+        """All fixed points of the length map above 0, the smallest first."""
+        return self._found.points
+
+    @property
+    def every_length(self) -> bool:
+        """Whether every length is a fixed point."""
+        return self._found.every
+
+    @property
+    def grow(self) -> bool:
+        """Whether the longest lengths that were looked at grow."""
+        return self._found.grow
+
+    @cached_property
+    def fixed_point(self) -> Bounded:
+        """q*, the stable fixed point of the length map above 0.
+
+        Of several it is the one to which lengths of 1 tend, or else the nearest to 1. Where none is
+        stable, it is the one nearest to ``square``.
+
+        Raises:
+            EvaluationError: Lengths diverge, vanish, or stay what they are.
+        """
+        if self.every_length and self.square is not None:
+            return Bounded(float(self.square))
+        found = self._found.reached()
+        if found is not None:
+            return found.square
+        if self.square is not None and self.fixed_points:
+            named = self.square
+            points = [point.square for point in self.fixed_points]
+            return min(points, key=lambda q: abs(np.log(q.value / named)))
+        raise EvaluationError(
+            f"lengths have no stable fixed point above 0: {self._why()}.",
+            hint="Change the variances; edge_of_chaos gives those of a fixed point of its own.",
+        )
+
+    def _why(self) -> str:
+        found = self._found
+        if found.every:
+            return "every length is a fixed point (name one as square)"
+        if found.points:
+            named = ", ".join(f"{point.square.value:.6g}" for point in found.points)
+            return f"there are q = {named}, where the slope is 1 or more"
+        what = f"they diverge, or grow past {HIGHEST[0]:g}" if found.grow else "they tend to 0"
+        if not found.grow and float(self.rank) * float(self.biases) > 0:
+            what = f"they fall below {SMALLEST:g}"
+        return f"{what} (a layer takes q = 1 to {self.length(1.0).value:.6g})"
+
+    @cached_property
+    def start(self) -> Bounded:
+        """|x|^2 / N of an input from which lengths start at q*; the first layer has no tau."""
+        return self.kernels.second(self.fixed_point)
+
+    @cached_property
+    def chi(self) -> Bounded:
+        """chi, the slope of the correlation map at 1 and the growth of gradients for each layer."""
+        return self.effective[0] * self.kernels.slope(self.fixed_point)
+
+    @property
+    def phase(self) -> Phase:
+        """``"ordered"``, ``"chaotic"``, or ``"edge of chaos"`` where the error leaves it open."""
+        excess = self.chi - 1.0
+        if abs(excess.value) <= excess.error:
+            return "edge of chaos"
+        return "chaotic" if excess.value > 0 else "ordered"
+
+    def correlation(self, c: Bounded | float) -> Bounded:
+        """The correlation of two inputs one layer on, at the fixed point of the lengths.
+
+        Args:
+            c: Their correlation now.
+        """
+        q, (w, b) = self.fixed_point, self.effective
+        return (w * self.kernels.product(q, q, q * bounded(c)) + b) / q
+
+    def correlation_slope(self, c: Bounded | float) -> Bounded:
+        """The derivative of ``correlation``.
+
+        Args:
+            c: Where.
+        """
+        q = self.fixed_point
+        return self.effective[0] * self.kernels.slope_product(q, q, q * bounded(c))
+
+    def gap_growth(self, x: Any, close: float = CLOSE) -> Computed:
+        """(1 - C(1 - x)) / x of the correlation map C, which falls from chi at x = 0.
+
+        Args:
+            x: 1 - c, however small; an array.
+            close: The relative error that will do; a larger one may cost less.
+        """
+        q, w = self.fixed_point, self.effective[0]
+        xs = np.asarray(x, dtype=np.float64)
+        found = gaps(self.tau, q.value, q.value * xs, close)
+        share = w.value / (q.value * xs)
+        value = share * found.value
+        lost = (self.sensitivity * q.error / q.value + 4 * EPS) * np.abs(value)
+        return Computed(value, share * found.error + lost)
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """How many times the relative error of q* averages of two inputs may err, with a margin."""
+        q = self.fixed_point.value
+        if self.fixed_point.error == 0:
+            return 0.0
+        x = np.array([0.01, 0.1, 0.5, 1.0])
+        pair = np.array([[q], [q * (1 + STEP)]])
+        parts = [means((self.tau, self.tau), pair[:, 0]).value]
+        parts += list((gaps(self.tau, pair, pair * x).value / pair).T)
+        change = [abs(float(np.log(part[1] / part[0]))) for part in parts if (part > 0).all()]
+        return 2.0 + 2.0 * max(change) / STEP
+
+    @cached_property
+    def _distance(self) -> Bounded:
+        """1 - c*, found by itself: near the edge of chaos it is far smaller than 1."""
+        if self.phase == "ordered":
+            return Bounded(0.0)
+        method = max(self.chi.method, method_of((self.tau, self.tau)))
+        if self.phase == "edge of chaos":
+            return Bounded(0.0, self._unresolved(), method)
+        whole = self._excess(np.array([1.0]))
+        if whole.value[0] >= -whole.error[0]:  # C(0) = 0: no biases, and an activation of mean 0
+            return Bounded(1.0, self._far(), method)
+        for low, high in pairwise(STAGES):
+            if self._excess(np.array([high])).value[0] > 0:
+                return Bounded(*falling_root(self._excess, high, low), method)
+        return Bounded(0.0, STAGES[-1], method)
+
+    def _excess(self, x: Any) -> Computed:
+        found = self.gap_growth(x)
+        return Computed(found.value - 1.0, found.error + EPS)
+
+    def _far(self) -> float:
+        """A bound on c* where C(0) is 0 within its error."""
+        zero = self.correlation(0.0)
+        steep = 1.0 - min(self.correlation_slope(0.0).value, 1.0 - 1e-9)
+        return 0.0 if zero.is_zero else (abs(zero.value) + zero.error) / steep
+
+    def _unresolved(self) -> float:
+        """The largest 1 - c at which the map is not told from the identity."""
+        least = 1.0
+        for low, high in pairwise(STAGES):
+            places = np.geomspace(high, low, 4)
+            found = self._excess(places)
+            sure = found.value < -found.error
+            if sure.any():
+                least = min(least, float(places[sure][0]))
+            if not sure[0]:
+                break
+        return least
+
+    @cached_property
+    def stable_correlation(self) -> Bounded:
+        """c*, to which correlations tend: 1, or in the chaotic phase a smaller one."""
+        return 1.0 - self._distance
+
+    @cached_property
+    def length_scale(self) -> Scale:
+        """xi_q: layers over which a difference of lengths falls to 1/e."""
+        return scale(self.length_slope(self.fixed_point))
+
+    @cached_property
+    def correlation_scale(self) -> Scale:
+        """xi_c: the same of correlations, at c*; infinite at the edge of chaos.
+
+        Source: On the initialisation of wide low-rank feedforward neural networks, section 2.1.2
+            and appendix A.7.
+        """
+        if self.phase != "chaotic":
+            return scale(self.chi)
+        return scale(self.correlation_slope(self.stable_correlation))
+
+    @cached_property
+    def gradient_scale(self) -> Scale:
+        """xi_Delta: layers over which squared gradients fall to 1/e on their way to the input.
+
+        It is negative where they grow.
+        """
+        return scale(self.chi)
+
+
+def low_rank_start(weights: float, biases: float, rank: float) -> Variances:
+    """The variances with which a low-rank network starts like a full-rank one.
+
+    First-order averages depend on the rank through its products with the two variances alone.
+
+    Args:
+        weights: The variance of the full-rank weights, times the fan-in.
+        biases: The variance of the full-rank biases.
+        rank: Rank over width.
+
+    Raises:
+        StudyError: A variance or a rank that is none.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2.1.
+
+    Example:
+        >>> low_rank_start(2.0, 0.1, 0.25)
+        Variances(weights=8.0, biases=0.4)
+    """
+    gamma = checked_rank(rank, "low_rank_start")
+    if not weights > 0 or biases < 0 or not isfinite(weights + biases):
+        raise StudyError(
+            f"weights have the variance {weights}, biases {biases}.",
+            where="low_rank_start",
+            hint="Weights above 0, biases from 0.",
+        )
+    return Variances(weights / gamma, biases / gamma)

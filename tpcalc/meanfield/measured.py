@@ -1,0 +1,213 @@
+"""Networks of finite width beside the limit: the metrics of layers over seeds and widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, isfinite, sqrt
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
+from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.meanfield.network import network_of
+from tpcalc.meanfield.operations import BatchNorm, Input
+from tpcalc.meanfield.reading import Layers
+from tpcalc.results import Estimate, Method, Status
+from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
+
+if TYPE_CHECKING:
+    from tpcalc.nonlinearity.tensors.layer_metrics import LayerMetrics
+
+__all__ = ["Sampling", "measure_layers"]
+
+EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT)
+EXACT_ONE = Estimate(1.0, 0.0, Method.EXACT)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Which networks are drawn, and on which inputs.
+
+    Args:
+        widths: The widths n.
+        seeds: How many networks of each width.
+        inputs: How many inputs; they have n features and the second moments of the graph's input.
+        draws: Batches of directions for derivatives.
+        seed: The first seed.
+        device: ``"cpu"``, ``"cuda"``, ``"auto"``.
+        dtype: ``"float64"`` or ``"float32"``.
+
+    Raises:
+        UsageError: Counts that are too small.
+    """
+
+    widths: tuple[int, ...]
+    seeds: int = 4
+    inputs: int = 500
+    draws: int = 2
+    seed: int = 0
+    device: str = "cpu"
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        if self.seeds < 2 or self.inputs < 8 or min(self.widths, default=0) < 2:
+            raise UsageError(
+                f"{self.seeds} seeds, {self.inputs} inputs, widths "
+                f"{', '.join(map(str, self.widths)) or 'none'}.",
+                hint="A spread takes 2 seeds, metrics take 8 inputs, networks are 2 wide or more.",
+            )
+
+
+def measure_layers(
+    source: Layers,
+    graph: LayerGraph,
+    rows: Sequence[LayerRow],
+    sampling: Sampling,
+    progress: Callable[[float, str], None] | None = None,
+) -> tuple[tuple[MeasuredRow, ...], tuple[MeasuredEnd, ...]]:
+    """Every layer of random networks, beside the limit.
+
+    Args:
+        source: The network, or layers.
+        graph: Its layers.
+        rows: The same in the limit.
+        sampling: Which networks, on which inputs.
+        progress: Called with the share that is done, and what is being done.
+
+    Returns:
+        The layers; and for widths where they leave the range of numbers how far they were measured.
+
+    Raises:
+        MissingBackend: No torch.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.3 (figures 5.8 to 5.14).
+    """
+    found: list[MeasuredRow] = []
+    ends: list[MeasuredEnd] = []
+    for place, width in enumerate(sampling.widths):
+        networks: list[tuple[LayerMetrics, ...]] = []
+        last, why = graph.last, ""
+        while len(networks) < sampling.seeds:
+            seed = sampling.seed + len(networks)
+            try:
+                networks.append(_network(source, graph, last, width, seed, sampling))
+            except (MissingBackend, OutOfMemory):
+                raise
+            except EvaluationError as error:
+                why = why or f"{error.where or 'a layer'}: {error.message}"
+                last = _measurable(source, graph, last, width, seed, sampling)
+            if progress is not None:
+                done = place + len(networks) / sampling.seeds
+                progress(done / len(sampling.widths), f"width {width}")
+        if why:
+            ends.append(MeasuredEnd(width, last, why))
+        for row in rows[: last + 1]:
+            layers = [metrics[row.index] for metrics in networks]
+            found.append(MeasuredRow(width, row.index, _values(layers, row, sampling.seed)))
+    return tuple(found), tuple(ends)
+
+
+def _measurable(
+    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
+) -> int:
+    """The last layer of the longest beginning whose numbers stay in range, by halving."""
+    low, high = 0, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _network(source, graph, middle, width, seed, sampling)
+        except EvaluationError:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _network(
+    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
+) -> tuple[LayerMetrics, ...]:
+    """The metrics of the layers of one network, up to a last one."""
+    from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
+    from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+
+    start = graph.layers[0].operation
+    assert isinstance(start, Input)
+    network = network_of(source, width, width, seed, sampling.device, sampling.dtype)
+    if len(network.taps) <= graph.last:
+        raise StudyError(
+            "the layers of the recursion are no values of the forward pass.",
+            where="networks of finite width",
+            hint="Write a forward pass whose lines do not depend on the size of its data.",
+        )
+    network.taps = network.taps[: last + 1]
+    x = gaussian_inputs(
+        sampling.inputs,
+        width,
+        float(start.square),
+        float(start.comean),
+        seed,
+        sampling.device,
+        sampling.dtype,
+    )
+    found = layer_metrics(network, x, batch=_batch(graph), draws=sampling.draws, seed=seed)
+    for own in found:
+        if not isfinite(own.gaussianity.kurtosis.value):
+            raise EvaluationError(
+                "fourth powers of its neurons leave the range of float64.",
+                where=f"layer {own.layer}",
+            )
+    return found
+
+
+def _batch(graph: LayerGraph) -> int | None:
+    sizes = [o.batch for o, _ in graph.pairs if isinstance(o, BatchNorm) and o.batch is not None]
+    return min(sizes) if sizes else None
+
+
+def _values(
+    layers: Sequence[LayerMetrics], row: LayerRow, seed: int
+) -> tuple[tuple[str, MeasuredValue], ...]:
+    gradient = _moved(row.log_gradient, lambda value: exp(value / 2))
+    limits: dict[str, tuple[Callable[[Any], Estimate], Estimate]] = {
+        "LQM": (lambda own: own.root_mean_square, _moved(row.square, _root)),
+        "LSCALE": (lambda own: own.scale, _moved(row.square, _root)),
+        "QMNEX": (lambda own: own.mean_scale, _moved(row.comean, _root)),
+        "QMNSTD": (lambda own: own.deviation_scale, _moved(row.gap, _root)),
+        "JACF": (lambda own: own.jacobian, gradient),
+        "LBIAS": (lambda own: own.bias, row.bias),
+        "NLC": (lambda own: own.nlc, row.total),
+        "NKURT": (lambda own: own.gaussianity.kurtosis, EXACT_ZERO),
+        "NGHI": (lambda own: own.gaussianity.overlap, EXACT_ONE),
+        "CVNSTD": (lambda own: own.gaussianity.deviation_spread, EXACT_ZERO),
+        "LCV": (lambda own: own.gaussianity.length_spread, EXACT_ZERO),
+    }
+    return tuple(
+        (name, _over_seeds([of(own) for own in layers], limit, seed))
+        for name, (of, limit) in limits.items()
+    )
+
+
+def _over_seeds(values: Sequence[Estimate], limit: Estimate, seed: int) -> MeasuredValue:
+    numbers = [each.value for each in values]
+    spread = stdev(numbers)
+    mean = Estimate(
+        fmean(numbers),
+        spread / sqrt(len(numbers)),
+        Method.FINITE,
+        Status.CONVERGED,
+        samples=len(numbers),
+        replicates=len(numbers),
+        seed=seed,
+    )
+    return MeasuredValue(mean, spread, limit)
+
+
+def _root(value: float) -> float:
+    return sqrt(max(value, 0.0))
+
+
+def _moved(number: Estimate, function: Callable[[float], float]) -> Estimate:
+    value = function(number.value)
+    error = abs(function(number.value + number.stderr) - value)
+    return Estimate(value, error, number.method, number.status, seed=number.seed)

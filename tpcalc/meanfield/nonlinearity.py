@@ -1,0 +1,219 @@
+"""The mean-field nonlinearity coefficient: how far a part of a network is from a linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tpcalc.errors import UsageError
+from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.meanfield.graph import LayerGraph, propagate
+from tpcalc.meanfield.operations import Addition, Input, Product
+from tpcalc.meanfield.reading import Layers, layers, numbered
+from tpcalc.meanfield.state import State, exponential, logarithm, ratio
+from tpcalc.results import Estimate
+
+__all__ = ["WeightedPath", "coefficient", "heaviest_paths", "nlc", "path_nlc"]
+
+
+def nlc(
+    network: Layers,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
+) -> Estimate:
+    """sqrt(g_l v_m / (g_m v_l)), the limit of the nonlinearity coefficient from layer m to layer l.
+
+    It is 1 for linear maps. Layer m has to be a bottleneck: every path to l leads through it.
+
+    Args:
+        network: The network.
+        start: m, its number or a name that the network reports; the input by default.
+        end: l; the output by default.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+        EvaluationError: Inputs that have become equal within rounding.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
+
+    Example:
+        >>> from tpcalc.networks.architectures import lookup
+        >>> round(nlc(lookup("mlp").make(1, "relu")).value, 9)
+        1.211173896
+    """
+    _, states, first, last = _asked(network, start, end, inputs)
+    return coefficient(states[first], states[last])
+
+
+def coefficient(start: State, end: State) -> Estimate:
+    """The same of two states of one graph, the first of a bottleneck for the second.
+
+    Args:
+        start: That of layer m.
+        end: That of layer l.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
+    """
+    return exponential(_log_square(start, end) * 0.5).estimate()
+
+
+def _log_square(start: State, end: State) -> Bounded:
+    return end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
+
+
+def path_nlc(
+    network: Layers,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
+) -> Estimate:
+    r"""The same by the paths from m to l: an average of products over their layers.
+
+    Dense layers and biases have the coefficient 1, and so has batch norm in an infinite batch; in
+    a batch of B inputs its square is (B - 2) / (B - 3).
+
+    Args:
+        network: The network.
+        start: m, its number or a name that the network reports; the input by default.
+        end: l; the output by default.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+
+    Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.notation import parse_graph
+        >>> net = parse_graph("x = input()\na = dense(x, 2)\nb = batch_norm(a, batch=6)")
+        >>> round(path_nlc(net).value ** 2, 12)
+        1.333333333333
+    """
+    graph, states, first, last = _asked(network, start, end, inputs)
+    found = {first: Bounded(1.0)}
+    for index in range(first + 1, last + 1):
+        steps = _steps(graph, states, index)
+        parts = (found[p] * weight * factor for p, weight, factor in steps if p in found)
+        found[index] = sum(parts, Bounded(0.0))
+    return found[last].root().estimate()
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPath:
+    """A path through a graph, and its part in the nonlinearity coefficient.
+
+    Args:
+        layers: The numbers of its layers.
+        weight: Its weight; those of all paths add up to 1.
+        product: The product of the squared coefficients of its layers.
+    """
+
+    layers: tuple[int, ...]
+    weight: float
+    product: float
+
+    @property
+    def part(self) -> float:
+        """What it adds to the square of the coefficient."""
+        return self.weight * self.product
+
+
+def heaviest_paths(
+    network: Layers,
+    count: int = 5,
+    start: int | str = 0,
+    end: int | str | None = None,
+    inputs: Input | None = None,
+) -> tuple[WeightedPath, ...]:
+    r"""The paths from m to l that add most to the square of the coefficient, the largest first.
+
+    Args:
+        network: The network.
+        count: How many.
+        start: m, its number or a name that the network reports; the input by default.
+        end: l; the output by default.
+        inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Raises:
+        UsageError: Numbers that are no layers, or no bottleneck.
+
+    Source: Schoenherr, The nonlinearity coefficient, Proposition 16.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.notation import parse_graph
+        >>> text = "x = input()\na = dense(x)\nb = tanh(a)\nc = dense(b)\nd = a + 0.5*c"
+        >>> first, second = heaviest_paths(parse_graph(text))
+        >>> first.layers, second.layers, round(first.weight + second.weight, 12)
+        ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
+    """
+    graph, states, first, last = _asked(network, start, end, inputs)
+    found: dict[int, list[WeightedPath]] = {first: [WeightedPath((first,), 1.0, 1.0)]}
+    for index in range(first + 1, last + 1):
+        own = [
+            WeightedPath(
+                (*path.layers, index), path.weight * weight.value, path.product * factor.value
+            )
+            for parent, weight, factor in _steps(graph, states, index)
+            for path in found.get(parent, [])
+        ]
+        # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
+        found[index] = sorted(own, key=lambda path: -path.part)[:count]
+    return tuple(found[last])
+
+
+def _steps(
+    graph: LayerGraph, states: tuple[State, ...], index: int
+) -> Iterator[tuple[int, Bounded, Bounded]]:
+    """The layers that one reads, each with its weight in it and its squared coefficient."""
+    layer, own = graph.layers[index], states[index]
+    if isinstance(layer.operation, Product):
+        yield from _factors(layer.parents, states, own)
+        return
+    for place, parent in enumerate(layer.parents):
+        before = states[parent]
+        if isinstance(layer.operation, Addition):
+            w = bounded(layer.operation.weights[place])
+            yield parent, w * w * ratio(before.gap, own.gap), Bounded(1.0)
+        else:
+            yield parent, Bounded(1.0), exponential(_log_square(before, own))
+
+
+def _factors(
+    parents: tuple[int, ...], states: tuple[State, ...], own: State
+) -> Iterator[tuple[int, Bounded, Bounded]]:
+    """The factors of a product, by how much of its gap is theirs."""
+    one, other = (states[parent] for parent in parents)
+    parts = ratio(one.gap * other.square, own.gap), ratio(other.gap * one.square, own.gap)
+    whole = parts[0] + parts[1]
+    for parent, part in zip(parents, parts, strict=True):
+        yield parent, part * whole.inverse(), whole
+
+
+def _asked(
+    network: Layers, start: int | str, end: int | str | None, inputs: Input | None
+) -> tuple[LayerGraph, tuple[State, ...], int, int]:
+    """The layers with their states, and the numbers of the two that are asked about."""
+    graph = layers(network, inputs)
+    first, last = numbered(graph, start), numbered(graph, end)
+    _check(graph, first, last)
+    return graph, propagate(graph), first, last
+
+
+def _check(graph: LayerGraph, start: int, last: int) -> None:
+    if not 0 <= start <= last <= graph.last:
+        raise UsageError(
+            f"there are no layers {start} and {last} in this order.",
+            hint=f"They are numbered from 0 to {graph.last}.",
+        )
+    # What reaches the end without the start: a path around it.
+    around = {0} - {start}
+    for index in range(1, last + 1):
+        if index != start and any(parent in around for parent in graph.layers[index].parents):
+            around.add(index)
+    if last in around:
+        raise UsageError(
+            f"layer {start} is no bottleneck for layer {last}: there is a path around it.",
+            hint="Take a layer that every path leads through.",
+        )

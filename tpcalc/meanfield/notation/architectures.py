@@ -1,0 +1,173 @@
+"""Networks of equal blocks, with the options that studies of signal propagation vary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tpcalc.errors import StudyError
+from tpcalc.integrals.given import Act
+from tpcalc.meanfield.notation.lines import Line, Lines, Word
+from tpcalc.meanfield.notation.words import Map, SharedBias, SpanBias
+from tpcalc.meanfield.operations import (
+    Activation,
+    Addition,
+    BatchNorm,
+    Bias,
+    Input,
+    LayerNorm,
+    Number,
+)
+
+__all__ = ["BIASES", "NORMS", "Design", "mlp", "resnet"]
+
+NORMS = ("none", "layer", "batch")
+BIASES = ("independent", "span", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What the layers of an architecture have in common.
+
+    Args:
+        activation: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        weights: sigma_w^2: weights have the variance sigma_w^2 / fan-in.
+        biases: sigma_b^2; 0 for none.
+        norm: ``"none"``, ``"layer"`` or ``"batch"``, before each activation.
+        family: The family of the weights, ``"gaussian"`` or ``"orthogonal"``; of low rank those of
+            ``tp.layers.LowRank``.
+        rank: Rank over width; None for full rank.
+        bias: ``"independent"``; with a rank also ``"span"``: in the span of the weights, and
+            ``"shared"``: one number for all directions of the span.
+        batch: The size of the batch of batch norm; None: infinite.
+
+    Raises:
+        StudyError: Words or numbers that make no sense.
+
+    Example:
+        >>> [operation.name for operation in Design("relu", 2, 0.1).block()]
+        ['dense', 'bias', 'relu']
+    """
+
+    activation: Act
+    weights: Number = 1
+    biases: Number = 0
+    norm: Literal["none", "layer", "batch"] = "none"
+    family: str = "gaussian"
+    rank: Number | None = None
+    bias: Literal["independent", "span", "shared"] = "independent"
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS or self.bias not in BIASES:
+            raise StudyError(
+                f"the normalisation is {self.norm!r}, the biases are {self.bias!r}.",
+                where="Design",
+                hint=f"They are one of {', '.join(NORMS)} and one of {', '.join(BIASES)}.",
+            )
+        if self.bias != "independent" and self.rank is None:
+            raise StudyError(
+                f"biases are {self.bias!r}, in the span of weights of full rank.",
+                where="Design",
+                hint="Give a rank, or take 'independent'.",
+            )
+        if self.biases < 0:
+            raise StudyError(f"the variance of the biases is {self.biases}.", where="Design")
+
+    @property
+    def tau(self) -> Activation:
+        """The activation."""
+        own = self.activation
+        return own if isinstance(own, Activation) else Activation(own)
+
+    @property
+    def whole(self) -> Map:
+        """A dense layer of full rank that keeps lengths as the others do: readin and readout."""
+        return Map(self.weights if self.rank is None else self.rank * self.weights)
+
+    def linear(self) -> list[Word]:
+        """The dense layer with its bias."""
+        found: list[Word] = [Map(self.weights, self.family, self.rank)]
+        if self.biases == 0:
+            return found
+        if self.bias == "independent" or self.rank is None:
+            return [*found, Bias(self.biases)]
+        kind = SpanBias if self.bias == "span" else SharedBias
+        return [*found, kind(self.biases, self.rank)]
+
+    def normed(self) -> list[Word]:
+        """The normalisation, where there is one."""
+        if self.norm == "none":
+            return []
+        return [LayerNorm() if self.norm == "layer" else BatchNorm(self.batch)]
+
+    def block(self) -> list[Word]:
+        """Dense layer, bias, normalisation, activation."""
+        return [*self.linear(), *self.normed(), self.tau]
+
+
+def mlp(depth: int, design: Design, start: Input | None = None) -> Lines:
+    """A fully connected network: blocks of dense layer, bias, normalisation, activation.
+
+    Args:
+        depth: How many blocks; a dense layer of full rank that keeps lengths alike follows them.
+        design: What they are.
+        start: The inputs; by default of second moment 1, independent.
+
+    Raises:
+        StudyError: A depth below 1.
+
+    Example:
+        >>> mlp(2, Design("tanh")).last
+        5
+    """
+    _check(depth)
+    return _started(start).chain([*design.block() * depth, design.whole])
+
+
+def resnet(
+    depth: int,
+    design: Design,
+    start: Input | None = None,
+    skip: Number = 1,
+    branch: Number = 1,
+) -> Lines:
+    """A residual network: x + dense(activation(norm(x))), block after block.
+
+    Args:
+        depth: How many blocks; a dense layer comes before them and one after them.
+        design: What they are.
+        start: The inputs; by default of second moment 1, independent.
+        skip: The weight of x.
+        branch: The weight of what is added to it.
+
+    Raises:
+        StudyError: A depth below 1, or a weight that is 0.
+
+    Example:
+        >>> from tpcalc.meanfield.notation.notation import graph_text
+        >>> print(graph_text(resnet(1, Design("relu", 2, norm="layer"), skip=0.5)))
+        h0 = input(1, 0)
+        h1 = dense(h0, 2)
+        h2 = layer_norm(h1)
+        h3 = relu(h2)
+        h4 = dense(h3, 2)
+        h5 = 0.5*h1 + 1*h4
+        h6 = dense(h5, 2)
+    """
+    _check(depth)
+    net = _started(start).then(design.whole)
+    for _ in range(depth):
+        before = net.last
+        net = net.chain([*design.normed(), design.tau, *design.linear()])
+        net = net.then(Addition((skip, branch)), before, net.last)
+    return net.then(design.whole)
+
+
+def _started(start: Input | None) -> Lines:
+    return Lines((Line(start or Input(), ()),))
+
+
+def _check(depth: int) -> None:
+    if depth < 1:
+        raise StudyError(f"the depth is {depth}.", hint="It is 1 or more.")

@@ -1,0 +1,154 @@
+"""What a line of the notation may say besides what is a layer of the recursion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.meanfield.operations import Number
+from tpcalc.meanfield.operations.operation import finite, positive, required, whole
+from tpcalc.networks.layers.low_rank import FAMILIES
+
+__all__ = ["Map", "SharedBias", "SpanBias"]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A linear map, of full or of low rank.
+
+    Args:
+        variance: sigma^2: entries of full rank have the variance sigma^2 / fan-in.
+        family: ``"gaussian"`` or ``"orthogonal"``; of low rank those of ``tp.layers.LowRank``.
+        rank: The rank over the width of the layer; None for full rank.
+        width: The width of the layer over n.
+        outputs: A number of coordinates that does not grow: a readout, the last layer.
+        exponent: The variance has the further factor n to this power.
+
+    Raises:
+        StudyError: A variance, rank, width or family that is none.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3; On the initialisation of wide
+        low-rank feedforward neural networks, equation 2 and section 3.
+    """
+
+    variance: Number = Fraction(1)
+    family: str = "gaussian"
+    rank: Number | None = None
+    width: Number = Fraction(1)
+    outputs: int | None = None
+    exponent: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        required(
+            positive(self.variance),
+            "dense",
+            f"the variance of the weights is {self.variance} (condition 22.5).",
+            "It is larger than 0.",
+        )
+        required(
+            self.family in FAMILIES,
+            "dense",
+            f"weights are {self.family!r}.",
+            f"They are {', '.join(FAMILIES)}.",
+        )
+        required(
+            self.rank is None or 0 < self.rank <= 1,
+            "dense",
+            f"the rank is {self.rank} of the width of the layer.",
+            "It is above 0 and at most 1; a layer of rank 0 passes nothing on.",
+        )
+        required(
+            positive(self.width)
+            and (self.outputs is None or (whole(self.outputs) and self.outputs >= 1)),
+            "dense",
+            f"the layer is {self.width} n wide, with {self.outputs} outputs.",
+            "Both are larger than 0, outputs are a whole number.",
+        )
+        required(
+            isinstance(self.exponent, int | Fraction),
+            "dense",
+            f"the power of n in the variance of the weights is {self.exponent!r}.",
+            "It is a whole number or a Fraction.",
+        )
+        required(
+            self.outputs is None or self.rank is None,
+            "dense",
+            "a readout has no rank of its own.",
+            "Leave the rank out.",
+        )
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return "dense" if self.outputs is None else "readout"
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBias:
+    """Addition of C b, where the map before is C A and b has entries N(0, variance).
+
+    Args:
+        variance: sigma_b^2.
+        rank: gamma of that map.
+
+    Raises:
+        StudyError: No variance or no rank.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2, with one
+        b for each direction, as equation 3 needs it.
+    """
+
+    variance: Number
+    rank: Number
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.variance, self.rank)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return "bias in the span"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedBias:
+    """Addition of b C (1, ..., 1): one number b ~ N(0, variance) for all directions.
+
+    Args:
+        variance: sigma_b^2.
+        rank: gamma of the map before.
+        drawn: b; None: not drawn yet (``tp.signal.spread`` draws it).
+
+    Raises:
+        StudyError: No variance or no rank, or a b that is none.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, section 2, as
+        printed there.
+    """
+
+    variance: Number
+    rank: Number
+    drawn: float | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.name, self.variance, self.rank)
+        required(
+            self.drawn is None or finite(self.drawn),
+            self.name,
+            f"the bias that is drawn is {self.drawn}.",
+            "It is a number; None: not drawn yet.",
+        )
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return "shared bias"
+
+
+def _check(where: str, variance: Number, rank: Number) -> None:
+    required(
+        positive(variance) and 0 < rank <= 1,
+        where,
+        f"the biases have the variance {variance}, the rank is {rank} of the width.",
+        "The variance is larger than 0; the rank is above 0 and at most 1.",
+    )

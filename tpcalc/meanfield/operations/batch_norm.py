@@ -1,0 +1,81 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.meanfield.operations.operation import Number, required, whole
+from tpcalc.meanfield.state import State, logarithm, ratio
+
+__all__ = ["BatchNorm"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNorm:
+    """Subtraction of the mean over the batch, division by sqrt(variance + epsilon), per coordinate.
+
+    Args:
+        batch: The size of the batch; None: infinite. A finite one makes derivatives larger, by
+            (B - 2) / (B - 3) on average; that two inputs of one batch have the co-mean
+            -1 / (B - 1) is left out, as are finite batches that are not much larger than 1.
+        epsilon: Added to the variance; 0 for the limit of small ones.
+
+    Raises:
+        StudyError: A batch of fewer than 4 inputs, or a negative epsilon.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3 and section 11.6.3; the factor is
+        the mean of 1 / variance over batches of Gaussians.
+
+    Example:
+        >>> from tpcalc.meanfield.operations import Input
+        >>> found = BatchNorm().state([Input(4.0, 1.0).state(())])
+        >>> found.gap.value, round(found.gradient, 12)
+        (1.0, 0.333333333333)
+        >>> round(BatchNorm(batch=5).state([Input(4.0, 1.0).state(())]).gradient, 12)
+        0.5
+    """
+
+    batch: int | None = None
+    epsilon: Number = Fraction(0)
+
+    def __post_init__(self) -> None:
+        required(
+            0 <= self.epsilon < float("inf"),
+            "BatchNorm",
+            f"epsilon is {self.epsilon} (condition 22.7).",
+            "It is larger than 0, or 0 for the limit of small ones.",
+        )
+        required(
+            self.batch is None or (whole(self.batch) and self.batch >= 4),
+            "BatchNorm",
+            f"the batch has {self.batch} inputs.",
+            "It is a whole number from 4 on, where derivatives have a finite mean square; None is "
+            "an infinite batch.",
+        )
+
+    @property
+    def name(self) -> str:
+        """For messages and tables."""
+        return "batch norm"
+
+    @property
+    def excess(self) -> Bounded:
+        """(B - 2) / (B - 3), the factor of derivatives in finite batches."""
+        if self.batch is None:
+            return Bounded(1.0)
+        return bounded(Fraction(self.batch - 2, self.batch - 3))
+
+    def state(self, parents: Sequence[State]) -> State:
+        """The state of the layer.
+
+        Args:
+            parents: The layer that it reads.
+        """
+        (own,) = parents
+        under = own.gap + bounded(self.epsilon)
+        square = ratio(own.gap, under) if self.epsilon else Bounded(1.0)
+        gradient = own.log_gradient - logarithm(under) + logarithm(self.excess)
+        return State(Bounded(0.0), square, square, gradient)

@@ -1,0 +1,220 @@
+"""Moments of the squared singular values of a Jacobian by probe vectors, as a Tensor Program.
+
+A probe v ~ N(0, 1) is carried through J^T, J, J^T, ... in turn. Averages over its coordinates
+average over the spectrum: |J^T v|^2 / N -> m_1, |J J^T v|^2 / N -> m_2, and so on. Weights meet
+vectors that depend on them, forward and transposed: what S-transforms say of free factors, the
+limit rules say here of the vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import isfinite
+
+from tpcalc import checks
+from tpcalc.errors import StudyError
+from tpcalc.evaluate.limit import limit
+from tpcalc.functions import Const, Expr, Fn, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.integrals.activation_moments import average
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.given import of_activation
+from tpcalc.meanfield.operations import Number
+from tpcalc.meanfield.weights import Weights, gaussian_vectors
+from tpcalc.networks.layers.low_rank import FAMILIES
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
+from tpcalc.program.program import Builder, Program
+from tpcalc.results import Estimate
+
+__all__ = ["probe_moments", "probe_program"]
+
+SQUARE = Fn(Var(0) ** 2, 1)
+TIMES = Fn(Var(0) * Var(1), 2)
+ROUNDING = 1e-12  # of q: a bias variance that is 0 but for rounding
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer of the network: its weights, and the slopes of the activation at its vector."""
+
+    weights: Weights
+    slope: Ref | float  # a number where it is the same everywhere
+
+    def _sloped(self, builder: Builder, vector: Ref) -> Ref:
+        if isinstance(self.slope, float):
+            return builder.add(LinComb((self.slope,), (None,), (vector,)))
+        return builder.add(Nonlin(TIMES, (self.slope, vector)))
+
+    def down(self, builder: Builder, vector: Ref) -> Ref:
+        """W^T D v."""
+        vector = self._sloped(builder, vector)
+        factors = self.weights.factors
+        for factor in reversed(factors):
+            number = self.weights.scale if factor is factors[0] else 1.0
+            vector = replace(factor, transpose=not factor.transpose).times(builder, vector, number)
+        if self.weights.mask is not None:
+            vector = builder.add(Nonlin(TIMES, (self.weights.mask, vector)))
+        return vector
+
+    def up(self, builder: Builder, vector: Ref) -> Ref:
+        """D W v."""
+        return self._sloped(builder, self.weights.times(vector))
+
+
+@of_activation
+def probe_program(
+    tau: Expr,
+    family: str,
+    rank: Fraction | float,
+    depth: int,
+    *,
+    q: float = 1.0,
+    variance: float | None = None,
+    moments: int = 2,
+) -> Program:
+    """Equal layers h = W tau(h') + b at a fixed point of their lengths, with probes of J = D W ...
+
+    Biases have the variance that keeps the second moment of h at q. The padded family is a square
+    Haar matrix after a 0/1 mask: every coordinate is kept with probability ``rank``, which in the
+    limit is a sharp share of them.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        family: ``"gaussian"``, ``"orthogonal"``, ``"gaussian-gaussian"`` or ``"padded"``, as of
+            ``tp.layers.LowRank``.
+        rank: Rank over width, gamma; 1 for one full Gaussian or Haar matrix
+            (``"gaussian-gaussian"``: two square ones).
+        depth: Number of layers.
+        q: The second moment of the preactivations.
+        variance: sigma^2 of the weights; None: the edge of chaos, where
+            gamma sigma^2 E tau'^2 = 1.
+        moments: How many, at least 1.
+
+    Returns:
+        A program with outputs ``m[1]``, ``m[2]``, ...: averages of the k-th power of J J^T.
+
+    Raises:
+        StudyError: A rank, family or q that is none, or no bias variance keeps q.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, equation 10.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> probes = probe_program(Var(0), "gaussian", 1, 1, variance=1.0, moments=3)
+        >>> [tp.limit(probes)[f"m[{k}]"].value for k in (1, 2, 3)]
+        [1.0, 2.0, 5.0]
+    """
+    depth = checks.whole(depth, "depth", least=1)
+    moments = checks.whole(moments, "moments", least=1)
+    sigma, drift = _fixed(tau, family, rank, q, variance)
+    full = rank == 1 and family in ("gaussian", "orthogonal")
+    builder = Builder()
+    (x,) = gaussian_vectors(builder, "x", "n", ((average(tau**2, Bounded(q)).value,),))
+    layers: list[_Layer] = []
+    for place in range(1, depth + 1):
+        weights = Weights.of(builder, f"W{place}", sigma, family, None if full else rank)
+        h = weights.times(x)
+        if drift:
+            (bias,) = gaussian_vectors(builder, f"b{place}", "n", ((drift,),))
+            h = builder.add(LinComb((Fraction(1), Fraction(1)), (None, None), (h, bias)))
+        layers.append(_Layer(weights, _slope(builder, tau, h)))
+        x = builder.add(Nonlin(Fn(tau, 1), (h,)))
+    (probe,) = gaussian_vectors(builder, "v", "n", ((1.0,),))
+    for k in range(1, moments + 1):
+        for layer in reversed(layers) if k % 2 else layers:
+            probe = layer.down(builder, probe) if k % 2 else layer.up(builder, probe)
+        builder.output(f"m[{k}]", builder.add(Moment(SQUARE, (probe,))))
+    return builder.finish()
+
+
+@of_activation
+def probe_moments(
+    tau: Expr,
+    family: str,
+    rank: Fraction | float,
+    depth: int,
+    *,
+    q: float = 1.0,
+    variance: float | None = None,
+    moments: int = 2,
+    samples: int = 2**12,
+    replicates: int = 16,
+    seed: int = 0,
+) -> tuple[Estimate, ...]:
+    """Moments m_1, m_2, ... of J J^T from ``probe_program``, with their errors.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        family: Of the weights.
+        rank: Rank over width.
+        depth: Number of layers.
+        q: The second moment of the preactivations.
+        variance: sigma^2 of the weights; None: the edge of chaos.
+        moments: How many.
+        samples: Of one replicate, where particles are needed.
+        replicates: Independent ones behind each error.
+        seed: Of all draws.
+
+    Raises:
+        StudyError: As ``probe_program``.
+
+    Source: On the initialisation of wide low-rank feedforward neural networks, equations 10, 11.
+
+    Example:
+        >>> found = probe_moments(Var(0), "gaussian-gaussian", Fraction(1, 4), 1)
+        >>> [round(m.value, 6) for m in found]
+        [1.0, 6.0]
+    """
+    program = probe_program(tau, family, rank, depth, q=q, variance=variance, moments=moments)
+    found = limit(program, samples=samples, replicates=replicates, seed=seed)
+    return tuple(found[f"m[{k}]"] for k in range(1, moments + 1))
+
+
+def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:
+    slope = derivative(tau, Var(0))
+    if isinstance(slope, Const):
+        return float(slope.value)
+    return builder.add(Nonlin(Fn(slope, 1), (h,)))
+
+
+def _fixed(
+    tau: Expr, family: str, rank: Fraction | float, q: float, variance: float | None
+) -> tuple[Number, float]:
+    """The variance of the weights, and the variance of the bias that keeps q.
+
+    Raises:
+        StudyError: There is none.
+    """
+    if family not in FAMILIES:
+        raise StudyError(
+            f"weights are {family!r}.",
+            where="probe_program",
+            hint=f"They are {', '.join(FAMILIES)}.",
+        )
+    if not (isfinite(q) and q > 0):
+        raise StudyError(f"q is {q}.", where="probe_program", hint="It is positive.")
+    if not 0 < rank <= 1:
+        raise StudyError(
+            f"the rank is {rank} of the width.",
+            where="probe_program",
+            hint="It is above 0 and at most 1.",
+        )
+    if variance is None:
+        slopes = average(derivative(tau, Var(0)) ** 2, Bounded(q)).value
+        if not slopes > 0:
+            raise StudyError(
+                "the activation has the slope 0 everywhere.",
+                where="probe_program",
+                hint="Give a variance.",
+            )
+        variance = 1 / (float(rank) * slopes)
+    drift = q - float(rank) * variance * average(tau**2, Bounded(q)).value
+    if drift < -ROUNDING * q:
+        raise StudyError(
+            f"weights of the variance {variance:g} alone make second moments of {q - drift:g}, "
+            f"more than q = {q:g}: no bias keeps it.",
+            where="probe_program",
+            hint="Take a smaller variance or another q.",
+        )
+    return variance, drift if drift > ROUNDING * q else 0.0

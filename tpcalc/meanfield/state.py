@@ -1,0 +1,114 @@
+"""The mean-field state of a layer: what every coordinate of it is in a wide network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, log
+
+from tpcalc.errors import EvaluationError
+from tpcalc.integrals.bounded import EPS, Bounded
+
+__all__ = ["State", "exponential", "logarithm", "ratio"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A layer in the limit of infinite width, at two inputs that are alike.
+
+    Args:
+        mean: m, the mean of a coordinate.
+        square: q, its second moment.
+        gap: v = q - c, where c is the second moment of two inputs; carried by itself, because it
+            may be many orders smaller than q.
+        log_gradient: log g, where g is the mean square of the layer's derivative along a standard
+            Gaussian change of the input.
+
+    Source: Schoenherr, The nonlinearity coefficient, table 5.3.
+
+    Example:
+        >>> start = State(Bounded(0.0), Bounded(1.0), Bounded(0.75), Bounded(0.0))
+        >>> start.comean.value, start.gradient
+        (0.25, 1.0)
+    """
+
+    mean: Bounded
+    square: Bounded
+    gap: Bounded
+    log_gradient: Bounded
+
+    @property
+    def comean(self) -> Bounded:
+        """c, the second moment of two inputs."""
+        return self.square - self.gap
+
+    @property
+    def gradient(self) -> float:
+        """g, where it is a float."""
+        return exp(self.log_gradient.value)
+
+    @property
+    def bias(self) -> float:
+        """sqrt(q / v): how much of the layer its inputs share."""
+        return exp((logarithm(self.square).value - logarithm(self.gap).value) / 2)
+
+
+def logarithm(number: Bounded) -> Bounded:
+    """The logarithm of a positive number.
+
+    Args:
+        number: The number.
+
+    Raises:
+        EvaluationError: It may not be positive.
+
+    Example:
+        >>> logarithm(Bounded(1.0)).value
+        0.0
+    """
+    _check_positive(number)
+    found = log(number.value)
+    error = number.error / (number.value - number.error) + EPS * abs(found)
+    return Bounded(found, error, number.method)
+
+
+def exponential(number: Bounded) -> Bounded:
+    """The inverse of ``logarithm``.
+
+    Args:
+        number: A logarithm.
+
+    Example:
+        >>> exponential(Bounded(0.0)).value
+        1.0
+    """
+    found = exp(number.value)
+    exact = number.value == 0 == number.error
+    return Bounded(found, 0.0 if exact else found * (expm1(number.error) + EPS), number.method)
+
+
+def ratio(over: Bounded, under: Bounded) -> Bounded:
+    """The quotient of two positive numbers, which may be tiny.
+
+    Args:
+        over: The numerator.
+        under: The denominator.
+
+    Raises:
+        EvaluationError: One of them may not be positive.
+
+    Example:
+        >>> round(ratio(Bounded(1e-300), Bounded(4e-300)).value, 12)
+        0.25
+    """
+    for part in (over, under):
+        _check_positive(part)
+    return over / under
+
+
+def _check_positive(number: Bounded) -> None:
+    if number.value - number.error <= 0:
+        raise EvaluationError(
+            f"a size that should be positive is {number.value:.3g} with an error up to "
+            f"{number.error:.1g}.",
+            hint="Two inputs have become equal within rounding, or a layer is constant.",
+        )

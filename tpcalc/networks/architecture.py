@@ -1,0 +1,284 @@
+"""Entries of the catalogue of networks, and checks of what their networks are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from inspect import signature
+from typing import Any
+
+from tpcalc.activations.given import as_activation
+from tpcalc.dsl.vectors import Vector, nonlin
+from tpcalc.errors import StudyError
+from tpcalc.functions import Expr, Fn
+from tpcalc.functions.roots import root
+from tpcalc.networks.layers.norms import layer_norm, rms_norm
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.registry.values import exact
+from tpcalc.sources import Source
+
+__all__ = [
+    "NORMS",
+    "Architecture",
+    "ArchitectureFamily",
+    "Number",
+    "activated",
+    "activation_of",
+    "bias_variance_of",
+    "chosen",
+    "named",
+    "normalised",
+    "read",
+    "root",
+    "row_of",
+    "spread",
+    "variance_of",
+]
+
+Number = Fraction | float
+# What normalises preactivations, and how networks with it are called.
+NORMS: dict[str, tuple[Callable[[Vector], Vector] | None, str]] = {
+    "none": (None, ""),
+    "layer": (layer_norm, "normalised"),
+    "rms": (rms_norm, "RMS-normalised"),
+}
+
+
+@dataclass(frozen=True)
+class ArchitectureFamily:
+    """An entry of the catalogue: the networks of one kind.
+
+    Args:
+        name: The name it is listed under.
+        make: The class: what it takes are the parameters.
+        text: What it is, in one line.
+        source: Where it is defined.
+        aliases: Other names.
+        own: What it takes, where ``make`` does not say it.
+
+    Example:
+        >>> from tpcalc.networks.architectures import lookup
+        >>> lookup("mlp").parameters[:3]
+        ('depth', 'act', 'bias')
+    """
+
+    name: str
+    make: Callable[..., Architecture]
+    text: str
+    source: Source
+    aliases: tuple[str, ...] = ()
+    own: tuple[str, ...] | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of what it takes."""
+        if self.own is not None:
+            return self.own
+        return tuple(signature(self.make).parameters)
+
+
+def activated(t: NetworkTracer, layer: int | str, h: Vector, act: Expr, norm: str) -> Vector:
+    """Act(h), or act of the normalised h; h, that and the result are reported.
+
+    Args:
+        t: Of the forward pass.
+        layer: For the names in the unrolled program.
+        h: The preactivation.
+        act: The activation.
+        norm: One of ``NORMS``.
+    """
+    t.watch("h", layer, h)
+    x = nonlin(Fn(act, 1), [read(t, layer, h, norm)])
+    t.watch("x", layer, x)
+    return x
+
+
+def read(t: NetworkTracer, layer: int | str, h: Vector, norm: str) -> Vector:
+    """The normalised h, which is reported, or h itself.
+
+    Args:
+        t: Of the forward pass.
+        layer: For the names in the unrolled program.
+        h: The vector.
+        norm: One of ``NORMS``.
+    """
+    normalise, _ = NORMS[norm]
+    if normalise is None:
+        return h
+    h = normalise(h)
+    t.watch("hhat", layer, h)
+    return h
+
+
+def normalised(norm: str, what: str) -> str:
+    """What is normalised, in the middle of a sentence; "" where nothing is.
+
+    Args:
+        norm: One of ``NORMS``.
+        what: What it is.
+
+    Example:
+        >>> normalised("layer", "layers"), normalised("none", "layers")
+        ('normalised layers and ', '')
+    """
+    said = NORMS[norm][1]
+    return f"{said} {what} and " if said else ""
+
+
+def activation_of(act: Any, where: str) -> Expr:
+    """An activation as an expression of one argument.
+
+    Args:
+        act: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: It is neither.
+        UnknownName: No such activation.
+        TraceError: A function that is not one of an expression.
+
+    Example:
+        >>> activation_of("relu", "MLP").text
+        'relu(x0)'
+    """
+    return as_activation(act, where).expr
+
+
+def named(act: str | Callable[[Expr], Expr]) -> str:
+    """The name of an activation, for sentences.
+
+    Args:
+        act: As an architecture has it.
+
+    Example:
+        >>> named("relu")
+        'relu'
+    """
+    return act if isinstance(act, str) else getattr(act, "name", "a function")
+
+
+def chosen(value: Any, name: str, words: Sequence[str], where: str) -> str:
+    """A word of a list.
+
+    Args:
+        value: What was given.
+        name: The argument, for messages.
+        words: The list.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: It is none of them.
+
+    Example:
+        >>> chosen("none", "norm", ("none", "layer"), "MLP")
+        'none'
+    """
+    if not isinstance(value, str) or value not in words:
+        raise StudyError(
+            f"{name} is {value!r}.", where=where, hint=f"It is one of {', '.join(words)}."
+        )
+    return value
+
+
+def variance_of(value: Any, name: str, where: str) -> Fraction:
+    """A variance of weights, exact.
+
+    Args:
+        value: A number, or its text (``"9/4"``).
+        name: The argument, for messages.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, or not above 0.
+
+    Example:
+        >>> variance_of(2.25, "weight_variance", "MLP")
+        Fraction(9, 4)
+    """
+    found = _number(value, name, where)
+    if found <= 0:
+        raise StudyError(f"{name} is {value}.", where=where, hint="A variance is larger than 0.")
+    return found
+
+
+def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
+    """A number for all layers, or one for each; none below 0; equal ones are one for all.
+
+    Args:
+        value: A number, its text, a sequence of them, or a text with commas.
+        layers: How many layers there are.
+        name: The argument, for messages.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, one below 0, or a row of another length.
+
+    Example:
+        >>> row_of("2, 1/2", 2, "weight_variance", "MLP")
+        (Fraction(2, 1), Fraction(1, 2))
+        >>> row_of([2, 2], 2, "weight_variance", "MLP")
+        Fraction(2, 1)
+    """
+    if isinstance(value, str) and "," in value:
+        value = value.split(",")
+    single = isinstance(value, str) or not isinstance(value, Sequence)
+    found = tuple(_number(part, name, where) for part in ((value,) if single else value))
+    if not single and len(found) != layers:
+        raise StudyError(
+            f"{name} has {len(found)} numbers; there are {layers} layers that it is for.",
+            where=where,
+            hint="Give one number for all of them, or one for each.",
+        )
+    if min(found) < 0:
+        raise StudyError(f"{name} is {value}.", where=where, hint="It is 0 or larger.")
+    return found[0] if len(set(found)) == 1 else found
+
+
+def bias_variance_of(value: Any, where: str) -> Fraction | None:
+    """A variance of biases; None stays None, and 0 means that there are none.
+
+    Args:
+        value: A number, its text, or None.
+        where: The architecture, for messages.
+
+    Raises:
+        StudyError: No number, or one below 0.
+
+    Example:
+        >>> bias_variance_of("0.01", "MLP"), bias_variance_of(None, "MLP")
+        (Fraction(1, 100), None)
+    """
+    if value is None:
+        return None
+    found = _number(value, "bias_variance", where)
+    if found < 0:
+        raise StudyError(
+            f"bias_variance is {value}.", where=where, hint="A variance is 0 (no biases) or larger."
+        )
+    return found
+
+
+def _number(value: Any, name: str, where: str) -> Fraction:
+    try:
+        return exact(value, what=name)
+    except StudyError as error:
+        raise StudyError(error.message, where=where, hint=error.hint) from None
+
+
+def spread(weights: Any, biases: Any) -> str:
+    """Variances other than 1 as the end of a sentence.
+
+    Args:
+        weights: Of the weights, one or a row.
+        biases: Of the biases; None or 0 where nothing is to be said.
+
+    Example:
+        >>> spread(Fraction(9, 4), Fraction(1, 100)), spread(1, None)
+        (', weight variance 9/4, bias variance 1/100', '')
+    """
+    said = f", weight variance {weights}" if weights != 1 else ""
+    if isinstance(weights, tuple):
+        said = f", weight variances {', '.join(map(str, weights))}"
+    return said + (f", bias variance {biases}" if biases and biases != 1 else "")

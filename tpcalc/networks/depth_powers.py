@@ -1,0 +1,107 @@
+"""``DepthPowers``: powers of the depth in front of a block and in the updates of its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from tpcalc import checks
+from tpcalc.errors import StudyError
+from tpcalc.exponents import Ex
+from tpcalc.functions.numbers import Number
+from tpcalc.functions.roots import root
+
+__all__ = ["DepthPowers", "one_base"]
+
+
+def one_base(own: int, given: int | None, name: str, where: str = "") -> int:
+    """The base depth, where a parameterization has one (1: none) and one may be given besides.
+
+    Args:
+        own: That of the parameterization.
+        given: What is given besides.
+        name: The parameterization, for messages.
+        where: Where it is given, for messages.
+
+    Raises:
+        UsageError: No number of blocks.
+        StudyError: They are not the same.
+    """
+    if given is None:
+        return own
+    found = checks.whole(given, "base", least=1, hint="A number of blocks.")
+    if own not in (1, found):
+        raise StudyError(
+            f"the base is {found}, and that of {name} is {own}.", where=where, hint="Say it once."
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class DepthPowers:
+    """L^(-alpha) in front of a block, L^(-gamma) in the updates of its weights.
+
+    Args:
+        alpha: The power in front of a block.
+        gamma: The power of updates.
+        base: The number of blocks L0 that counts as one: powers are of L / L0.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, sections 6.3 and 10.2, Table 1.
+
+    Example:
+        >>> from tpcalc.exponents import as_ex
+        >>> ode = DepthPowers(as_ex(1), as_ex(0), base=8)
+        >>> str(ode.raw(1)), str(ode.raw(0)), str(ode.power(16, -ode.alpha))
+        ('1', '0', '1/2')
+    """
+
+    alpha: Ex
+    gamma: Ex
+    base: int = 1
+
+    def gradient(self, degree: int) -> Ex:
+        """The delta that counts: gradients are L^(-alpha), and degree 0 does not see that."""
+        return self.alpha if degree == 1 else Ex()
+
+    def raw(self, degree: int) -> Ex:
+        """The power of L of a learning rate as it is typed.
+
+        Args:
+            degree: Of an update in the gradient: 1 of SGD, 0 of Adam and sign.
+        """
+        return self.gradient(degree) - self.gamma
+
+    @classmethod
+    def of_raw(cls, alpha: Ex, raw: Ex, degree: int, base: int = 1) -> Self:
+        """The powers of a script.
+
+        Args:
+            alpha: The power of 1/L in front of a block.
+            raw: The power of L of the learning rate as it is typed.
+            degree: Of an update in the gradient.
+            base: As of the class.
+
+        Example:
+            >>> from tpcalc.exponents import as_ex
+            >>> str(DepthPowers.of_raw(as_ex(1), as_ex(1), 1).gamma)
+            '0'
+        """
+        return cls(alpha, cls(alpha, Ex(), base).gradient(degree) - raw, base)
+
+    def power(self, depth: int, power: Ex) -> Number:
+        """(L / L0)^power.
+
+        Raises:
+            StudyError: The power has symbols, or the number is too large.
+        """
+        number: Fraction | None = power.constant
+        try:
+            if number is not None:
+                return root(Fraction(depth, self.base), number)
+        except OverflowError:
+            pass
+        raise StudyError(
+            f"({depth}/{self.base})^({power}) is no number in the range of a float.",
+            hint="Symbols are for the depth L; give powers such as 1/2.",
+        )

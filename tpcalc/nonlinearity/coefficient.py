@@ -1,0 +1,109 @@
+"""The nonlinearity coefficient of a function, with what it is a ratio of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+from tpcalc.errors import EvaluationError
+from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.results import Estimate, Method, Status
+
+__all__ = ["Nonlinearity", "quotient", "root_of"]
+
+SIGMAS = 5.0
+
+
+@dataclass(frozen=True)
+class Nonlinearity:
+    """The nonlinearity coefficient of a function under a law of its inputs.
+
+    Args:
+        nlc: slope / spread; 1 for linear functions.
+        slope: sqrt(E Tr J Cov_x J^T): how far the output would vary if it were linear around each
+            input.
+        spread: sqrt(Tr Cov_f): how far it varies.
+        notes: What theorems say of it, and what to know about the numbers.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
+
+    Example:
+        >>> one = Estimate(1.0, 0.0, Method.EXACT)
+        >>> print(Nonlinearity(one, one, one))
+        NLC = 1 (exact)
+    """
+
+    nlc: Estimate
+    slope: Estimate
+    spread: Estimate
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([f"NLC = {self.nlc}", *(f"  {note}" for note in self.notes)])
+
+
+def quotient(over: Bounded, under: Bounded) -> Bounded:
+    """A number that is not negative over a positive one.
+
+    Args:
+        over: The numerator.
+        under: The denominator.
+
+    Raises:
+        EvaluationError: The denominator may be 0.
+
+    Example:
+        >>> quotient(Bounded(1.0), Bounded(4.0)).value
+        0.25
+    """
+    if not under.value - under.error > 0:
+        raise EvaluationError(
+            f"a variance is {under.value:.3g} with an error up to {under.error:.1g}: it may be 0.",
+            hint="A constant function has no nonlinearity coefficient.",
+        )
+    return over / under
+
+
+def root_of(number: Bounded) -> Estimate:
+    """The square root of a number that is not negative, as results carry it.
+
+    Args:
+        number: The number.
+
+    Example:
+        >>> root_of(Bounded(4.0)).value
+        2.0
+    """
+    value = sqrt(max(number.value, 0.0))
+    # Half the relative error, where that is small; else the distance to the farther end.
+    if number.error < 0.1 * number.value:
+        error = 0.6 * number.error / value
+    else:
+        error = max(sqrt(max(number.value, 0.0) + number.error) - value, value)
+    if number.value == 0 and number.error == 0:
+        error = 0.0
+    error += EPS * value
+    return Estimate(value, error, number.method, Status.CONVERGED, seed=number.seed)
+
+
+def gaussian_notes(nlc: Estimate, rank: int, dimension: int) -> list[str]:
+    """What is known of a coefficient where the inputs are Gaussian.
+
+    Args:
+        nlc: The coefficient.
+        rank: How many directions of the inputs vary.
+        dimension: d.
+    """
+    notes = ["Gaussian inputs: NLC >= 1, and 1 for linear functions alone (Theorem 1)."]
+    if rank < dimension:
+        notes.append(
+            f"The covariance of the inputs is singular (rank {rank} of {dimension}): the number is "
+            "that of the function on the directions that vary."
+        )
+    slack = SIGMAS * nlc.stderr if nlc.method is Method.PARTICLES else nlc.stderr
+    if nlc.value + slack < 1:
+        notes.append(
+            "This number is below 1 by more than its error: the samples missed where the function "
+            "is steep, or the derivative is not that of the function."
+        )
+    return notes

@@ -1,0 +1,288 @@
+"""NL1D: the nonlinearity of a function of one number on an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.functions import Expr, Fn
+from tpcalc.nonlinearity.gaussian import numpy_form
+from tpcalc.nonlinearity.laws import Array
+from tpcalc.results import Estimate, Method
+
+__all__ = ["IntervalNonlinearity", "interval_nlc"]
+
+ORDER = 12
+MOST_PANELS = 2**13
+WANTED = 1e-13
+ROUNDING = 1e-8  # a change that may be rounding alone
+WORST = 1e-3
+TRUST = 1e3  # times rounding
+EPS = 2.0**-52
+
+
+@dataclass(frozen=True)
+class IntervalNonlinearity:
+    """How far a function of one number is from a line on an interval.
+
+    Args:
+        nl1d: |dom| / |co| sqrt(E F'(s)^2) for s uniform on the interval; 1 for lines alone.
+        absolute: |dom| / |co| E |F'(s)|: the total variation over the range; 1 where F is
+            monotone.
+        nlc: The nonlinearity coefficient under the uniform law: sd(s) / sd(F) sqrt(E F'(s)^2).
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
+    """
+
+    nl1d: Estimate
+    absolute: Estimate
+    nlc: Estimate
+
+
+def interval_nlc(
+    function: Any,
+    low: float,
+    high: float,
+    *,
+    slope: Callable[[Any], Any] | None = None,
+    kinks: Sequence[float] = (),
+) -> IntervalNonlinearity:
+    """NL1D of a function, its absolute version, and its coefficient under the uniform law.
+
+    The interval is split at kinks and halved until integrals settle; on each part the function is
+    a polynomial of degree 11, whose derivative stands for F' where none is given.
+
+    Args:
+        function: A function of an array of numbers, or an expression of x0.
+        low: The lower end.
+        high: The upper end.
+        slope: F', a function of an array; by default it follows from F.
+        kinks: Where F is not smooth; those of a formula need not be given.
+
+    Raises:
+        UsageError: No interval, or a function that does not fit.
+        EvaluationError: Values that are not finite, a constant function, or integrals that do not
+            settle: a jump, or a kink that was not given.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
+
+    Example:
+        >>> found = interval_nlc(np.sin, 0, 2 * np.pi)
+        >>> round(found.nl1d.value, 9), round(found.absolute.value, 9)
+        (2.221441469, 2.0)
+    """
+    ends = [float(checks.real(value, "an end of the interval")) for value in (low, high)]
+    if not ends[0] < ends[1]:
+        raise UsageError(f"the interval from {low} to {high} is empty.")
+    values, slopes = _code(function, slope)
+    own = [float(checks.real(kink, "a kink")) for kink in (*kinks, *_declared(function, ends))]
+    edges = np.array(sorted({*ends, *(kink for kink in own if ends[0] < kink < ends[1])}))
+    start = values(_panels(edges, 8))
+    scale = float(np.abs(start - start[0]).max())
+    if not scale > 64 * EPS * float(np.abs(start).max()):
+        raise EvaluationError(
+            "the function is constant on the interval; NL1D is a ratio to its range."
+        )
+    unit = _Scaled(values, slopes, float(start[0]), scale)
+    noise = EPS * float(np.abs(start).max()) / scale
+    found, error = _settled(unit, edges, noise)
+    if found.mismatch > WORST * found.absolute + TRUST * noise:
+        raise EvaluationError(
+            "the slope that is given is not that of the function: its integrals are not the "
+            "changes of the function.",
+            hint="Leave slope= out. A function that jumps has no slope.",
+        )
+    length = ends[1] - ends[0]
+
+    def estimate(value: float) -> Estimate:
+        return Estimate(value, (error + 32 * EPS) * value, Method.QUADRATURE)
+
+    steep = sqrt(found.square)
+    return IntervalNonlinearity(
+        estimate(length / found.reach * steep),
+        estimate(length / found.reach * found.absolute),
+        estimate(length / sqrt(12.0) * steep / sqrt(found.variance)),
+    )
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A function less a number, in units of its size: its squares stay in the range of floats."""
+
+    function: Callable[[Array], Array]
+    slope: Callable[[Array], Array] | None
+    start: float
+    scale: float
+
+    def values(self, x: Array) -> Array:
+        return (self.function(x) - self.start) / self.scale
+
+    def slopes(self, x: Array) -> Array | None:
+        return None if self.slope is None else self.slope(x) / self.scale
+
+
+@dataclass(frozen=True)
+class _Integrals:
+    """E F'^2, E |F'|, Var F, the length of the range of F; changes of F that are none of F'."""
+
+    square: float
+    absolute: float
+    variance: float
+    reach: float
+    mismatch: float
+
+    def distance(self, other: _Integrals) -> float:
+        """The largest relative difference."""
+        pairs = [
+            (self.square, other.square),
+            (self.absolute, other.absolute),
+            (self.variance, other.variance),
+            (self.reach, other.reach),
+        ]
+        return max(abs(a - b) / abs(a) if a else float(b != 0) for a, b in pairs)
+
+
+def _settled(function: _Scaled, edges: Array, noise: float) -> tuple[_Integrals, float]:
+    """Integrals, and the larger relative change by the last two halvings.
+
+    More panels are better only until rounding, which they magnify, outweighs what is gained.
+    """
+    parts, last = 2, float("inf")
+    previous = _integrals(function, _panels(edges, parts))
+    best, change = previous, float("inf")
+    while parts * (len(edges) - 1) < MOST_PANELS:
+        parts *= 2
+        found = _integrals(function, _panels(edges, parts))
+        moved = found.distance(previous)
+        if max(moved, last) < change:
+            best, change = found, max(moved, last)
+        elif change < ROUNDING:
+            break
+        previous, last = found, moved
+        if change < WANTED:
+            break
+    # Where halvings change more and more, and not by rounding, there is a jump.
+    growing = change >= ROUNDING and last > max(2 * change, TRUST * noise * parts)
+    if growing or not change < WORST:
+        raise EvaluationError(
+            "the integrals of the function do not settle: the last halvings changed "
+            f"{max(change, last if growing else 0.0):.1g}.",
+            hint="Give the places where it has kinks: kinks=[...]. A jump has no slope.",
+        )
+    return best, change
+
+
+def _panels(edges: Array, parts: int) -> Array:
+    pieces = [np.linspace(a, b, parts + 1)[:-1] for a, b in pairwise(edges)]
+    return np.concatenate([*pieces, edges[-1:]])
+
+
+@lru_cache(maxsize=1)
+def _rule() -> tuple[Array, Array, Array]:
+    """Nodes and weights of Gauss-Legendre, and what turns values into coefficients."""
+    nodes, weights = legendre.leggauss(ORDER)
+    return nodes, weights / 2, np.asarray(np.linalg.inv(legendre.legvander(nodes, ORDER - 1)))
+
+
+def _integrals(function: _Scaled, edges: Array) -> _Integrals:
+    nodes, weights, fit = _rule()
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    x = middle[:, None] + half[:, None] * nodes
+    share = half / half.sum()
+    y, gradient = function.values(x), function.slopes(x)
+    forms = y @ fit.T
+    if gradient is None:
+        steep = legendre.legder(forms, axis=1) / half[:, None]
+        gradient = steep @ legendre.legvander(nodes, ORDER - 2).T
+    else:
+        steep = gradient @ fit.T
+    mean = share @ y @ weights
+    extremes = _extremes(forms, steep)
+    rises = np.abs(np.diff(extremes, axis=1)).sum()
+    missing = np.abs(extremes[:, -1] - extremes[:, 0] - 2 * half * (gradient @ weights)).sum()
+    return _Integrals(
+        float(share @ gradient**2 @ weights),
+        float(rises / (2 * half.sum())),
+        float(share @ (y - mean) ** 2 @ weights),
+        float(extremes.max() - extremes.min()),
+        float(missing / (2 * half.sum())),
+    )
+
+
+def _extremes(forms: Array, steep: Array) -> Array:
+    """The function at the ends of each panel and where its slope changes sign, in order.
+
+    Rows are filled up with the value at the end, so that differences of neighbours add up to the
+    variation.
+    """
+    points = np.concatenate([[-1.0], np.cos(np.linspace(pi, 0, 2 * ORDER))[1:-1], [1.0]])
+    slope = steep @ legendre.legvander(points, steep.shape[1] - 1).T
+    left = np.broadcast_to(points[:-1], slope[:, :-1].shape).copy()
+    right = np.broadcast_to(points[1:], left.shape).copy()
+    crosses = np.sign(slope[:, :-1]) * slope[:, 1:] < 0
+    rows, columns = np.nonzero(crosses)
+    a, b, below = left[rows, columns], right[rows, columns], slope[rows, columns]
+    for _ in range(30):
+        centre = (a + b) / 2
+        own = np.sum(legendre.legvander(centre, steep.shape[1] - 1) * steep[rows], axis=1)
+        same = np.sign(below) * own > 0
+        a, b = np.where(same, centre, a), np.where(same, b, centre)
+    places = right
+    places[rows, columns] = a
+    places = np.concatenate([np.full((len(steep), 1), -1.0), places, np.ones((len(steep), 1))], 1)
+    return np.asarray(
+        np.sum(legendre.legvander(places, forms.shape[1] - 1) * forms[:, None, :], axis=2)
+    )
+
+
+def _code(
+    function: Any, slope: Callable[[Any], Any] | None
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None]:
+    if isinstance(function, Expr | Fn):
+        form, jacobian = numpy_form(function)
+
+        def value_of(x: Array) -> Any:
+            return form(x.reshape(-1, 1))
+
+        def slope_of(x: Array) -> Any:
+            return jacobian(x.reshape(-1, 1))
+
+        return _checked(value_of, "the function"), _checked(slope_of, "its slope")
+    if not callable(function):
+        raise UsageError(f"the function is a {type(function).__name__}.")
+    return _checked(function, "the function"), None if slope is None else _checked(slope, "slope")
+
+
+def _checked(function: Callable[[Any], Any], name: str) -> Callable[[Array], Array]:
+    def call(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(x.ravel()))
+        if found.dtype.kind not in "biuf" or found.size not in (1, x.size):
+            raise UsageError(f"{name} does not give one real number for each of an array.")
+        full = np.broadcast_to(found.astype(float).ravel(), (x.size,)).reshape(x.shape)
+        if not np.isfinite(full).all():
+            at = float(x[~np.isfinite(full)][0])
+            raise EvaluationError(f"{name} is not finite at {at:.6g}.")
+        return full
+
+    return call
+
+
+def _declared(function: Any, ends: Sequence[float]) -> list[float]:
+    """Where a formula says that it has kinks."""
+    from tpcalc.integrals.quadrature.shape import shape
+
+    expr = function.expr if isinstance(function, Fn) else function
+    known = shape(expr) if isinstance(expr, Expr) else None
+    if known is None:
+        return []
+    return [part.place for part in known.features if part.kink and ends[0] < part.place < ends[1]]

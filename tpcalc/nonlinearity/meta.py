@@ -1,0 +1,269 @@
+"""Meta-distributions: laws of laws, and whether data is as one of them makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from tpcalc import checks
+from tpcalc.errors import UsageError
+from tpcalc.nonlinearity.laws import Array
+from tpcalc.results import Estimate, Method
+
+__all__ = [
+    "ElemLike",
+    "elem_like",
+    "elem_like_test",
+    "meta_gaussian",
+    "meta_moments",
+]
+
+MOST_INPUTS = 2000
+
+
+def meta_gaussian(q: float, c: float, *, samples: int, neurons: int, seed: int) -> Array:
+    """Expansions of the meta-Gaussian law MN(q, c).
+
+    Each neuron draws its mean from N(0, c), and its samples from N(mean, q - c).
+
+    Args:
+        q: The mean square, above c.
+        c: The mean product of two samples of a neuron, at least 0.
+        samples: Samples of each neuron.
+        neurons: How many.
+        seed: Of the draws.
+
+    Returns:
+        An array of samples by neurons.
+
+    Raises:
+        UsageError: Numbers that are none of such a law.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.2.
+
+    Example:
+        >>> meta_gaussian(1, 0.3, samples=2, neurons=3, seed=0).shape
+        (2, 3)
+    """
+    square, shared = _moments(q, c)
+    shape = tuple(
+        checks.whole(value, name, least=1)
+        for value, name in ((samples, "samples"), (neurons, "neurons"))
+    )
+    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    means = rng.standard_normal(shape[1]) * sqrt(shared)
+    return np.asarray(means + rng.standard_normal(shape) * sqrt(square - shared))
+
+
+def elem_like(q: float, c: float, *, count: int, dimension: int, seed: int | None = None) -> Array:
+    """Inputs whose square means are q and whose co-means of pairs are c, up to rounding.
+
+    Args:
+        q: The mean square of the coordinates of each, above c.
+        c: The mean product of the coordinates of two of them, at least 0.
+        count: How many; at most ``dimension``.
+        dimension: The number of coordinates.
+        seed: Of a random rotation; by default they lie along the first axes.
+
+    Returns:
+        The inputs, a row each.
+
+    Raises:
+        UsageError: More inputs than coordinates, or numbers that are no means.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2.
+
+    Example:
+        >>> x = elem_like(1, 0.25, count=3, dimension=4)
+        >>> (x @ x.T / 4).round(12).tolist()[0]
+        [1.0, 0.25, 0.25]
+    """
+    square, shared = _moments(q, c)
+    size = checks.whole(dimension, "dimension", least=1)
+    number = checks.whole(count, "count", least=1)
+    if number > size:
+        raise UsageError(
+            f"{number} inputs of {size} coordinates: co-means are all equal for at most {size}."
+        )
+    axes = np.eye(number, size)
+    if seed is not None:
+        rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+        axes = np.linalg.qr(rng.standard_normal((size, number)))[0].T
+    # The square root of (q - c) I + c 1 1^T.
+    lone = sqrt(square - shared)
+    joint = (sqrt(square - shared + number * shared) - lone) / number
+    return np.asarray(sqrt(size) * (lone * axes + joint * axes.sum(axis=0)))
+
+
+def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
+    """The q and c of the meta-law that neurons are drawn from.
+
+    Inputs whose coordinates are drawn from it have these square means and co-means.
+
+    Args:
+        values: Samples by neurons, at least two of each.
+
+    Returns:
+        E s^2 and E (E s)^2 over laws, with standard errors over neurons. The second is free of
+        bias and may be below 0 by chance.
+
+    Raises:
+        UsageError: Too few rows or columns.
+
+    Source: Schoenherr, The nonlinearity coefficient, Proposition 10.
+
+    Example:
+        >>> q, c = meta_moments(meta_gaussian(2, 0.5, samples=50, neurons=4000, seed=0))
+        >>> q.z(2) < 5, c.z(0.5) < 5
+        (True, True)
+    """
+    rows = _rows(values)
+    n = len(rows)
+    squares = np.mean(rows**2, axis=0)
+    products = (np.sum(rows, axis=0) ** 2 - np.sum(rows**2, axis=0)) / (n * (n - 1))
+    return _mean(squares), _mean(products)
+
+
+@dataclass(frozen=True)
+class ElemLike:
+    """How equal the square means of inputs are, and the co-means of their pairs.
+
+    Args:
+        square: The mean of INSQD, the mean square of the coordinates of an input.
+        comean: The mean of INCMD, the mean product of the coordinates of two inputs.
+        square_spread: The standard deviation of INSQD.
+        comean_spread: The standard deviation of INCMD.
+        expected: Both spreads for independent Gaussian coordinates with these means.
+        verdict: What follows.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2, metric 20.
+    """
+
+    square: Estimate
+    comean: Estimate
+    square_spread: Estimate
+    comean_spread: Estimate
+    expected: tuple[float, float]
+    verdict: str
+
+
+def elem_like_test(inputs: Any, *, seed: int = 0) -> ElemLike:
+    """Whether a dataset is elem-like: INSQD and INCMD are points, but for the finite width.
+
+    Args:
+        inputs: The inputs, a row each, at least 4.
+        seed: Of the 2000 inputs that are taken where there are more.
+
+    Returns:
+        Means and spreads with standard errors by a jackknife over inputs, and a verdict.
+
+    Raises:
+        UsageError: Too few inputs, or inputs that are all 0.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2.
+
+    Example:
+        >>> found = elem_like_test(elem_like(1, 0.5, count=8, dimension=16))
+        >>> round(found.square.value, 9), round(found.comean.value, 9)
+        (1.0, 0.5)
+    """
+    rows = checks.inputs(inputs, "inputs")
+    if len(rows) < 4:
+        raise UsageError(f"there are {len(rows)} inputs; a spread with an error needs 4.")
+    if len(rows) > MOST_INPUTS:
+        rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+        rows = rows[rng.choice(len(rows), MOST_INPUTS, replace=False)]
+    gram = rows @ rows.T / rows.shape[1]
+    squares = np.diag(gram).copy()
+    if not squares.max() > 0:
+        raise UsageError("all inputs are 0.")
+    square, square_spread = _with_errors(squares, None)
+    comean, comean_spread = _with_errors(squares, gram)
+    q, c, width = square.value, max(comean.value, 0.0), rows.shape[1]
+    # Given the means of the coordinates, which have the mean square c.
+    expected = (
+        sqrt(max(2 * (q - c) ** 2 + 4 * c * (q - c), 0.0) / width),
+        sqrt(max((q - c) ** 2 + 2 * c * (q - c), 0.0) / width),
+    )
+    verdict = _verdict(square, comean, square_spread, comean_spread, expected)
+    return ElemLike(square, comean, square_spread, comean_spread, expected, verdict)
+
+
+def _verdict(
+    square: Estimate,
+    comean: Estimate,
+    square_spread: Estimate,
+    comean_spread: Estimate,
+    expected: tuple[float, float],
+) -> str:
+    found = (square_spread, comean_spread)
+    shown = (
+        f"square means vary by {square_spread.value / square.value:.2g} of their mean and co-means "
+        f"by {comean_spread.value / square.value:.2g} of it"
+    )
+    if comean.value + 5 * comean.stderr < 0:
+        return f"Not elem-like: the mean co-mean is below 0; {shown}."
+    wide = [
+        part.value > 1.25 * wanted + 5 * part.stderr + 1e-9 * square.value
+        for part, wanted in zip(found, expected, strict=True)
+    ]
+    if any(wide):
+        what = " and ".join(
+            name for name, out in zip(("square means", "co-means"), wide, strict=True) if out
+        )
+        return f"Not elem-like at this width: {what} vary more than random coordinates do; {shown}."
+    return (
+        f"No sign against elem-like: {shown}, no more than independent coordinates of this width "
+        "make them vary."
+    )
+
+
+def _with_errors(squares: Array, gram: Array | None) -> tuple[Estimate, Estimate]:
+    """Mean and standard deviation, with jackknife errors, of squares or of pairs."""
+    n = len(squares)
+    if gram is None:
+        counts, first = np.ones(n), squares
+        centre = float(first.mean())
+        second = (squares - centre) ** 2
+        total = float(n)
+    else:
+        counts = np.full(n, n - 1.0)
+        centre = float((gram.sum() - squares.sum()) / (n * (n - 1)))
+        first = gram.sum(axis=1) - squares
+        second = ((gram - centre) ** 2).sum(axis=1) - (squares - centre) ** 2
+        total = n * (n - 1) / 2
+    share = 1.0 if gram is None else 0.5
+    # First moments around the mean of all, so that spreads do not drown in rounding.
+    around = first - counts * centre
+    kept = total - counts
+    means = (share * around.sum() - around) / kept
+    spreads = np.sqrt(np.maximum((share * second.sum() - second) / kept - means**2, 0.0))
+    spread = sqrt(share * float(second.sum()) / total)
+    return _estimate(centre, means, n), _estimate(spread, spreads, n)
+
+
+def _estimate(value: float, left: Array, count: int) -> Estimate:
+    error = sqrt(float(np.sum((left - left.mean()) ** 2)) * (count - 1) / count)
+    return Estimate(value, error, Method.PARTICLES, samples=count, replicates=count)
+
+
+def _mean(values: Array) -> Estimate:
+    error = float(values.std(ddof=1)) / sqrt(len(values))
+    return Estimate(float(values.mean()), error, Method.PARTICLES, samples=len(values))
+
+
+def _rows(values: Any) -> Array:
+    rows: Array = checks.inputs(values, "values")
+    if min(rows.shape) < 2:
+        raise UsageError(f"values of shape {rows.shape}: at least two samples of two neurons.")
+    return rows
+
+
+def _moments(q: float, c: float) -> tuple[float, float]:
+    square, shared = (float(checks.real(value, name)) for value, name in ((q, "q"), (c, "c")))
+    if not square > shared >= 0:
+        raise UsageError(f"q is {q} and c is {c}; they are q > c >= 0.")
+    return square, shared

@@ -1,0 +1,1 @@
+"""The questions: sizes, verdicts, rates, kernels, dependences, the depth, comparisons."""

@@ -1,0 +1,280 @@
+"""``check``: what becomes of training at infinite width, read off the program of a training run.
+
+Nothing but the exponents that the program derives is looked at: no name of a parameterization and
+no table of known verdicts. A name that is recognised becomes a note, after the verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Unpack
+
+from tpcalc import checks
+from tpcalc.errors import UsageError
+from tpcalc.exponents import as_ex
+from tpcalc.exponents.chamber import joined
+from tpcalc.functions import Var
+from tpcalc.functions.expr import walk
+from tpcalc.limit.scales import symbols
+from tpcalc.networks.network import Architecture
+from tpcalc.program.marks import Mark
+from tpcalc.questions.depth.check import depth_check
+from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
+from tpcalc.questions.verdict.contributions import Contributions
+from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, layer_facts, reasons
+from tpcalc.questions.verdict.gauge import known_as
+from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
+from tpcalc.questions.verdict.ledger import particle_tests
+from tpcalc.questions.verdict.meant import meant_for
+from tpcalc.questions.verdict.probe import not_followed, probe
+from tpcalc.questions.verdict.settled import Settled
+from tpcalc.questions.verdict.sizes import ASSUMED
+from tpcalc.questions.verdict.stationary import Later, later
+from tpcalc.questions.verdict.watched import watched
+from tpcalc.results import DepthVerdict, OrderRow, Samples, Verdict
+from tpcalc.results.provenance import provenance
+from tpcalc.training.generic import far_query, generic_data, same_targets
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training, as_training
+
+__all__ = ["check", "width_check"]
+
+LENGTHS = (4, 6)  # steps that are followed for a table that repeats
+RATES = 16  # steps for which learning rates are looked at
+ALL = "all t"
+FACTOR = Fraction(89, 144)  # of rates, where it does not matter: no decay that is met ends with it
+GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
+GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
+GENERIC = "the data are generic: no two inputs are orthogonal"
+STILL = "the schedule is 0 at step {}: nothing is updated there"
+SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
+
+
+def check(
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    data: Samples | None = None,
+    *,
+    at: Mapping[str, object] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+    **settings: Unpack[Routine],
+) -> Verdict | DepthVerdict:
+    """Whether training is trivial, unstable, in the kernel regime, or learns features.
+
+    Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth: a
+    ``DepthVerdict``, with powers of L, of the stream and of the updates of a block. Of no steps,
+    and of matrices that are correlated along the depth where no ``lr_depth`` says how updates
+    depend on L, it is about the start: identity, explosion
+    (unstable) or between (stationary), with the power of 1/L in front of a block that would be.
+
+    Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.
+    Kernel: they move, the features of the last layer do not. Feature learning: both move. All of it
+    at an input that is no training sample. ``valid_for`` says ``"all t"`` where the orders of later
+    steps are known to repeat those of a step that was followed, with learning-rate exponents that
+    no longer change, or where no later step can change the verdict.
+
+    Args:
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data; None: generic data, no two inputs orthogonal.
+        at: A sample point for symbols in the exponents: the verdict holds on a region around it.
+        verify: Whether leading coefficients are tested with the particle engine where their form
+            does not show that they are not 0; else the verdict assumes that they are not, and
+            says so.
+        seed: Of that test.
+        settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
+            optimizer. Where the rate leaves the verdict open, as samples of large updates are
+            wild, a quarter of it is tried, and a note says so.
+
+    Returns:
+        The verdict with the facts that decide it, layer by layer.
+
+    Raises:
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+        UnknownName: No such parameterization, loss or optimizer.
+        UsageError: A network that shares weights between layers.
+        ScaleError: A symbol without a value.
+
+    Source: Yang and Hu, Feature learning in infinite-width neural networks, section 3; Hajjar,
+        Chizat, Giraud, Proposition 3.1 and Definitions B.1 and B.2.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = check(MLP(3, "relu"), "naive-ip", steps=1)
+        >>> found.verdict, found.stationary_start, found.initial, found.valid_for
+        ('trivial', True, 'vanishes', 'all t')
+        >>> print(found.facts[1])
+        layer 2: its preactivations vanish at the start, h_0 is n^(-1/2), down to n^(-1) in \
+layer 3; without this the first updates would not vanish
+    """
+    training = as_training(architecture, parameterization, data, settings, steps=3)
+    if training.network.smallest.repeats:
+        return depth_check(training, {} if at is None else checks.powers(at, set(at)))
+    return width_check(training, at=at, verify=verify, seed=seed)
+
+
+def width_check(
+    training: Training,
+    *,
+    at: Mapping[str, object] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Verdict:
+    """The same of a run of a network whose depth is a number."""
+    started = time.perf_counter()
+    steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+    network, chosen = training.network, training.parameterization
+    if not isinstance(verify, bool):
+        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    seed = checks.whole(seed, "seed", least=0)
+    run = watched(training)
+    point = {} if at is None else checks.powers(at, symbols(run.program))
+    settled = Settled(run, point, particle_tests(seed) if verify else None)
+    if point:
+        # What the verdict does not need makes no comparisons: its region is as large as can be.
+        decided = decide(run.probe, at=point, verify=verify, seed=seed)
+    else:
+        decided = judge(Stages.of(run.probe), settled)
+    wild = decided.verdict == "undecided" and verify
+    lr = training.lr
+    if wild and not callable(lr) and lr > GENTLE:
+        gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed)
+        if gentler.verdict != "undecided":
+            note = GENTLER.format(rate=lr * GENTLE, lr=lr)
+            return replace(gentler, notes=(*gentler.notes, note))
+    bound = _lasting(decided, training, point)
+    sizes = settled.sizes
+    exploded = explosion(decided, run.probe)
+    run = replace(run, last=exploded.step if exploded else None)
+    of = Contributions(training, run, settled, sizes.chamber)
+    run = replace(run, unread=of.unread())
+    of = replace(of, run=run)
+    facts = reasons(decided, settled.moves, sizes, run)
+    layers = tuple(
+        layer_facts(settled.moves, sizes, run, label, (of.word(label), of.word(label, bias=True)))
+        for label in run.probe.maps
+    )
+    optimizer = tuple(of.notes())
+    rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
+    told = [label for label in run.probe.maps if label not in run.unread]
+    updates = [name for t in run.steps for label in told for name in run.probe.updates(label, t)]
+    used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
+    asked_with = {"verify": str(verify), "depth": str(settled.ledger.depth)}
+    return Verdict(
+        decided.verdict,
+        _status(decided),
+        is_stationary(sizes, run),
+        initial(decided, sizes, run),
+        facts,
+        layers,
+        tuple(rows[name] for name in updates),
+        tuple(rows[name] for name in run.changes),
+        ALL if bound and not point else f"t<={steps}",
+        steps,
+        joined((decided.region, settled.ledger.region, sizes.chamber.region)).lines,
+        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
+        (
+            *meant_for(chosen, network),
+            *(() if training.groups else _names_of(chosen, network)),
+            *not_followed(network, run.probe.maps),
+            *parts_of_run(network, run, sizes),
+            *parts_of_groups(training),
+            *(("at the sample point the verdict holds for all t",) if bound and at else ()),
+            *((SAME_RATES,) if bound and exploded is None else ()),
+            *(f"{name}: {why}" for name, why in used if "particles" in why),
+            *(f"{name}: {ASSUMED}" for name in decided.assumed),
+            *optimizer,
+            *((GENERIC,) if training.data is None else ()),
+            *(STILL.format(step) for step, factor in enumerate(training.factors) if not factor),
+            *settled.ledger.explosions,
+        ),
+        exploded,
+    )
+
+
+def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fraction]) -> bool:
+    """Whether the verdict is known for all steps."""
+    if decided.verdict == "unstable":  # what has exploded stays so
+        return True
+    marks, tokens = training.network.marks, training.network.tokens
+    optimizers = [training.optimizer_of(mark) for mark in marks]
+    if decided.verdict == "undecided" or not all(each.is_lasting for each in optimizers):
+        return False
+    every = training.replace(steps=RATES, lr=FACTOR, schedule=None)
+    rates = [tuple(every.rate(mark, step)[1] for mark in marks) for step in range(RATES)]
+    kept = [row.kept for row in every.tables[:RATES]]
+    data = generic_data(training)
+    for length in LENGTHS:
+        later_rows = range(length - 1, RATES)
+        if any((rates[t], kept[t]) != (rates[length], kept[length]) for t in later_rows):
+            continue
+        # One sample a step: a sum has the bound of its terms, which are alike for all samples.
+        # Factors in front of rates are left out: a bound does not feel them.
+        samples = same_targets(data, length + 1, tokens)
+        longer = training.replace(data=samples, steps=length, batch=1, lr=FACTOR, schedule=None)
+        if not all(_is_typical(longer, mark, point) for mark in marks):
+            return False
+        run = probe(longer, query=far_query(samples), watch=("h", "x", "dh", "dx"))
+        if any(role != "readout" and label not in run.features for label, role in run.maps.items()):
+            return False  # bounds repeat where the vectors that updates are made of are among them
+        bound = later(run, point, (rates[length - 1], rates[length]))
+        if bound is not None:
+            return _agrees(decided.verdict, bound)
+    return False
+
+
+def _is_typical(run: Training, mark: Mark, point: Mapping[str, Fraction]) -> bool:
+    """Whether the path of a parameter at the steps of a run shows all that it has at later ones.
+
+    Every gradient so far stands in it, and what decay leaves of the start does not grow, and is
+    neither 0 nor all of it by accident.
+    """
+    path, zero = run.path(mark), as_ex(0)
+    rates = [run.rate(mark, step) for step in range(run.steps)]
+    if path is None or not rates[0][0]:
+        return True
+    found = [path(rates[: step + 1]) for step in range(run.steps)]
+    first = dict(found[0].start).get(zero)
+    for step, now in enumerate(found):
+        used = {part.index for _, psi in now.moves for part in walk(psi) if isinstance(part, Var)}
+        powers = dict(now.start)
+        if used != set(range(step + 1)) or any(power.at(point) > 0 for power in powers):
+            return False
+        if (powers.get(zero) != 1) if first == 1 else (powers.get(zero, 0) in (0, 1)):
+            return False
+    return True
+
+
+def _agrees(verdict: str, bound: Later) -> bool:
+    """Whether bounds for all steps are what the verdict says of them."""
+
+    def below(power: Fraction | None, most: Fraction) -> bool:
+        return power is None or power < most
+
+    stable = bound.largest is None or bound.largest <= 0
+    if verdict == "trivial":
+        return stable and below(bound.output, Fraction(0))
+    return stable and (verdict != "kernel" or below(bound.features, Fraction(0)))
+
+
+def _status(decided: Judgement) -> str:
+    """What the answers that decide rest on."""
+    if decided.verdict == "undecided":
+        return "bounds only"
+    if decided.assumed:
+        return "assumed"
+    reasons = [answer.order.reason for answer in decided.deciding if answer.holds]
+    return "numerical" if any("particles" in why for why in reasons) else "exact"
+
+
+def _names_of(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:
+    """The names of the catalogue that stand for the same network."""
+    names = known_as(parameterization, architecture.hidden, architecture.biased)
+    if not names:
+        return ()
+    gauge = ", in another gauge" if parameterization.name == "abc" else ""
+    return (f"at this depth it is the parameterization {' or '.join(names)}{gauge}",)

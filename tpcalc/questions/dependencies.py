@@ -1,0 +1,375 @@
+"""``dependencies``: which Gaussians the limit of each output of a program is a function of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from tpcalc.dsl import filled
+from tpcalc.errors import LimitError
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import product_of
+from tpcalc.passes.split import check_size
+from tpcalc.program.names import cell_name
+from tpcalc.program.nodes import Kind, MatMul, Ref
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.views import matmul_of, matrix_of, the_matmul
+from tpcalc.questions.dependence.bits import united_bits
+from tpcalc.questions.dependence.coefficients import LARGEST, is_large
+from tpcalc.questions.dependence.correlation import may_correlate
+from tpcalc.questions.dependence.names import side
+from tpcalc.questions.dependence.reading import Dots, Reading
+from tpcalc.questions.orders import is_read_as_blocks, width_orders
+from tpcalc.results.dependencies import (
+    CorrectionRow,
+    CorrectionTable,
+    CorrectionTerm,
+    DependencyRow,
+    DependencyTable,
+    Independence,
+)
+from tpcalc.results.orders import order_key
+from tpcalc.results.provenance import provenance
+
+__all__ = ["Dependencies", "corrections", "dependencies"]
+
+UNKNOWN = "not decided: no leading term is known within the budget"
+HIDDEN = "not decided: gates that smaller terms decide are not followed"
+SUM = "that of a combination of earlier products"
+DOUBTFUL = "(?): only through a coefficient that is 0 within its error, or was not tested"
+
+
+@dataclass(frozen=True)
+class Dependencies(Mapping[str, DependencyRow]):
+    """What the limits of all outputs of a program depend on.
+
+    The limit Z of a vector is that of the vector over its own power of n, as in ``tp.limit``: a
+    vector that vanishes has the set of its normalised limit.
+
+    Args:
+        program: The program.
+        table: The sets as a record; ``print`` shows it.
+        reading: What they were read off.
+
+    Source: Hajjar, Chizat, Giraud, Appendix L.
+    """
+
+    program: Program
+    table: DependencyTable
+    reading: Reading = field(repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> DependencyRow:
+        self.program.ref(name)  # an unknown name lists the nearest
+        return next(row for row in self.table.rows if row.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (row.name for row in self.table.rows)
+
+    def __len__(self) -> int:
+        return len(self.table.rows)
+
+    def __str__(self) -> str:
+        return str(self.table)
+
+    __repr__ = __str__
+
+    def independent(self, first: str, second: str) -> Independence:
+        """Whether two limits are independent: functions of Gaussians that are uncorrelated.
+
+        Args:
+            first: The name of an output.
+            second: Of another.
+
+        Returns:
+            A record that is true where independence is proved, and says what stands against it.
+
+        Raises:
+            UnknownName: No such output.
+        """
+        rows = self[first], self[second]
+        unknown = [row.name for row in rows if not row.known]
+        if unknown:
+            note = f"what {unknown[0]} depends on is not known"
+            return Independence(first, second, False, (), note)
+        read = self.reading
+        bits = [_bits(read, name) for name in (first, second)]
+        shared = tuple(
+            (read.names.gaussian(a).name, read.names.gaussian(b).name)
+            for a in read.sets.names(bits[0])
+            for b in read.sets.names(bits[1])
+            if may_correlate(read.sets, a, b)
+        )
+        return Independence(first, second, not shared, shared)
+
+
+def dependencies(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Dependencies:
+    """The Gaussians that the limit of each output of a program is a function of.
+
+    The sets are complete: Z is a function of what is listed, and of deterministic numbers. What
+    enters with a coefficient that is exactly 0 (by symmetry, or where a gate is shut) is left out;
+    what enters only through a coefficient that numbers do not tell from 0 is marked.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        values: Numbers for symbols of its exponents.
+        at: A sample point for the symbols that stay.
+        budget: The largest power of 1/n below the leading one that is followed where something
+            cancels; 2 by default.
+        verify: Whether coefficients are estimated; without it those whose form does not exclude 0
+            count as doubtful.
+        seed: Of the estimates.
+
+    Returns:
+        A mapping from names to sets, with ``independent(a, b)``; ``print`` shows a table.
+
+    Raises:
+        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
+        UsageError: Arguments that make no sense.
+
+    Source: Hajjar, Chizat, Giraud, Appendix L (Definition L.1 and Theorem L.9).
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layers(t):
+        ...     W, g = t.matrix("W"), t.gaussian("g")
+        ...     h = tp.n**-0.5 * (W @ tp.relu(g))
+        ...     t.output("x", tp.relu(g))
+        ...     t.output("h", h)
+        ...     t.output("back", tp.n**-0.5 * (W.T @ tp.relu(h)))
+        >>> found = dependencies(layers)
+        >>> print(found)
+        Z of    size  is a function of    moments
+        x       1     g                   finite (degree 1)
+        h       1     hat W x             finite (degree 1)
+        back    1     g, hat W^T relu(h)  finite (degree 1)
+        <BLANKLINE>
+        hat W x   the Gaussian part of the limit of the product W x
+        degree d  bounded by a polynomial of degree d in these Gaussians
+        >>> print(found.independent("x", "h"))
+        x and h: independent
+        >>> print(found.independent("x", "back"))
+        x and back: not provably independent (both depend on g)
+    """
+    started = time.perf_counter()
+    read = _read(program, values, at, budget, verify, seed)
+    source = read.orders.program
+    rows = tuple(_row(read, name) for name in read.orders)
+    used = 0
+    for name in read.orders:
+        used |= _bits(read, name)
+    gaussians = tuple(row for row, _ in read.names.listed(used))
+    settings = {"verify": str(verify), "depth": str(read.context.ranking.depth)}
+    made = provenance(source.digest, seed, settings, time.perf_counter() - started)
+    notes = [DOUBTFUL] if any(row.doubtful for row in rows) else []
+    if verify and is_large(read.sets, [ref for ref in read.cone if ref in read.sets.dots]):
+        notes.append(f"coefficients of more than {LARGEST} products are not estimated")
+    return Dependencies(source, DependencyTable(rows, gaussians, made, tuple(notes)), read)
+
+
+def corrections(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> CorrectionTable:
+    """The corrections of all products of a program with random matrices.
+
+    The limit of What x is a Gaussian and a sum of terms c Z^y, one for each earlier product
+    What^T y that x depends on. In the first forward and backward pass of a network all c are 0.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``.
+        values: Numbers for symbols of its exponents.
+        at: A sample point for the symbols that stay.
+        budget: As for ``dependencies``.
+        verify: Whether coefficients that are not 0 by symmetry are estimated.
+        seed: Of the estimates.
+
+    Raises:
+        ScaleError: A symbol without a value, or a function without a known order where it is asked.
+        ProgramError: Blocks have too many cells to look at one by one.
+        UsageError: Arguments that make no sense.
+
+    Source: Hajjar, Chizat, Giraud, section B.2 (ZDot) and Lemma C.2.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layers(t):
+        ...     W, g = t.matrix("W"), t.gaussian("g")
+        ...     h = tp.n**-0.5 * (W @ tp.relu(g))
+        ...     t.output("x", tp.relu(g))
+        ...     t.output("y", tp.tanh(h) ** 2)
+        ...     t.output("back", tp.n**-0.5 * (W.T @ (tp.tanh(h) ** 2)))
+        >>> print(corrections(layers))
+        product    correction
+        W x        none
+        W^T y      none
+    """
+    started = time.perf_counter()
+    source = filled(program)
+    labels = dict[str, MatMul]()
+    if is_read_as_blocks(source):
+        source, labels = _with_products(source)
+    read = _read(source, values, at, budget, verify, seed)
+    if labels:
+        return _of_blocks(read, source, labels, started)
+    source = read.orders.program
+    products = {
+        ref: _product(read, ref)
+        for ref, node in enumerate(source.nodes)
+        if matmul_of(node) is not None
+    }
+    found = read.estimated(ref for ref in products.values() if ref is not None)
+    rows = tuple(_correction(read, ref, product, found) for ref, product in products.items())
+    made = provenance(source.digest, seed, {"verify": str(verify)}, time.perf_counter() - started)
+    return CorrectionTable(rows, made)
+
+
+def _with_products(source: Program) -> tuple[Program, dict[str, MatMul]]:
+    """The program with its products as outputs, and of the cells of these the product."""
+    out, labels = Builder.copy(source), dict[str, MatMul]()
+    for ref, node in enumerate(source.nodes):
+        if (product := matmul_of(node)) is not None:
+            label = f"product {ref}"
+            out.output(label, ref)
+            cells = np.ndindex(*(size for _, size in source.types[ref].axes))
+            labels |= {cell_name(label, cell): product for cell in cells}
+    return out.finish(), labels
+
+
+def _of_blocks(
+    read: Reading, source: Program, labels: Mapping[str, MatMul], started: float
+) -> CorrectionTable:
+    """The corrections of all cells of products.
+
+    Raises:
+        LimitError: There are too many for their linear systems.
+    """
+    homes = {label: read.names.home(label) for label in labels}
+    nodes = {home[0] for home in homes.values() if home is not None}
+    products = sorted(ref for ref in nodes if ref in read.sets.dots)
+    if read.verify and is_large(read.sets, products):
+        count = sum(len(read.sets.hats(ref)) for ref in products)
+        raise LimitError(
+            f"the coefficients of the corrections of {count} products solve linear systems of "
+            f"all of them, and {LARGEST} are the most.",
+            where=f"a program of {len(read.orders.program.nodes)} nodes",
+            hint="verify=False lists what may be in each, without numbers; or take fewer samples "
+            "in a step, or fewer steps.",
+        )
+    found = read.estimated(products)
+    rows = list[CorrectionRow]()
+    for label, product in labels.items():
+        home = homes[label]
+        if read.orders[label].zero:
+            continue  # cell by cell it is no product
+        name, vector = matrix_of(source.nodes, product).name, "?"
+        terms, note = list[CorrectionTerm](), UNKNOWN if home is None else SUM
+        hat = read.sets.hats(home[0]).get(home[1]) if home and home[0] in products else None
+        if hat is not None:
+            name, vector, note = read.names.matrix(hat), _argument(read, hat), ""
+            terms = _correction_terms(read, hat, found)
+        text, step = f"{side(name, product.transpose)} {vector}", order_key(vector).step
+        row = CorrectionRow(text, name, product.transpose, vector, step, tuple(terms), note)
+        rows.append(row)
+    settings = {"verify": str(read.verify)}
+    digest = read.orders.program.digest
+    made = provenance(digest, read.seed, settings, time.perf_counter() - started)
+    return CorrectionTable(tuple(rows), made)
+
+
+def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> CorrectionRow:
+    program = read.orders.program
+    node = the_matmul(program.nodes[ref])
+    matrix = matrix_of(program.nodes, node)
+    vector = read.vector(node.vector)
+    name = f"{side(matrix.name, node.transpose)} {vector}"
+    terms, note = list[CorrectionTerm](), SUM
+    if product is not None:
+        (hat,), note = read.sets.hats(product).values(), ""
+        terms = _correction_terms(read, hat, found)
+    elif not read.run.values[ref].terms:
+        note = UNKNOWN
+    step = order_key(vector).step
+    return CorrectionRow(name, matrix.name, node.transpose, vector, step, tuple(terms), note)
+
+
+def _correction_terms(read: Reading, hat: int, found: Dots) -> list[CorrectionTerm]:
+    """The terms of a product: those that are 0 by symmetry, and the others."""
+    open_, zero = read.sets.below(hat)
+    terms = [CorrectionTerm(_argument(read, q), True) for q in zero]
+    for q in open_:
+        number = found.get((hat, q))
+        value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
+        terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
+    return terms
+
+
+def _product(read: Reading, ref: Ref) -> LRef | None:
+    """The product in the limit graph that a product of the program becomes."""
+    terms = read.run.values[ref].terms
+    if not terms or product_of(read.context.nodes[terms[0][1]]) is None:
+        return None
+    node: LRef = terms[0][1]
+    return node
+
+
+def _argument(read: Reading, hat: int) -> str:
+    """The name of the vector that a product multiplies."""
+    return read.names.vector(*read.sets.argument(hat))
+
+
+def _read(
+    program: object,
+    values: Mapping[str, object] | None,
+    at: Mapping[str, object] | None,
+    budget: object,
+    verify: bool,
+    seed: int,
+) -> Reading:
+    source = filled(program)
+    check_size(source)
+    found = width_orders(source, values=values, at=at, budget=budget, verify=verify, seed=seed)
+    return Reading(found, verify, seed)
+
+
+def _bits(read: Reading, name: str) -> int:
+    lead = read.leads[name]
+    return 0 if lead is None else read.sets.whole(lead)
+
+
+def _row(read: Reading, name: str) -> DependencyRow:
+    order = read.orders[name]
+    lead = read.leads[name]
+    program = read.orders.program
+    vector = program.types[program.ref(name)].kind is Kind.VECTOR
+    if lead is None:
+        note = "" if order.zero else UNKNOWN
+        return DependencyRow(name, order.text, order.status, vector, (), (), None, note)
+    if read.context.missing[lead] == "hidden":
+        return DependencyRow(name, order.text, order.status, vector, (), (), None, HIDDEN)
+    bits = read.sets.whole(lead)
+    listed = read.names.listed(bits, bits & ~united_bits(read.sure[lead]))
+    on = tuple(row.name for row, _ in listed)
+    doubtful = tuple(row.name for row, weak in listed if weak)
+    degree = read.growth.of[lead]
+    shown = str(degree) if isinstance(degree, Fraction) else None
+    return DependencyRow(name, order.text, order.status, vector, on, doubtful, shown)

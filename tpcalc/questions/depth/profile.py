@@ -1,0 +1,80 @@
+"""What closed recursions say along the depth, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tpcalc.errors import EvaluationError
+from tpcalc.integrals.numeric import Answer
+from tpcalc.recursions.kets import Kets, Recursion
+from tpcalc.results import DepthArray, DepthGap
+
+__all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "profile"]
+
+KETS = ("inputs", "outputs", "coefficients")
+ARRAYS = ("features", "gradients", "preactivations", "distances", *KETS)
+AVERAGED = "streams are functions of the first and last weights there, of no Gaussians of blocks."
+KERNEL = ("p", "i", "j")
+SPREAD = ("p", "q", "i", "j")
+ENDS = ("ket", "p", "i", "feature")
+GAMMA = ("ket", "base", "p", "q", "i", "j")
+
+
+def profile(
+    found: Recursion, depth: str, route: str, places: Sequence[float]
+) -> Iterator[DepthArray | DepthGap]:
+    """The arrays of a run, and those that are lacking.
+
+    Args:
+        found: The passes.
+        depth: The number of blocks, or the limit.
+        route: How they were found.
+        places: Shares of the depth.
+    """
+    if not places:
+        return
+    shares = tuple(found.at(place) for place in places)
+    moved = found.trunk.count - found.trunk.batch  # samples with an adjoint
+
+    def made(name: str, axes: tuple[str, ...], parts: list[Answer], *shape: int) -> DepthArray:
+        size = (*shape, len(places), *parts[0].value.shape)
+        values = np.array([one.value for one in parts]).reshape(size)
+        errors = np.array([np.broadcast_to(one.error, one.value.shape) for one in parts])
+        errors = errors.reshape(size)
+        return DepthArray(name, depth, axes, shares, values, errors, parts[0].method, route)
+
+    yield made("features", KERNEL, [found.features(place) for place in places])
+    yield made("gradients", KERNEL, [_first(found.gradients(place), moved) for place in places])
+    try:
+        yield made("preactivations", KERNEL, [found.preactivations(place) for place in places])
+    except EvaluationError as error:  # they may grow with the depth
+        yield DepthGap(depth, error.told, "preactivations")
+    apart = [found.distances(*sorted((one, two))) for one in places for two in places]
+    yield made("distances", SPREAD, apart, len(places))
+    if not isinstance(found, Kets):
+        yield from (DepthGap(depth, AVERAGED, name) for name in KETS)
+        return
+    ends = [found.ends(place) for place in places]
+    for side, name in enumerate(("inputs", "outputs")):
+        parts = [_of_ket(ket, end[side][ket], moved) for ket in (0, 1) for end in ends]
+        yield made(name, ENDS, parts, 2)
+    grid = [found.coefficients(one, two) for one in places for two in places]
+    sides = [(ket, base) for ket in (0, 1) for base in (0, 1)]
+    parts = [_of_ket(ket, one[ket][base], moved) for ket, base in sides for one in grid]
+    yield made("coefficients", GAMMA, parts, 2, 2, len(places))
+
+
+def _of_ket(ket: int, found: Answer, moved: int) -> Answer:
+    """What is in x, or in dx where it is followed: NaN of samples that have no adjoint."""
+    if ket == 0:
+        return found
+    value, error = found.value.copy(), np.array(np.broadcast_to(found.error, found.value.shape))
+    value[moved:] = error[moved:] = np.nan
+    return Answer(value, error, found.method)
+
+
+def _first(kernel: Answer, count: int) -> Answer:
+    error = np.broadcast_to(kernel.error, kernel.value.shape)
+    return Answer(kernel.value[:count, :count], error[:count, :count], kernel.method)

@@ -1,0 +1,138 @@
+"""Learning rates of a repeated block as powers of the depth, and the generic block they give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.errors import ScaleError, UsageError
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.limit.scales import scales
+from tpcalc.networks.network import Architecture
+from tpcalc.passes.backward import backward
+from tpcalc.passes.block import CARRY, Block, block_of
+from tpcalc.program.along import along_of
+from tpcalc.program.program import Builder
+from tpcalc.questions.depth.closing import in_depth
+from tpcalc.questions.depth.generic import Generic, R
+from tpcalc.results import NEVER, BlockRate
+from tpcalc.training.training import Training
+from tpcalc.training.written import network_program
+
+__all__ = ["generic_block", "has_paths"]
+
+
+def has_paths(network: Architecture) -> bool:
+    """Whether matrices of a network are no random ones, but paths along the depth."""
+    laws = {family.along for family in network.smallest.families.values() if family.along}
+    return any(along_of(law).row.path is not None for law in laws)
+
+
+def generic_block(
+    training: Training, at: Mapping[str, Fraction], depth: int | None = None
+) -> tuple[Generic, tuple[BlockRate, ...]]:
+    """The generic block of a training run, and the rates of its parameters.
+
+    Args:
+        training: The run, of a network of L blocks.
+        at: The sample point of symbols.
+        depth: L, where it is a number.
+
+    Raises:
+        ProgramError: A network without a repeated block, or with several.
+        UsageError: A parameterization that differs from block to block, or a rate of no parameter.
+        EvaluationError: A law along the depth that no sequence of so many numbers has.
+    """
+    network, own = training.network, training.parameterization
+    rows = (own.exponents(network.hidden + k, 0) for k in (0, 3))
+    few, more = ([(row[-1], set(row[1:-1])) for row in (one.a, one.c)] for one in rows)
+    if few != more:
+        raise UsageError(
+            f"the exponents of {own.name} are not the same in all blocks.",
+            hint="Limits in the depth are of parameterizations whose hidden layers are alike, as "
+            "in mup.",
+        )
+    block = block_of(network_program(network, own, network.tokens, 1))
+    for name, law in block.correlated.items():
+        drawn = along_of(law)
+        for symbol in sorted({s for one in drawn.arguments for s in one.symbols} - set(at)):
+            raise ScaleError(
+                f"{name} is {law} along the depth, and {symbol!r} has no value here.",
+                hint=f"Write a number, or keep it as a symbol at a sample point: at={{{symbol!r}: "
+                f"Fraction(3, 4)}}, on the command line --at {symbol}=3/4.",
+            )
+        if drawn.row.path is not None:
+            raise UsageError(
+                f"{name} is {law} along the depth: training of matrices that are not random is not "
+                "followed.",
+                hint="tp.check says what becomes of the start at a power of L that is a number, "
+                "tp.depth_limit gives numbers of blocks.",
+            )
+        replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
+    given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
+    # Of a map with a bias the mark is that of its weights.
+    parts = sorted(block.template.parameters.values(), key=lambda mark: mark.bias, reverse=True)
+    marks = {mark.label: mark for mark in parts}
+    still = Generic(block, training.replace(steps=1), _adjoint(block), dict.fromkeys(marks, Ex()))
+    first = scales(still.program({}), at=at, depth=R)
+    outputs = first.program.output
+    rates = []
+    for label, mark in marks.items():
+        names = [f"{side}[{label}]" for side in "rcb"]
+        weight = [name for name in names[:2] if name in outputs] or names[2:]
+        sides = [first.series(name).terms[:1] for name in weight if name in outputs]
+        gradient = (
+            -sum((in_depth(power)[1] for ((power, _),) in sides), Ex()) if all(sides) else None
+        )
+        linear = training.optimizer_of(mark).degree == 1
+        if label in given and linear and gradient is None:
+            raise UsageError(
+                f"the first gradient of {label!r} is 0, as what it is multiplied with starts at 0: "
+                "no power of L of its learning rate makes its updates of the size in lr_depth.",
+                hint="Leave lr_depth out for it: learning rates then have no power of L.",
+            )
+        scale = gradient if linear else Ex()  # of an update at a rate of order one
+        raw = (scale or Ex()) - given[label] if label in given else Ex()
+        rates.append((label, gradient, None if scale is None else scale - raw, raw))
+    speed = {label: raw for label, _, _, raw in rates}
+    # What updates of shared matrices add up to is not followed; correlated ones are asked of the
+    # start alone where nothing says how learning rates depend on L.
+    if block.shared or (block.correlated and training.gammas is None):
+        training = training.replace(steps=0)
+    shown = tuple(
+        BlockRate(label, *(NEVER if one is None else str(one) for one in powers))
+        for label, *powers in rates
+    )
+    return Generic(block, training, still.power, speed), shown
+
+
+def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
+    """The gammas that a run has: one for all, one for each, or by label."""
+    given = training.gammas
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        for label in given:
+            if label not in labels:
+                raise UsageError(
+                    f"lr_depth names {label!r}, which is no parameter of the block.",
+                    hint=f"Its parameters: {', '.join(dict.fromkeys(labels))}.",
+                )
+        return dict(given)
+    return dict.fromkeys(labels, as_ex(given))
+
+
+def _adjoint(block: Block) -> Fraction:
+    """The power of n of the adjoint of what leaves the last block."""
+    out = Builder.copy(block.tail)
+    carry = block.tail.inputs[CARRY]
+    (output, *more) = (ref for _, ref in block.tail.outputs)
+    if more or out.type(output).axes:
+        raise UsageError(
+            "the network has several outputs, and limits in the depth are of one.",
+            hint="A readout of one output tells all exponents.",
+        )
+    out.output("adjoint", backward(out, [(output, None)], [carry]).adjoints[carry])
+    series = scales(out.finish(keep_unused=False)).series("adjoint")
+    return in_depth(series.terms[0][0])[0]

@@ -1,0 +1,178 @@
+"""``start_of``: what the start of a residual network rests on, read off the shape of a block.
+
+A block x + a L^(-alpha) V phi(W x), V or W possibly missing, perhaps less its average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tpcalc.errors import UsageError
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.functions import Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import substitute
+from tpcalc.functions.fn import FIRST
+from tpcalc.functions.numbers import Number
+from tpcalc.networks.network import Architecture
+from tpcalc.passes.block import CARRY, Block, block_of
+from tpcalc.program.along import along_of
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import LinComb, Moment, Ref, Scale
+from tpcalc.program.program import Program
+from tpcalc.program.views import lincomb_of, matmul_of, moment_of, nonlin_of
+from tpcalc.recursions.start import Start
+from tpcalc.training.parameterizations import lookup
+from tpcalc.training.written import network_program
+
+__all__ = ["Unlike", "block_at_start", "peeled", "start_of"]
+
+HALF = Fraction(1, 2)
+LESS = Fn(Var(0) - Par(0), 1, 1)
+
+
+class Unlike(Exception):
+    """A network or a run that the closed recursions do not know; the message says what of it."""
+
+
+def block_at_start(network: Architecture) -> Block:
+    """The repeated block of a network with its powers of n.
+
+    Args:
+        network: A network of L blocks.
+
+    Raises:
+        ProgramError: It repeats no block, or several.
+    """
+    return block_of(network_program(network, lookup("mup"), network.tokens, 1))
+
+
+def start_of(block: Block, at: Mapping[str, Fraction] | None = None) -> Start:
+    """What the recursion takes, read off the shape of a block.
+
+    Args:
+        block: The block.
+        at: Numbers of symbols in the power of L in front of it.
+
+    Raises:
+        Unlike: It has another shape.
+        UsageError: The power of L in front of it holds a symbol.
+    """
+    return _Shape(block, at or {}).start
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """A value as number * n^n_power * L^power * node."""
+
+    number: Number
+    n_power: Ex
+    power: Ex
+    ref: Ref
+
+
+class _Shape:
+    """x + a L^(-alpha) V phi(W x), perhaps less its average."""
+
+    def __init__(self, block: Block, at: Mapping[str, Fraction]) -> None:
+        self.body, self.block = block.body, block
+        self.x = self.body.inputs[CARRY]
+        branch = self._branch()
+        inner, centred = self._centred(branch)
+        front = _both(branch, inner)
+        self.laws: list[str] = []
+        outer, core = self._matrix(front)
+        function = nonlin_of(self.body.nodes[core.ref])
+        if function is None:
+            activation: Expr = Var(0)
+            argument = Peeled(Fraction(1), core.n_power, Ex(), core.ref)
+        else:
+            if len(function.vectors) != 1 or function.scalars or core.n_power != Ex():
+                raise Unlike("what a block adds is not a function of one vector")
+            argument = peeled(self.body, function.vectors[0])
+            activation = substitute(function.fn.expr, {Var(0): const(argument.number) * Var(0)})
+            argument = replace(argument, number=Fraction(1))
+        law, end = self._matrix(argument)
+        if end.ref != self.x or end.n_power != Ex() or end.power != Ex():
+            raise Unlike("a block does not read the stream through one matrix at most")
+        if outer is None and law is None:
+            raise Unlike("a block has no matrix")
+        alpha = (-core.power).put(at).constant
+        if alpha is None:
+            raise UsageError(
+                f"the power of 1/L in front of a block is {-core.power}, which is no number.",
+                hint="Give it one: alpha='1/2'; tp.check and tp.phases take symbols.",
+            )
+        number = float(core.number) * float(end.number)
+        # What a random matrix of its own writes has mean 0 already.
+        centred = centred and (outer is None or along_of(outer).row.path is not None)
+        laws = self.laws[0], self.laws[1]
+        self.start = Start(activation, alpha, number, outer, law, centred, laws)
+
+    def _branch(self) -> Peeled:
+        following = lincomb_of(self.body.nodes[self.body.ref("next")])
+        if following is not None and len(following.vectors) == 2 and not any(following.scalars):
+            terms = dict(zip(following.vectors, following.numbers, strict=True))
+            if terms.pop(self.x, None) == 1 and not any(following.over):
+                ((ref, number),) = terms.items()
+                return _both(Peeled(number, Ex(), Ex(), ref), peeled(self.body, ref))
+        raise Unlike("a block is not x plus something")
+
+    def _centred(self, front: Peeled) -> tuple[Peeled, bool]:
+        plain = Peeled(Fraction(1), Ex(), Ex(), front.ref)
+        node = nonlin_of(self.body.nodes[front.ref])
+        if node is None or node.fn != LESS:
+            return plain, False
+        if moment_of(self.body.nodes[node.scalars[0]]) != Moment(FIRST, node.vectors):
+            raise Unlike("what a block adds is not a function of one vector")
+        return peeled(self.body, node.vectors[0]), True
+
+    def _matrix(self, value: Peeled) -> tuple[str | None, Peeled]:
+        """The law of a matrix in front along the depth, and what it is applied to."""
+        product = matmul_of(self.body.nodes[value.ref])
+        if product is None:
+            self.laws.append("gaussian")
+            return None, value
+        node = self.body.nodes[product.matrix]
+        name = node.family.name  # type: ignore[union-attr]
+        law = self.block.program.families[name].along
+        if not law or product.transpose or self.body.families[name].width != (self.block.dim,) * 2:
+            raise Unlike("a block does not apply square matrices of its own to vectors")
+        if value.n_power != as_ex(-HALF):
+            raise Unlike("the product with a matrix has other powers than n^(-1/2)")
+        self.laws.append(self.body.families[name].law)
+        return law, _both(replace(value, n_power=Ex()), peeled(self.body, product.vector))
+
+
+def _both(front: Peeled, inner: Peeled) -> Peeled:
+    """What stands in front of two values, one the other times something."""
+    n_power, power = front.n_power + inner.n_power, front.power + inner.power
+    return Peeled(front.number * inner.number, n_power, power, inner.ref)
+
+
+def peeled(program: Program, ref: Ref) -> Peeled:
+    """A value without the numbers and powers in front of it."""
+    number: Number = Fraction(1)
+    n_power, power = Ex(), Ex()
+    while True:
+        step = _PEELED(program.nodes[ref])
+        if step is None:
+            return Peeled(number, n_power, power, ref)
+        number, n_power = number * step.number, n_power + step.n_power
+        power, ref = power + step.power, step.ref
+
+
+def _sum(node: LinComb) -> Peeled | None:
+    if len(node.vectors) != 1 or node.scalars != (None,) or node.over:
+        return None
+    return Peeled(node.numbers[0], Ex(), Ex(), node.vectors[0])
+
+
+_PEELED: Table[Peeled | None] = Table(
+    {
+        LinComb: _sum,
+        Scale: lambda node: Peeled(Fraction(1), node.n_power, node.depth_power, node.of),
+    },
+    lambda node: None,
+)

@@ -1,0 +1,166 @@
+"""Entries of kernels: a tangent program evaluated for arrays of inner products of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tpcalc.evaluate.closure.chance import Chance
+from tpcalc.evaluate.closure.closure import Closure
+from tpcalc.evaluate.settle import tested
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.limit.derive import derive
+from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.passes.tangent import TangentProgram
+
+__all__ = ["Entries", "Evaluated"]
+
+Covariances = Sequence[Sequence[Answer]]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The limit of a tangent program, to be evaluated for any inner products of inputs.
+
+    Args:
+        tangent: The program.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> from tpcalc.training.parameterizations import lookup
+        >>> from tpcalc.training.written import template_of
+        >>> from tpcalc.exponents import as_ex
+        >>> from tpcalc.passes.tangent import tangent_of_network
+        >>> template = template_of(MLP(1, "relu"), lookup("ntk"), 1, 1)
+        >>> one_rate = lambda mark: (1, as_ex(0))
+        >>> program = tangent_of_network(template, 1, one_rate, lambda mark: True)
+        >>> one = Numeric().number(1)
+        >>> Entries(program).at([[one]]).nngp(0, 0, 0, 0).value
+        0.5
+    """
+
+    tangent: TangentProgram
+
+    @cached_property
+    def graph(self) -> LimitGraph:
+        """Its limit graph."""
+        return derive(self.tangent.program, trial=tested(0))
+
+    @cached_property
+    def nodes(self) -> dict[str, LRef | None]:
+        """The node of each output; None where it is 0 in the limit."""
+        return {name: target.node for name, target in self.graph.targets}
+
+    def at(
+        self, gram: Covariances | None, field: Numeric | None = None, *, corrections: bool = True
+    ) -> Evaluated:
+        """The entries for some inputs.
+
+        Args:
+            gram: Inner products of the data vectors of all copies; None: those of the program.
+            field: How integrals are evaluated.
+            corrections: As of ``Closure``.
+        """
+        given = {} if gram is None else dict.fromkeys(self.tangent.groups, gram)
+        closure = Closure(self.graph, field or Numeric(), given, corrections=corrections)
+        return Evaluated(self, closure)
+
+
+class Evaluated:
+    """Kernel entries at given inputs.
+
+    Args:
+        entries: The program.
+        closure: Its values.
+    """
+
+    def __init__(self, entries: Entries, closure: Closure[Answer]) -> None:
+        self.entries, self.closure = entries, closure
+        self.chance = Chance(closure)
+
+    def entry(self, kind: str, i: int, k: int, j: int, m: int) -> Answer:
+        """An entry of a kernel; what overflows is not finite, without a warning.
+
+        Args:
+            kind: ``"nngp"`` or ``"ntk"``.
+            i: A copy.
+            k: Its output.
+            j: A copy.
+            m: Its output.
+
+        Raises:
+            Unknown: It has no closed form and no quadrature.
+        """
+        with np.errstate(all="ignore"):
+            return (self.nngp if kind == "nngp" else self.ntk)(i, k, j, m)
+
+    def nngp(self, i: int, k: int, j: int, m: int) -> Answer:
+        """The covariance of output k for copy i and output m for copy j.
+
+        Args:
+            i: A copy.
+            k: Its output.
+            j: A copy.
+            m: Its output.
+
+        Raises:
+            Unknown: It has no closed form and no quadrature.
+        """
+        left, right = (self.entries.nodes[f"f[{a},{b}]"] for a, b in ((i, k), (j, m)))
+        if left is None or right is None:
+            return self.closure.field.number(0)
+        return self.chance.covariance(left, right)
+
+    def ntk(self, i: int, k: int, j: int, m: int) -> Answer:
+        """The tangent kernel between output k for copy i and output m for copy j, i <= j.
+
+        Args:
+            i: A copy.
+            k: Its output.
+            j: A copy.
+            m: Its output.
+
+        Raises:
+            Unknown: It has no closed form and no quadrature.
+        """
+        terms = [[*factors, self._scalar(name)] for name, factors in self.parts(i, k, j, m)]
+        return self.closure.field.total(terms)
+
+    def parts(self, i: int, k: int, j: int, m: int) -> Iterator[tuple[str, list[Answer]]]:
+        """The outputs of the program that an entry of the tangent kernel is the sum of.
+
+        Args:
+            i: A copy.
+            k: Its output.
+            j: A copy.
+            m: Its output.
+
+        Yields:
+            The name of an output and its factors.
+        """
+        place = f"{i},{k},{j},{m}"
+        yield f"ntk[{place}]", []
+        tokens = range(self.entries.tangent.tokens)
+        for p in tokens:
+            for q in tokens:
+                name = f"data[{p},{q},{place}]"
+                if name in self.entries.nodes:
+                    yield name, [self._gram(i * len(tokens) + p, j * len(tokens) + q)]
+
+    def _gram(self, p: int, q: int) -> Answer:
+        given: Any = self.closure.covariances[min(self.entries.tangent.groups)]
+        found: Answer = given[p][q]
+        return found
+
+    def _scalar(self, name: str) -> Answer:
+        ref = self.entries.nodes[name]
+        if ref is None:
+            return self.closure.field.number(0)
+        if ref in self.chance.random:
+            raise Unknown(f"{name} is random in the limit")
+        return self.closure.scalar(ref)

@@ -1,0 +1,187 @@
+"""``kernel``: the NNGP and the NTK of a network or a program, through its limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc import checks
+from tpcalc.dsl import filled
+from tpcalc.errors import ScaleError, UnknownName, UsageError
+from tpcalc.evaluate.chain import chosen
+from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network, is_network
+from tpcalc.passes.split import split
+from tpcalc.program.program import Program
+from tpcalc.questions.kernel.answer import answer
+from tpcalc.questions.kernel.network import network
+from tpcalc.questions.kernel.program import Trained, program_kernel
+from tpcalc.results import Kernel
+from tpcalc.results.kernel import KINDS
+from tpcalc.results.provenance import provenance
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.parameterizations import lookup as find_parameterization
+
+__all__ = ["kernel"]
+
+Array = NDArray[np.float64]
+Progress = Callable[[float, str], None]
+STANDARD = (
+    "In the standard parameterization with one learning rate for all widths every hidden layer "
+    "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "
+    "..., n_L is tp.kernel(tp.MLP(..., variances='initial', weight_rate=(d, n_1, ..., n_L)), X); "
+    "with rates that fall like 1/n it is parameterization='standard:1'."
+)
+
+
+def kernel(
+    model: Architecture | Program | Callable[..., Any],
+    X: Any = None,
+    X2: Any = None,
+    kinds: Sequence[str] | str = KINDS,
+    *,
+    parameterization: Parameterization | str = "ntk",
+    layers: Sequence[int] | None = None,
+    trained: Trained | None = None,
+    scale: float | None = None,
+    method: str = "auto",
+    seed: int = 0,
+    threads: int | None = None,
+    labels: Sequence[object] = (),
+    progress: Progress | None = None,
+) -> Kernel:
+    """The NNGP and the NTK of a network, or of the scalar outputs of a program.
+
+    They come out of the program: NNGP_ij is the covariance of the outputs f(x_i) and f(x_j) in the
+    limit, NTK_ij the limit of the sum over trained weights of eta n^(-c) df(x_i)/dw df(x_j)/dw.
+    Products with a transposed matrix carry their correction, so the answer is right also where a
+    recursion that draws new weights for the backward pass (gradient independence) is wrong; the
+    result says whether that makes a difference.
+
+    Args:
+        model: An architecture (``tp.MLP(3, "relu")``), or a program whose scalar outputs are the
+            f_i, its inputs written out.
+        X: Inputs, of shape (N, d); for an architecture alone.
+        X2: Inputs of the columns, of shape (M, d); None: the same as the rows.
+        kinds: ``"nngp"``, ``"ntk"``, or both.
+        parameterization: Exponents a_l of the weights and c_l of the learning rates.
+        layers: The layers that are trained (1 to L + 1); None: all.
+        trained: Of a program the names of the trained matrices, start vectors and scalars, or
+            these with a factor of the learning rate for each (``{"W": 64, "v": 1}``); None: all
+            that are random.
+        scale: The factor of inner products of inputs at the first layer; None: 1/d (of a token of
+            d features), as NNGP and NTK are usually given. Training programs have 1.
+        method: As of ``tp.limit``; ``"particles"`` and what falls back on them are for small sets.
+        seed: Of particles.
+        threads: Parts of the kernel computed at once (default: one for each core).
+        labels: The class of each row, for pictures.
+        progress: Called with a fraction and a text.
+
+    Returns:
+        The kernels with their method and error; matrices of shape (N, M), or (N, K, M, K) for a
+        network that is read off K times.
+
+    Raises:
+        UsageError: Arguments that do not fit each other.
+        NotDifferentiable: The NTK of a function that jumps.
+        ScaleError: An output or a kernel entry that grows with n as the program is written.
+        EvaluationError: The method does not give the kernel.
+
+    Source: Yang, Tensor Programs II: Neural Tangent Kernel for Any Architecture (2006.14548);
+        Jacot, Gabriel, Hongler, Neural Tangent Kernel (1806.07572).
+
+    Example:
+        >>> import tpcalc as tp
+        >>> found = tp.kernel(tp.MLP(1, "relu", weight_variance=2), [[1.0, 1.0], [1.0, -1.0]])
+        >>> found.nngp.round(12).tolist()[0]
+        [1.0, 0.318309886184]
+    """
+    started = time.perf_counter()
+    if isinstance(X, str):
+        raise UsageError(
+            f"X is {X!r}; the inputs stand in front of all else.",
+            hint=f"Write tp.kernel(net, data.inputs, parameterization={X!r}).",
+        )
+    wanted = _kinds(kinds)
+    chosen(method)
+    checks.called(progress, "progress")
+    seed = checks.whole(seed, "seed", least=0)
+    if threads is not None:
+        threads = checks.whole(threads, "threads", least=1)
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise UsageError(f"labels is {labels!r}.", hint="Give one label for each row of X.")
+    classes = tuple(map(str, labels))
+    if is_network(model):
+        model = as_network(model)
+        if trained is not None:
+            raise UsageError("trained names inputs of a program; of a network give layers.")
+        exponents = find_parameterization(parameterization)
+        task = network(model, X, X2, exponents, layers, scale, wanted)
+        try:
+            with np.errstate(all="ignore"):  # what is not finite is refused by the record
+                found = answer(task, method, seed, threads, progress)
+        except ScaleError as error:
+            if exponents.name != "standard":
+                raise
+            raise ScaleError(error.message, where=error.where, hint=STANDARD) from None
+        factor = f"inner products of inputs times {task.left.scale:.6g}"
+        words = f"{model.words}; {exponents.text}; {factor}"
+        digest = task.digest
+    else:
+        program = _program(model)
+        given = {"X": X, "X2": X2, "layers": layers, "scale": scale}
+        if parameterization != "ntk":
+            given["parameterization"] = parameterization
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(
+                    f"{name} is for architectures; a program has its inputs written in it, and its "
+                    "layers and powers of n.",
+                    hint="Give tp.kernel(program), or tp.kernel(tp.MLP(...), X).",
+                )
+        found = program_kernel(program, wanted, trained, method, seed, progress)
+        words, digest = "a program", program.digest
+    settings = {"method": method, **found.settings}
+    record = provenance(digest, seed, settings, time.perf_counter() - started)
+    matrices = {kind: _squeezed(matrix) for kind, matrix in found.matrices.items()}
+    return Kernel(
+        matrices.get("nngp"),
+        matrices.get("ntk"),
+        found.method,
+        found.error,
+        found.coincident,
+        found.independent,
+        found.notes,
+        X2 is None,
+        words,
+        record,
+        classes,
+    )
+
+
+def _program(model: Any) -> Program:
+    if isinstance(model, type) or not (isinstance(model, Program) or callable(model)):
+        raise UsageError(
+            f"the model is {model!r}, neither an architecture nor a program.",
+            hint="Give a network (tp.MLP(3, 'relu'), tp.network) with inputs X, or a program.",
+        )
+    return split(filled(model))
+
+
+def _kinds(kinds: Any) -> tuple[str, ...]:
+    asked = checks.names(kinds, "kinds")
+    for kind in asked:
+        if kind not in KINDS:
+            raise UnknownName("kind of kernel", kind, KINDS)
+    if not asked:
+        raise UsageError("kinds is empty.", hint="Give 'nngp', 'ntk', or both.")
+    return tuple(kind for kind in KINDS if kind in asked)
+
+
+def _squeezed(matrix: Array) -> Array:
+    """(N, K, M, K) as (N, M) where there is one output."""
+    return matrix[:, 0, :, 0] if matrix.ndim == 4 and matrix.shape[1] == 1 else matrix

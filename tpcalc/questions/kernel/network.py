@@ -1,0 +1,181 @@
+"""An architecture with the inputs that its kernels are of."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.exponents import Ex
+from tpcalc.networks.network import Architecture
+from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.tangent import tangent_of_network
+from tpcalc.passes.template import Template
+from tpcalc.program.marks import Mark
+from tpcalc.program.program import Program
+from tpcalc.questions.kernel.entries import Entries
+from tpcalc.questions.kernel.tiles import Inputs
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.written import template_of
+
+__all__ = ["Network", "network"]
+
+Array = NDArray[np.float64]
+LARGE = 1e75  # numbers whose fourth powers are still floats
+
+
+@dataclass(frozen=True)
+class Network:
+    """An architecture with inputs.
+
+    Args:
+        architecture: The network.
+        exponents: Its parameterization.
+        left: The inputs of the rows.
+        right: Those of the columns; None: the same.
+        layers: The layers that are trained; None: all.
+        kinds: Of ``"nngp"``, ``"ntk"``.
+    """
+
+    architecture: Architecture
+    exponents: Parameterization
+    left: Inputs
+    right: Inputs | None
+    layers: frozenset[int] | None
+    kinds: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Of the forward program of one input."""
+        if isinstance(self.architecture, Hashable):
+            return _digest(self.architecture, self.exponents)
+        return _started(self.architecture, self.exponents).digest
+
+    @cached_property
+    def pair(self) -> Entries:
+        """The tangent program of two inputs."""
+        return self.entries(2)
+
+    @cached_property
+    def single(self) -> Entries:
+        """That of one input."""
+        return self.entries(1)
+
+    def entries(self, copies: int) -> Entries:
+        """The tangent program of some inputs."""
+        table = self.exponents.exponents(self.architecture.hidden, 0)
+
+        def rate(mark: Mark) -> tuple[Fraction | float, Ex]:
+            return mark.rate, self.exponents.rate(mark, table)
+
+        def trained(mark: Mark) -> bool:
+            return self.layers is None or mark.layer in self.layers
+
+        template = _template(self.architecture, self.exponents)
+        return Entries(tangent_of_network(template, copies, rate, trained, self.kinds))
+
+
+def _template(architecture: Architecture, exponents: Parameterization) -> Template:
+    """The network with one feature for each token."""
+    return template_of(architecture, exponents, architecture.tokens, 1)
+
+
+@lru_cache(maxsize=64)
+def _digest(architecture: Architecture, exponents: Parameterization) -> str:
+    """Of the forward program: printing it takes as long as a small kernel."""
+    return _started(architecture, exponents).digest
+
+
+def _started(architecture: Architecture, exponents: Parameterization) -> Program:
+    template = _template(architecture, exponents)
+    return started_at_zero(template.program, template.zeros)
+
+
+def network(
+    architecture: Architecture,
+    X: Any,
+    X2: Any,
+    exponents: Parameterization,
+    layers: Sequence[int] | None,
+    scale: float | None,
+    kinds: Sequence[str],
+) -> Network:
+    """Check the inputs of a network and split them into tokens.
+
+    Args:
+        architecture: The network.
+        X: Inputs, of shape (N, d).
+        X2: Inputs of the columns, or None.
+        exponents: The parameterization.
+        layers: The layers that are trained, or None.
+        scale: The factor of inner products, or None.
+        kinds: Of ``"nngp"``, ``"ntk"``.
+
+    Raises:
+        UsageError: They do not fit.
+    """
+    if X is None:
+        raise UsageError(
+            "an architecture has a kernel on inputs; X is not given.",
+            hint="Give an array of shape (N, d), one row for each input.",
+        )
+    left = checks.inputs(X, "X")
+    right = None if X2 is None else checks.inputs(X2, "X2", left.shape[1])
+    tokens = architecture.tokens
+    if left.shape[1] % tokens:
+        raise UsageError(
+            f"an input has {left.shape[1]} numbers, which {tokens} tokens cannot share.",
+            where="X",
+            hint=f"A row holds the tokens one after the other: {tokens} times d numbers.",
+        )
+    size = left.shape[1] // tokens
+    factor = 1.0 / size if scale is None else float(checks.real(scale, "scale"))
+    if factor <= 0:
+        raise UsageError(f"scale is {factor:g}; it must be positive.")
+
+    for name, rows in (("X", left), ("X2", right)):
+        if rows is not None:
+            _check_range(rows, factor, name)
+
+    def split(rows: Array) -> Inputs:
+        return Inputs(rows.reshape(len(rows), tokens, size), factor)
+
+    return Network(
+        architecture,
+        exponents,
+        split(left),
+        None if right is None else split(right),
+        None if layers is None else _layers(layers, architecture.hidden + 1),
+        tuple(kinds),
+    )
+
+
+def _check_range(rows: Array, factor: float, name: str) -> None:
+    """Inner products of inputs must be numbers whose squares are."""
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    outside = (sizes > 0) & ((sizes > LARGE) | (sizes * factor**0.5 < 1 / LARGE))
+    if np.any(outside):
+        row = int(np.argmax(outside))
+        raise EvaluationError(
+            f"row {row} of {name} has numbers of size {sizes[row]:.1e}: its inner products leave "
+            "the range of float64.",
+            hint="Scale the inputs, or give scale=.",
+        )
+
+
+def _layers(layers: Any, last: int) -> frozenset[int]:
+    found = [checks.whole(layer, "a layer", least=1) for layer in checks.sequence(layers, "layers")]
+    for layer in found:
+        if layer > last:
+            raise UsageError(
+                f"layers names layer {layer}; the network has layers 1 to {last}, the readout "
+                "included."
+            )
+    return frozenset(found)

@@ -1,0 +1,119 @@
+"""Kernel entries one by one: closed forms and quadrature where they reach, else particles."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tpcalc.evaluate.particles.compile import compile_graph
+from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, product_mean, restricted, with_targets
+from tpcalc.questions.kernel.entries import Entries, Evaluated
+from tpcalc.results import Method
+
+if TYPE_CHECKING:
+    from tpcalc.engine.run import Progress
+
+__all__ = ["Place", "sampled"]
+
+Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A product of known numbers and of targets of a particle run."""
+
+    factors: tuple[Answer, ...]
+    targets: tuple[str, ...] = ()
+
+
+def sampled(
+    entries: Entries,
+    gram: Sequence[Sequence[float]] | None,
+    places: Sequence[Place],
+    numeric: Numeric,
+    seed: int,
+    progress: Progress | None = None,
+    budget: Budget | None = None,
+) -> dict[Place, Answer]:
+    """Entries of a kernel; those of one run of particles share their samples.
+
+    Args:
+        entries: A tangent program.
+        gram: Inner products of the data vectors of all copies; None: those of the program.
+        places: The entries.
+        numeric: What is tried before particles; without methods, particles evaluate all.
+        seed: Of the draws.
+        progress: Called with a fraction and a text.
+        budget: The work that particles may take.
+
+    Raises:
+        Unknown: An entry is no affine function of random scalars.
+    """
+    given = None if gram is None else [[Answer(float(v), 0.0) for v in row] for row in gram]
+    evaluated = entries.at(given, numeric)
+    found: dict[Place, Answer] = {}
+    open_: dict[Place, list[_Term]] = {}
+    asked: dict[str, LNode | LRef] = {}
+    for place in places:
+        try:
+            if not numeric.methods:
+                raise Unknown("particles were asked for")
+            found[place] = evaluated.entry(*place)
+        except Unknown:
+            open_[place] = _terms(evaluated, place, asked)
+    if not open_:
+        return found
+    graph = _with_gram(entries.graph, entries.tangent.groups, gram)
+    graph = restricted(with_targets(graph, asked), asked)
+    compiled = compile_graph(graph)
+    draws = run_particles(compiled, budget or Budget(), seed, progress)
+    field = evaluated.closure.field
+    known = {}
+    for name, column in compiled.scalars.items():
+        own = estimate(draws, column)
+        known[name] = Answer(own.value, own.stderr, Method.PARTICLES)
+    for place, terms in open_.items():
+        products = [[*term.factors, *(known[name] for name in term.targets)] for term in terms]
+        found[place] = field.total(products)
+    return found
+
+
+def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -> list[_Term]:
+    """An entry as a sum over targets of a particle run, which are added to ``asked``."""
+    kind, i, k, j, m = place
+    nodes = evaluated.entries.nodes
+    if kind == "nngp":
+        left, right = nodes[f"f[{i},{k}]"], nodes[f"f[{j},{m}]"]
+        if left is None or right is None:
+            return []
+        out = []
+        for factors, pairs in evaluated.chance.terms(left, right):
+            names = []
+            for x, y in map(sorted, pairs):
+                names.append(f"E[{x},{y}]")
+                asked[names[-1]] = product_mean(x, y)
+            out.append(_Term(tuple(factors), tuple(names)))
+        return out
+    out = []
+    for name, factors in evaluated.parts(i, k, j, m):
+        ref = nodes[name]
+        if ref is not None:
+            asked[name] = ref
+            out.append(_Term(tuple(factors), (name,)))
+    return out
+
+
+def _with_gram(
+    graph: LimitGraph, names: Collection[str], gram: Sequence[Sequence[float]] | None
+) -> LimitGraph:
+    if gram is None:
+        return graph
+    cov = tuple(tuple(float(value) for value in row) for row in gram)
+    groups = tuple(
+        replace(group, cov=cov) if group.name in names else group for group in graph.groups
+    )
+    return replace(graph, groups=groups)

@@ -1,0 +1,212 @@
+"""Kernels of many inputs: entries evaluated tile by tile, so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import product
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.questions.kernel.entries import Entries
+from tpcalc.results import Method
+
+__all__ = ["Inputs", "Tiled", "tiled"]
+
+Array = NDArray[np.float64]
+SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
+LONG = 512  # where quadrature prepares each input once for a tile
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs of a network, token by token.
+
+    Args:
+        rows: Of shape (N, T, d).
+        scale: The factor of inner products at the first layer.
+
+    Example:
+        >>> Inputs(np.ones((2, 1, 3)), 1 / 3).squares.tolist()
+        [[[1.0]], [[1.0]]]
+    """
+
+    rows: Array
+    scale: float
+
+    @property
+    def squares(self) -> Array:
+        """Inner products of the tokens of one input, of shape (N, T, T)."""
+        found: Array = self.scale * np.einsum("npd,nqd->npq", self.rows, self.rows)
+        return found
+
+    def products(self, other: Inputs) -> Array:
+        """Inner products of tokens of two sets of inputs, of shape (T, T, N, M).
+
+        Args:
+            other: The other set.
+        """
+        count, tokens, size = self.rows.shape
+        flat = self.rows.reshape(-1, size) @ other.rows.reshape(-1, size).T
+        split = flat.reshape(count, tokens, len(other.rows), tokens)
+        found: Array = self.scale * split.transpose(1, 3, 0, 2)
+        return found
+
+    def at(self, places: Any) -> Inputs:
+        """Some of the inputs.
+
+        Args:
+            places: A slice or indices.
+        """
+        return Inputs(self.rows[places], self.scale)
+
+
+@dataclass
+class Tiled:
+    """A kernel, with the least certain method of its entries.
+
+    Args:
+        matrices: For each kind the matrix, of shape (N, K, M, K).
+        methods: The methods of its entries.
+    """
+
+    matrices: dict[str, Array]
+    methods: set[Method] = field(default_factory=set)
+
+
+def tiled(
+    pair: Entries,
+    single: Entries,
+    left: Inputs,
+    right: Inputs | None,
+    kinds: Sequence[str],
+    numeric: Numeric,
+    threads: int | None,
+    progress: Callable[[float, str], None] | None,
+) -> Tiled:
+    """All entries of a kernel.
+
+    Args:
+        pair: The tangent program of two inputs.
+        single: That of one.
+        left: The inputs of the rows.
+        right: Those of the columns; None: the same, so that half of the entries do.
+        kinds: Of ``"nngp"``, ``"ntk"``.
+        numeric: How integrals are evaluated; errors are not followed.
+        threads: Tiles at once; None: one for each core.
+        progress: Called with a fraction and a text.
+
+    Raises:
+        Unknown: An entry has no closed form and no quadrature.
+    """
+    other = left if right is None else right
+    outputs = pair.tangent.outputs
+    shape = (len(left.rows), outputs, len(other.rows), outputs)
+    found = Tiled({kind: np.empty(shape) for kind in kinds})
+    own = _diagonal(single, left, kinds, numeric, found)
+
+    def run(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        same = right is None and rows == columns
+        evaluated = pair.at(grams(left.at(rows), other.at(columns), same=same), numeric)
+        for kind, k, m in product(kinds, range(outputs), range(outputs)):
+            answer = evaluated.entry(kind, 0, k, 1, m)
+            found.methods.add(answer.method)
+            block = found.matrices[kind][rows, k, columns, m]
+            block[...] = answer.value
+            if same and k == m:  # rounding may differ between the two orders of a pair
+                block[...] = np.tril(block) + np.tril(block, -1).T
+            if right is None and rows != columns:
+                found.matrices[kind][columns, m, rows, k] = block.T
+
+    side = LONG if Method.QUADRATURE in found.methods else SIDE
+    tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
+    with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
+        waiting = [pool.submit(run, tile) for tile in tiles]
+        try:
+            for done, future in enumerate(waiting):
+                future.result()
+                if progress is not None:
+                    progress((done + 1) / len(tiles), "kernel")
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    if right is None:
+        every = np.arange(len(left.rows))
+        for (kind, k, m), values in own.items():
+            found.matrices[kind][every, k, every, m] = values
+    return found
+
+
+def _diagonal(
+    single: Entries, inputs: Inputs, kinds: Sequence[str], numeric: Numeric, found: Tiled
+) -> dict[tuple[str, int, int], Any]:
+    """Entries of an input with itself, where a correlation rounded below 1 would lose digits."""
+    squares = inputs.squares
+    tokens = range(inputs.rows.shape[1])
+    gram = [[_given(squares[:, p, q]) for q in tokens] for p in tokens]
+    evaluated = single.at(gram, numeric)
+    outputs = range(single.tangent.outputs)
+    own = {}
+    for kind, k, m in product(kinds, outputs, outputs):
+        answer = evaluated.entry(kind, 0, k, 0, m)
+        found.methods.add(answer.method)
+        own[kind, k, m] = answer.value
+    return own
+
+
+def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answer]]:
+    """Inner products of the tokens of two copies, of shapes that broadcast to (N, M).
+
+    Args:
+        left: The inputs of copy 0, along the rows.
+        right: Those of copy 1, along the columns.
+        same: Whether they are the same: pairs of equal inputs, which are evaluated apart, are
+            given a correlation of 0, because the true one is the most expensive.
+    """
+    tokens = range(left.rows.shape[1])
+    own, other, cross = left.squares, right.squares, left.products(right)
+    if same:
+        every = np.arange(len(left.rows))
+        cross[:, :, every, every] = 0.0
+    top = [
+        [_given(own[:, p, q][:, None]) for q in tokens] + [_given(cross[p, q]) for q in tokens]
+        for p in tokens
+    ]
+    bottom = [
+        [_given(cross[q, p]) for q in tokens] + [_given(other[:, p, q][None, :]) for q in tokens]
+        for p in tokens
+    ]
+    return top + bottom
+
+
+def aligned(left: Inputs, right: Inputs) -> list[list[Answer]]:
+    """Inner products of input i on the left with input i on the right alone, of shape (N,).
+
+    Args:
+        left: The inputs of copy 0.
+        right: As many inputs of copy 1.
+    """
+    both = np.concatenate([left.rows, right.rows], axis=1)
+    found = Inputs(both, left.scale).squares
+    every = range(both.shape[1])
+    error = np.finfo(float).eps * np.sqrt(both.shape[2])
+    sizes = np.sqrt(np.abs(np.diagonal(found, axis1=1, axis2=2)))
+    return [
+        [Answer(found[:, p, q], error * sizes[:, p] * sizes[:, q]) for q in every] for p in every
+    ]
+
+
+def _given(values: Array) -> Answer:
+    return Answer(values, 0.0)
+
+
+def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+    for i in range(0, rows, side):
+        for j in range(i if symmetric else 0, columns, side):
+            yield slice(i, min(i + side, rows)), slice(j, min(j + side, columns))

@@ -1,0 +1,193 @@
+"""``orders``: how large every output of a program is, as exact powers of the width."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from tpcalc import checks
+from tpcalc.dsl import filled
+from tpcalc.errors import UsageError
+from tpcalc.exponents.chamber import Region
+from tpcalc.limit.scales import Scales, symbols
+from tpcalc.passes.picked import with_cells
+from tpcalc.passes.rows import rows_written
+from tpcalc.passes.size import SOME, cells_of
+from tpcalc.passes.split import split
+from tpcalc.program.program import Program
+from tpcalc.questions.depth.orders import depth_orders
+from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
+from tpcalc.questions.verdict.sizes import Order
+from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
+from tpcalc.results.orders import order_key
+from tpcalc.results.provenance import provenance
+from tpcalc.training.training import Training
+
+__all__ = ["Order", "Orders", "is_read_as_blocks", "orders", "width_orders"]
+
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Orders(Mapping[str, Order]):
+    """The sizes of all outputs of a program.
+
+    Args:
+        program: The program.
+        found: By name of the output.
+        region: Conditions on the symbols under which all of it holds.
+        point: The sample point of the symbols.
+        table: The same as a record, for reports; of a training run up to its first explosion.
+        runs: The derivations behind it, by increasing depth.
+
+    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4.
+    """
+
+    program: Program
+    found: Mapping[str, Order]
+    region: Region
+    point: Mapping[str, Fraction]
+    table: OrderTable
+    runs: tuple[Scales, ...] = field(default=(), repr=False, compare=False)
+
+    def __getitem__(self, name: str) -> Order:
+        self.program.ref(name)  # an unknown name lists the nearest
+        return self.found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __str__(self) -> str:
+        shown = [(row.name, self.found[row.name]) for row in self.table.rows]
+        lines = [
+            f"{name} -> {order!r}" + ("" if order.status == "exact" else f" ({order.reason})")
+            for name, order in shown
+        ]
+        ended = [self.table.exploded.text] if self.table.exploded else []
+        return "\n".join([*lines, *ended, *(f"where {line}" for line in self.region.lines)])
+
+
+def orders(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Orders | DepthOrders:
+    """The size of every output of a program, as n -> infinity.
+
+    Args:
+        program: A program, or a function decorated with ``tp.program``; or a training run of a
+            network of L blocks: powers of L, after those of the width.
+        values: Numbers for symbols of its exponents.
+        at: A sample point for the symbols that stay: answers are formulas, with the region where
+            they hold.
+        budget: The largest power of 1/n below the leading one that is followed where something
+            cancels; 2 by default.
+        verify: Whether leading coefficients that are not provably different from 0 are tested with
+            the particle engine; without it they are upper bounds.
+        seed: Of that test.
+
+    Returns:
+        A mapping from names to orders, with ``region`` and ``table``. What the calculus does not
+        cover has no bound, and a reason that names the node.
+
+    Raises:
+        ScaleError: A symbol without a value, or a program of which no output has a bound, because
+            of a function without a known order.
+        UsageError: Arguments that make no sense.
+
+    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     h = tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g")))
+        ...     t.output("h", h)
+        >>> orders(layer)["h"]
+        n**(-1/2)
+        >>> print(orders(layer))
+        h -> n**(-1/2)
+    """
+    if isinstance(program, Training) and program.network.smallest.repeats:
+        return depth_orders(program, {} if at is None else checks.powers(at, set(at)))
+    return width_orders(program, values=values, at=at, budget=budget, verify=verify, seed=seed)
+
+
+def is_read_as_blocks(program: Program) -> bool:
+    """Whether a program has so many cells that its nodes stay blocks."""
+    return program.has_blocks and cells_of(program) > SOME
+
+
+def width_orders(
+    program: object,
+    *,
+    values: Mapping[str, object] | None = None,
+    at: Mapping[str, object] | None = None,
+    budget: object = None,
+    verify: bool = True,
+    seed: int = 0,
+) -> Orders:
+    """The same of a program without a repeated block."""
+    started = time.perf_counter()
+    source = filled(program)
+    # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
+    large = is_read_as_blocks(source)
+    source = with_cells(rows_written(source)) if large else split(source)
+    if not isinstance(verify, bool):
+        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    seed = checks.whole(seed, "seed", least=0)
+    known = symbols(source)
+    given = checks.powers(values, known) if values is not None else {}
+    point = checks.powers(at, known) if at is not None else {}
+    limit = DEPTHS[-1] if budget is None else Fraction(str(checks.real(budget, "budget")))
+    if limit < 0:
+        raise UsageError(f"budget is {budget}.", hint="It is a power of 1/n, such as 1.")
+    depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
+    ledger = Ledger.of(
+        source, point, particle_tests(seed) if verify else None, values=given, depths=depths
+    )
+    ledger.settle(name for name, _ in source.outputs)
+    region = ledger.region
+    lost = [ledger.runs[-1].scale(name).uncovered for name, _ in source.outputs]
+    if lost and all(lost):
+        raise next(row.error for row in lost if row is not None)
+    ordered = ledger.orders
+    exploded = _explosion(ordered, ledger)
+    last = exploded.step if exploded else None
+    settings = {
+        "verify": str(verify),
+        "budget": str(limit),
+        "depth": str(ledger.depth),
+    }
+    table = OrderTable(
+        tuple(
+            OrderRow(name, o.text, o.status, o.reason)
+            for name, o in ordered.items()
+            if last is None or (order_key(name).step or 0) <= last
+        ),
+        region.lines,
+        tuple((name, str(value)) for name, value in sorted(point.items())),
+        provenance(source.digest, seed, settings, time.perf_counter() - started),
+        (*ledger.explosions, *ledger.doubts),
+        exploded,
+    )
+    return Orders(source, ordered, region, point, table, ledger.runs)
+
+
+def _explosion(ordered: Mapping[str, Order], ledger: Ledger) -> Explosion | None:
+    """What a training run reads that first grows, at the first step where something does.
+
+    That h grows is harmless where it is normalised before a function reads it.
+    """
+    exact = [(name, o.n.constant) for name, o in ordered.items() if o.status == "exact" and o.n]
+    sizes = [(name, power) for name, power in exact if power is not None]
+    return Explosion.first(sizes, ("f", "x", "h") if ledger.explosions else ("f", "x"))

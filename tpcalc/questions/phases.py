@@ -1,0 +1,349 @@
+"""``phases``: the verdict on training at every point of a box of exponents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Unpack
+
+from tpcalc import checks
+from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
+from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.exponents.chamber import Power, Region, joined, minus
+from tpcalc.exponents.conditions import Axes
+from tpcalc.exponents.cover import Cell, cover
+from tpcalc.limit.claims import Record
+from tpcalc.limit.context import Context
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import LimitGraph, LRef, Target
+from tpcalc.limit.scales import Scales, symbols
+from tpcalc.networks.network import Architecture
+from tpcalc.program.program import Program
+from tpcalc.questions.depth.phases import depth_phases
+from tpcalc.questions.verdict.follow import follow
+from tpcalc.questions.verdict.judge import Stage, Stages, judge, restricted
+from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
+from tpcalc.questions.verdict.probe import Probe, probe
+from tpcalc.questions.verdict.sizes import Question
+from tpcalc.results import PhaseCell, PhaseDiagram, Samples
+from tpcalc.results.provenance import provenance
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training, as_training
+
+__all__ = ["phases"]
+
+ZERO, HALF = Fraction(0), Fraction(1, 2)
+CALM = Fraction(1, 2**12)  # of a rate at which samples do not tell
+MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
+_Found = tuple[Answer, Ledger]
+Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
+
+
+def phases(
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    box: Box | None = None,
+    data: Samples | None = None,
+    *,
+    values: Mapping[str, object] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+    most: int = 1000,
+    **settings: Unpack[Routine],
+) -> PhaseDiagram:
+    """The phase diagram of a parameterization with symbols: every region, wall and point of a box.
+
+    At a sample point the sizes of h, f and their changes are derived with the symbols kept; the
+    comparisons that the verdict needed are the region where it holds. Points are taken until these
+    regions cover the closed box, its walls and corners included.
+
+    Args:
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides:
+            ``tp.phases(run, box=...)``.
+        parameterization: A catalogue name or a parameterization, with symbols in its exponents:
+            ``"ac:0,1/2,1/2,a;c"``.
+        box: The two ends of the interval of each symbol; up to four symbols.
+        data: Training data; None: generic data, on which exponents do not depend.
+        values: Numbers for the symbols that the box leaves out.
+        verify: Whether leading coefficients that a verdict rests on are tested with the particle
+            engine where they are not provably different from 0; else they are assumed to be.
+        seed: Of that test. Where samples are too wild to tell, a verdict is that at a rate 2^12
+            times smaller, and its fact says so.
+        most: The number of points to take at most.
+        settings: As ``tp.Training`` takes them: steps (2), lr, schedule, groups, loss, batch,
+            optimizer; the powers of groups may hold symbols as well.
+
+    Returns:
+        Cells with verdict, conditions, corners and a sample; disjoint, together the whole box.
+
+    Raises:
+        ScaleError: The box is none, a symbol has neither interval nor number, a boundary is curved
+            (a degree of homogeneity beside other symbols), or more points would be needed.
+        UnknownName: A symbol that the parameterization does not have.
+        StudyError: Numbers that make no sense, targets that do not fit the loss.
+
+    Source: Yang and Hu, Feature Learning in Infinite-Width Neural Networks, section 3.2, for the
+        verdicts; the diagram is by this package's exponent calculus.
+
+    Example:
+        >>> box = {"a": (Fraction(1, 2), 1), "c": (-1, 0)}
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = phases(MLP(2, "tanh"), "ac:0,1/2,a;c", box, steps=1, verify=False)
+        >>> [(c.sample, c.verdict) for c in found.cells if c.verdict == "feature-learning"]
+        [((('a', '1'), ('c', '-1')), 'feature-learning')]
+    """
+    started = time.perf_counter()
+    training = as_training(architecture, parameterization, data, settings, steps=2)
+    repeats = bool(training.network.smallest.repeats)
+    steps = checks.whole(training.steps, "steps", least=int(not repeats), hint="Of updates.")
+    seed = checks.whole(seed, "seed", least=0)
+    most = checks.whole(most, "most", least=1, hint="It counts sample points.")
+    if not isinstance(verify, bool):
+        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    if not isinstance(box, Mapping):
+        raise UsageError(
+            f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
+        )
+    if repeats:
+        return depth_phases(training, box, most)
+    watch = ("h", "x", "dW_x")
+    run = probe(training, watch=watch)
+    given = _given(run.program, box, values)
+    asked = _Judge(run, given, verify, seed, partial(probe, training.replace(lr=CALM), watch=watch))
+    cells = cover(asked, box, most)
+    axes = Axes.of(box)
+    asked_with = {
+        "steps": str(steps),
+        "loss": training.loss.name,
+        "batch": str(training.batch),
+        "values": ", ".join(f"{name}={value}" for name, value in given.items()),
+        "verify": str(verify),
+    }
+    return PhaseDiagram(
+        tuple(box),
+        tuple(
+            (name, str(low), str(high))
+            for name, (low, high) in zip(axes.names, axes.sides, strict=True)
+        ),
+        tuple(_cell(cell, box) for cell in cells),
+        True,
+        asked.runs,
+        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
+        asked.notes(steps),
+    )
+
+
+def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> dict[str, Fraction]:
+    known = symbols(program)
+    given = checks.powers(values, known)
+    for name in box:
+        if name in given:
+            raise UsageError(
+                f"{name} has an interval and a number.", hint="Leave it out of box or of values."
+            )
+        if name not in known:
+            raise UnknownName("symbol in the exponents of this network", name, known)
+    for name in sorted(known - set(box) - given.keys()):
+        raise ScaleError(
+            f"the exponents hold the symbol {name!r}, which has no interval.",
+            hint=f"Add it to the box, or give a number for it: values={{{name!r}: 1}}.",
+        )
+    return given
+
+
+@dataclass
+class _Judge:
+    """The verdict at a sample point, with the region where it holds."""
+
+    run: Probe
+    given: Mapping[str, Fraction]
+    verify: bool
+    seed: int
+    calmer: Callable[[], Probe] | None = None
+    runs: int = 0
+    calmed: int = 0
+    tested: dict[LimitGraph, Finding] = field(default_factory=dict)
+    untested: set[str] = field(default_factory=set)
+    programs: dict[Stage, Program] = field(default_factory=dict)
+    record: Record = field(default_factory=Record)
+
+    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, tuple[str, str]]:
+        self.runs += 1
+        here = _Point(self, point)
+        found = judge(self.stages, here.ask)
+        if found.verdict == "undecided" and self.verify and self.calm is not None:
+            region, answer = self.calm(point)
+            if answer[0] != "undecided":
+                self.calmed += 1
+                verdict, fact = answer
+                return region, (verdict, f"{fact} (at {CALM} of the rate)")
+        return joined(ledger.region for ledger in here.used), (found.verdict, found.fact)
+
+    @cached_property
+    def calm(self) -> _Judge | None:
+        """The same at a smaller rate, where fewer coefficients are huge; one list of tests."""
+        if self.calmer is None:
+            return None
+        given = self.given, self.verify, self.seed
+        return _Judge(self.calmer(), *given, tested=self.tested, untested=self.untested)
+
+    @cached_property
+    def stages(self) -> Stages:
+        """The run in the order in which a verdict asks for its parts."""
+        return Stages.of(self.run)
+
+    def program(self, stage: Stage) -> Program:
+        """What a stage needs and nothing else, so that it makes no comparisons but those."""
+        found = self.programs.get(stage)
+        if found is None:
+            found = self.programs[stage] = restricted(self.run.program, stage.names)
+        return found
+
+    @cached_property
+    def updates(self) -> tuple[Program, tuple[tuple[str, str], ...]]:
+        """The updates, each with the preactivation that it is added to."""
+        run = self.run
+        pairs = tuple(
+            pair
+            for step in range(1, run.steps + 1)
+            for label, updates in run.at("dW_x", step).items()
+            if label in run.at("h", step)
+            for pair in zip(run.at("h", step)[label], updates, strict=True)
+        )
+        return restricted(run.program, [name for pair in pairs for name in pair]), pairs
+
+    def tests(self, context: Context, refs: Iterable[LRef]) -> dict[LRef, Finding]:
+        """The same coefficients come back at many sample points; each is tested once."""
+        found: dict[LRef, Finding] = {}
+        for ref in refs:
+            try:
+                key = graph_of(context, (("", Target(ZERO, ref)),))
+            except LimitError as error:
+                found[ref] = Finding(None, f"not evaluated: {error.message}")
+            else:
+                if key not in self.tested:
+                    self.tested[key] = nonzero(context, (ref,), self.seed)[ref]
+                found[ref] = self.tested[key]
+            if found[ref].nonzero is None:
+                self.untested.add(found[ref].text)
+        return found
+
+    def notes(self, steps: int) -> tuple[str, ...]:
+        """What a reader should know besides."""
+        notes = [f"verdicts on the steps t <= {steps}"]
+        if not self.verify:
+            return (*notes, "leading coefficients are assumed to be different from 0")
+        count = sum(finding.nonzero is not None for finding in self.tested.values())
+        notes.append(
+            f"{count} leading coefficients were tested with the particle engine; the others that "
+            "verdicts rest on are provably different from 0"
+        )
+        if self.calmed:
+            notes.append(
+                f"{self.calmed} verdicts are decided at {CALM} of the rate, where samples at the "
+                "rate itself are too wild to tell"
+            )
+        if self.untested:
+            why = "; ".join(sorted(self.untested))
+            notes.append(
+                f"some coefficients could not be tested, and no verdict rests on them: {why}"
+            )
+        return tuple(notes)
+
+
+@dataclass
+class _Point:
+    """The derivations at one sample point."""
+
+    judge: _Judge
+    at: Mapping[str, Fraction]
+    used: list[Ledger] = field(default_factory=list)
+    first: dict[Question, Power] = field(default_factory=dict)
+
+    def ask(self, stage: Stage, question: Question) -> Answer:
+        """The answer of the first depth that has one; that of the question before comes first.
+
+        Where no depth has one, the region is that of the coarsest: nothing is claimed there.
+        """
+        first = self.first.get(question, ZERO)
+        coarse = self._at(stage, question, (first, ZERO))
+        assert coarse is not None
+        found = coarse
+        if coarse[0].holds is None:
+            found = self._alone(stage, question, coarse[0].name) or coarse
+        if found[0].holds is None:
+            deeper = self._at(stage, question, self._gaps)
+            found = deeper if deeper is not None and deeper[0].holds is not None else coarse
+        self.used.append(found[1])
+        if found[0].holds is not None:
+            self.first[question] = found[1].depths[0]
+        return found[0]
+
+    def _alone(self, stage: Stage, question: Question, name: str) -> _Found | None:
+        """A yes from one quantity, which makes fewer comparisons than all of them."""
+        if len(stage.names) == 1:
+            return None
+        alone = Stage(stage.step, (name,))
+        found = self._at(alone, question, self._gaps)
+        return found if found is not None and found[0].holds else None
+
+    def _at(self, stage: Stage, question: Question, depths: Iterable[Power]) -> _Found | None:
+        """The answer of the first depth that has one; else that of the last one."""
+        found = None
+        for depth in dict.fromkeys(depths):
+            ledger = self._ledger(self.judge.program(stage), depth)
+            try:
+                found = ledger.ask(stage.names, question, stage.step), ledger
+            except ScaleError:  # the depth takes in more orders of a function than are followed
+                if depth == ZERO:
+                    raise
+                continue
+            if found[0].holds is not None:
+                break
+        return found
+
+    def _ledger(self, program: Program, depth: Power) -> Ledger:
+        def derive(program: Program, to: Power, record: Record) -> Scales:
+            return follow(program, self.judge.given, self.at, to, record)
+
+        tests = Trials(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
+        return Ledger(program, derive, (depth,), tests, self.judge.record)
+
+    @cached_property
+    def _gaps(self) -> list[Power]:
+        """How far updates, and fluctuations, lie below what they are added to; smallest first.
+
+        Any depth gives a right answer; these are those at which something new is seen.
+        """
+        updates, pairs = self.judge.updates
+        run = follow(updates, self.judge.given, self.at, ZERO)
+        at = run.context.ranking.chamber.at
+        found: dict[Power, Fraction] = {HALF: HALF}
+        for total, part in pairs:
+            large, small = run.scale(total), run.scale(part)
+            if large.power is None or large.bound:
+                continue
+            apart = [minus(ZERO, large.power)]  # the orders of a function of what vanishes
+            if small.power is not None and not small.bound:
+                apart.append(minus(large.power, small.power))
+            found.update({gap: at(gap) for gap in apart})
+        positive = {gap: value for gap, value in found.items() if value > 0}
+        least = min(positive.values())
+        near = [gap for gap, value in positive.items() if value <= MOST_COPIES * least]
+        return sorted(near, key=positive.__getitem__)
+
+
+def _cell(cell: Cell[tuple[str, str]], box: Box) -> PhaseCell:
+    corners = tuple((str(x), str(y)) for x, y in cell.corners) if len(box) == 2 else ()
+    return PhaseCell(
+        cell.dimension,
+        cell.answer[0],
+        cell.conditions.lines,
+        corners,
+        tuple((name, str(cell.sample[name])) for name in box),
+        cell.answer[1],
+    )

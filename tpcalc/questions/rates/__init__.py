@@ -1,0 +1,1 @@
+"""Learning rates as unknown powers of the width and the depth, solved so that layers learn."""

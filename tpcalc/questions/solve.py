@@ -1,0 +1,361 @@
+"""``solve``: the learning rates, as powers of the width, at which layers learn most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Unpack
+
+from tpcalc import checks
+from tpcalc.activations.entries import lookup as activation
+from tpcalc.dsl.elementwise import expression
+from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.evaluate.witness import nonzero
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents.chamber import Chamber
+from tpcalc.functions import Call, Var
+from tpcalc.functions.expr import substitute
+from tpcalc.limit.scales import scales, symbols
+from tpcalc.limit.series import NeedsMore
+from tpcalc.networks.activation import Replaced, function_of, power_of
+from tpcalc.networks.network import Architecture
+from tpcalc.questions.depth.solve import depth_solve
+from tpcalc.questions.rates.bounded import Bounded, bounded, with_readout
+from tpcalc.questions.rates.depths import in_depth
+from tpcalc.questions.rates.fused import parts_of_rates
+from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
+from tpcalc.questions.verdict.between import BETWEEN, is_felt
+from tpcalc.questions.verdict.judge import restricted
+from tpcalc.questions.verdict.ledger import Ledger
+from tpcalc.questions.verdict.probe import not_followed
+from tpcalc.results import DepthVerdict, Samples, Solution, SolvedParameter, SolvedStep
+from tpcalc.results.provenance import provenance
+from tpcalc.training.parameterization import Exponents
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training, as_training
+
+__all__ = ["solve"]
+
+Powers = Mapping[str, Ex | Fraction]
+SYMBOLS = ("p", "L")
+DEEPER = Fraction(1, 2)
+
+
+DEGREES = "relu^p is followed for p >= 1: below that it has no gradient at 0"
+
+
+def solve(
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    data: Samples | None = None,
+    *,
+    symbolic: Sequence[str] = (),
+    multipliers: bool = False,
+    at: Mapping[str, object] | None = None,
+    verify: bool = True,
+    seed: int = 0,
+    **settings: Unpack[Routine],
+) -> Solution | DepthVerdict:
+    """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
+
+    From the first layer and step on, each c_l(t) is chosen so that what the update of step t adds
+    to layer l at step t + 1, (W^l(t+1) - W^l(t)) x^{l-1}, is Theta(1); or, where outputs or
+    preactivations would then grow, so that they just do not, with a note of what binds. With
+    symbols the first is given, and a note says that bounds were not checked. The powers a_l of the
+    weights are those of the parameterization; its learning rates are not looked at, except that
+    biases take the rate of their weights where it gives both the same powers. Of a network of L
+    blocks it is the gamma of updates L^(-gamma), in a ``DepthVerdict``.
+
+    Args:
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
+        parameterization: A catalogue name or a parameterization; its a_l may hold symbols.
+        data: Training data; None: generic data.
+        symbolic: What to keep as a symbol: ``"p"``, the power of ReLU; ``"L"``, the depth.
+        multipliers: Whether the a_l are solved for as well: those of layers 1..L so that W^l x
+            is Theta(1) at the start; a_{L+1}, unless it holds symbols, is the smallest at which the
+            output stays bounded although every update contributes at order one.
+        at: A sample point for the symbols, at which comparisons are decided. By default p = 7/3,
+            a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, with small differences between them.
+        verify: Whether leading coefficients that are not provably different from 0 are tested at
+            the sample point with the particle engine.
+        seed: Of that test.
+        settings: As ``tp.Training`` takes them: steps (3; exponents are found for the steps
+            0..T-1), loss, batch, optimizer, and factors of rates: lr, schedule, groups.
+
+    Returns:
+        The exponents with the region of the symbols where they hold; also those of the weights as
+        they are stored, W = n^(-a) w: their size at the start and their learning rates.
+
+    Raises:
+        UsageError: Arguments that make no sense together.
+        ScaleError: A layer to which no learning rate is known to give an update of order one.
+
+    Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.4 and H.4, Theorem 3.2.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> found = tp.solve(tp.MLP(3, "relu"), "naive-ip", steps=2, verify=False)
+        >>> found.steps[0].c, found.steps[1].c
+        (('-2', '-5/2', '-5/2', '-2'), ('-1', '-2', '-2', '-1'))
+        >>> found = tp.solve(tp.MLP(2, "tanh"), "mup", steps=1, optimizer="adam", verify=False)
+        >>> found.steps[0].c, [(own.role, own.b, own.c[0]) for own in found.stored]
+        (('0', '1/2', '0'), [('input', '0', '0'), ('hidden', '1/2', '1'), ('readout', '1', '1')])
+        >>> found = tp.solve(tp.MLP(2, "relu"), "ntk", steps=1, verify=False)
+        >>> print(found.notes[1])
+        layer 1 at step 0: its update contributes n^(-1/2); at c_1 = -1/2, where it would \
+contribute order one, the output would grow like n^(1/2) at the next step
+        >>> found = tp.solve(tp.MLP(2, "relu"), "naive-ip", symbolic="p", verify=False)
+        >>> found.steps[0].c[0], found.region
+        ('-1 - 1/2*p', ('1 + p > 0',))
+    """
+    started = time.perf_counter()
+    training = as_training(architecture, parameterization, data, settings, steps=3)
+    checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
+    if training.network.smallest.repeats:
+        return depth_solve(training, {} if at is None else checks.powers(at, set(at)))
+    kept = _kept(symbolic)
+    for name, value in (("multipliers", multipliers), ("verify", verify)):
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
+    network = training.network
+    _check_open(training)
+    training = training.replace(lr=Fraction(1), schedule=None)  # factors change no power
+    run = Run(training, "multipliers" if multipliers else "rates")
+    if "p" in kept:
+        run = run.of(_with_power(network))
+    if not (run.complete if "L" in kept else run.maps or run.biased):
+        raise UsageError(
+            f"learning rates are solved for weights that are "
+            f"{'drawn and trained' if 'L' in kept else 'trained'}, not for those of "
+            f"{network.words}.",
+            hint="tp.check takes weights that start at 0 or are not trained.",
+        )
+    seed = checks.whole(seed, "seed", least=0)
+    if "L" in kept:
+        return in_depth(run, at, started)
+    watched = run.watched
+    program = watched.program
+    unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
+    given = checks.powers(at, symbols(program) - unknowns)
+    point = sample_point(run, program, given)
+    unread = {} if multipliers else _unread(run, run.written, 0, point, {})
+    try:
+        if point:
+            stable = Bounded(run.derive(program, point))
+        else:
+            stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
+    except ScaleError as error:
+        raise _refused(next(iter(unread))) if unread else error from None
+    found = stable.rates
+    _check_read(found, unread, point)
+    notes = [_own_power(network, found) if "p" in kept else ""]
+    notes.append(_tested(stable, point, seed) if verify else ASSUMED)
+    notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
+    notes += [*_left_out(run), *not_followed(network, run.written)]
+    notes += parts_of_rates(network, found)
+    named = not all(label.isdigit() for label in run.maps) or len(run.maps) < len(run.written)
+    depth = str(found.found.context.ranking.depth)
+    return Solution(
+        tuple(
+            SolvedStep(
+                step, _texts(found.weights(step).values()), _texts(found.biases(step).values())
+            )
+            for step in range(run.steps)
+        ),
+        found.found.region.lines,
+        tuple((name, str(value)) for name, value in sorted(point.items())),
+        tuple((u.letter, _text(found.value(u))) for u in found.unknowns if u.kind == "a"),
+        provenance(
+            program.digest,
+            seed if verify else None,
+            {**run.settings, "depth": depth, "verify": str(verify)},
+            time.perf_counter() - started,
+        ),
+        tuple(note for note in notes if note),
+        tuple(run.maps) if named else (),
+        run.biased if named else (),
+        tuple(
+            SolvedParameter(mark.label, mark.role, "oo" if mark.at_zero else str(b), _texts(c))
+            for mark, b, c in found.stored()
+        ),
+    )
+
+
+def _kept(symbolic: Sequence[str]) -> tuple[str, ...]:
+    names = checks.names(symbolic, "symbolic")
+    for name in names:
+        if name not in SYMBOLS:
+            raise UsageError(
+                f"symbolic names {name!r}.",
+                hint="It takes 'p', the power of ReLU, and 'L', the depth. Powers of the width "
+                "are symbols where the parameterization has them: 'ac:0,a,1;0'.",
+            )
+    return names
+
+
+def _check_open(training: Training) -> None:
+    """Check that the powers of all learning rates are free, and no rate is 0."""
+    if 0 in training.factors:
+        raise UsageError(
+            f"the schedule is 0 at step {training.factors.index(0)}, where no power of the rate "
+            "makes an update contribute.",
+            hint="Leave the schedule out: its factors change no power of n.",
+        )
+    for group in training.groups:
+        if "power" in dict(group.settings):
+            raise UsageError(
+                f"the powers of learning rates are solved for, and the group {group.pattern!r} "
+                "has one.",
+                hint="Leave it out; tp.check takes it.",
+            )
+
+
+def _unread(
+    run: Run, labels: Iterable[str], step: int, point: Mapping[str, Fraction], values: Powers
+) -> dict[str, bool | None]:
+    """The maps between which and their readers stands what is not of order one; None: vanishes."""
+    watched, own = run.watched, dict(point)
+    names = [name for names in watched.at("between", step).values() for name in names]
+    if not names:
+        return {}
+    ledger = Ledger.of(restricted(watched.program, names), own, values=values)
+    felt = {label: is_felt(watched, ledger, label, step, Chamber(own)) for label in labels}
+    return {label: answer for label, answer in felt.items() if not answer}
+
+
+def _check_read(
+    found: Rates, unread: Mapping[str, bool | None], point: Mapping[str, Fraction]
+) -> None:
+    """Refuse powers of updates that are read otherwise than they are added."""
+    run, values = found.run, found.found.solved
+    if run.solved_for == "multipliers":
+        unread = _unread(run, run.written, 0, point, values)
+    moving = [u for u in found.unknowns if u.kind != "a" and u.symbol not in run.idle]
+    for unknown in (u for u in moving if u.label in unread):
+        label, later = unknown.label, unknown.step + 1
+        if unread[label] is False or _unread(run, [label], later, point, values):
+            raise _refused(label)
+
+
+def _refused(label: str) -> ScaleError:
+    return ScaleError(
+        f"no power of the learning rate of {label} is told: {BETWEEN}, and it is not of order one "
+        "at the start.",
+        where=label,
+        hint="Scale the map itself (init=) so that what it writes is of order one; tp.check tells "
+        "what moves at rates that are given.",
+    )
+
+
+def _texts(powers: Iterable[Ex | None]) -> tuple[str, ...]:
+    return tuple(map(_text, powers))
+
+
+def _text(power: Ex | None) -> str:
+    return "any" if power is None else str(power)
+
+
+def _left_out(run: Run) -> Iterator[str]:
+    """Notes on what is not solved for."""
+    if frozen := [label for label in run.written if label not in run.maps]:
+        yield f"the weights of {', '.join(frozen)} are not trained"
+    if idle := [unknown.words for unknown in run.unknowns() if unknown.symbol in run.idle]:
+        yield f"0 at any rate, as something starts at 0: the updates of {'; '.join(idle)}"
+
+
+def _with_power(network: Architecture, power: str = "p") -> Architecture:
+    """The same network with relu^p for a power of ReLU."""
+    found = function_of(network)
+    if found is None:
+        raise UsageError(
+            f"p stands for the power of an activation relu^p, and the layers of {network.words} do "
+            "not share one activation.",
+            hint="Leave p out.",
+        )
+    if power_of(network) is None or not isinstance(found, Call):
+        name = found.atom.text if isinstance(found, Call) else found.text
+        degree = found.atom.facts.homogeneity if isinstance(found, Call) else None
+        raise UsageError(
+            f"p stands for the power of an activation relu^p, and {name} is none: the degree of "
+            f"homogeneity of {name} is {'none' if degree is None else degree}.",
+            hint="Take relu or relu^2, or leave p out.",
+        )
+    function = expression(activation(f"relu^{power}"), "an activation")
+    return Replaced(network, substitute(function, {Var(0): found.arg}))
+
+
+def _own_power(network: Architecture, found: Rates) -> str:
+    """A note where the formulas do not hold for the power that was given."""
+    power = power_of(network)
+    own = None if power is None else power.constant
+    if own is None:
+        return ""
+    point = {**found.found.context.ranking.chamber.point, "p": own}
+    if found.found.region.contains(point):
+        return ""
+    return f"the formulas do not hold at p = {own}, the power of the activation that was given"
+
+
+def _at_point(run: Run, point: Mapping[str, Fraction]) -> Run:
+    """The same training run with numbers for all symbols but the unknowns."""
+
+    def number(powers: Sequence[Ex]) -> tuple[Ex, ...]:
+        return tuple(as_ex(power.at(point)) for power in powers)
+
+    def table(depth: int, step: int) -> Exponents:
+        found = run.parameterization.exponents(depth, step)
+        return replace(found, a=number(found.a), bias_a=number(found.bias_a))
+
+    power = power_of(run.network)
+    network = run.network
+    if power is not None and power.symbols:
+        network = _with_power(network, str(power.at(point)))
+    exponents = replace(run.parameterization, rule=table, entrywise=table)
+    training = run.training.replace(network=network, parameterization=exponents)
+    return replace(run, training=training)
+
+
+def _tested(stable: Bounded, point: Mapping[str, Fraction], seed: int) -> str:
+    """A note on a second derivation, with numbers and more terms, and a test of its leads."""
+    rates = stable.rates
+    run, region = rates.run, rates.found.region
+    degrees = _degrees(run.network)
+    ones = {**point, **dict.fromkeys(degrees, Fraction(1))}
+    place = ones if region.contains(ones) else point  # high powers are hard to average
+    program = (_at_point(run, place) if place else run).program()
+    asked = [unknown for unknown in rates.unknowns if unknown.symbol not in run.idle]
+    values = {symbol: power.at(place) for symbol, power in rates.found.solved.items()}
+    depth = rates.found.context.ranking.depth + DEEPER
+    try:
+        found = scales(program, values=values, depth=depth)
+        sizes = {u: found.scale(u.output) for u in asked}
+        doubtful = [s.node for s in sizes.values() if s.node is not None and not s.certain]
+        tests = nonzero(found.context, doubtful, seed)
+    except (NeedsMore, ScaleError, LimitError):
+        return ASSUMED
+    known = {u: size for u, size in sizes.items() if not size.bound}
+    for unknown, size in known.items():
+        if size.power != stable.sizes.get(unknown.symbol, 0) and unknown != run.readout:
+            shown = "0" if size.power is None else f"n^({size.power})"
+            return (
+                f"with more terms {unknown.subject}, of {unknown.words}, is {shown}, not what was "
+                "solved for: what leads at first is 0"
+            )
+    form = sum(size.certain for size in known.values())
+    tested = sum(bool(tests[s.node].nonzero) for s in known.values() if s.node in tests)
+    at = ", ".join(f"{name} = {value}" for name, value in sorted(place.items()))
+    left = len(sizes) - form - tested
+    return (
+        f"of {len(sizes)} leading coefficients, {form} are not 0 by their form and {tested} by a "
+        "test with the particle engine"
+        + (f" at {at}" if at else "")
+        + (f"; of {left} this is assumed" if left else "")
+    )
+
+
+def _degrees(network: Architecture) -> frozenset[str]:
+    """The symbols in the power of the activation."""
+    power = power_of(network)
+    return frozenset() if power is None else power.symbols

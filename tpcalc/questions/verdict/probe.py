@@ -1,0 +1,227 @@
+"""``probe``: the program that questions about a training run are asked of.
+
+The network is trained on its data, and watched at one more input that is no training sample: what
+moves there is learned, not memorised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from tpcalc.errors import UsageError
+from tpcalc.functions import Fn, Par
+from tpcalc.networks.network import Architecture
+from tpcalc.program.nodes import Kind, LinComb, Nonlin
+from tpcalc.program.program import Builder, Program
+from tpcalc.training.generic import far_query, generic_data
+from tpcalc.training.generic import query as generic_query
+from tpcalc.training.training import Training
+
+__all__ = ["Probe", "not_followed", "probe"]
+
+_PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
+_UPDATE = re.compile(  # of a bias it is the same for every input
+    r"(?P<what>dW_x|dB)\[(?P<label>[^\[\],]+?)(?:@\d+)?,(?P<step>\d+)(?:,(?P<i>\d+))?(?:,\d+)*\]"
+)
+_OUTPUT = re.compile(r"f\[(?P<step>\d+),\d+(?:,\d+)*\]")
+DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A training run with the changes that decide a verdict.
+
+    Labels are what weights and vectors are called: layers ``"1"``, ``"2"``, or names.
+
+    Args:
+        program: Outputs ``f[t,i]``, ``h[l,t,i]``, ``x``, ``dh``, ``dx``, ``dW_x``, ``dB``, and the
+            changes ``f[t,q]-f[0,q]`` and ``x[l,t,q]-x[l,0,q]`` at the query q.
+        maps: The labels of the linear maps that are trained, in order, with their roles.
+        steps: Number of updates T.
+        query: The input q that is watched: its number after the samples of a batch.
+        outputs: Number of outputs K.
+        places: What numbers among the labels count.
+    """
+
+    program: Program
+    maps: Mapping[str, str]
+    steps: int
+    query: int
+    outputs: int
+    places: str = "layer"
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, int, int], Mapping[str, tuple[str, ...]]]:
+        """For (what, step, input) the outputs by label, several where there are cells."""
+        found: dict[tuple[str, int, int], dict[str, tuple[str, ...]]] = {}
+        for name, _ in self.program.outputs:
+            parts = _PLACE.fullmatch(name)
+            if parts is not None:
+                what, label, step, index = parts["what"], parts["label"], parts["step"], parts["i"]
+                labels = found.setdefault((what, int(step), int(index)), {})
+                labels[label] = (*labels.get(label, ()), name)
+        return found
+
+    @cached_property
+    def _updates(self) -> Mapping[tuple[str, int], tuple[str, ...]]:
+        """For (label, step) what the last update of a map adds at the query."""
+        found: dict[tuple[str, int], tuple[str, ...]] = {}
+        for name, _ in self.program.outputs:
+            parts = _UPDATE.fullmatch(name)
+            if parts and (parts["what"] == "dB" or parts["i"] == str(self.query)):
+                key = parts["label"], int(parts["step"])
+                found[key] = (*found.get(key, ()), name)
+        return found
+
+    def at(self, what: str, step: int, index: int | None = None) -> Mapping[str, tuple[str, ...]]:
+        """The outputs of a kind (``"h"``, ``"dx"``, ...) by label; by default at the query."""
+        return self._places.get((what, step, self.query if index is None else index), {})
+
+    def roles(self, step: int) -> Mapping[tuple[str, str], str]:
+        """The outputs of a step by what they are, whatever the step."""
+        found = {}
+        for name, _ in self.program.outputs:
+            parts = _PLACE.fullmatch(name) or _OUTPUT.fullmatch(name)
+            if parts is not None and parts["step"] == str(step):
+                found[(name[: parts.start("step")], name[parts.end("step") :])] = name
+        return found
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The labels of features, the last ones last."""
+        return tuple(self.at("x", 0))
+
+    def written(self, label: str, step: int) -> tuple[str, ...]:
+        """The features of a label, or what a map of this label writes where it has none."""
+        if label in self.features:
+            return self.at("x", step)[label]
+        uses = self.at("W_x", step).items()
+        return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
+
+    def f(self, step: int, index: int | None = None) -> tuple[str, ...]:
+        """The names of the outputs; by default at the query."""
+        place = f"{step},{self.query if index is None else index}"
+        if self.outputs == 1:
+            return (f"f[{place}]",)
+        return tuple(f"f[{place},{k}]" for k in range(self.outputs))
+
+    def read(self, label: str) -> str:
+        """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``."""
+        return "hhat" if label in self.at("hhat", 0) else "h"
+
+    def preactivations(self, step: int) -> Mapping[str, tuple[str, ...]]:
+        """What activations read at the query, by label."""
+        return {label: self.at(self.read(label), step)[label] for label in self.at("h", step)}
+
+    def levels(self, step: int) -> tuple[str, ...]:
+        """What must not grow: what activations and named readouts read, and the outputs."""
+        read = [name for names in self.preactivations(step).values() for name in names]
+        for label, names in self.at("x", step).items():
+            if self.maps.get(label) == "readout":
+                read += [name for name in names if name not in read]
+        return (*read, *self.f(step))
+
+    def asked(self, step: int) -> tuple[str, ...]:
+        """All that a verdict asks of a step."""
+        if not step:
+            return self.levels(0)
+        return (*self.levels(step), *self.changes(step), *self.moved(self.features[-1], step))
+
+    def changes(self, step: int) -> tuple[str, ...]:
+        """The names of the changes of the outputs since the start."""
+        return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
+
+    def moved(self, label: str, step: int) -> tuple[str, ...]:
+        """The names of the changes of some features since the start, or of what a map writes."""
+        pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
+        return tuple(f"{now}-{then}" for now, then in pairs)
+
+    def updates(self, label: str, step: int) -> tuple[str, ...]:
+        """What update t - 1 of a map adds at the query, at each of its uses."""
+        # A map without a gradient has none.
+        return self._updates.get((label, step), ())
+
+
+def probe(
+    run: Training,
+    *,
+    query: Sequence[float] | None = None,
+    watch: Sequence[str] = ("h", "x", "dh", "dx", "dW_x", "dB", "between"),
+    written: Callable[[Training], Program] = lambda run: run.program,
+) -> Probe:
+    """Write out a training run with the changes of outputs and features.
+
+    The run's own data (generic ones where it has none), watched at one more input: by default one
+    that is no sample, whatever the number of steps.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = probe(Training(MLP(2, "relu"), "mup", steps=1))
+        >>> found.changes(1), found.moved("2", 1)
+        (('f[1,1]-f[0,1]',), ('x[2,1,1]-x[2,0,1]',))
+    """
+    network, steps = run.network, run.steps
+    if steps and not any(run.factors):
+        raise UsageError(
+            f"the schedule is 0 at all of the {steps} steps that are followed: nothing is trained.",
+            hint="Ask for more steps.",
+        )
+    if query is None:
+        query = generic_query(network.tokens) if run.data is None else far_query(run.data)
+    data = generic_data(run)
+    reported = {name for name, _ in network.smallest.outputs}
+    if "x" in watch and not any(name.startswith("x[") for name in reported):
+        raise UsageError(
+            f"{network.words} has no readout that a map writes, so that its last features are not "
+            "known.",
+            where=network.line,
+            hint="Write it as t.linear(t.outputs, t.n)(x), or name them: t.watch('x', 'last', x).",
+        )
+    if "h" in watch and any(name.startswith("hhat[") for name in reported):
+        watch = (*watch, "hhat")
+    maps = {
+        mark.label: mark.role
+        for mark in network.marks
+        if f"W_x[{mark.label}]" in reported and not mark.bias
+    }
+    unnamed = [
+        label for label, role in maps.items() if role != "readout" and f"x[{label}]" not in reported
+    ]
+    if "x" in watch and unnamed:
+        watch = (*watch, "W_x")
+    there = {name.partition("[")[0] for name in reported}  # nothing in a linear network is read
+    always = ("dW_x", "dB", "between")
+    watch = [name for name in watch if name.removeprefix("d") in there or name in always]
+    program = written(run.replace(data=data, queries=[query], watch=watch))
+    found = Probe(program, maps, steps, run.batch, data.outputs, network.counted)
+    pairs = []
+    for step in range(1, steps + 1):
+        pairs += list(zip(found.f(step), found.f(0), strict=True))
+        if "x" in watch:
+            for label in dict.fromkeys((*found.features, *unnamed)):
+                pairs += zip(found.written(label, step), found.written(label, 0), strict=True)
+    return replace(found, program=_with_changes(program, pairs))
+
+
+def not_followed(network: Architecture, maps: Container[str]) -> tuple[str, ...]:
+    """Parameters of which no word is said: those that belong to no map."""
+    left = dict.fromkeys(mark.label for mark in network.marks if mark.label not in maps)
+    if not left:
+        return ()
+    return (f"what the updates of {', '.join(left)} add is not followed: they belong to no map",)
+
+
+def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:
+    builder = Builder.copy(program)
+    for now, then in pairs:
+        refs = program.ref(now), program.ref(then)
+        if program.types[refs[0]].kind is Kind.SCALAR:
+            change = builder.add(Nonlin(DIFFERENCE, (), refs))
+        else:
+            change = builder.add(LinComb((Fraction(1), Fraction(-1)), (None, None), refs))
+        builder.output(f"{now}-{then}", change)
+    return builder.finish(keep_unused=False)

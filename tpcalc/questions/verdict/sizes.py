@@ -1,0 +1,225 @@
+"""What is known of a size, and the one-sided questions that verdicts ask of it.
+
+That something does not grow, or vanishes, follows from an upper bound. That it grows, or moves,
+needs a leading coefficient that is not 0 by its form or by a test. What has neither stays open:
+a coefficient that was not tested, or could not be, is no lower bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tpcalc.evaluate.witness import Finding
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents.chamber import Power
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.scales import Scale, Scales
+
+__all__ = ["RANDOM", "Known", "Order", "Question", "Sign", "grows", "known", "power", "stays"]
+
+FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
+LOST = "no bound is known: "
+NOT_ZERO = "the leading coefficient is not 0"
+RANDOM = "the leading coefficient is random, and not 0"
+ASSUMED = "the leading coefficient is assumed to be different from 0; it was not tested"
+
+Sign = Callable[[Power], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """The size of a quantity: of that order if exact, at most of it if upper.
+
+    Args:
+        n: The growth exponent; None where the quantity is identically 0, or nothing is known.
+        status: ``"exact"`` or ``"upper"``.
+        reason: What decided it.
+        strict: Whether an upper bound is not reached: o(...) in place of O(...).
+
+    Example:
+        >>> half = Ex.number(-0.5)
+        >>> Order(half, "exact", "")
+        n**(-1/2)
+        >>> Order(half, "upper", "")
+        O(n**(-1/2))
+    """
+
+    n: Ex | None
+    status: str
+    reason: str
+    strict: bool = False
+
+    @property
+    def zero(self) -> bool:
+        """Whether the quantity is identically 0."""
+        return self.n is None and self.status == "exact"
+
+    @property
+    def text(self) -> str:
+        """The exponent in print."""
+        if self.n is not None:
+            return str(self.n)
+        return "-oo" if self.zero else "oo"
+
+    @property
+    def words(self) -> str:
+        """The size in words."""
+        if self.n is None:
+            return "identically 0" if self.zero else "of a size that is not known"
+        how = "" if self.status == "exact" else "smaller than " if self.strict else "at most "
+        return f"{how}{power(self.n)}"
+
+    @property
+    def formula(self) -> str:
+        """The size as a formula."""
+        if self.n is None:
+            return "identically 0" if self.zero else "without a known bound"
+        text = "1" if self.n == Ex() else f"n^({self.n})"
+        if self.status == "exact":
+            return f"of size {text}"
+        return f"{'o' if self.strict else 'O'}({text})"
+
+    def __repr__(self) -> str:
+        if self.zero:
+            return "0"
+        size = f"n**({self.text})"
+        return size if self.status == "exact" else f"{'o' if self.strict else 'O'}({size})"
+
+
+def power(exponent: Ex) -> str:
+    """A power of n in print.
+
+    Args:
+        exponent: A growth exponent.
+
+    Example:
+        >>> power(Ex.number(-0.5)), power(Ex.number(0))
+        ('n^(-1/2)', 'order one')
+    """
+    return "order one" if exponent == Ex() else f"n^({exponent})"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What one derivation says of a quantity.
+
+    Args:
+        order: Its size.
+        node: A leading coefficient that is neither shown to be different from 0 nor tested.
+        lead: Its power of n.
+        more: Whether a derivation with more terms may tell more.
+        random: Whether that coefficient stays random.
+    """
+
+    order: Order
+    node: LRef | None = None
+    lead: Ex | None = None
+    more: bool = False
+    random: bool = False
+
+    @property
+    def if_led(self) -> Order:
+        """The size if the coefficient that was not tested is different from 0."""
+        return self.order if self.node is None else Order(self.lead, "exact", ASSUMED)
+
+
+def known(run: Scales, name: str) -> Known:
+    """What a derivation says of an output before any test.
+
+    Args:
+        run: The derivation.
+        name: The output.
+    """
+    size = run.scale(name)
+    if size.uncovered is not None:
+        return Known(Order(None, "upper", size.uncovered.text), more=True)
+    record = run.context.record
+    fault = record.fault(run.claims([name])) if record.is_broken else ""
+    if fault:
+        return Known(Order(None, "upper", f"{LOST}{fault}"), more=True)
+    return _known(size)
+
+
+def _known(size: Scale) -> Known:
+    if size.power is None:
+        if size.bound:
+            return Known(Order(None, "upper", "no bound is known after an explosion"), more=True)
+        return Known(Order(None, "exact", "identically 0"))
+    n = as_ex(size.power)
+    if size.bound:
+        how = "o" if size.strict else "O"
+        reason = f"what is left after cancellation is {how}(n^({n}))"
+        return Known(Order(n, "upper", reason, size.strict), more=True)
+    if size.certain:
+        return Known(Order(n, "exact", f"{RANDOM if size.random else NOT_ZERO} by its form"))
+    if size.noise:
+        return Known(Order(n, "upper", FLUCTUATES))
+    return Known(Order(n, "upper", ASSUMED), size.node, n, random=size.random)
+
+
+def after(found: Known, test: Finding) -> Known:
+    """What is known after a test of the coefficient.
+
+    Args:
+        found: What was known before.
+        test: The finding.
+    """
+    if test.nonzero:
+        text = f"{RANDOM if found.random else NOT_ZERO} ({test.text})"
+        return Known(Order(found.lead, "exact", text))
+    if found.order.n is None:
+        return Known(found.order, more=test.deeper)
+    reason = f"the leading coefficient may be 0 ({test.text})"
+    if test.nonzero is None:
+        reason = f"the leading coefficient was not tested: {test.text}"
+    return Known(replace(found.order, reason=reason), more=test.deeper)
+
+
+Question = Callable[[Order, Sign], "bool | None"]
+
+
+def grows(order: Order, sign: Sign) -> bool | None:
+    """Whether a quantity grows with the width; None: what is known does not tell.
+
+    Args:
+        order: What is known of it.
+        sign: The sign of an exponent; with symbols it records the answer.
+
+    Example:
+        >>> from tpcalc.exponents.chamber import Chamber
+        >>> half = Ex.number(0.5)
+        >>> [grows(Order(half, status, ""), Chamber().sign) for status in ("exact", "upper")]
+        [True, None]
+    """
+    if order.n is None:
+        return False if order.zero else None
+    if sign(_plain(order.n)) <= 0:
+        return False
+    return True if order.status == "exact" else None
+
+
+def stays(order: Order, sign: Sign) -> bool | None:
+    """Whether a quantity does not vanish with the width; None: what is known does not tell.
+
+    Args:
+        order: What is known of it.
+        sign: The sign of an exponent; with symbols it records the answer.
+
+    Example:
+        >>> from tpcalc.exponents.chamber import Chamber
+        >>> strict = Order(as_ex(0), "upper", "", strict=True)
+        >>> stays(strict, Chamber().sign), stays(Order(as_ex(0), "upper", ""), Chamber().sign)
+        (False, None)
+    """
+    if order.n is None:
+        return False if order.zero else None
+    here = sign(_plain(order.n))
+    if here < 0 or (here == 0 and order.strict and order.status == "upper"):
+        return False
+    return True if order.status == "exact" else None
+
+
+def _plain(n: Ex) -> Power:
+    """A number as a fraction: nothing is recorded of it."""
+    return n if n.constant is None else n.constant

@@ -1,0 +1,130 @@
+"""``watched``: a training run with all outputs that a verdict and its facts are read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tpcalc.functions import Fn, Var
+from tpcalc.program.nodes import Moment
+from tpcalc.program.program import Builder, Program
+from tpcalc.questions.verdict.judge import restricted
+from tpcalc.questions.verdict.probe import Probe, probe
+from tpcalc.training.training import Training
+
+__all__ = ["Run", "watched"]
+
+KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run and the names of what is asked of it.
+
+    Args:
+        probe: The run with everything that it watches.
+        program: The same with the outputs that are asked.
+        last: The last step that is followed; None: all are.
+        first: The first step that an update comes before; those of a schedule's zeros are none.
+        unread: The labels of maps of whose updates nothing is told: something of another order than
+            one stands between them and what reads them.
+    """
+
+    probe: Probe
+    program: Program
+    last: int | None = None
+    first: int = 1
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def steps(self) -> range:
+        """The steps t = 1..T that are followed."""
+        return range(1, (self.probe.steps if self.last is None else self.last) + 1)
+
+    def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
+        """The outputs of a step by what they tell: what moves, and which of its sizes say so."""
+        if not step:
+            return {}
+        run = self.probe
+        found = {"output": run.changes(step)}
+        for label in run.maps:
+            found[f"updates of {label}"] = run.updates(label, step)
+        hidden = (label for label, role in run.maps.items() if role != "readout")
+        for label in (*run.features, *hidden):
+            found[f"features of {label}"] = run.moved(label, step)
+        for label in run.features:
+            found[f"kernel of {label}"] = self.kernel(label, step)
+        return found
+
+    def names(self, step: int) -> tuple[str, ...]:
+        """All outputs that are asked of a step.
+
+        Besides what moves, the vectors that first updates are made of: x and dh of the first
+        sample, x at step 1.
+        """
+        run = self.probe
+        names = [*run.asked(step), *(name for own in self.subjects(step).values() for name in own)]
+        if step == 0:
+            starts = (
+                run.at("x", 0, 0),
+                run.at("dh", 0, 0),
+                {"": run.at("dx", 0, 0).get(run.features[-1], ())},
+            )
+            names += [name for labels in starts for own in labels.values() for name in own]
+            names += self.between(0)
+        if step == 1:
+            names += [name for own in run.at("x", 1).values() for name in own]
+        return tuple(dict.fromkeys(names))
+
+    def between(self, step: int) -> list[str]:
+        """What stands between maps and their readers, at the query."""
+        return [name for names in self.probe.at("between", step).values() for name in names]
+
+    def gradients(self, step: int) -> tuple[str, ...]:
+        """What the gradients of a step are made of: f, x and dh of its samples."""
+        run, found = self.probe, []
+        for sample in range(run.query):
+            labels = (*run.at("x", step, sample).values(), *run.at("dh", step, sample).values())
+            found += [*run.f(step, sample), *(name for names in labels for name in names)]
+        return tuple(found)
+
+    @property
+    def asked(self) -> Program:
+        """What the outputs that are asked of all steps need."""
+        steps = range(self.probe.steps + 1)
+        names = [name for step in steps for name in self.names(step)]
+        names += [name for step in steps[:-1] for name in self.gradients(step)]
+        names += [name for step in steps for name in self.between(step)]
+        return restricted(self.program, dict.fromkeys(names))
+
+    def kernel(self, label: str, step: int) -> tuple[str, ...]:
+        """The change of the kernel of some features at the query."""
+        pairs = zip(self.probe.at("x", step)[label], self.probe.at("x", 0)[label], strict=True)
+        return tuple(f"|{now}|^2-|{then}|^2" for now, then in pairs)
+
+    @cached_property
+    def changes(self) -> tuple[str, ...]:
+        """The outputs and their changes, with those of the last features."""
+        run = self.probe
+        names = list(run.f(0))
+        for step in self.steps:
+            names += [*run.f(step), *run.changes(step), *run.moved(run.features[-1], step)]
+        return tuple(names)
+
+
+def watched(run: Training) -> Run:
+    """Write out a training run with the outputs that facts about its layers are read from.
+
+    Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
+    """
+    found = probe(run, written=lambda run: run.named)
+    builder = Builder.copy(found.program)
+    names = Run(found, found.program)
+    for step in names.steps:
+        for label in found.features:
+            moved, starts = found.moved(label, step), found.at("x", 0)[label]
+            for name, change, start in zip(names.kernel(label, step), moved, starts, strict=True):
+                refs = found.program.ref(change), found.program.ref(start)
+                builder.output(name, builder.add(Moment(KERNEL, refs)))
+    first = next(step for step, factor in enumerate(run.factors, 1) if factor)
+    return Run(found, builder.finish(), first=first)

@@ -1,0 +1,201 @@
+"""Averages of an activation and its derivatives at pairs of Gaussians, for many pairs at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.errors import EvaluationError
+from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.expr import mul
+from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.slopes import jumps, slope
+from tpcalc.recursions.trunk import Array
+
+__all__ = ["Averages", "Pairs", "proportional"]
+
+
+PROPORTIONAL = 1e-14
+
+
+class Pairs(NamedTuple):
+    """Centred Gaussians (z, w), as arrays.
+
+    Args:
+        one: Variances of z.
+        two: Variances of w.
+        both: Their covariances.
+    """
+
+    one: Array
+    two: Array
+    both: Array
+
+
+def proportional(pairs: Pairs) -> NDArray[np.bool_]:
+    """Where two Gaussians are one but for a number in front, up to rounding.
+
+    Args:
+        pairs: The Gaussians.
+    """
+    most = pairs.one * pairs.two
+    found: NDArray[np.bool_] = most - pairs.both**2 <= PROPORTIONAL * most
+    return found
+
+
+@dataclass(frozen=True)
+class Averages:
+    """V of phi, each with a bound on its error for covariances that are the floats given.
+
+    Args:
+        phi: The activation, a function of ``Var(0)``.
+
+    Source: Tensor Programs VI, Definition E.1 (where V^(i,j) is corrected), section F.1.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> relu = Averages(lookup("relu").fn.expr)
+        >>> pairs = Pairs(*(np.array([x]) for x in (1.0, 1.0, 0.0)))
+        >>> [round(float(part.value[0]), 6) for part in relu.forward(pairs)]
+        [0.0, 0.25]
+    """
+
+    phi: Expr
+
+    @cached_property
+    def _first(self) -> Expr:
+        return slope(self.phi, Var(0))
+
+    @cached_property
+    def _second(self) -> Expr:
+        return slope(self._first, Var(0))
+
+    @property
+    def kinked(self) -> bool:
+        """Whether phi' jumps, so that averages of phi'' are infinite where z and w are equal."""
+        return jumps(self._first, Var(0))
+
+    def mean(self, variance: Array, order: int = 0) -> Answer:
+        """E phi(z), or that of a slope.
+
+        Args:
+            variance: Variances of z.
+            order: Of the slope: 1 of phi', 2 of phi''.
+        """
+        return _one(getattr(self, ("phi", "_first", "_second")[order]), variance)
+
+    def product(self, pairs: Pairs) -> Answer:
+        """E phi(z) phi(w).
+
+        Args:
+            pairs: The Gaussians.
+        """
+        return _two(self.phi, self.phi, pairs)
+
+    def slopes(self, pairs: Pairs) -> Answer:
+        """V11 = E phi'(z) phi'(w).
+
+        Args:
+            pairs: The Gaussians.
+        """
+        return _two(self._first, self._first, pairs)
+
+    def covariance(self, pairs: Pairs) -> Answer:
+        """Vc = Cov(phi(z), phi(w)).
+
+        Args:
+            pairs: The Gaussians.
+        """
+        return _less(self.product(pairs), self.mean(pairs.one), self.mean(pairs.two))
+
+    def forward(self, pairs: Pairs) -> tuple[Answer, Answer]:
+        """Vc and V11: what a forward pass needs.
+
+        Args:
+            pairs: The Gaussians.
+        """
+        return self.covariance(pairs), self.slopes(pairs)
+
+    def backward(self, pairs: Pairs) -> tuple[Answer, Answer, Answer]:
+        """V22, V2c = E phi''(z) (phi(w) - E phi(w)) and V31 = E phi'''(z) phi'(w).
+
+        Args:
+            pairs: The Gaussians, not the same ones where phi' jumps.
+
+        Raises:
+            EvaluationError: An average is infinite or has no value.
+        """
+        if self.kinked and np.any(proportional(pairs)):
+            raise EvaluationError(
+                "the limit of a backward pass takes E phi''(z) phi''(w), where phi' jumps and the "
+                "preactivations z and w of two samples stay proportional, up to rounding: it is "
+                "infinite there.",
+                hint="Take larger rates, inputs of which no two are proportional, a smooth "
+                "activation, or numbers of blocks, (16, 32, 64).",
+            )
+        twice = _two(self._second, self._second, pairs)
+        mixed = _less(
+            _two(self._second, self.phi, pairs),
+            _one(self._second, pairs.one),
+            self.mean(pairs.two),
+        )
+        return twice, mixed, self._third(twice, pairs)
+
+    def own(self, variance: Array) -> Answer:
+        """V2c of a Gaussian with itself.
+
+        Args:
+            variance: Its variances.
+        """
+        alone = _one(mul((self._second, self.phi)), variance)
+        return _less(alone, _one(self._second, variance), self.mean(variance))
+
+    def _third(self, twice: Answer, pairs: Pairs) -> Answer:
+        """E phi'''(z) phi'(w); by parts where phi'' holds deltas, which have no slope."""
+        if not self.kinked:
+            return _two(slope(self._second, Var(0)), self._first, pairs)
+        inner = _two(Var(0) * self._second, self._first, pairs)
+        value = (inner.value - pairs.both * twice.value) / pairs.one
+        error = (inner.error + np.abs(pairs.both) * twice.error) / pairs.one
+        return Answer(value, error, max(inner.method, twice.method))
+
+
+def _one(factor: Expr, variance: Array) -> Answer:
+    if is_odd(factor):
+        return Answer(np.zeros_like(variance), 0.0)
+    return _integral([factor], [[variance]])
+
+
+def _two(first: Expr, second: Expr, pairs: Pairs) -> Answer:
+    most = np.sqrt(pairs.one * pairs.two)
+    both = np.clip(pairs.both, -most, most)
+    return _integral([first, second], [[pairs.one, both], [both, pairs.two]])
+
+
+def _integral(factors: list[Expr], cov: list[list[Array]]) -> Answer:
+    rows = [[Answer(part, 0.0) for part in row] for row in cov]
+    zero = [Answer(0.0, 0.0, zero=True)] * len(factors)
+    try:
+        found = Numeric(follow=False).integral(factors, zero, rows)
+    except Unknown as reason:
+        raise EvaluationError(
+            f"the recursion in depth needs an average that has no value: {reason}.",
+            hint="Take a smooth activation, or inputs that differ from step to step.",
+        ) from reason
+    value = np.broadcast_to(found.value, cov[0][0].shape)
+    return Answer(value, found.error, found.method)
+
+
+def _less(product: Answer, one: Answer, two: Answer) -> Answer:
+    """A product less that of means."""
+    value: Any = product.value - one.value * two.value
+    error = product.error + np.abs(one.value) * two.error + np.abs(two.value) * one.error
+    error = error + np.finfo(float).eps * np.abs(product.value)
+    worst = max((product.method, one.method, two.method))
+    return Answer(value, error, worst)

@@ -1,0 +1,173 @@
+"""What is read off the kets of a run, at a depth or in the limit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from tpcalc.engine import trunks
+from tpcalc.errors import UsageError
+from tpcalc.integrals.numeric import Answer
+from tpcalc.recursions.run import only, places
+from tpcalc.recursions.trunk import Array, Trunk
+
+__all__ = ["Kets", "Recursion"]
+
+
+class Recursion(ABC):
+    """What all closed routes have, sample i = t B + b after sample; places are shares of the depth.
+
+    Args:
+        trunk: The network and its run.
+        outputs: f, of shape (T, B, k).
+        chi: The derivative of the loss by the outputs, of the same shape.
+    """
+
+    trunk: Trunk
+    outputs: Array
+    chi: Array
+
+    @abstractmethod
+    def features(self, place: float = 1.0) -> Answer:
+        """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the features.
+
+        Args:
+            place: p.
+
+        Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
+        """
+
+    @abstractmethod
+    def gradients(self, place: float = 0.0) -> Answer:
+        """The kernel <dx_i | dx_j>.
+
+        Args:
+            place: p.
+        """
+
+    @abstractmethod
+    def at(self, place: float) -> float:
+        """The place there is that is nearest.
+
+        Args:
+            place: p.
+        """
+
+    @abstractmethod
+    def preactivations(self, place: float) -> Answer:
+        """The kernel of preactivations of the block that leads to p.
+
+        Args:
+            place: p.
+
+        Raises:
+            EvaluationError: They grow with the depth, or their kernel is not known.
+        """
+
+    @abstractmethod
+    def distances(self, first: float, last: float) -> Answer:
+        """The kernel of x(last) - x(first).
+
+        Args:
+            first: A place.
+            last: A later one.
+
+        Source: Tensor Programs VI, Definition 7.6.
+        """
+
+    @abstractmethod
+    def _answer(self, value: Array, square: bool = False) -> Answer:
+        """Numbers with their errors, as ``bounds`` has them."""
+
+    def readout(self) -> Answer:
+        """The outputs."""
+        return self._answer(self.outputs)
+
+
+class Kets(Recursion):
+    """Kets of all passes.
+
+    Args:
+        store: Kets as the engine keeps them.
+    """
+
+    store: trunks.Store
+
+    @abstractmethod
+    def _kept(self, part: Array, place: float) -> Array:
+        """Something of layers, or of the edges that lead to them, at a place."""
+
+    def features(self, place: float = 1.0) -> Answer:
+        return self._answer(self._kept(self.store.features, self._inside(place)), square=True)
+
+    def gradients(self, place: float = 0.0) -> Answer:
+        return self._answer(self._kept(self.store.gradients, self._inside(place)), square=True)
+
+    def ends(self, place: float) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
+        """Coefficients of U in x and in dx, of shape (T B, d); then those of n V, (T B, k).
+
+        Args:
+            place: p.
+
+        Source: Tensor Programs VI, Lemma 4.3: Gamma whose second index is -1.
+        """
+        first, last = places(self.trunk)
+        kets = [self._kept(part, place) for part in (self.store.forward, self.store.backward)]
+        chi = self.chi.reshape(self.trunk.count, -1)
+        inputs, outputs = (
+            tuple(self._answer(ket[:, columns] @ vectors) for ket in kets)
+            for columns, vectors in ((first, self.trunk.starts), (last, chi))
+        )
+        return (inputs[0], inputs[1]), (outputs[0], outputs[1])
+
+    def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
+        """Coefficients at p of the Gaussians of the block that leads to q, times sqrt(L).
+
+        Args:
+            place: p.
+            edge: q.
+
+        Returns:
+            For x and for dx: of the products with x, of those of transposes with dx, each of shape
+            (T B, T B). Where p = q the block counts as one before p.
+
+        Source: Tensor Programs VI, Lemma 4.3: Gamma.
+        """
+        columns = places(self.trunk)
+        jumps = self._kept(self.store.jumps, self._beyond(edge))
+        # Beyond its edge they are the jumps of kets x, before it minus those of kets dx.
+        beyond = self.at(place) >= self._beyond(edge)
+        through = only(jumps, columns[0]) if beyond else -only(jumps, columns[1])
+        kets = [self._kept(part, place) for part in (self.store.forward, self.store.backward)]
+        return tuple(
+            tuple(self._answer(self._scale * (ket @ through)[:, base]) for base in columns)
+            for ket in kets
+        )
+
+    @property
+    def _scale(self) -> float:
+        """The root of the number of blocks, where coefficients are not divided by it."""
+        return 1.0
+
+    def _beyond(self, edge: float) -> float:
+        """Where the stream holds the Gaussians of the block that leads to a place."""
+        return edge
+
+    @staticmethod
+    def _inside(place: float) -> float:
+        if not 0 <= place <= 1:
+            raise UsageError(
+                f"{place} is no place along the depth.", hint="A share p of it, from 0 to 1."
+            )
+        return place
+
+    def _spread(self, first: float, last: float) -> tuple[Array, Array, Array]:
+        """Solutions at two places, and what their ends make of their difference."""
+        own, columns = places(self.trunk)
+        start, end = (self._kept(self.store.forward, place) for place in (first, last))
+        gram = np.zeros(self.store.gram.shape[1:])
+        for place, rows in ((first, own), (last, columns)):
+            gram[np.ix_(rows, rows)] = self._kept(self.store.gram, place)[np.ix_(rows, rows)]
+        found: Array = (end - start) @ gram @ (end - start).T
+        return start, end, found

@@ -1,0 +1,1 @@
+"""Entries of the catalogue, found in the files of their folders, and their exact values."""

@@ -1,0 +1,167 @@
+"""Parameters of catalogue entries as exact numbers: ``0.2`` is 1/5."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from math import isfinite, isqrt, sqrt
+from numbers import Rational, Real
+
+from tpcalc import checks
+from tpcalc.errors import ScaleError, StudyError, UsageError
+from tpcalc.exponents import Ex, as_ex, parse_ex
+from tpcalc.functions.numbers import Number
+from tpcalc.functions.roots import root
+
+__all__ = ["exact", "exponent", "not_negative", "rooted", "squared"]
+
+_QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
+# Decimal exponents beyond this are outside the range of a float, and slow to expand.
+_LARGEST = 330
+_DIGITS = 120  # of a root that is not rational, in bits
+
+
+def exact(value: object, *, what: str) -> Fraction:
+    """A number or its text as the fraction it was meant to be.
+
+    Args:
+        value: An integer, a fraction, a float, or text such as ``"0.2"``, ``"1/5"``, ``"1e-3"``.
+        what: What the number is, for messages.
+
+    Raises:
+        StudyError: It is no finite number in the range of a float.
+
+    Example:
+        >>> exact("0.2", what="slope"), exact(0.2, what="slope")
+        (Fraction(1, 5), Fraction(1, 5))
+    """
+    found = _fraction(value)
+    if found is not None:
+        try:
+            float(found)
+        except OverflowError:
+            raise StudyError(f"{what} is outside the range of a float.") from None
+        return found
+    raise StudyError(
+        f"{what} must be a number, not {value!r}.",
+        hint="Write it as 2, 0.2, 1/5 or 1e-3.",
+    )
+
+
+def not_negative(value: object, what: str, *, above: bool = False) -> Number:
+    """A number that is not negative, or its text: a factor of a learning rate.
+
+    Args:
+        value: ``2``, ``0.5``, ``"1/5"``.
+        what: What it is, for messages.
+        above: Whether it may not be 0.
+
+    Raises:
+        StudyError: A text that is no number.
+        UsageError: No number, or one below 0.
+
+    Example:
+        >>> not_negative("0.1", "lr"), not_negative(0.5, "lr")
+        (Fraction(1, 10), 0.5)
+    """
+    found = exact(value, what=what) if isinstance(value, str) else checks.real(value, what)
+    if found < 0 or (above and found == 0):
+        raise UsageError(f"{what} is {value}; it must be {'above' if above else 'at least'} 0.")
+    return found
+
+
+def _fraction(value: object) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Real):
+        # The shortest decimal that is this float is the one that was meant.
+        return Fraction(repr(float(value))) if isfinite(value) else None
+    return _read(value.strip()) if isinstance(value, str) else None
+
+
+def _read(text: str) -> Fraction | None:
+    quotient = _QUOTIENT.fullmatch(text)
+    if quotient is not None:
+        over = int(quotient[2])
+        return Fraction(int(quotient[1]), over) if over else None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    if not number.is_finite() or abs(number.adjusted()) > _LARGEST:
+        return None
+    return Fraction(number)
+
+
+def exponent(value: object, *, what: str) -> Ex:
+    """An exponent: a number, its text, or a text with symbols (``"1 - alpha"``).
+
+    Args:
+        value: The exponent.
+        what: What it is, for messages.
+
+    Raises:
+        StudyError: It is none.
+
+    Example:
+        >>> str(exponent("1 - alpha", what="gamma")), str(exponent(0.5, what="gamma"))
+        ('1 - alpha', '1/2')
+    """
+    if isinstance(value, Ex):
+        return value
+    try:
+        return as_ex(exact(value, what=what))
+    except StudyError as error:
+        if not isinstance(value, str) or not re.search(r"[A-Za-z_]", value):
+            raise
+        try:
+            found = parse_ex(value)
+        except ScaleError:
+            raise error from None
+        if found.symbols & {"n", "L"}:
+            raise StudyError(
+                f"{what} is {value!r}: n and L are the bases of powers.",
+                hint="Call a symbol otherwise: alpha.",
+            ) from None
+        return found
+
+
+def rooted(square: Fraction | float) -> Fraction | float:
+    """A root that ``squared`` takes back to the number, to its last digit.
+
+    Args:
+        square: A positive number.
+
+    Example:
+        >>> rooted(Fraction(9, 4)), squared(rooted(0.5)), squared(rooted(0.1 + 0.2))
+        (Fraction(3, 2), Fraction(1, 2), 0.30000000000000004)
+    """
+    exact = Fraction(square)
+    found = root(exact)
+    if squared(found) == square:
+        return found
+    digits = max(0, _DIGITS - (exact.numerator.bit_length() - exact.denominator.bit_length()) // 2)
+    return Fraction(isqrt((exact.numerator << 2 * digits) // exact.denominator), 1 << digits)
+
+
+def squared(number: Fraction | float) -> Fraction | float:
+    """A square; where a number is the root of a simple one but for rounding, that one.
+
+    Args:
+        number: The number.
+
+    Example:
+        >>> squared(2**0.5), squared(Fraction(1, 2))
+        (Fraction(2, 1), Fraction(1, 4))
+    """
+    if isinstance(number, float):
+        simple = Fraction(number * number).limit_denominator(10**6)
+        return simple if simple and sqrt(simple) == abs(number) else number * number
+    found = Fraction(number) ** 2
+    if found.denominator < 1 << _DIGITS:
+        return found
+    simple = found.limit_denominator(10**6)
+    return simple if abs(simple - found) * 2 ** (_DIGITS // 2) < found else float(found)

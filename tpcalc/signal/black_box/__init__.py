@@ -1,1 +1,0 @@
-"""Nonlinearity of functions that are given as they are: formulas, code and data."""

@@ -1,0 +1,139 @@
+"""Groups of parameters that are trained with settings of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.functions.numbers import Number
+from tpcalc.program.marks import Mark
+from tpcalc.registry.values import exact, not_negative
+from tpcalc.training.optimizer import Optimizer
+from tpcalc.training.optimizers import lookup as find_optimizer
+from tpcalc.training.parameterization import exponent
+
+__all__ = ["Group", "Groups", "Own", "own", "read_groups"]
+
+Groups = Mapping[str, Mapping[str, Any]]
+"""Settings by pattern: ``{"bias": {"lr": 0}, "blocks.*.up": {"power": "-1/2"}}``."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels.
+
+    Raises:
+        UsageError: An empty pattern, or a learning rate below 0.
+    """
+
+    pattern: str
+    settings: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        if not self.pattern.strip():
+            raise UsageError(
+                "the pattern of a group is empty, and says of no parameters that they are meant.",
+                hint="Write a role (hidden, bias, ...), the name of a group, a label or a glob.",
+            )
+        not_negative(dict(self.settings).get("lr", 1), f"lr of the group {self.pattern!r}")
+
+    def __str__(self) -> str:
+        """The text that the command line takes."""
+        return f"{self.pattern}: {' '.join(f'{k}={_shown(value)}' for k, value in self.settings)}"
+
+    def fits(self, mark: Mark) -> bool:
+        """Whether the settings are those of a parameter."""
+        named = self.pattern in (mark.role, mark.group)
+        return named or fnmatchcase(mark.label, self.pattern)
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a parameter has of its own: factor and power of n of its rate, and its optimizer."""
+
+    lr: Number
+    power: Ex
+    optimizer: Optimizer
+
+
+def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
+    """What a parameter has of its own, from all groups that fit it.
+
+    Raises:
+        UsageError: Two groups contradict each other.
+    """
+    settings: dict[str, tuple[str, Any]] = {}
+    for group in groups:
+        for name, value in group.settings if group.fits(mark) else ():
+            other, before = settings.setdefault(name, (group.pattern, value))
+            if before != value:
+                raise UsageError(
+                    f"the groups {other!r} and {group.pattern!r} both have the parameter "
+                    f"{_called(mark)}, with {name} = {_shown(before)} and {_shown(value)}.",
+                    hint="Write patterns of which one fits it, or the same number in both.",
+                )
+    values = {name: value for name, (_, value) in settings.items()}
+    lr, power = values.pop("lr", 1), values.pop("power", as_ex(0))
+    return Own(lr, power, _with(values.pop("optimizer", optimizer), values))
+
+
+def _with(optimizer: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
+    """An optimizer with some of its numbers changed."""
+    return optimizer.with_settings(**settings)
+
+
+def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tuple[Group, ...]:
+    """Groups with exact numbers, all of which have parameters.
+
+    Raises:
+        UsageError: Something that is no mapping, or a pattern that fits nothing.
+    """
+    pairs = groups.items() if isinstance(groups, Mapping) else ((one, one) for one in groups)
+    found = tuple(own if isinstance(own, Group) else _group(name, own) for name, own in pairs)
+    for group in found:
+        if not any(map(group.fits, marks)):
+            labels, roles, names = (
+                ", ".join(filter(None, dict.fromkeys(found)))
+                for found in zip(*((m.label, m.role, m.group) for m in marks), strict=True)
+            )
+            raise UsageError(
+                f"the group {group.pattern!r} fits no parameter.",
+                hint=f"Labels: {labels}; roles: {roles}; groups: {names or 'none'}.",
+            )
+    return found
+
+
+def _group(pattern: Any, settings: Any) -> Group:
+    if not isinstance(pattern, str) or not isinstance(settings, Mapping):
+        raise UsageError(
+            f"the group {pattern!r} is {settings!r}.",
+            hint="Groups are written as {'bias': {'lr': 0}, 'blocks.*.up': {'power': '-1/2'}}.",
+        )
+    of = f"of the group {pattern!r}"
+    read: dict[str, Callable[[Any], Any]] = {
+        "lr": lambda value: exact(value, what=f"lr {of}"),
+        "power": lambda value: exponent(value, what=f"power {of}"),
+        "optimizer": find_optimizer,
+    }
+    found = {name: read.get(name, _number)(value) for name, value in settings.items()}
+    return Group(pattern, tuple(found.items()))
+
+
+def _number(value: Any) -> Any:
+    """A setting of an optimizer: exact where it is a number or the text of one."""
+    try:
+        return exact(value, what="a setting")
+    except StudyError:
+        return value
+
+
+def _called(mark: Mark) -> str:
+    return f"{mark.label} ({mark.role})"
+
+
+def _shown(value: Any) -> str:
+    return value.label.replace(", ", ",") if isinstance(value, Optimizer) else str(value)

@@ -1,0 +1,405 @@
+"""Optimizers as texts: lines over a weight w, its gradient g and a state, read for every entry."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+from tpcalc.activations.entries.sign import SIGN
+from tpcalc.errors import StudyError, UnknownName
+from tpcalc.exponents import Ex, as_ex, parse_ex
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
+from tpcalc.functions.fn import derivative
+from tpcalc.functions.numbers import Number
+from tpcalc.functions.reciprocal import RECIPROCAL
+from tpcalc.functions.roots import root
+from tpcalc.functions.tape import evaluate
+from tpcalc.passes.course import Path, Rate
+from tpcalc.registry.values import exact
+from tpcalc.sources import Source
+from tpcalc.training.optimizer_text import (
+    FUNCTIONS,
+    UNBOUNDED,
+    OverArrays,
+    Powers,
+    Reader,
+    broken,
+    number_of,
+)
+from tpcalc.training.update_kinds import is_lasting
+
+__all__ = ["Optimizer", "Setting", "setting"]
+
+ZERO = as_ex(0)
+START = Var(-2)  # the initial value, in expressions of gradients
+LONG = 10**15  # denominators beyond it are rounded
+Setting = tuple[Number, Ex]  # a number times a power of n
+_PRODUCT = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
+_SETTING = re.compile(r"(.*?)\*?\s*\bn(?:\s*(?:\^|\*\*)\s*(.+))?")
+
+
+def setting(value: object, what: str) -> Setting:
+    """A hyperparameter: a number, or a text with a power of the width.
+
+    Args:
+        value: ``0.1``, ``"1/10"``, ``"0.1 n^-1"``, ``"n^(-3/2)"``.
+        what: Its name, for messages.
+
+    Raises:
+        StudyError: It is neither.
+
+    Example:
+        >>> number, power = setting("0.1 n^(-1/2)", "eps")
+        >>> str(number), str(power)
+        ('1/10', '-1/2')
+    """
+    found = _SETTING.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return exact(value, what=what), ZERO
+    number = exact(found[1].strip() or 1, what=what)
+    return number, parse_ex(found[2]) if found[2] else as_ex(1)
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    r"""An entry of the catalogue: the rule of an update, read off its text.
+
+    The text has a line for each part of the state and one for ``w``, in order; in it stand the
+    weight ``w``, its gradient ``g``, the learning rate ``lr``, the number ``t`` = 1, 2, ... of the
+    step, the hyperparameters, ``sqrt``, ``sign``, ``abs``; a blank is a product. The state starts
+    at 0. Every parameter has its own, entry by entry.
+
+    Args:
+        name: The name it is listed under.
+        program: The text.
+        text: What it is, in one line.
+        source: Where it is defined.
+        values: The hyperparameters with their values: numbers, or texts with a power of n.
+        aliases: Other names.
+
+    Raises:
+        StudyError: The text cannot be read, or has a name that nothing stands for.
+
+    Example:
+        >>> lion = Optimizer(
+        ...     "lion",
+        ...     "w = (1 - lr decay) w - lr sign(b1 m + (1 - b1) g)\nm = b2 m + (1 - b2) g",
+        ...     "the sign of a momentum", Source(""), {"b1": "9/10", "b2": "99/100", "decay": 0},
+        ... )
+        >>> lion.degree
+        0
+        >>> [(str(power), psi.text) for power, psi in lion.path([(1, as_ex(0))]).moves]
+        [('0', '-1*sign(x0)')]
+    """
+
+    name: str
+    program: str
+    text: str
+    source: Source
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    aliases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", dict(self.values))
+        for name in self.values:
+            if not name.isidentifier() or name in TAKEN:
+                raise broken(self.name, name, "a hyperparameter is a name that means nothing else")
+        for name, (number, _) in self.settings.items():
+            # A share of what is left: b beside 1 - b, or the b of a state m = b m + ...
+            share = re.search(rf"\b1\s*-\s*{name}\b|\b(\w+)\s*=\s*{name}\s+\1\b", self.program)
+            low = 0 if share or name in ("decay", "eps") else number
+            if not low <= number or (share and number >= 1):
+                raise StudyError(
+                    f"the hyperparameter {name} of {self.name} is {self.values[name]}; it must be "
+                    f"{'from 0 to below 1' if share else 'at least 0'}.",
+                )
+        self.path([(Fraction(1), ZERO)] * 2)  # reads the whole text, also with a state
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The hyperparameters with their values: ``decay=0``."""
+        values = self.values.items()
+        return tuple(f"{name}={str(value).replace(' ', '*')}" for name, value in values)
+
+    @property
+    def label(self) -> str:
+        """Its name with its hyperparameters, as ``lookup`` takes it."""
+        return f"{self.name}({', '.join(self.parameters)})" if self.values else self.name
+
+    @property
+    def rule(self) -> str:
+        """Its lines, as one."""
+        return "; ".join(name + " = " + line.strip() for name, line in self._written)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """The hyperparameters as numbers times powers of n."""
+        return {name: self._setting(name, value) for name, value in self.values.items()}
+
+    def _setting(self, name: str, value: object) -> Setting:
+        return setting(value, f"the hyperparameter {name} of {self.name}")
+
+    def with_settings(self, **values: object) -> Optimizer:
+        """The same optimizer with other hyperparameters.
+
+        Args:
+            values: By name.
+
+        Raises:
+            UnknownName: It has no such hyperparameter.
+            StudyError: A value that is neither a number nor a number times a power of n.
+        """
+        for name, value in values.items():
+            if name not in self.values:
+                raise UnknownName(f"hyperparameter of {self.name}", name, list(self.values))
+            self._setting(name, value)
+        return replace(self, values={**self.values, **values}) if values else self
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is w - lr g."""
+        first = self.path([(Fraction(1), ZERO)])
+        return len(self._written) == 1 and first.moves == ((ZERO, -Var(0)),) and self._keeps(first)
+
+    @staticmethod
+    def _keeps(path: Path) -> bool:
+        return path.start == ((ZERO, Fraction(1)),)
+
+    @cached_property
+    def is_lasting(self) -> bool:
+        """Whether updates are sums of gradients, or bounded functions of them, at every step."""
+        numbers = {name: value != 0 for name, (value, _) in self.settings.items()}
+        return is_lasting(self._lines, {**numbers, "lr": True, "t": True})
+
+    @cached_property
+    def has_units(self) -> bool:
+        """Whether it acts on 2 w in another way than on w: by decay, or by eps."""
+        path = self.path([(Fraction(1), ZERO)])
+        fn = Fn(add(psi for _, psi in path.moves), 1)
+        near, far = (float(evaluate(fn, [x])) for x in (0.75, 3.0))
+        homogeneous = abs(far - near * 4.0**self.degree) < 1e-9 * abs(near)
+        return not (self._keeps(path) and homogeneous)
+
+    @cached_property
+    def is_linear_in_rate(self) -> bool:
+        """Whether the first step is the learning rate times what does not depend on it."""
+        one, two = (self.path([(Fraction(factor), ZERO)]) for factor in (1, 2))
+        kept, left = (sum(number for _, number in path.start) - 1 for path in (one, two))
+        doubled = tuple((power, mul((const(2), psi))) for power, psi in one.moves)
+        return doubled == two.moves and left == 2 * kept
+
+    @cached_property
+    def degree(self) -> int:
+        """The degree of an update in the gradient: 1 of sums of gradients, 0 of Adam and sign.
+
+        What vanishes beside the gradient (eps) counts as absent.
+
+        Raises:
+            StudyError: Updates have no degree of 0 or 1.
+        """
+        bare = self.with_settings(eps=0) if "eps" in self.values else self
+        moves = bare.path([(Fraction(1), ZERO)]).moves
+        fn = Fn(add(psi for _, psi in moves), 1)
+        near, far = (float(evaluate(fn, [x])) for x in (0.75, 3.0))
+        for degree in (0, 1):
+            if near and abs(far / near - 4.0**degree) < 1e-9:
+                return degree
+        raise StudyError(
+            f"an update of {self.name} is neither linear in the gradient nor of degree 0.",
+            hint="Learning rates are known for such optimizers alone.",
+        )
+
+    @cached_property
+    def _written(self) -> tuple[tuple[str, str], ...]:
+        lines = [line for line in self.program.splitlines() if line.strip()]
+        found = [line.partition("=") for line in lines]
+        return tuple((name.strip(), text) for name, _, text in found)
+
+    @cached_property
+    def _lines(self) -> tuple[tuple[str, ast.expr], ...]:
+        found = []
+        for name, text in self._written:
+            if name in ("lr", "t", *FUNCTIONS, *self.values):
+                raise broken(self.name, name, "a line stands for w, g or a part of the state")
+            if not name.isidentifier():
+                raise broken(self.name, name, "a line is 'name = formula'")
+            written = _PRODUCT.sub("*", text.strip()).replace("^", "**")
+            try:
+                found.append((name, ast.parse(written, mode="eval").body))
+            except SyntaxError as error:
+                raise broken(self.name, text.strip(), str(error.msg)) from None
+        if "w" not in dict(found):
+            raise broken(self.name, self.program.strip(), "no line says what becomes of w")
+        return tuple(found)
+
+    def path(self, rates: Sequence[Rate]) -> Path:
+        """What a parameter has become, as a function of its gradients.
+
+        Args:
+            rates: For each step the factor and the exponent c of its learning rate.
+
+        Raises:
+            StudyError: An update that is a nonlinear function of the initial value, or of sums
+                with several powers of n.
+        """
+        return _path(self, tuple(self.settings.items()), tuple(rates))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What a step goes from: the weight, its gradient, and the parts of the state."""
+        return tuple(dict.fromkeys(("w", "g", *(name for name, _ in self._lines))))
+
+    def lines(self, step: int, numbers: Mapping[str, float]) -> tuple[tuple[str, Fn], ...]:
+        """A step over arrays: for each line what it names, and the function that it becomes.
+
+        Args:
+            step: The number t = 1, 2, ... of the step.
+            numbers: The hyperparameters.
+
+        Returns:
+            Functions of the ``parts``, as they are after the lines before, and of the rate.
+
+        Example:
+            >>> from tpcalc.training.optimizers import lookup
+            >>> adam = lookup("adam")
+            >>> adam.parts
+            ('w', 'g', 'm', 'v')
+            >>> numbers = {"b1": 0.5, "b2": 0, "eps": 0, "decay": 0}
+            >>> [fn.expr.text for _, fn in adam.lines(1, numbers)][0]
+            '0.5*x1 + 0.5*x2'
+        """
+        timed = any(node.id == "t" for _, line in self._lines for node in _names(line))
+        return _lines(self, step if timed else 1, tuple(numbers.items()))
+
+
+@lru_cache(maxsize=4096)
+def _path(
+    optimizer: Optimizer, values: tuple[tuple[str, Setting], ...], rates: tuple[Rate, ...]
+) -> Path:
+    shift = next((-power for name, (_, power) in values if name == "eps"), ZERO)
+    weight, _ = _walked(optimizer, values, rates, shift)
+    start: dict[Ex, Number] = {}
+    moves: dict[Ex, Expr] = {}
+    for exponent, expr in weight.items():
+        kept = derivative(expr, START)
+        if not isinstance(kept, Const):
+            raise StudyError(
+                "an entrywise function of the initial weights, a random matrix with entries of "
+                "its own, is outside the theory.",
+                where=f"optimizer {optimizer.name}",
+                hint="Decouple the decay: w = (1 - lr decay) w - lr (...), as in adamw.",
+            )
+        if kept.value != 0:
+            start[exponent] = kept.value
+        moved = _signed(substitute(expr, {START: const(0)}))
+        if _divides(moved):
+            raise broken(optimizer.name, moved.text, UNBOUNDED)
+        if moved != const(0):
+            moves[exponent] = moved
+    return Path(tuple(start.items()), tuple(moves.items()), shift)
+
+
+@lru_cache(maxsize=4096)
+def _walked(
+    optimizer: Optimizer,
+    values: tuple[tuple[str, Setting], ...],
+    rates: tuple[Rate, ...],
+    shift: Ex,
+) -> tuple[Powers, dict[str, Powers]]:
+    """The weight and the state after some steps."""
+    if not rates:
+        return {ZERO: START}, {}
+    weight, state = _walked(optimizer, values, rates[:-1], shift)
+    step, (factor, exponent) = len(rates), rates[-1]
+    names: dict[str, Powers] = {name: number_of(*value) for name, value in values}
+    names |= {name: state.get(name, {}) for name, _ in optimizer._lines}
+    names |= {
+        "w": weight,
+        "g": {-shift: Var(step - 1)},
+        "t": number_of(Fraction(step), ZERO),
+        "lr": number_of(factor, -exponent),
+    }
+    reader = Reader(optimizer.name, names)
+    for name, line in optimizer._lines:
+        names[name] = {p: _rounded(expr) for p, expr in reader.read(line).items()}
+    kept = {name: names[name] for name, _ in optimizer._lines if name not in ("w", "g")}
+    return names["w"], kept
+
+
+@lru_cache(maxsize=4096)
+def _lines(
+    optimizer: Optimizer, step: int, numbers: tuple[tuple[str, float], ...]
+) -> tuple[tuple[str, Fn], ...]:
+    parts = optimizer.parts
+    names: dict[str, Powers] = {name: {ZERO: Var(place)} for place, name in enumerate(parts)}
+    names |= {name: number_of(value, ZERO) for name, value in numbers}
+    names |= {"t": number_of(Fraction(step), ZERO), "lr": {ZERO: Par(0)}}
+    reader = OverArrays(optimizer.name, names)
+    read = ((name, reader.read(line)) for name, line in optimizer._lines)
+    found = ((name, found.get(ZERO, const(0))) for name, found in read)
+    changed = ((name, expr) for name, expr in found if expr != Var(parts.index(name)))
+    return tuple((name, Fn(expr, len(parts), 1)) for name, expr in changed)
+
+
+def _names(line: ast.expr) -> Iterator[ast.Name]:
+    return (node for node in ast.walk(line) if isinstance(node, ast.Name))
+
+
+TAKEN = ("w", "g", "lr", "t", *FUNCTIONS)  # names that every text has
+
+
+def _signed(expr: Expr) -> Expr:
+    """A sum whose quotients of a single gradient are signs: b g / sqrt(a g^2)."""
+    if isinstance(expr, Add):
+        return add(_signed(term) for term in expr.terms)
+    used = {part for part in walk(expr) if isinstance(part, Var)}
+    divided = [p for p in walk(expr) if isinstance(p, Call) and p.atom.name == RECIPROCAL]
+    if len(used) != 1 or len(divided) != 1 or not isinstance(expr, Mul):
+        return expr
+    (own,), call = used, divided[0]
+    half = call.atom.params == (Fraction(1, 2),)
+    above = mul(factor for factor in expr.factors if factor is not call)
+    b, a = derivative(above, own), derivative(derivative(call.arg, own), own)
+    if not half or not isinstance(b, Const) or not isinstance(a, Const):
+        return expr
+    size = root(Fraction(a.value) / 2, Fraction(-1, 2))
+    return mul((b, const(size), SIGN(own)))
+
+
+def _divides(expr: Expr) -> bool:
+    """Whether something is divided by a root that may be 0 where it is not."""
+    for part in walk(expr):
+        factors = part.factors if isinstance(part, Mul) else (part,)
+        for below in factors:
+            if isinstance(below, Call) and below.atom.name == RECIPROCAL:
+                used = (own for own in walk(below.arg) if isinstance(own, Var))
+                none: dict[Expr, Expr] = dict.fromkeys(used, const(0))
+                above = mul(factor for factor in factors if factor is not below)
+                if isinstance(part, Mul) and substitute(above, none) != const(0):
+                    return True
+    return False
+
+
+def _rounded(expr: Expr) -> Expr:
+    """An expression whose long fractions are floats."""
+    if isinstance(expr, Const):
+        long = isinstance(expr.value, Fraction) and expr.value.denominator > LONG
+        return const(float(expr.value)) if long else expr
+    below = expr.parts
+    parts = [_rounded(part) for part in below]
+    if all(a is b for a, b in zip(parts, below, strict=True)):
+        return expr
+    if isinstance(expr, Add):
+        return add(parts)
+    if isinstance(expr, Mul):
+        return mul(parts)
+    if isinstance(expr, Pow):
+        return power(parts[0], expr.exponent)
+    assert isinstance(expr, Call)
+    return expr.atom(parts[0])

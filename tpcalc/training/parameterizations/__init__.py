@@ -1,0 +1,50 @@
+"""Parameterizations by name: one complete file for each, found by its presence in this folder."""
+
+from __future__ import annotations
+
+from tpcalc.errors import StudyError
+from tpcalc.registry.registry import Registry, discover
+from tpcalc.training.parameterization import Exponents, Parameterization, ParameterizationFamily
+
+__all__ = ["REGISTRY", "Exponents", "Parameterization", "lookup"]
+
+REGISTRY: Registry[ParameterizationFamily] = discover(
+    __name__, "parameterization", ParameterizationFamily
+)
+
+
+def lookup(text: str | Parameterization, **parameters: object) -> Parameterization:
+    """The parameterization that a text names.
+
+    Args:
+        text: A name (``-`` and ``_`` alike), with parameters after a colon if it has any, ``;``
+            between them: ``"mup"``, ``"ip-llr:2"``, ``"ac:0,1/2,1;-1,-1,-1"``. A parameterization
+            is returned as it is.
+        parameters: Parameters by name.
+
+    Raises:
+        UnknownName: No such parameterization, or no such parameter.
+        StudyError: A parameter that is missing or makes no sense.
+        ScaleError: An exponent that is not a number or a polynomial in symbols.
+
+    Example:
+        >>> lookup("naive_ip").name, lookup("ip-llr", p=2).text
+        ('naive-ip', 'ip-llr(p=2)')
+    """
+    if isinstance(text, Parameterization):
+        if parameters:
+            raise StudyError(
+                f"{text.text} has its parameters already.",
+                hint="Give a name and parameters, or a parameterization alone.",
+            )
+        return text
+    if not isinstance(text, str):
+        raise StudyError(
+            f"a parameterization is named by a text, not by {text!r}.",
+            hint="Write 'mup' or 'ntk'.",
+        )
+    name, colon, given = text.partition(":")
+    ordered = [part.strip() for part in given.split(";")] if colon else []
+    if "" in ordered:
+        raise StudyError(f"{text.strip()!r} leaves a parameter out.")
+    return REGISTRY[name](*ordered, **parameters)

@@ -1,0 +1,388 @@
+"""What becomes of training as blocks are added: sentences and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tpcalc.results import NEVER, DepthArray, DepthGap, DepthRow, DepthTable, DepthVerdict, Estimate
+from tpcalc.views.numbers import SETTLED, Measure, measured, settled
+from tpcalc.views.tables import Table, name, numbers, texts
+from tpcalc.views.verdict import Verdict as Judgement
+
+__all__ = [
+    "PROFILES",
+    "RATIOS",
+    "REGIMES",
+    "depth_lead",
+    "depth_profiles",
+    "depth_rows",
+    "depth_steps",
+    "depth_tables",
+    "depth_values",
+    "gammas",
+    "judge_depth",
+]
+
+_WORDS = {
+    "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
+    "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
+    "unstable": ("bad", "Unstable as blocks are added"),
+    "undecided": ("warn", "Undecided"),
+}
+_START = {
+    "stationary": ("good", "Critical: what all blocks add is of order 1"),
+    "identity": ("warn", "Identity: what all blocks add vanishes"),
+    "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+    "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
+}
+REGIMES = {
+    "stationary": "critical",
+    "identity": "identity",
+    "unstable": "explosion",
+    "vanishing": "vanishing",
+    "": "not known",
+}
+_STATUS = {"derived": "derived, not proved"}
+_WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
+_ANSWERS = {True: "yes", False: "no", None: "not known"}
+PROFILES = {
+    "features": "the stream x",
+    "gradients": "its adjoint dx",
+    "preactivations": "preactivations h of a block",
+}
+GAMMAS = {
+    (0, 0): "products with x, in the stream x at its end",
+    (0, 1): "products of transposes with dx, in the stream x at its end",
+    (1, 0): "products with x, in the adjoint dx at its start",
+    (1, 1): "products of transposes with dx, in the adjoint dx at its start",
+}
+RATIOS = {
+    "R": "|x_L| / |x_0|",
+    "D": "|x_L - x_0| / |x_0|",
+    "Rp": "|p_0| / |p_L|",
+    "Dp": "|p_0 - p_L| / |p_L|",
+}
+SQUARES = (
+    "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
+    "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
+)
+_DIVERSITY = {
+    "1/2": "1/2: blocks at distance p differ by sqrt(p)",
+    "0": "0: neighbouring blocks compute the same",
+    "": "not known",
+}
+
+
+def judge_depth(found: DepthVerdict) -> Judgement:
+    """The headline of a verdict on the depth, with the facts that it rests on.
+
+    Args:
+        found: The verdict.
+    """
+    if not found.steps:
+        level, words = _START.get(found.verdict, _WORDS["undecided"])
+        return Judgement(level, f"{words}, at the start", found.facts)
+    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
+    if found.verdict == "feature-learning" and found.faithful is False:
+        level = "warn"
+    return Judgement(level, f"{words}, for t<={found.steps}", found.facts)
+
+
+def depth_lead(found: DepthVerdict) -> str:
+    """The headline as a sentence.
+
+    Args:
+        found: The verdict.
+    """
+    return judge_depth(found).headline + "."
+
+
+def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
+    """What was decided, the learning rates, the parts of the stream, sets of updates.
+
+    Args:
+        found: The verdict.
+    """
+    if not found.steps:
+        return tuple(_start_tables(found))
+    facts = (
+        ("Verdict", f"{found.verdict} ({found.status})"),
+        ("Stable at the start", _ANSWERS[found.stable_start]),
+        ("Stable in training", _ANSWERS[found.stable]),
+        ("Outputs move by updates of blocks", _ANSWERS[found.moves]),
+        ("Features move", _ANSWERS[found.features]),
+        ("Preactivations in blocks of order 1 (faithful)", _ANSWERS[found.faithful]),
+        ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
+        ("Blocks linear in their updates", _ANSWERS[found.linearized]),
+        ("In front of a block", _power(found.alpha)),
+    )
+    tables = [
+        _facts(facts),
+        Table.of(
+            "Parameters of a block, as powers of L",
+            texts("Parameter") + numbers("Gradient, -delta", "Update, -gamma", "Learning rate"),
+            (
+                (rate.label, _power(rate.gradient), _power(rate.update), f"L^({rate.raw})")
+                for rate in found.rates
+            ),
+            "The learning rate is the raw one, as it is typed in a training script.",
+        ),
+        depth_rows(found.rows),
+    ]
+    if found.sets:
+        tables.append(
+            Table.of(
+                "What updates of several matrices of a block add up to",
+                texts("Matrices") + numbers("Size"),
+                (
+                    (
+                        ", ".join(row.labels),
+                        _bounded("1" if row.L == "0" else f"L^({row.L})", row.status),
+                    )
+                    for row in found.sets
+                ),
+                "A bound: a product of updates may vanish faster.",
+            )
+        )
+    return tuple(tables)
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Table:
+    return Table.of("What was decided", texts("Fact", "Answer"), facts)
+
+
+def _start_tables(found: DepthVerdict) -> Iterator[Table]:
+    """What is decided at the start, and which power of 1/L would be critical."""
+    yield _facts(
+        (
+            ("Verdict", f"{REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
+            ("Outputs", REGIMES[found.outputs]),
+            ("Gradients", REGIMES[found.gradients]),
+            ("In front of a block", _power(found.alpha)),
+        )
+    )
+    if found.critical:
+        yield Table.of(
+            "Which power in front of a block suits: above it blocks are the identity, below it the "
+            "stream explodes or vanishes",
+            texts("Of", "Width") + numbers("Critical") + texts("Here", "Status"),
+            (
+                (
+                    row.of,
+                    _WIDTHS[row.width],
+                    _power(row.alpha),
+                    REGIMES[row.here],
+                    _STATUS.get(row.status, row.status),
+                )
+                for row in found.critical
+            ),
+        )
+    yield depth_rows(found.rows)
+
+
+def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
+    """Sizes in the depth.
+
+    Args:
+        rows: The sizes.
+    """
+    return Table.of(
+        "Sizes in the number of blocks L; in the width all are of order 1",
+        texts("Name", "Part") + numbers("Size") + texts("Status"),
+        ((name(row.name), row.part, _bounded(row.size, row.status), _status(row)) for row in rows),
+        "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
+    )
+
+
+def _power(less: str) -> str:
+    """L to the power of minus something."""
+    if less in ("0", NEVER):
+        return "1" if less == "0" else "0"
+    if less.replace("/", "").isalnum():
+        return f"L^(-{less})"
+    negative = less[0] == "-" and less[1:].replace("/", "").isalnum()
+    return f"L^({less[1:]})" if negative else f"L^(-({less}))"
+
+
+def _bounded(size: str, status: str) -> str:
+    return f"<= {size}" if status == "bound" else size
+
+
+def _status(row: DepthRow) -> str:
+    """How sure a size is, with the number of a power that is no fraction."""
+    if row.real is None:
+        return row.status
+    return f"{row.status}; the power is {row.real.formula} = {row.real.value}"
+
+
+def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
+    """Root mean squares along the depth, of the first sample of each step.
+
+    Args:
+        found: The numbers.
+    """
+    tables = list(_trajectories(found)) if found.start else []
+    for one in found.arrays:
+        if one.axes == ("p", "i", "j"):
+            steps = range(0, one.values.shape[-1], found.batch)
+            roots = [
+                [max(float(one.values[k, i, i]), 0.0) ** 0.5 for i in steps]
+                for k in range(len(one.places))
+            ]
+            tables.append(
+                Table.of(
+                    f"Root mean square of {PROFILES[one.name]}, L = {one.depth}",
+                    numbers("p = l/L", *(f"t = {i // found.batch}" for i in steps)),
+                    (
+                        (f"{p:.4g}", *(f"{value:.6g}" for value in row))
+                        for p, row in zip(one.places, roots, strict=True)
+                    ),
+                    f"{one.route[0].upper()}{one.route[1:]} ({one.method.value}).",
+                )
+            )
+    return tuple(tables)
+
+
+def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], NDArray[Any]]]:
+    """Gamma over the steps: of a kind its words, its array, values and errors for t and r.
+
+    They are what the Gaussians of the middle block at step r are in x or dx of step t, first
+    samples of the steps alone; in the limit where there is one, else of the deepest network.
+
+    Args:
+        found: The numbers.
+    """
+    known = [one for one in found.arrays if one.name == "coefficients" and 0.5 in one.places]
+    if not known:
+        return
+    one = next((one for one in known if one.depth == "oo"), known[-1])
+    middle, steps = one.places.index(0.5), slice(0, None, found.batch)
+    for (ket, base), words in GAMMAS.items():
+        place = (ket, base, -1 if ket == 0 else 0, middle, steps, steps)
+        values, errors = one.values[place], one.errors[place]
+        followed = ~np.isnan(values).all(axis=1)  # adjoints end before the last step
+        if values[followed].any():
+            yield words, one, values[followed], errors[followed]
+
+
+def depth_steps(found: DepthTable) -> tuple[Table, ...]:
+    """Gamma over the steps, a table for each kind.
+
+    Args:
+        found: The numbers.
+    """
+    return tuple(
+        Table.of(
+            f"Gamma of {words}, L = {one.depth}",
+            numbers("t", *(f"r = {r}" for r in range(values.shape[1]))),
+            (
+                (
+                    str(t),
+                    *(
+                        _told(one, value, error) if r <= t else ""
+                        for r, (value, error) in enumerate(zip(*row, strict=True))
+                    ),
+                )
+                for t, row in enumerate(zip(values, errors, strict=True))
+            ),
+            "Coefficients at step t of what the middle block drew at step r, times sqrt(L). "
+            + SETTLED,
+        )
+        for words, one, values, errors in gammas(found)
+    )
+
+
+def _told(one: DepthArray, value: float, error: float) -> str:
+    """A number of an array, with its error where six digits show it."""
+    return settled(Estimate(float(value), float(error), one.method))
+
+
+def _trajectories(found: DepthTable) -> Iterator[Table]:
+    """Mean squares along the depth, a table for each number of blocks."""
+    for depth in dict.fromkeys(one.depth for one in found.arrays):
+        own = [one for one in found.arrays if one.depth == depth]
+        yield Table.of(
+            f"The start along the depth, L = {depth}",
+            numbers("p = l/L", *(one.name for one in own)),
+            (
+                (f"{p:.4g}", *(_told(one, one.values[k], one.errors[k]) for one in own))
+                for k, p in enumerate(own[0].places)
+            ),
+            f"{own[0].route[0].upper()}{own[0].route[1:]} ({own[0].method.value}). {SETTLED}",
+        )
+
+
+def depth_values(found: DepthTable) -> tuple[Table, ...]:
+    """Numbers of a run at several depths, one column for each.
+
+    Args:
+        found: The numbers.
+    """
+    run = "The start: mean squares" if found.start else "A run"
+    known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
+    tables = []
+    if found.rows:
+        routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
+        tables.append(
+            Table.of(
+                f"{run} at infinite width, by the number of blocks L",
+                texts("Name") + numbers(*(f"L = {depth}" for depth in found.depths)),
+                (
+                    (name(one), *(known.get((one, depth), "") for depth in found.depths))
+                    for one in found.names
+                ),
+                " ".join((*routes, *([SQUARES] if found.start else []))),
+            )
+        )
+    if found.samples:
+        tables.append(_networks(found))
+    if found.lacking:
+        tables.append(_gaps(found.lacking))
+    return tuple(tables)
+
+
+def _gaps(lacking: Sequence[DepthGap]) -> Table:
+    """What has no number and why: names and depths of one reason in one line."""
+    alike: dict[str, list[DepthGap]] = {}
+    for gap in lacking:
+        alike.setdefault(gap.reason, []).append(gap)
+    body = (
+        (
+            ", ".join(dict.fromkeys(gap.name or "all" for gap in gaps)),
+            ", ".join(dict.fromkeys(gap.depth for gap in gaps)),
+            reason,
+        )
+        for reason, gaps in alike.items()
+    )
+    return Table.of("No numbers", texts("Name", "L", "Why"), body)
+
+
+def _networks(found: DepthTable) -> Table:
+    """Norms of networks beside those at infinite width, as logarithms."""
+    depths = tuple(dict.fromkeys(str(sample.depth) for sample in found.samples))
+    body: list[tuple[str, ...]] = []
+    for ratio, words in RATIOS.items():
+        known = {row.depth: row.estimate.value for row in found.rows if row.name == f"{ratio}^2"}
+        limits = (f"{log10(known[L]) / 2:.4f}" if known.get(L, 0) > 0 else "" for L in depths)
+        body.append((words, "oo", *limits))
+        for width in dict.fromkeys(sample.width for sample in found.samples):
+            means = {
+                str(sample.depth): sample.log10(ratio, sample.alphas[0])
+                for sample in found.samples
+                if sample.width == width
+            }
+            shown = (measured(Measure.of(one)) if one else "" for one in map(means.get, depths))
+            body.append((words, str(width), *shown))
+    count = len(found.samples[0].logs[0][0][0])
+    return Table.of(
+        "Norms at the start, log10",
+        texts("Ratio") + numbers("Width", *(f"L = {depth}" for depth in depths)),
+        body,
+        f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
+        "standard error.",
+    )

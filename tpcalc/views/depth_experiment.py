@@ -1,0 +1,297 @@
+"""What a report says of networks of many blocks along their depth, and of their best rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tpcalc.results import (
+    DepthExperiment,
+    Estimate,
+    LossRow,
+    Method,
+    Optimum,
+    Profile,
+    Reference,
+    Transfer,
+)
+from tpcalc.views.growth import growth_figure, growth_lead, growth_tables
+from tpcalc.views.numbers import plain
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.tables import Cell, Table, numbers, texts
+from tpcalc.views.verdict import Verdict as Judgement
+
+__all__ = [
+    "depth_experiment_figures",
+    "depth_experiment_lead",
+    "depth_experiment_tables",
+    "judge_depth_experiment",
+    "transfer_tables",
+]
+
+_WORDS = {
+    "size": ("Root mean square of the stream", "share of the depth", False),
+    "distance": ("Distance of features", "distance in the depth", True),
+    "slope": ("Local slope of distances", "distance in the depth", True),
+}
+_Z = 5  # standard errors beyond which a reference number is another one
+
+
+def judge_depth_experiment(found: DepthExperiment) -> Judgement:
+    """The headline.
+
+    Args:
+        found: The experiment.
+    """
+    same = [_agrees(found, one) for one in found.references]
+    same += [one.same for one in found.agreements]
+    known, apart = len(same) - same.count(None), same.count(False)
+    lacking = tuple(f"{own}: {why}" for own, why in found.lacking)
+    what = "numbers of networks and references" if found.agreements else "reference numbers"
+    if apart:
+        return Judgement("warn", f"{apart} of {known} {what} differ", lacking)
+    if known:
+        return Judgement("good", f"All {known} {what} are found", lacking)
+    return Judgement("warn" if lacking else "info", found.title, lacking)
+
+
+def depth_experiment_lead(found: DepthExperiment) -> str:
+    """One sentence on each part.
+
+    Args:
+        found: The experiment.
+    """
+    parts = [found.source and f"{found.source}.", growth_lead(found)]
+    if found.transfer is not None:
+        parts.append(transfer_lead(found.transfer))
+    return " ".join(filter(None, parts))
+
+
+def transfer_lead(found: Transfer) -> str:
+    """How far the best rates move, recipe by recipe.
+
+    Args:
+        found: The answer.
+    """
+    sentences = []
+    for (recipe, width), own in _grouped(found.optima).items():
+        slopes = [one.slope for one in own if one.slope is not None]
+        if slopes:
+            wide = "" if width == "oo" else f" at width {width}"
+            sentences.append(
+                f"With {recipe}{wide} the best rate goes like L^({slopes[-1]:.3g}) at the end."
+            )
+    return " ".join(sentences)
+
+
+def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
+    """Reference numbers, numbers along the depth, best rates, what is lacking.
+
+    Args:
+        found: The experiment.
+    """
+    tables = [*_references(found), *growth_tables(found)]
+    for what in ("size", "distance", "slope"):
+        rows = [row for row in found.profiles if row.what == what]
+        if rows:
+            tables.append(_profiles(what, rows))
+    if found.transfer is not None:
+        tables += transfer_tables(found.transfer)
+    if found.lacking:
+        lines = ((what, Cell(why, "sentence")) for what, why in found.lacking)
+        tables.append(Table.of("No numbers", texts("Network", "Why"), lines))
+    return tuple(tables)
+
+
+def _agrees(found: DepthExperiment, one: Reference) -> bool | None:
+    value = found.beside(one)
+    if value is None:
+        return None
+    sampled = value.method in (Method.PARTICLES, Method.FINITE)
+    off = _Z * value.stderr if sampled else value.stderr
+    return abs(value.value - one.value) <= off + one.digits
+
+
+def _references(found: DepthExperiment) -> Iterable[Table]:
+    if not found.references:
+        return
+    rows = []
+    for one in found.references:
+        value, agrees = found.beside(one), _agrees(found, one)
+        place = "" if one.what == "rate" else f", step {one.step}, at {plain(one.place, 6)}"
+        what = f"{one.what}, {one.recipe}, L = {one.depth}{place}"
+        if one.name:
+            at = f" at {plain(one.place, 4)}" if one.what == "quantile" else ""
+            what = f"{one.what} of {one.name}{at}, {one.along}, alpha = {one.alpha}, L = "
+            what += f"{one.depth}, n = {one.width}"
+        tone = {True: "", False: "bad", None: "warn"}[agrees]
+        word = {True: "yes", False: "no", None: "not asked"}[agrees]
+        shown = "" if value is None else _found(value)
+        rows.append((one.where, what, plain(one.value, 7), shown, Cell(word, tone=tone)))
+    head = texts("Where", "What") + numbers("Reference", "Found") + texts("Same")
+    yield Table.of("Reference numbers", head, rows)
+
+
+def _profiles(what: str, rows: Sequence[Profile]) -> Table:
+    title, axis, _ = _WORDS[what]
+    places = sorted({row.place for row in rows})
+    known = {(r.recipe, r.depth, r.width, r.step, r.place): r.value for r in rows}
+    lines = dict.fromkeys((row.recipe, row.depth, row.width, row.step) for row in rows)
+    return Table.of(
+        f"{title}, by {axis}",
+        texts("Recipe") + numbers("L", "Width", "Step", *(plain(place, 4) for place in places)),
+        (
+            (*line[:3], str(line[3]), *(_short(known.get((*line, place))) for place in places))
+            for line in lines
+        ),
+        _sure(rows),
+    )
+
+
+def _found(value: Estimate) -> str:
+    error = "" if value.stderr == 0 else f" ± {plain(value.stderr, 2)}"
+    return f"{plain(value.value, 7)}{error} ({value.method.value})"
+
+
+def _short(value: Estimate | None) -> str:
+    if value is None:
+        return ""
+    if value.method is Method.PARTICLES:
+        return f"{plain(value.value, 4)} ± {plain(value.stderr, 2)}"
+    return plain(value.value, 6)
+
+
+def _sure(rows: Sequence[Profile]) -> str:
+    """How sure the numbers of a table are."""
+    known = [row.value for row in rows if row.value.method is not Method.PARTICLES]
+    text = ""
+    if known:
+        worst = max(value.stderr for value in known)
+        bound = f"with errors of at most {plain(worst, 2)}" if worst else "exact to rounding"
+        text = f"Without ±: infinite width, {bound}."
+    if len(known) < len(rows):
+        text += " ± is a standard error, over networks or samples."
+    return text.strip()
+
+
+def transfer_tables(found: Transfer) -> tuple[Table, ...]:
+    """The best rates, and what has no loss.
+
+    Args:
+        found: The answer.
+    """
+    sizes = numbers("L", "Width", "Multiplier", "Best rate", "Between", "Loss", "Slope in L")
+    head = (*texts("Recipe"), *sizes, *texts("How"))
+    rows = (
+        (
+            one.recipe,
+            one.depth,
+            one.width,
+            plain(one.multiplier, 4),
+            plain(one.rate, 6),
+            _between(one),
+            _short(one.loss),
+            "" if one.slope is None else plain(one.slope, 3),
+            one.how,
+        )
+        for one in found.optima
+    )
+    caption = f"Best learning rates: {found.measured}"
+    tables = [Table.of(caption, head, rows, " ".join(found.notes))]
+    lost = [row for row in found.rows if row.loss is None]
+    if lost:
+        tables.append(_lost(lost))
+    return tuple(tables)
+
+
+def _lost(rows: Sequence[LossRow]) -> Table:
+    """One line for each recipe, depth and width, with the smallest rate that has no loss."""
+    first: dict[tuple[str, str, str], LossRow] = {}
+    for row in sorted(rows, key=lambda row: row.rate):
+        first.setdefault((row.recipe, row.depth, row.width), row)
+    head = texts("Recipe") + numbers("L", "Width", "From the rate") + texts("Why")
+    body = ((*key, plain(row.rate, 4), Cell(row.note, "sentence")) for key, row in first.items())
+    return Table.of("Without a loss", head, body)
+
+
+def _between(one: Optimum) -> str:
+    if one.how == "minimised" and one.low is not None:
+        return f"± {plain(one.rate - one.low, 2)}"
+    low = "?" if one.low is None else plain(one.low, 4)
+    return f"{low} .. {'?' if one.high is None else plain(one.high, 4)}"
+
+
+def _grouped(optima: Sequence[Optimum]) -> dict[tuple[str, str], list[Optimum]]:
+    groups: dict[tuple[str, str], list[Optimum]] = {}
+    for one in optima:
+        groups.setdefault((one.recipe, one.width), []).append(one)
+    return groups
+
+
+def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
+    """The figures, by the key of their section.
+
+    Args:
+        found: The experiment.
+    """
+    figures = {}
+    note = "Lines: infinite width; dots: networks, with standard errors."
+    panels = [
+        panel
+        for what in ("size", "distance", "slope")
+        for panel in _along(what, [row for row in found.profiles if row.what == what])
+    ]
+    if panels:
+        figures["blocks"] = Figure("Along the depth", note, tuple(panels))
+    start = growth_figure(found)
+    if start is not None:
+        figures["start" if panels else "blocks"] = start
+    if found.transfer is not None:
+        key = "transfer" if figures else "blocks"
+        figures[key] = Figure("Loss against learning rate", note, tuple(_losses(found.transfer)))
+    return figures
+
+
+def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
+    title, axis, log = _WORDS[what]
+    widths = len({row.width for row in rows}) > 2
+    for recipe, step in dict.fromkeys((row.recipe, row.step) for row in rows):
+        own = [row for row in rows if (row.recipe, row.step) == (recipe, step)]
+        lines = list(dict.fromkeys((row.depth, row.width) for row in own))
+        labels = list(dict.fromkeys(width if widths else depth for depth, width in lines))
+        series = []
+        for depth, width in lines:
+            points = [(r.place, r.value) for r in own if (r.depth, r.width) == (depth, width)]
+            name = f"n = {width}" if widths else f"L = {depth}"
+            series.append(_series(points, labels.index(width if widths else depth), width, name))
+        words = f"{title}, {recipe}, step {step}: {len(series)} lines over the {axis}."
+        name = f"{title}: {recipe}, step {step}"
+        yield Panel(name, words, axis, tuple(series), log, what == "distance", True)
+
+
+def _losses(found: Transfer) -> Iterable[Panel]:
+    best = {(one.recipe, one.depth, one.width): one.multiplier for one in found.optima}
+    for recipe, width in dict.fromkeys((row.recipe, row.width) for row in found.rows):
+        rows = [r for r in found.rows if (r.recipe, r.width) == (recipe, width)]
+        series = []
+        for place, depth in enumerate(dict.fromkeys(row.depth for row in rows)):
+            own = [
+                (r.rate, r.loss)
+                for r in rows
+                if r.depth == depth
+                and r.loss is not None
+                and r.multiplier == best.get((recipe, depth, width))
+            ]
+            if own:
+                series.append(_series(own, place, width, f"L = {depth}"))
+        wide = "infinite width" if width == "oo" else f"width {width}"
+        words = f"{found.measured} against the learning rate, {recipe}, {wide}."
+        if series:
+            yield Panel(
+                f"{recipe}, {wide}", words, "learning rate", tuple(series), True, True, True
+            )
+
+
+def _series(ends: Iterable[tuple[float, Estimate]], ink: int, width: str, label: str) -> Series:
+    line = width == "oo"
+    points = ((x, one.value, 0.0 if line else one.stderr) for x, one in ends)
+    return Series.of(points, str(ink % COLOURS), "line" if line else "dots", label)

@@ -1,0 +1,216 @@
+"""Trained networks as pictures: curves over the steps with bands, ranks over the layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tpcalc.results import Experiment, Run
+from tpcalc.views.experiment import interval
+from tpcalc.views.numbers import count, plain
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.plots import MARKERS, draw_on, logarithmic, round_ticks
+from tpcalc.views.svg import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_experiment", "experiment_figures"]
+
+_POINTS = 150  # of a curve; more steps are averaged in blocks
+_HEADROOM = 1.3  # above the highest mean; bands of two trials may be far wider than the curves
+_Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
+
+
+def experiment_figures(found: Experiment) -> dict[str, Figure]:
+    """The figures of an experiment, by the key of their section.
+
+    Args:
+        found: The experiment.
+    """
+    makers: dict[str, Callable[[Experiment], Figure | None]] = {
+        "losses": lambda each: _curves(each, "Training loss", lambda run: run.losses),
+        "sizes": lambda each: _curves(each, "Mean absolute output", lambda run: run.outputs),
+        "ranks": _ranks,
+    }
+    keys = ["sizes" if word == "outputs" else word for word in found.shows]
+    made = {key: makers[key](found) for key in keys if key in makers}
+    return {word: figure for word, figure in made.items() if figure is not None}
+
+
+def draw_experiment(found: Experiment, key: str) -> tuple[str, ...]:
+    """The panels of one figure as ``<svg>`` elements; the same runs give the same bytes.
+
+    Args:
+        found: The experiment.
+        key: The key of the figure.
+    """
+    figure = experiment_figures(found)[key]
+    top = _top(figure)
+    return tuple(_drawn(panel, f"{key}-{index}", top) for index, panel in enumerate(figure.panels))
+
+
+def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
+    panels, most = [], 1
+    colours = _colours(found)
+    for name, runs in _grouped(found).items():
+        series = []
+        for run in runs:
+            curves = [curve for curve in of(run) if curve]
+            block = math.ceil(max(map(len, curves), default=1) / _POINTS)
+            most = max(most, block)
+            line = _line(curves, block, colours[run.setting.act], run.setting.act)
+            if line is not None:
+                series.append(line)
+        if series:
+            panels.append(Panel(name, _words(title, series), "step t", tuple(series)))
+    if not panels:
+        return None
+    trials = max(run.trials for run in found.runs)
+    note = "Lines: one trial."
+    if trials > 1:
+        note = f"Lines: means over {trials} trials; bands: 95% confidence intervals for the mean."
+    if most > 1:
+        note += f" Each point is the mean of up to {most} steps."
+    if any(step is not None for run in found.runs for step in run.diverged):
+        note += " A line ends where a trial is no longer finite, and may leave the picture before."
+    return Figure(f"{title}, step by step", note, tuple(panels))
+
+
+def _line(curves: Sequence[Sequence[float]], block: int, ink: str, label: str) -> Series | None:
+    """The mean curve with its band, up to the first block that is not finite."""
+    x, y, error = [], [], []
+    for start in range(0, min(map(len, curves), default=0), block):
+        parts = [curve[start : start + block] for curve in curves]
+        mean, half = interval([math.fsum(part) / len(part) for part in parts])
+        if not math.isfinite(mean):
+            break
+        x.append(start + (len(parts[0]) - 1) / 2)
+        y.append(mean)
+        error.append(0.0 if math.isnan(half) else half)
+    return Series(tuple(x), tuple(y), tuple(error), ink, "line", label) if x else None
+
+
+def _ranks(found: Experiment) -> Figure | None:
+    panels = []
+    colours = _colours(found)
+    for name, runs in _grouped(found).items():
+        for letter in ("h", "x"):
+            series = []
+            for run in runs:
+                ranks = run.ranks_h if letter == "h" else run.ranks_x
+                if ranks:
+                    ink = colours[run.setting.act]
+                    series.append(_over_layers(ranks, ink, run.setting.act))
+            if series:
+                words = _words(f"Rank of {letter}", series)
+                title = f"{name}: rank of {letter}"
+                panels.append(Panel(title, words, "layer", tuple(series), log_y=True))
+    if not panels:
+        return None
+    note = "Points: means over trials; bars: 95% confidence intervals."
+    if max(run.trials for run in found.runs) == 1:
+        note = "Points: one trial."
+    note += " The axis is logarithmic."
+    return Figure("Rank after the first step, layer by layer", note, tuple(panels))
+
+
+def _over_layers(ranks: Sequence[Sequence[int]], ink: str, label: str) -> Series:
+    means = [interval(column) for column in zip(*ranks, strict=True)]
+    return Series(
+        tuple(float(layer) for layer in range(1, len(means) + 1)),
+        tuple(mean for mean, _ in means),
+        tuple(0.0 if math.isnan(half) else half for _, half in means),
+        ink,
+        "dots",
+        label,
+    )
+
+
+def _grouped(found: Experiment) -> dict[str, list[Run]]:
+    """The runs of each parameterization."""
+    groups: dict[str, list[Run]] = {}
+    for run in found.runs:
+        groups.setdefault(run.setting.parameterization, []).append(run)
+    return groups
+
+
+def _colours(found: Experiment) -> dict[str, str]:
+    """One colour for each activation, in all panels."""
+    acts = dict.fromkeys(run.setting.act for run in found.runs)
+    return {act: str(index % COLOURS) for index, act in enumerate(acts)}
+
+
+def _words(title: str, series: Sequence[Series]) -> str:
+    parts = (f"{one.label}: from {plain(one.y[0], 3)} to {plain(one.y[-1], 3)}" for one in series)
+    return f"{title}. " + "; ".join(parts)
+
+
+def _top(figure: Figure) -> float | None:
+    """Where the axes of curves end: the same in all panels, so that they can be compared."""
+    if any(panel.log_y for panel in figure.panels):
+        return None
+    lines = [series for panel in figure.panels for series in panel.series]
+    end = max(series.x[-1] for series in lines)
+    # One that explodes would flatten all others.
+    whole = [series for series in lines if series.x[-1] == end] or lines
+    highest = max(y for series in whole for y in series.y)
+    return _HEADROOM * highest if highest > 0 else 1.0
+
+
+def _drawn(panel: Panel, identifier: str, top: float | None) -> str:
+    def fill(axes: Axes) -> None:
+        for series in panel.series:
+            _add(axes, series)
+        if top is None:
+            _layers(axes, panel)
+        else:
+            _steps(axes, panel, top)
+
+    return draw_on(panel, identifier, fill)
+
+
+def _add(axes: Axes, series: Series) -> None:
+    ink = colour(series.colour)
+    low = [y - e for y, e in zip(series.y, series.error, strict=True)]
+    high = [y + e for y, e in zip(series.y, series.error, strict=True)]
+    if series.shape == "dots":
+        axes.plot(series.x, series.y, color=ink, linewidth=1.0, alpha=0.6, zorder=2)
+        axes.errorbar(
+            series.x,
+            series.y,
+            # A logarithmic axis has no room for a bar that reaches 0.
+            yerr=[[y - max(each, 0.5) for y, each in zip(series.y, low, strict=True)], series.error]
+            if any(series.error)
+            else None,
+            linestyle="none",
+            marker=MARKERS[int(series.colour) % len(MARKERS)],
+            markersize=6,
+            markeredgewidth=0,
+            elinewidth=1.2,
+            color=ink,
+            zorder=3,
+        )
+        return
+    axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)
+    if any(series.error):
+        axes.fill_between(series.x, low, high, color=ink, alpha=0.2, linewidth=0)
+
+
+def _steps(axes: Axes, panel: Panel, top: float) -> None:
+    last = max(x for series in panel.series for x in series.x)
+    axes.set_xlim(0, max(last, 1.0))
+    ticks, _ = round_ticks(0, max(last, 1.0))
+    whole = [tick for tick in ticks if tick == round(tick)]
+    axes.set_xticks(whole, [count(round(tick)) for tick in whole])
+    axes.set_ylim(0, top)
+    axes.set_yticks(*round_ticks(0, top))
+
+
+def _layers(axes: Axes, panel: Panel) -> None:
+    layers = sorted({x for series in panel.series for x in series.x})
+    axes.set_xlim(layers[0] - 0.35, layers[-1] + 0.35)
+    axes.set_xticks(layers, [str(round(layer)) for layer in layers])
+    highest = max(y for series in panel.series for y in series.y)
+    logarithmic(axes, "y", 0.8, max(1.25 * highest, 2.0))

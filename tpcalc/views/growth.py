@@ -1,0 +1,251 @@
+"""What a report says of residual networks at the start: ratios of norms, diagrams, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from tpcalc.results import Agreement, DepthExperiment, Estimate, Ratio, TrainedRow, WalkRow
+from tpcalc.views.depth import RATIOS, REGIMES
+from tpcalc.views.numbers import Measure, measured, plain
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.tables import Cell, Table, number, numbers, texts
+from tpcalc.views.traces import spread_out
+
+__all__ = ["growth_figure", "growth_lead", "growth_tables"]
+
+_OO, _BEYOND = "oo", "-> oo"
+_TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
+_SEVERAL = 4  # laws and powers from which a table is a diagram
+_PANELS = 12
+
+
+def growth_lead(found: DepthExperiment) -> str:
+    """Where outputs and gradients are critical.
+
+    Args:
+        found: The experiment.
+    """
+    sentences = []
+    for row in found.critical if len(found.critical) < _SEVERAL else ():
+        side = f" ({row.side} at a fixed width)" if row.side not in ("", row.gradients) else ""
+        sentences.append(
+            f"With {row.along} weights outputs are critical at L^(-{row.outputs}), gradients at "
+            f"L^(-{row.gradients}){side}."
+        )
+    return " ".join(sentences)
+
+
+def growth_tables(found: DepthExperiment) -> Iterator[Table]:
+    """Diagrams, or networks beside infinite width; critical powers; paths.
+
+    Args:
+        found: The experiment.
+    """
+    diagram = len(found.critical) >= _SEVERAL
+    if diagram:
+        for name in dict.fromkeys(one.name for one in found.agreements):
+            yield _diagram(name, [one for one in found.agreements if one.name == name])
+    if found.critical:
+        yield _critical(found)
+    shown = [one for one in found.agreements if not diagram or one.same is not True]
+    if shown:
+        yield _agreements(shown, diagram)
+    if found.paths:
+        yield _paths(found.paths)
+    if found.trained:
+        yield _heat(found.trained)
+        yield _after(found.trained)
+
+
+def _diagram(name: str, own: Sequence[Agreement]) -> Table:
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {(one.along, one.alpha): one for one in own}
+    laws = list(dict.fromkeys(one.along for one in own))
+    rows = ((Cell(law), *(_point(known.get((law, alpha))) for alpha in powers)) for law in laws)
+    head = texts("Along the depth") + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    note = (
+        f"Networks, and in brackets infinite width, L = {own[0].depth}. Colours are what exponents "
+        "say: explosion, critical, identity."
+    )
+    return Table.of(f"log10 of {RATIOS[name]}", head, rows, note)
+
+
+def _point(one: Agreement | None) -> Cell:
+    if one is None:
+        return number("")
+    text = f"{one.networks.value:.2f} ({one.limit:.2f})"
+    return number(text, _TONES[one.regime])
+
+
+def _critical(found: DepthExperiment) -> Table:
+    return Table.of(
+        "Critical powers, read from the program",
+        texts("Along the depth") + numbers("Outputs", "Gradients", "Gradients at a fixed width"),
+        ((row.along, row.outputs, row.gradients, row.side) for row in found.critical),
+        "Below the power of 1/L blocks explode, above it they are the identity.",
+    )
+
+
+def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
+    head = texts("Along the depth") + numbers("Power", "L") + texts("Ratio", "By exponents")
+    head += numbers("Infinite width", "Networks") + texts("Compared with", "Same")
+    words = {True: "yes", False: "no", None: "not compared"}
+    tones = {True: "", False: "bad", None: "warn"}
+    rows = (
+        (
+            one.along,
+            one.alpha,
+            one.depth,
+            one.name,
+            Cell(REGIMES[one.regime], tone=_TONES[one.regime]),
+            plain(one.limit, 4),
+            measured(Measure.of(one.networks)),
+            Cell(one.beside, "sentence"),
+            Cell(words[one.same], tone=tones[one.same]),
+        )
+        for one in own
+    )
+    title = "Points that differ, or are not compared" if diagram else "Networks beside the limit"
+    note = (
+        "Decimal logarithms; ± is a standard error. The same: within 0.05 and 5 standard errors; "
+        "where blocks explode, of the same sign."
+    )
+    return Table.of(title, head, rows, note)
+
+
+def _paths(own: Sequence[WalkRow]) -> Table:
+    head = texts("Along the depth") + numbers("Exponent", "Measured")
+    rows = (
+        (one.along, "" if one.expected is None else plain(one.expected, 4), _known(one.hurst))
+        for one in own
+    )
+    return Table.of("Sums of m weights are of size m^H", head, rows)
+
+
+def _heat(own: Sequence[TrainedRow]) -> Table:
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {(one.along, one.alpha): one for one in own}
+    laws = dict.fromkeys(one.along for one in own)
+    rows = ((Cell(law), *(_share(known.get((law, alpha))) for alpha in powers)) for law in laws)
+    head = texts("Along the depth at the start") + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    single = ", of which there is one" if own[0].accuracy.samples == 1 else ""
+    note = (
+        f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
+        f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
+        f"{single}. Colours are what exponents say of the start: explosion, critical, identity."
+    )
+    return Table.of("Accuracy after training", head, rows, note)
+
+
+def _share(one: TrainedRow | None) -> Cell:
+    if one is None:
+        return number("")
+    share = measured(Measure.of(one.accuracy))
+    return number(f"{share} ({plain(one.rate, 2)})", _TONES[one.regime])
+
+
+def _after(own: Sequence[TrainedRow]) -> Table:
+    head = texts("Along the depth at the start")
+    head += numbers("Power", "H after training", "Smoothness after training")
+    rows = ((one.along, one.alpha, _known(one.hurst), _known(one.smoothness)) for one in own)
+    note = (
+        "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "
+        "of noise, 1 of smooth weights. Empty where training diverges."
+    )
+    return Table.of("Weights along the depth after training", head, rows, note)
+
+
+def _known(value: Estimate | None) -> str:
+    return "" if value is None else measured(Measure.of(value))
+
+
+def _panels(found: DepthExperiment) -> Iterator[Panel]:
+    """Against the number of blocks, along the depth, paths."""
+    panels: list[Panel] = []
+    for law, name in dict.fromkeys((row.along, row.name) for row in found.ratios):
+        own = [row for row in found.ratios if (row.along, row.name) == (law, name)]
+        panels += _against(law, name, [row for row in own if row.place == 1.0])
+        panels += _on_the_way(law, name, own)
+    yield from panels[:_PANELS]
+    if found.paths:
+        series = []
+        for ink, row in enumerate(found.paths):
+            x = tuple(k / len(row.path) for k in range(len(row.path)))
+            flat = (0.0,) * len(x)
+            series.append(Series(x, row.path, flat, str(ink % COLOURS), "line", row.along))
+        words = f"Sums of one sequence of {len(series)} laws along the depth."
+        yield Panel(
+            "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
+        )
+
+    for net in found.trained:
+        if net.path and net.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
+            x = tuple((k + 1) / len(net.path) for k in range(len(net.path)))
+            one = Series(x, net.path, (0.0,) * len(x), "0", "line", net.along)
+            title = f"One weight after training, {net.along}, L^(-{net.alpha})"
+            yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
+
+
+def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
+    """The ratio against L where there are several depths, against the power where there are not."""
+    depths = list(dict.fromkeys(row.depth for row in own))
+    powers = list(dict.fromkeys(row.alpha for row in own))
+    lines = spread_out(powers, COLOURS) if len(depths) > 1 else ("",)
+    if len(depths) == 1 and len(powers) < _SEVERAL:
+        return
+    series = []
+    for ink, alpha in enumerate(lines):
+        for width in dict.fromkeys(row.width for row in own):
+            points = (
+                (
+                    float(Fraction(row.depth if alpha else row.alpha)),
+                    row.value.value,
+                    0.0 if width == _OO else row.value.stderr,
+                )
+                for row in own
+                if row.width == width and alpha in ("", row.alpha)
+            )
+            shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
+            label = f"L^(-{alpha})" if alpha else f"n = {width}"
+            series.append(Series.of(points, str(ink % COLOURS), shape, label))
+    axis = "blocks L" if len(depths) > 1 else "power of 1/L"
+    title = f"log10 {RATIOS[name]}, {law}"
+    words = f"{title} against {axis}: {len(series)} lines."
+    yield Panel(title, words, axis, tuple(series), len(depths) > 1, False, True)
+
+
+def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
+    """The ratio along the depth, with bands of networks; infinite width as a guide."""
+    if len(dict.fromkeys(row.place for row in own)) < 3:
+        return
+    series = []
+    powers = spread_out(dict.fromkeys(row.alpha for row in own), COLOURS)
+    for ink, alpha in enumerate(powers):
+        for width in dict.fromkeys(row.width for row in own):
+            points = (
+                (row.place, row.value.value, row.value.std or 0.0)
+                for row in own
+                if (row.alpha, row.width) == (alpha, width)
+            )
+            shape, beyond = ("dash", ", infinite width") if width == _OO else ("line", "")
+            series.append(Series.of(points, str(ink), shape, f"L^(-{alpha}){beyond}"))
+    title = f"log10 {RATIOS[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
+    if name.endswith("p"):
+        title = f"log10 {RATIOS[name].replace('p_0', 'p_l')}, {law}"
+    axis = "share of the blocks gone through"
+    yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
+
+
+def growth_figure(found: DepthExperiment) -> Figure | None:
+    """All panels.
+
+    Args:
+        found: The experiment.
+    """
+    panels = tuple(_panels(found))
+    note = (
+        "Against L or its power, lines are infinite width and dots networks, with standard errors. "
+        "Along the depth, lines are networks with the spread of them, dashes infinite width."
+    )
+    return Figure("At the start", note, panels) if panels else None

@@ -1,0 +1,225 @@
+"""Orders of size and learning-rate exponents as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from tpcalc.results import Key, OrderRow, OrderTable, Solution
+from tpcalc.results.orders import order_key
+from tpcalc.views.labels import index, symbol
+from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
+
+__all__ = ["order_lines", "order_tables", "region_lines", "row_tables", "size", "solution_tables"]
+
+_LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
+_HIDDEN = ("h", "x", "dh", "dx")
+_STORED = "Weights as they are stored, W = n^(-a) w: standard deviation n^(-b), rates eta n^(-c)"
+_LEGEND = "1: neither grows nor vanishes with n. 0: identically 0."
+Place = tuple[int, int]  # input and output
+Cells = dict[int, OrderRow]  # by layer
+
+
+def size(n: str, status: str = "exact") -> str:
+    """A size as a power of n; a bound is never written as an equality.
+
+    Args:
+        n: The growth exponent; ``"-oo"`` is identically 0, ``"oo"`` nothing known.
+        status: ``"exact"``, or else it is an upper bound.
+
+    Example:
+        >>> size("-1/2"), size("0"), size("-oo"), size("-1", "upper"), size("1/2 - a")
+        ('n^(-1/2)', '1', '0', '<= n^-1', 'n^(1/2 - a)')
+    """
+    n = n.strip()
+    if n in ("-oo", "oo"):
+        return "0" if n == "-oo" else "no bound known"
+    if n == "0":
+        text = "1"
+    elif n == "1":
+        text = "n"
+    else:
+        text = f"n^{n}" if re.fullmatch(r"-?\d+", n) else f"n^({n})"
+    return text if status == "exact" else f"<= {text}"
+
+
+def region_lines(region: Sequence[str], point: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Where formulas with symbols hold; nothing where there are no symbols.
+
+    Args:
+        region: The conditions.
+        point: The values at which comparisons were decided.
+
+    Example:
+        >>> region_lines(("a > 1/2", "b > 0"), (("a", "1"), ("b", "1")))
+        ('Holds where a > 1/2, b > 0.', 'Comparisons were decided at a = 1, b = 1.')
+    """
+    lines = []
+    if region:
+        lines.append(f"Holds where {', '.join(region)}.")
+    elif point:
+        lines.append(f"Holds for all values of {', '.join(name for name, _ in point)}.")
+    if point:
+        values = ", ".join(f"{name} = {value}" for name, value in point)
+        lines.append(f"Comparisons were decided at {values}.")
+    return tuple(lines)
+
+
+def order_lines(table: OrderTable) -> tuple[str, ...]:
+    """Where the orders of a table hold, and up to which step they are followed.
+
+    Args:
+        table: The orders.
+    """
+    ended = (table.exploded.text,) if table.exploded else ()
+    return (*ended, *region_lines(table.region, table.point))
+
+
+def order_tables(table: OrderTable) -> tuple[Table, ...]:
+    """All orders of a program.
+
+    Args:
+        table: The orders.
+    """
+    return row_tables(table.rows, "Order of size of a coordinate")
+
+
+def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
+    """Orders by layer where their names say so, else one by one; then bounds, then slopes.
+
+    Args:
+        rows: The orders.
+        caption: The caption of the first table.
+    """
+    keyed = [(order_key(row.name), row) for row in rows]
+    hidden = [key.layer or 0 for key, _ in keyed if key.name in _HIDDEN]
+    layered = any(key.name in _LETTERS for key, _ in keyed)
+    placed: list[tuple[Key, OrderRow]] = []
+    others: list[tuple[Key, OrderRow]] = []
+    for key, row in keyed:
+        fits = key.name in _LETTERS or (key.name == "f" and bool(hidden))
+        (placed if layered and fits and key.step is not None else others).append((key, row))
+    tables = []
+    if placed:
+        tables.append(_by_layer(placed, max(hidden, default=0), caption))
+        bounds = [row for _, row in placed if row.status != "exact" and row.reason]
+        if bounds:
+            tables.append(_bounds(bounds))
+    if others:
+        tables.append(_one_by_one([row for _, row in others], "Others" if placed else caption))
+    measured = [row for row in rows if row.slope is not None or row.note]
+    if measured:
+        tables.append(_slopes(measured))
+    return tuple(tables)
+
+
+def _by_layer(rows: Sequence[tuple[Key, OrderRow]], depth: int, caption: str) -> Table:
+    """A row for each step and quantity, a column for each layer; the output is layer L + 1."""
+    groups: dict[tuple[int, str], dict[Place, Cells]] = {}
+    for key, row in rows:
+        layer = depth + 1 if key.layer is None else key.layer
+        places = groups.setdefault((key.step or 0, key.name), {})
+        places.setdefault((key.input or 0, key.output or 0), {})[layer] = row
+    layers = sorted({layer for places in groups.values() for c in places.values() for layer in c})
+    order = [*_LETTERS, "f"]
+    lines = [
+        (step, letter, place, cells)
+        for step, letter in sorted(groups, key=lambda group: (group[0], order.index(group[1])))
+        for place, cells in _merged(groups[step, letter])
+    ]
+    inputs = any(place is not None for _, _, place, _ in lines)
+    columns = numbers(*("output" if depth and k > depth else f"l = {k}" for k in layers))
+    head = (number("Step"), Cell("Quantity"), only(number("Input"), inputs), *columns)
+    body = []
+    for step, letter, place, cells in lines:
+        found = [cells.get(layer) for layer in layers]
+        sizes = (size(row.n, row.status) if row else "" for row in found)
+        body.append((str(step), symbol(Key(letter)), _where(letter, place), *sizes))
+    return Table.of(caption, head, body, _LEGEND)
+
+
+def _merged(places: dict[Place, Cells]) -> list[tuple[Place | None, Cells]]:
+    """One entry, without a place, where the orders are the same for every input."""
+    together: Cells = {}
+    for cells in places.values():
+        for layer, row in cells.items():
+            other = together.setdefault(layer, row)
+            if (row.n, row.status) != (other.n, other.status):
+                return list(places.items())
+    return [(None, together)]
+
+
+def _where(letter: str, place: Place | None) -> str:
+    if place is None:
+        return "all"
+    return index(Key(letter, None, 0, place[0], place[1] or None))
+
+
+def _bounds(rows: Iterable[OrderRow]) -> Table:
+    """Bounds with their reasons; those of one size and reason in one row."""
+    head = texts("Names") + numbers("Size") + texts("Why no more is known")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        groups.setdefault((size(row.n, row.status), row.reason), []).append(row.name)
+    body = (
+        (name(names[0]) if len(names) == 1 else sentence(", ".join(names)), bound, reason)
+        for (bound, reason), names in groups.items()
+    )
+    return Table.of("Upper bounds", head, body)
+
+
+def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:
+    why = only(Cell("Why"), any(row.reason for row in rows))
+    body = []
+    for row in rows:
+        status = "upper bound" if row.status == "upper" else row.status
+        body.append((name(row.name), size(row.n, row.status), status, row.reason))
+    return Table.of(caption, (*texts("Name"), *numbers("Size"), *texts("Status"), why), body)
+
+
+def _slopes(rows: Sequence[OrderRow]) -> Table:
+    remark = only(Cell("Remark"), any(row.note for row in rows))
+    body = []
+    for row in rows:
+        tone = "warn" if row.agrees is False else ""
+        known = row.low is not None and row.high is not None
+        slope = number("" if row.slope is None else f"{row.slope:.2f}", tone)
+        interval = number(f"{row.low:.2f} to {row.high:.2f}" if known else "", tone)
+        body.append((name(row.name), size(row.n, row.status), slope, interval, row.note))
+    head = (*texts("Name"), *numbers("Size", "Slope", "95 % interval"), remark)
+    return Table.of("Slope of log size against log n at finite widths", head, body)
+
+
+def solution_tables(solution: Solution) -> tuple[Table, ...]:
+    """Learning-rate exponents, a row for each step and a column for each layer.
+
+    Args:
+        solution: The exponents.
+    """
+    tables = []
+    steps, own = solution.steps, (solution.names, solution.bias_names)
+    for what, names, rows in (
+        ("weights", own[0], [(step.step, step.c) for step in steps if step.c]),
+        ("biases", own[1], [(step.step, step.bias_c) for step in steps if step.bias_c]),
+    ):
+        if rows:
+            letter = "c" if names else "c_l"
+            caption = f"Learning rates of {what}: exponents {letter} of eta n^(-{letter})"
+            tables.append(_exponents(rows, caption, names))
+    if solution.closed:
+        body = ((name(left), right) for left, right in solution.closed)
+        tables.append(Table.of("Formulas", texts("Name") + numbers("Exponent"), body))
+    if solution.stored:
+        head = texts("Parameter", "Role") + numbers("b", "c")
+        lines = ((name(one.name), one.role, one.b, one.rate) for one in solution.stored)
+        tables.append(Table.of(_STORED, head, lines))
+    return tuple(tables)
+
+
+def _exponents(
+    rows: Sequence[tuple[int, tuple[str, ...]]], caption: str, names: tuple[str, ...] = ()
+) -> Table:
+    width = max(len(values) for _, values in rows)
+    head = numbers("Step", *(names or [f"l = {k + 1}" for k in range(width)]))
+    body = ((str(step), *values, *[""] * (width - len(values))) for step, values in rows)
+    return Table.of(caption, head, body)

@@ -1,0 +1,343 @@
+"""What is drawn, apart from how: the panels of a report as plain numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tpcalc.results import Comparison, Key, SlopeRow
+from tpcalc.views.labels import place, quantity, sentence
+from tpcalc.views.numbers import ERRORS, count, plain
+from tpcalc.views.tables import bounded
+from tpcalc.views.traces import Point, Trace, spread_out
+
+__all__ = [
+    "COLOURS",
+    "Figure",
+    "Panel",
+    "Series",
+    "error_figure",
+    "feature_figure",
+    "output_figure",
+]
+
+COLOURS = 6
+"""How many colours and markers a figure can tell apart."""
+
+_PANELS = 6
+_GUIDE = -0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one colour.
+
+    Args:
+        x: Abscissas.
+        y: Ordinates.
+        error: Half-height of the band or bar at each point (0 where there is none).
+        colour: ``limit``, ``muted`` or the number of a colour.
+        shape: ``line`` (with a band), ``dots`` (with bars) or ``dash`` (a guide).
+        label: Words for the legend.
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    error: tuple[float, ...]
+    colour: str
+    shape: str
+    label: str
+
+    @classmethod
+    def of(
+        cls, points: Iterable[tuple[float, float, float]], colour: str, shape: str, label: str
+    ) -> Series:
+        """Points (x, y, error) in the order of x; an error that is not finite is not drawn."""
+        ends = sorted(points, key=lambda one: one[0])
+        bars = (one if math.isfinite(one) else 0.0 for _, _, one in ends)
+        x, y = (tuple(one[k] for one in ends) for k in (0, 1))
+        return cls(x, y, tuple(bars), colour, shape, label)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes; ``words`` describes it to those who cannot see it.
+
+    Abscissas are steps, or widths where the axis is logarithmic; with ``numbers`` any numbers.
+    """
+
+    title: str
+    words: str
+    x_label: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+    numbers: bool = False
+
+    @property
+    def legend(self) -> tuple[Series, ...]:
+        """One entry for each label, in order of appearance."""
+        return _entries(self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Panels that belong together, with what they show and how to read it."""
+
+    title: str
+    note: str
+    panels: tuple[Panel, ...]
+
+    @property
+    def legend(self) -> tuple[Series, ...]:
+        """One entry for each label of all panels, in order of appearance."""
+        return _entries(series for panel in self.panels for series in panel.series)
+
+    @property
+    def shared(self) -> bool:
+        """Whether one legend fits all panels: no sign means two things."""
+        signs = [(entry.colour, entry.shape) for entry in self.legend]
+        return len(signs) == len(set(signs))
+
+
+def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
+    """f_t against t, a panel for each input (and output): limit with band, widths as points."""
+    wanted = [t for t in traces if t.key.name == "f" and t.key.step is not None]
+    groups: dict[tuple[int, int], list[Trace]] = {}
+    for trace in wanted:
+        groups.setdefault((trace.key.input or 0, trace.key.output or 0), []).append(trace)
+    widths = spread_out(sorted({p.width for t in wanted for p in t.points}), COLOURS)
+    panels = []
+    random = any(t.limit is not None and t.limit.sd is not None for t in wanted)
+    for members in list(groups.values())[:_PANELS]:
+        group = _one_power(members)
+        series = [_limit_line(group, "limit", "limit, n → ∞")]
+        for index, width in enumerate(widths):
+            nudge = 0.09 * (index - (len(widths) - 1) / 2)
+            series.append(_dots(group, width, str(index), nudge, f"n = {count(width)}", random))
+        drawn = tuple(s for s in series if s is not None)
+        if drawn:
+            where = place(group[0].key, inputs)
+            title = f"f, {where}" if where else "f"
+            panels.append(Panel(title, _described(title, "step", drawn), "step t", drawn))
+    if not panels:
+        return None
+    limits = any(t.limit for t in wanted)
+    note = "Bars: ± one standard error. Points are means over seeds, set side by side."
+    if not widths:
+        note = "Band: ± one standard error."
+    elif limits:
+        note = note.replace("Bars", "Band and bars")
+    if random:
+        note = (
+            "f is random in the limit: the line is its mean, the band ± one standard deviation; "
+            "points and bars are mean and standard deviation over seeds."
+        )
+    elif bounded(wanted):
+        note = note.replace("one standard error.", f"the error. {ERRORS}")
+    note += _powers_note(wanted)
+    if len(groups) > _PANELS:
+        note += f" The first {_PANELS} of {len(groups)} are drawn; the table has all."
+    return Figure("Output, step by step", note, tuple(panels))
+
+
+def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
+    """Mean squares of h and x against t, a colour for each layer: limit against the widest."""
+    wanted = [
+        t
+        for t in traces
+        if t.key.name in ("h", "x") and t.key.layer is not None and t.statistic == "second_moment"
+    ]
+    limits = any(t.limit for t in wanted)
+    widest = max((p.width for t in wanted for p in t.points), default=0)
+    layers = spread_out(sorted({t.key.layer or 0 for t in wanted}), COLOURS)
+    places = sorted({t.key.input or 0 for t in wanted})
+    panels = []
+    for where in places[: _PANELS // 2]:
+        for letter in ("h", "x"):
+            series = []
+            for index, layer in enumerate(layers):
+                group = _one_power(
+                    [
+                        t
+                        for t in wanted
+                        if (t.key.name, t.key.layer, t.key.input) == (letter, layer, where)
+                    ]
+                )
+                series.append(_limit_line(group, str(index), f"layer {layer}"))
+                dots = f"layer {layer}" + (f", n = {count(widest)}" if limits else "")
+                series.append(_dots(group, widest, str(index), 0.0, dots, False))
+            drawn = tuple(s for s in series if s is not None)
+            if drawn:
+                title = f"mean square of {letter}"
+                if len(places) > 1 or inputs:
+                    title += f", {place(Key(letter, 1, 0, where), inputs)}"
+                log_y = _ratio(drawn) > 30
+                panels.append(
+                    Panel(title, _described(title, "step", drawn), "step t", drawn, False, log_y)
+                )
+    if not panels:
+        return None
+    note = (
+        f"Lines: limit. Points: networks of width {count(widest)}."
+        if limits and widest
+        else "Lines: limit."
+        if limits
+        else f"Networks of width {count(widest)}, mean over seeds."
+    )
+    note += _powers_note(wanted)
+    if len(places) > _PANELS // 2:
+        note += f" The first {_PANELS // 2} of {len(places)} inputs are drawn."
+    return Figure("Feature norms, layer by layer", note, tuple(panels))
+
+
+def error_figure(
+    traces: Iterable[Trace], comparison: Comparison | None, inputs: tuple[str, ...]
+) -> Figure | None:
+    """|finite - limit| against n on logarithmic axes, outputs and features of the last step."""
+    fitted = {(s.name, s.statistic): s for s in (comparison.slopes if comparison else ())}
+    usable = [t for t in traces if sum(1 for p in t.points if p.rms is not None and p.rms > 0) >= 2]
+    last = max((t.key.step for t in usable if t.key.step is not None), default=None)
+    if last is not None:
+        usable = [t for t in usable if t.key.step == last]
+    outputs = [t for t in usable if t.key.name == "f" or t.key.step is None]
+    norms = [t for t in usable if t.key.name == "h" and t.statistic == "second_moment"]
+    after = "" if last is None else f" after step {last}" if last else " at the start"
+    panels = []
+    for title, group in (
+        (f"outputs{after}" if last is not None else "results", outputs),
+        (f"feature norms{after}", norms),
+    ):
+        shown = spread_out(group, COLOURS)
+        series: list[Series] = []
+        several = len({(t.key.input, t.key.output) for t in shown}) > 1
+        for index, trace in enumerate(shown):
+            label = _error_label(trace, inputs, several)
+            series += _errors(trace, str(index), fitted.get((trace.name, trace.statistic)), label)
+        if series:
+            series.append(_guide(series))
+            words = f"{title}: error against width on logarithmic axes. " + "; ".join(
+                s.label for s in series if s.shape == "dots"
+            )
+            panels.append(Panel(title, words, "width n", tuple(series), True, True))
+    if not panels:
+        return None
+    note = "Root mean square over seeds of the distance to the limit; bars: its sampling error."
+    if any(series.shape == "line" for panel in panels for series in panel.series):
+        note += " Solid lines: the fitted slopes of the table below."
+    return Figure("Distance to the limit against the width", note, tuple(panels))
+
+
+def _one_power(group: list[Trace]) -> list[Trace]:
+    """The steps in order; where powers of n differ, those of the commonest power alone."""
+    powers = Counter(t.n_power for t in group)
+    kept = [t for t in group if t.n_power == powers.most_common(1)[0][0]]
+    return sorted(kept, key=lambda t: t.key.step or 0)
+
+
+def _powers_note(traces: Iterable[Trace]) -> str:
+    powers = sorted({t.n_power for t in traces} - {"", "0"})
+    if not powers:
+        return ""
+    return f" Of size {', '.join(f'n^({p})' for p in powers)}: drawn divided by it."
+
+
+def _entries(series: Iterable[Series]) -> tuple[Series, ...]:
+    found: dict[str, Series] = {}
+    for one in series:
+        found.setdefault(one.label, one)
+    return tuple(found.values())
+
+
+def _limit_line(group: list[Trace], colour: str, label: str) -> Series | None:
+    kept = [(t.key.step or 0, t.limit) for t in group if t.limit is not None and t.limit.finite]
+    if not kept:
+        return None
+    return Series(
+        tuple(float(step) for step, _ in kept),
+        tuple(limit.value for _, limit in kept),
+        tuple(_known(limit.stderr if limit.sd is None else limit.sd) for _, limit in kept),
+        colour,
+        "line",
+        label,
+    )
+
+
+def _dots(
+    group: list[Trace], width: int, colour: str, nudge: float, label: str, spread: bool
+) -> Series | None:
+    kept: list[tuple[int, Point]] = []
+    for trace in group:
+        point = trace.at(width)
+        if point is not None and point.mean.finite:
+            kept.append((trace.key.step or 0, point))
+    if not kept:
+        return None
+    return Series(
+        tuple(step + nudge for step, _ in kept),
+        tuple(point.mean.value for _, point in kept),
+        tuple(_known(point.sd if spread else point.mean.stderr) for _, point in kept),
+        colour,
+        "dots",
+        label,
+    )
+
+
+def _error_label(trace: Trace, inputs: tuple[str, ...], several: bool) -> str:
+    if trace.key.step is None:
+        return sentence(trace.key, trace.statistic)
+    where = place(trace.key, inputs) if several else ""
+    return ", ".join(part for part in (quantity(trace.key, trace.statistic), where) if part)
+
+
+def _errors(trace: Trace, colour: str, slope: SlopeRow | None, name: str) -> list[Series]:
+    points = [(p.width, p.rms, p.seeds) for p in trace.points if p.rms is not None and p.rms > 0]
+    x = tuple(float(width) for width, _, _ in points)
+    y = tuple(rms for _, rms, _ in points)
+    # The relative sampling error of a root mean square of Gaussian differences.
+    bars = tuple(rms / math.sqrt(2 * seeds) for _, rms, seeds in points)
+    if slope is None or slope.slope is None:
+        return [Series(x, y, bars, colour, "dots", name)]
+    label = f"{name}: slope {slope.slope:.2f}"
+    if slope.low is not None and slope.high is not None:
+        label += f" [{slope.low:.2f}, {slope.high:.2f}]"
+    centre_x = math.fsum(map(math.log, x)) / len(x)
+    centre_y = math.fsum(map(math.log, y)) / len(y)
+    line = tuple(math.exp(centre_y + slope.slope * (math.log(n) - centre_x)) for n in x)
+    none = (0.0,) * len(x)
+    return [Series(x, y, bars, colour, "dots", label), Series(x, line, none, colour, "line", label)]
+
+
+def _guide(series: list[Series]) -> Series:
+    dots = [s for s in series if s.shape == "dots"]
+    left, right = min(min(s.x) for s in dots), max(max(s.x) for s in dots)
+    top = 1.6 * max(max(s.y) for s in dots)
+    ends = (left, right)
+    return Series(
+        ends,
+        tuple(top * (n / left) ** _GUIDE for n in ends),
+        (0.0, 0.0),
+        "muted",
+        "dash",
+        "guide n^(-1/2)",
+    )
+
+
+def _known(error: float) -> float:
+    return error if math.isfinite(error) else 0.0
+
+
+def _ratio(series: tuple[Series, ...]) -> float:
+    values = [y for s in series for y in s.y]
+    low = min(values)
+    return max(values) / low if low > 0 else 0.0
+
+
+def _described(title: str, axis: str, series: tuple[Series, ...]) -> str:
+    parts = []
+    for one in series:
+        start, end = plain(one.y[0], 3), plain(one.y[-1], 3)
+        parts.append(f"{one.label}: from {start} to {end}")
+    return f"{title} against {axis}. " + "; ".join(parts)

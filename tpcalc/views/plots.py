@@ -1,0 +1,218 @@
+"""Panels as SVG: drawn by matplotlib, coloured by the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tpcalc.views.numbers import count, plain, superscript
+from tpcalc.views.panels import Panel, Series
+from tpcalc.views.svg import canvas, colour, on_page, written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MARKERS", "decades", "draw", "draw_on", "logarithmic", "power_label", "round_ticks"]
+
+MARKERS = ("o", "s", "^", "D", "v", "P")
+_WIDTH, _HEIGHT = 400.0, 270.0
+
+
+def draw(panel: Panel, identifier: str) -> str:
+    """One panel as an ``<svg>`` element; the same panel gives the same bytes.
+
+    Args:
+        panel: What to draw.
+        identifier: A word that no other figure of the page carries.
+    """
+
+    def fill(axes: Axes) -> None:
+        for series in panel.series:
+            _add(axes, series)
+        _scale(axes, panel)
+
+    return draw_on(panel, identifier, fill)
+
+
+def draw_on(
+    panel: Panel, identifier: str, fill: Callable[[Axes], None], right: float = 0.975
+) -> str:
+    """The same with axes that are filled otherwise.
+
+    Args:
+        panel: What is drawn.
+        identifier: A word that no other figure of the page carries.
+        fill: What fills the axes.
+        right: Where they end.
+    """
+    with canvas(_WIDTH, _HEIGHT) as figure:
+        axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
+        fill(axes)
+        longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
+        left = (14 + 7.0 * longest) / _WIDTH
+        axes.set_position((left, 0.17, right - left, 0.79))
+        axes.set_xlabel(panel.x_label)
+        axes.grid(axis="y")
+        axes.set_axisbelow(True)
+        svg = written(figure)
+    return on_page(svg, identifier, panel.words)
+
+
+def _add(axes: Axes, series: Series) -> None:
+    ink = colour(series.colour)
+    if series.shape == "dash":
+        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=(0, (5, 4)))
+        return
+    if series.shape == "line":
+        axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)
+        if any(series.error):
+            low = [y - e for y, e in zip(series.y, series.error, strict=True)]
+            high = [y + e for y, e in zip(series.y, series.error, strict=True)]
+            axes.fill_between(series.x, low, high, color=ink, alpha=0.22, linewidth=0)
+        return
+    marker = MARKERS[int(series.colour) % len(MARKERS)]
+    axes.errorbar(
+        series.x,
+        series.y,
+        yerr=series.error if any(series.error) else None,
+        linestyle="none",
+        marker=marker,
+        # Many steps leave less room for each point.
+        markersize=6 if len(series.x) <= 16 else 4 if len(series.x) <= 40 else 2.5,
+        markeredgewidth=0,
+        elinewidth=1.2,
+        capsize=0,
+        color=ink,
+        zorder=3,
+    )
+
+
+def _scale(axes: Axes, panel: Panel) -> None:
+    values = [x for series in panel.series for x in series.x]
+    if panel.numbers:
+        _numbers(axes, min(values), max(values), panel.log_x)
+    elif panel.log_x:
+        _widths(axes, sorted({x for s in panel.series if s.shape == "dots" for x in s.x}))
+    else:
+        steps = sorted({round(x) for x in values})
+        stride = max(1, math.ceil(len(range(steps[0], steps[-1] + 1)) / 9))
+        ticks = list(range(steps[0], steps[-1] + 1, stride))
+        axes.set_xlim(steps[0] - 0.35, steps[-1] + 0.35)
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    if panel.log_y:
+        heights = [y for s in panel.series for y in (*s.y, *map(_above, s.y, s.error)) if y > 0]
+        logarithmic(axes, "y", min(heights) / 1.25, max(heights) * 1.25)
+    else:
+        low, high = axes.get_ylim()
+        if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
+            axes.set_ylim(low - 0.5, high + 0.5)
+        axes.set_yticks(*round_ticks(*axes.get_ylim()))
+
+
+def _above(value: float, error: float) -> float:
+    return value + error
+
+
+def _numbers(axes: Axes, low: float, high: float, log: bool) -> None:
+    if not log:
+        room = 0.03 * (high - low or 1.0)
+        axes.set_xlim(low - room, high + room)
+        axes.set_xticks(*round_ticks(low, high))
+        return
+    room = max(high / low, 2.0) ** 0.06
+    logarithmic(axes, "x", low / room, high * room)
+
+
+def _widths(axes: Axes, widths: list[float]) -> None:
+    axes.set_xscale("log")
+    low, high = widths[0], widths[-1]
+    room = (high / low) ** 0.06
+    axes.set_xlim(low / room, high * room)
+    # Labels need a tenth of the axis each; where widths lie closer, some go without.
+    shown = [low]
+    for width in widths[1:]:
+        if math.log(width / shown[-1]) > 0.14 * math.log(high / low):
+            shown.append(width)
+    axes.set_xticks(shown, [count(round(width)) for width in shown])
+    axes.minorticks_off()
+
+
+def logarithmic(axes: Axes, side: str, low: float, high: float) -> None:
+    """Make an axis logarithmic.
+
+    Args:
+        axes: The axes.
+        side: Which, ``"x"`` or ``"y"``.
+        low: Its lower end, above 0.
+        high: Its upper end.
+    """
+    ticks = decades(low, high)
+    axes.set(**{f"{side}scale": "log", f"{side}lim": (low, high)})
+    getattr(axes, f"set_{side}ticks")(ticks, [power_label(tick) for tick in ticks])
+    axes.minorticks_off()
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Where a logarithmic axis has its ticks.
+
+    Args:
+        low: Its lower end, above 0.
+        high: Its upper end.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    wide = math.log10(high / low) > 1.5
+    leads = (1.0,) if wide else (1.0, 2.0, 5.0)
+    ticks = [lead * 10.0**k for k in range(first, last + 1) for lead in leads]
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(inside) < 7 else inside[:: math.ceil(len(inside) / 6)]
+
+
+def power_label(value: float) -> str:
+    """A tick of a logarithmic axis in words.
+
+    Example:
+        >>> power_label(0.01), power_label(2e-7)
+        ('0.01', '2·10⁻⁷')
+    """
+    exponent = math.floor(math.log10(value) + 1e-9)
+    lead = round(value / 10.0**exponent)
+    if -3 <= exponent <= 3:
+        return plain(value, 4)
+    power = "10" + superscript(str(exponent))
+    return power if lead == 1 else f"{lead}·{power}"
+
+
+def round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Where a linear axis has its ticks, and what stands there.
+
+    Args:
+        low: Its lower end.
+        high: Its upper end.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    ticks = [float(tick) for tick in found if low <= tick <= high]
+    gap = min((b - a for a, b in pairwise(ticks)), default=1.0)
+    largest = max(map(abs, ticks), default=1.0)
+    digits = max(0, math.ceil(math.log10(largest / gap) + 0.5)) if largest > 0 else 1
+    if largest and not 1e-3 <= largest < 1e5:
+        exponent = math.floor(math.log10(largest))
+        factor = "·10" + superscript(str(exponent))
+        labels = [plain(tick / 10.0**exponent, digits + 1) + factor for tick in ticks]
+    else:
+        places = max(0, -math.floor(math.log10(gap) + 1e-9))
+        if abs(gap * 10**places - round(gap * 10**places)) > 1e-6:
+            places += 1  # steps of 2.5
+        labels = [f"{tick + 0.0:.{places}f}" for tick in ticks]
+    labels = [
+        "0" if _is_zero(tick, gap) else label for tick, label in zip(ticks, labels, strict=True)
+    ]
+    return ticks, [label.replace("-", "−") for label in labels]
+
+
+def _is_zero(tick: float, gap: float) -> bool:
+    """Whether a tick is 0 up to the rounding of the locator."""
+    return abs(tick) < 1e-9 * gap

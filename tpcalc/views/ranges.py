@@ -1,0 +1,83 @@
+"""Blocks of numbers told by their ends: where a table of each of them is more than one can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tpcalc.results import LimitTable
+from tpcalc.views.tables import (
+    Cell,
+    Table,
+    limit_cell,
+    limit_tables,
+    missed_note,
+    name,
+    numbers,
+    texts,
+    uncovered_table,
+)
+from tpcalc.views.traces import Trace, gather
+
+__all__ = ["readable"]
+
+_MOST = 500
+_NOTE = (
+    "Blocks of numbers are told by their ends: --json prints each, and limit.array(pattern) holds "
+    "the values and errors of a block."
+)
+
+
+def readable(table: LimitTable) -> tuple[Table, ...]:
+    """Limits one by one, or blocks of them by their ends where there are more than hundreds.
+
+    Args:
+        table: The limits.
+    """
+    if len(table.scalars) + len(table.vectors) <= _MOST:
+        return limit_tables(table)
+    lost = (uncovered_table(table),) if table.uncovered else ()
+    return (*_ranges(gather(table, None, None)), *lost)
+
+
+def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
+    """Scalars, and vectors by their mean squares: one row for what has one pattern and method."""
+    groups: dict[tuple[str, ...], list[Trace]] = {}
+    for trace in traces:
+        if trace.statistic != "mean" and trace.limit is not None:
+            random = "random" if trace.limit.sd is not None else ""
+            kind = (trace.statistic, _pattern(trace), trace.n_power, trace.limit.method, random)
+            groups.setdefault(kind, []).append(trace)
+    made = []
+    for statistic, caption in (("value", "scalars"), ("second_moment", "mean squares of vectors")):
+        chosen = [group for kind, group in groups.items() if kind[0] == statistic]
+        if chosen:
+            columns = numbers("How many", "Smallest", "Largest")
+            head = (*texts("Names"), *columns, *texts("Method"))
+            missed = missed_note(trace for group in chosen for trace in group)
+            made.append(Table.of(f"Limits of {caption}", head, map(_row, chosen), missed))
+    last = made[-1]
+    return (*made[:-1], replace(last, note="\n".join(filter(None, (_NOTE, last.note)))))
+
+
+def _pattern(trace: Trace) -> str:
+    key = trace.key
+    if key.input is None:
+        return trace.name
+    free = [":"] if key.output is None else [":", ":"]
+    fixed = [str(part) for part in (key.layer, key.step) if part is not None]
+    return f"{key.name}[{','.join(fixed + free)}]"
+
+
+def _row(group: list[Trace]) -> tuple[Cell | str, ...]:
+    ordered = sorted(group, key=_size)
+    first, last = ordered[0], ordered[-1]
+    title = first.name if len(group) == 1 else _pattern(first)
+    method = first.limit.method if first.limit else ""
+    return name(title), str(len(group)), limit_cell(first), limit_cell(last), method
+
+
+def _size(trace: Trace) -> float:
+    """What the numbers of a block are ordered by: a standard deviation where they are random."""
+    assert trace.limit is not None
+    return trace.limit.value if trace.limit.sd is None else trace.limit.sd

@@ -1,0 +1,189 @@
+"""Verdicts on training, of one network and over a phase diagram, as sentences and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
+from tpcalc.views.orders import row_tables
+from tpcalc.views.tables import Cell, Table, numbers, only, texts
+from tpcalc.views.verdict import Verdict as Judgement
+
+__all__ = [
+    "VERDICTS",
+    "at_start",
+    "by_verdict",
+    "check_tables",
+    "judged",
+    "phase_lead",
+    "phase_tables",
+]
+
+VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
+"""In the order in which tables and legends list them."""
+
+_WORDS = {
+    "feature-learning": ("good", "Feature learning: outputs and features move"),
+    "kernel": ("limit", "Kernel regime: outputs move, features do not"),
+    "trivial": ("bad", "Trivial: no output moves"),
+    "unstable": ("bad", "Unstable: something grows without bound with the width"),
+    "undecided": ("warn", "Undecided"),
+}
+
+
+_UPDATES = {
+    "moves": "updates add Θ(1) to what the map writes",
+    "starts later": "updates add Θ(1), but not the first",
+    "frozen": "updates are too small to add Θ(1), however aligned",
+    "cut off": "updates are of the right size, but what they act on vanishes or is not aligned "
+    "with them, or the output does not move",
+    "vanishes": "updates add o(1) at the steps that are followed",
+    "0": "updates add nothing",
+}
+
+
+def judged(found: Verdict) -> Judgement:
+    """The headline of a verdict, with the facts that it rests on.
+
+    Args:
+        found: The verdict.
+
+    Example:
+        >>> from tpcalc.results import Provenance
+        >>> parts = (("the output does not move",), (), (), ())
+        >>> made = Provenance("0", "ab")
+        >>> judged(Verdict("trivial", "exact", False, "ok", *parts, "all t", 3, (), made)).headline
+        'Trivial: no output moves, for all t'
+    """
+    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
+    scope = "" if found.verdict == "undecided" else f", for {found.valid_for}"
+    return Judgement(level, words + scope, found.facts)
+
+
+def at_start(found: Verdict) -> str:
+    """What its layers and output do at the start.
+
+    Args:
+        found: The verdict.
+    """
+    return "neither vanishes nor explodes" if found.initial == "ok" else found.initial
+
+
+def check_tables(found: Verdict) -> tuple[Table, ...]:
+    """What a verdict rests on: the layers, the updates, the outputs.
+
+    Args:
+        found: The verdict.
+    """
+    facts = (
+        ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
+        ("Valid for", found.valid_for),
+        ("Steps followed", _followed(found)),
+        ("Network at the start", at_start(found)),
+        ("Stationary start", "yes" if found.stationary_start else "no"),
+    )
+    note = found.exploded.text if found.exploded else ""
+    tables = [Table.of("What was decided", texts("Fact", "Answer"), facts, note)]
+    if found.layers:
+        tables.append(_layers(found.layers))
+    tables += row_tables(found.updates, "Updates: order of what each adds to its preactivation")
+    tables += row_tables(found.outputs, "Outputs and their changes")
+    return tuple(tables)
+
+
+def _followed(found: Verdict) -> str:
+    if found.exploded is None or found.exploded.step >= found.steps:
+        return str(found.steps)
+    return f"{found.exploded.step} of {found.steps}"
+
+
+def _layers(layers: Sequence[LayerFacts]) -> Table:
+    why = only(Cell("Why"), any(layer.reason for layer in layers))
+    columns = texts("Update", "Features move", "Kernel evolves") + numbers("From step")
+    body = []
+    for layer in layers:
+        line = [layer.label, layer.update or _answer(layer.moves)]
+        known = layer.features is not None or layer.kernel is not None
+        if layer is layers[-1] and layer.moves is not None and not known:
+            line += ["–", "–"]  # the output layer has no features
+        else:
+            line += [_answer(layer.features), _answer(layer.kernel)]
+        body.append((*line, "" if layer.step is None else str(layer.step), layer.reason))
+    used = {word for layer in layers for word in (layer.weights, layer.biases)}
+    legend = "; ".join(f"{word}: {means}" for word, means in _UPDATES.items() if word in used)
+    head = (*numbers("Layer"), *columns, why)
+    return Table.of("Layer by layer", head, body, legend + "." if legend else "")
+
+
+def _answer(value: bool | None) -> str:
+    return "not known" if value is None else "yes" if value else "no"
+
+
+def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
+    """The cells of each verdict, largest dimension first.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    names = sorted(
+        {cell.verdict for cell in diagram.cells},
+        key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
+    )
+    cells = sorted(diagram.cells, key=lambda cell: -cell.dimension)
+    return tuple((word, tuple(c for c in cells if c.verdict == word)) for word in names)
+
+
+def phase_lead(diagram: PhaseDiagram) -> str:
+    """A phase diagram in a sentence or two.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    box = ", ".join(f"{low} <= {symbol} <= {high}" for symbol, low, high in diagram.box)
+    parts = [
+        f"{word} on {_counted(cells, len(diagram.symbols))}" for word, cells in by_verdict(diagram)
+    ]
+    text = f"For {box}: {'; '.join(parts) or 'no cell'}."
+    runs = f" {diagram.runs} points were decided"
+    if diagram.complete:
+        return f"{text}{runs}; the cells cover the whole box."
+    return f"{text}{runs}; the list is not exhaustive."
+
+
+def _counted(cells: Sequence[PhaseCell], symbols: int) -> str:
+    found = Counter(cell.dimension for cell in cells)
+    parts = []
+    for dimension in sorted(found, reverse=True):
+        word = _kind(dimension, symbols)
+        parts.append(f"{found[dimension]} {word}{'' if found[dimension] == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def _kind(dimension: int, symbols: int) -> str:
+    if dimension == symbols:
+        return "region"
+    if dimension == 0:
+        return "point"
+    return "wall" if dimension == symbols - 1 else f"{dimension}-dimensional wall"
+
+
+def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
+    """The cells of a phase diagram, those of one verdict together.
+
+    Args:
+        diagram: The phase diagram.
+    """
+    body = (
+        (
+            word,
+            _kind(cell.dimension, len(diagram.symbols)),
+            ", ".join(cell.conditions) or "everywhere",
+            ", ".join(f"{symbol} = {value}" for symbol, value in cell.sample),
+            cell.fact,
+        )
+        for word, cells in by_verdict(diagram)
+        for cell in cells
+    )
+    head = texts("Verdict", "Kind", "Where", "For example", "What decides")
+    return (Table.of("Cells", head, body),)

@@ -1,0 +1,242 @@
+"""What a report says of activations: tables with a column for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tpcalc.results import Asymptote, Estimate, LengthMap, LengthPoint, Method, Sheet, Sheets
+from tpcalc.views.numbers import SETTLED, Measure, measured, plain, settled
+from tpcalc.views.tables import Table, numbers, texts
+from tpcalc.views.verdict import Verdict
+
+__all__ = ["judge_sheets", "sheet_summary", "sheet_tables"]
+
+_SPLIT: tuple[tuple[str, Callable[[Sheet], Estimate | None]], ...] = (
+    ("b = E τ(s)", lambda each: each.split.mean),
+    ("a = E s τ(s)", lambda each: each.split.coefficient),
+    ("E τ(s)²", lambda each: each.split.second),
+    ("E τ′(s)²", lambda each: each.split.slope),
+    ("Nonlinearity coefficient n(1, 0)", lambda each: each.split.nlc),
+    ("the same of the nonlinear part", lambda each: each.split.rest_nlc),
+    ("LAR, linear share", lambda each: each.split.linear),
+    ("CAR, constant share", lambda each: each.split.constant),
+    ("NAR, nonlinear share", lambda each: each.split.nonlinear),
+)
+_CASES = {
+    "linear": "linear",
+    "ordered": "case 1: ordered",
+    "edge": "case 2: edge of chaos",
+    "chaotic": "case 3: chaotic",
+}
+_FATES = {
+    "linear": "linear",
+    "ordered": "inputs become alike",
+    "edge": "inputs become alike, slowly",
+    "chaotic": "inputs that are nearly alike part",
+}
+_METHODS = {
+    Method.EXACT: "closed form",
+    Method.QUADRATURE: "quadrature, with a bound on the error",
+}
+
+
+_STABILITY = (
+    "λL′/L: below 1 a relative deviation of the length shrinks in a layer, above 1 it grows."
+)
+
+
+def sheet_summary(found: Sheets) -> str:
+    """One sentence for each activation: its coefficient, its case and what deep networks do.
+
+    Args:
+        found: The sheets.
+    """
+    return " ".join(
+        f"{each.name}: nonlinearity coefficient n(1, 0) = {plain(each.split.nlc.value)}, "
+        f"{_CASES[each.covariance.kind]}, Gaussian stability: {each.stability}."
+        for each in found.sheets
+    )
+
+
+def judge_sheets(found: Sheets) -> Verdict:
+    """How the numbers were found, and what deep networks of each activation do.
+
+    Args:
+        found: The sheets.
+    """
+    reasons = []
+    for each in found.sheets:
+        reasons += [f"{each.name}: {note}" for note in each.notes]
+    unstable = [each.name for each in found.sheets if each.stability == "unstable"]
+    if unstable:
+        reasons.append(
+            f"Unstable: {', '.join(unstable)}. Relative deviations of lengths near 1 grow from "
+            "layer to layer, so that networks of finite width depart from the limit."
+        )
+    headline = "; ".join(f"{each.name}: {_FATES[each.covariance.kind]}" for each in found.sheets)
+    return Verdict("warn" if unstable else "info", headline, tuple(reasons))
+
+
+def sheet_tables(found: Sheets) -> tuple[Table, ...]:
+    """All tables.
+
+    Args:
+        found: The sheets.
+    """
+    sheets = found.sheets
+    lengths = sorted({row.length for each in sheets for row in each.lengths})
+    correlations = sorted({row.correlation for each in sheets for row in each.correlations})
+
+    def by_length(pick: str) -> Iterable[tuple[str, list[str]]]:
+        for at in lengths:
+            yield plain(at), [_by_length(each, at, pick) for each in sheets]
+
+    def by_correlation(pick: str) -> Iterable[tuple[str, list[str]]]:
+        for at in correlations:
+            yield plain(at), [_by_correlation(each, at, pick) for each in sheets]
+
+    if len(sheets) == 1:
+        middle = _alone(sheets[0])
+    else:
+        middle = (
+            _table("n(λ², 0) for inputs of length λ", "λ", sheets, by_length("nlc")),
+            _table("Length kernel L(λ)", "λ", sheets, by_length("kernel")),
+            _table(
+                "Gaussian stability number λL′/L", "λ", sheets, by_length("stability"), _STABILITY
+            ),
+            _table("Normalized covariance kernel", "c", sheets, by_correlation("kernel")),
+            _table("n(1, c) for inputs of correlation c", "c", sheets, by_correlation("nlc")),
+        )
+    split = [(word, [_estimate(of(each)) for each in sheets]) for word, of in _SPLIT]
+    split.append(("Method", [_METHODS[each.split.nlc.method] for each in sheets]))
+    parts = "Linear, constant and nonlinear part, for a standard Gaussian s"
+    return (
+        _table(parts, "", sheets, split, SETTLED),
+        *middle,
+        _table("At both ends", "", sheets, (*_starts(sheets), *_ends(sheets))),
+        _table("Length kernel, layer after layer", "", sheets, _maps(sheets)),
+        _table(
+            "Covariance kernel, layer after layer",
+            "",
+            sheets,
+            _covariances(sheets),
+            "The depth scale is the number of layers over which a distance to the limit falls to "
+            "1/e.",
+        ),
+    )
+
+
+def _alone(each: Sheet) -> tuple[Table, ...]:
+    """Of one activation the quantities stand beside each other."""
+    head = ("λ", "Length kernel L(λ)", "Stability λL′/L", "n(λ², 0)")
+    lengths = [
+        (plain(row.length), *map(_estimate, (row.kernel, row.stability, row.nlc)))
+        for row in each.lengths
+    ]
+    pairs = ("c", "Normalized covariance kernel", "n(1, c)")
+    correlations = [
+        (plain(row.correlation), _estimate(row.kernel), _estimate(row.nlc))
+        for row in each.correlations
+    ]
+    return (
+        _listed("Inputs of length λ", head, lengths, _STABILITY),
+        _listed("Inputs of correlation c", pairs, correlations),
+    )
+
+
+def _listed(
+    caption: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]], note: str = ""
+) -> Table:
+    return Table.of(caption, texts(head[0]) + numbers(*head[1:]), rows, note)
+
+
+def _table(
+    caption: str,
+    first: str,
+    sheets: tuple[Sheet, ...],
+    rows: Iterable[tuple[str, list[str]]],
+    note: str = "",
+) -> Table:
+    names = (each.name for each in sheets)
+    return _listed(caption, (first, *names), ((word, *found) for word, found in rows), note)
+
+
+def _estimate(found: Estimate | None) -> str:
+    return "none" if found is None else settled(found)
+
+
+def _by_length(each: Sheet, at: float, pick: str) -> str:
+    rows = [row for row in each.lengths if row.length == at]
+    return _estimate(getattr(rows[0], pick)) if rows else ""
+
+
+def _by_correlation(each: Sheet, at: float, pick: str) -> str:
+    rows = [row for row in each.correlations if row.correlation == at]
+    return _estimate(getattr(rows[0], pick)) if rows else ""
+
+
+def _starts(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:
+    yield "L(0)", [plain(each.start) for each in sheets]
+    slopes = [each.start_slope for each in sheets]
+    yield "L′(0)", ["none" if slope is None else plain(slope) for slope in slopes]
+
+
+def _ends(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:
+    for end, word in (("0", "n(λ², 0), λ → 0"), ("infinity", "n(λ², 0), λ → ∞")):
+        yield word, [_end([part for part in each.asymptotes if part.end == end]) for each in sheets]
+
+
+def _end(parts: list[Asymptote]) -> str:
+    if not parts:
+        return "not found"
+    (part,) = parts
+    power, factor = part.power, part.factor
+    if part.derived:
+        text = settled(factor)
+        shown = text if power.value == 0 else f"{text} · λ^{plain(power.value)}"
+        return f"{shown} ({part.reason})"
+    shown = f"{plain(factor.value)} · λ^{plain(power.value)}"
+    return f"{shown} (measured: the power to {plain(power.stderr, 1)})"
+
+
+def _maps(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:
+    for index, word in enumerate(("L(λ)", "L(λ)/L(1)")):
+        found = [each.maps[index] for each in sheets]
+        yield word, [part.label for part in found]
+        yield f"fixed points of {word}", [_points(part) for part in found]
+
+
+def _points(found: LengthMap) -> str:
+    if found.label == "identity":
+        return "all lengths"
+    said = "; ".join(_point(point) for point in found.points) or "none"
+    return "; ".join((said, *found.notes))
+
+
+def _point(point: LengthPoint) -> str:
+    slope = "" if point.slope is None else f"slope {plain(point.slope.value)}, "
+    rate = f", {point.rate}" if point.rate else ""
+    return f"{_estimate(point.length)} ({slope}{point.kind}{rate})"
+
+
+def _covariances(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:
+    maps = [each.covariance for each in sheets]
+    yield "value at 0", [_estimate(part.start) for part in maps]
+    yield "slope at 0", [_estimate(part.start_slope) for part in maps]
+    yield "slope at 1", [_estimate(part.end_slope) for part in maps]
+    yield "what becomes of correlations", [_case(part.kind, part.proof) for part in maps]
+    yield "limit", [_estimate(part.limit) for part in maps]
+    yield "slope at the limit", [_estimate(part.limit_slope) for part in maps]
+    yield (
+        "depth scale",
+        [
+            measured(
+                Measure(part.depth_scale, part.depth_scale_error, part.limit_slope.method.value)
+            )
+            for part in maps
+        ],
+    )
+
+
+def _case(kind: str, proof: str) -> str:
+    return f"{_CASES[kind]} ({proof})" if kind == "edge" else _CASES[kind]

@@ -1,0 +1,105 @@
+"""Activations as pictures: the function, its length and covariance kernel, its coefficients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tpcalc.results import Sheets
+from tpcalc.views.numbers import plain
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.plots import draw_on, logarithmic, round_ticks
+from tpcalc.views.svg import colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_sheets", "sheet_figure"]
+
+# Kind, title, words on the horizontal axis, whether the axes are logarithmic.
+_PANELS = (
+    ("activation", "Activation", "s", False, False),
+    ("length", "Length kernel L(λ)", "length λ of the input", True, True),
+    ("covariance", "Normalized covariance kernel", "correlation c", False, False),
+    ("nlc of length", "n(λ², 0)", "length λ of the input", True, True),
+    ("nlc of covariance", "n(1, c)", "correlation c", False, False),
+)
+_IDENTITY = ("length", "covariance")
+
+
+def sheet_figure(found: Sheets) -> Figure:
+    """The panels of a page.
+
+    Args:
+        found: The sheets; as many as there are colours are drawn.
+    """
+    drawn = found.sheets[:COLOURS]
+    panels = []
+    for kind, title, x_label, log_x, log_y in _PANELS:
+        series = [
+            Series(curve.x, curve.y, (0.0,) * len(curve.x), str(index), "line", each.name)
+            for index, each in enumerate(drawn)
+            for curve in each.curves
+            if curve.kind == kind and curve.x
+        ]
+        words = _words(title, series)
+        if kind in _IDENTITY and series:
+            ends = (min(line.x[0] for line in series), max(line.x[-1] for line in series))
+            series.append(Series(ends, ends, (0.0, 0.0), "muted", "dash", "identity"))
+        panels.append(Panel(title, words, x_label, tuple(series), log_x, log_y))
+    error = max(curve.error for each in drawn for curve in each.curves)
+    note = f"Errors of the curves are below {plain(max(error, 1e-15), 2)}, far below their width."
+    return Figure("Activation and kernels", note, tuple(panels))
+
+
+def draw_sheets(found: Sheets, identifier: str) -> tuple[str, ...]:
+    """The same panels as ``<svg>`` elements; the same sheets give the same bytes.
+
+    Args:
+        found: The sheets.
+        identifier: A word that no other figure of the page carries.
+    """
+    return tuple(
+        _drawn(panel, f"{identifier}-{index}")
+        for index, panel in enumerate(sheet_figure(found).panels)
+    )
+
+
+def _words(title: str, series: list[Series]) -> str:
+    said = ", ".join(
+        f"{line.label} from {plain(line.y[0], 3)} to {plain(line.y[-1], 3)}" for line in series
+    )
+    return f"{title}: {said or 'nothing to draw'}."
+
+
+def _drawn(panel: Panel, identifier: str) -> str:
+    def fill(axes: Axes) -> None:
+        for line in panel.series:
+            ink, dashed = colour(line.colour), line.shape == "dash"
+            style = {"linewidth": 1.2, "linestyle": (0, (5, 4))} if dashed else {"linewidth": 1.8}
+            axes.plot(line.x, line.y, color=ink, zorder=1 if dashed else 2, **style)
+        if panel.series:
+            _scale(axes, panel)
+        else:
+            axes.set_axis_off()
+
+    return draw_on(panel, identifier, fill, right=0.955)
+
+
+def _scale(axes: Axes, panel: Panel) -> None:
+    solid = [line for line in panel.series if line.shape == "line"]
+    xs = [x for line in solid for x in line.x]
+    if panel.log_x:
+        logarithmic(axes, "x", min(xs), max(xs))
+    else:
+        axes.set_xlim(min(xs), max(xs))
+        axes.set_xticks(*round_ticks(min(xs), max(xs)))
+    ys = [y for line in solid for y in line.y if y > 0 or not panel.log_y]
+    if panel.log_y and ys:
+        logarithmic(axes, "y", min(ys) / 1.25, max(ys) * 1.25)
+    else:
+        low, high = axes.get_ylim()
+        if high - low < 1e-9 * max(abs(low), abs(high), 1.0):
+            low, high = low - 0.5, high + 0.5
+            axes.set_ylim(low, high)
+        axes.set_yticks(*round_ticks(low, high))
+    axes.minorticks_off()

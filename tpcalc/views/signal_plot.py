@@ -1,0 +1,322 @@
+"""Signals in a deep network as pictures: maps, the plane of the two variances, curves by layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tpcalc.results import Curve, Signal
+from tpcalc.views.numbers import plain, superscript
+from tpcalc.views.panels import Figure, Panel, Series
+from tpcalc.views.plots import logarithmic, round_ticks
+from tpcalc.views.svg import canvas, colour, on_page, written
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_signal", "signal_figures"]
+
+_WIDTH, _HEIGHT = 400.0, 290.0
+_NONE: tuple[float, ...] = ()
+
+
+def signal_figures(found: Signal) -> dict[str, Figure]:
+    """The figures of a page, by the key of their section.
+
+    Args:
+        found: The answer.
+    """
+    maps = [_lengths(found), _correlations(found), _dynamics(found), _gradients(found)]
+    edge = [panel for panel in (_edge(found), _scales(found)) if panel is not None]
+    figures = {
+        "signal": Figure(
+            "Maps and layers", "Points on the diagonal are fixed points.", tuple(maps)
+        ),
+    }
+    if edge:
+        figures["signal-edge"] = Figure(
+            "Where the edge of chaos is", "The point is this network.", tuple(edge)
+        )
+    figures["signal-spectrum"] = Figure(
+        "Spread of the singular values",
+        f"Of {found.depth} layers, at infinite width; the point is this network.",
+        (_variances(found),),
+    )
+    return figures
+
+
+def draw_signal(found: Signal, key: str) -> tuple[str, ...]:
+    """The panels of one figure as ``<svg>`` elements; the same record gives the same bytes.
+
+    Args:
+        found: The answer.
+        key: The key of the figure.
+    """
+    drawers: dict[str, Callable[[Axes, Signal], None]] = {
+        "Length map": _draw_lengths,
+        "Correlation map": _draw_correlations,
+        "Correlations by layer": _draw_dynamics,
+        "Gradients by layer": _draw_gradients,
+        "Phases": _draw_edge,
+        "Reach of correlations": _draw_scales,
+        "Variance against the rank": _draw_variances,
+    }
+    pictures = []
+    for index, panel in enumerate(signal_figures(found)[key].panels):
+        with canvas(_WIDTH, _HEIGHT) as figure:
+            axes = figure.add_axes((0.15, 0.165, 0.82, 0.79), facecolor="none")
+            drawers[panel.title](axes, found)
+            axes.set_xlabel(panel.x_label)
+            axes.set_axisbelow(True)
+            longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
+            left = (34 + 6.5 * min(longest, 8)) / _WIDTH
+            axes.set_position((left, 0.165, 0.97 - left, 0.79))
+            svg = written(figure)
+        pictures.append(on_page(svg, f"{key}-{index}", panel.words))
+    return tuple(pictures)
+
+
+def _curve(found: Signal, kind: str) -> Curve:
+    return found.curves_of(kind)[0]
+
+
+def _entry(label: str, shape: str, ink: str) -> Series:
+    return Series(_NONE, _NONE, _NONE, ink, shape, label)
+
+
+def _lengths(found: Signal) -> Panel:
+    legend = (
+        _entry("next layer", "line", "limit"),
+        _entry("no change", "dash", "muted"),
+        *(() if found.drift else (_entry("q*", "point", "good"),)),
+    )
+    end = f"fixed point {plain(found.length.value, 4)}"
+    if found.drift is not None:
+        end = f"no fixed point, factor {plain(found.drift.growth.value, 4)}"
+    words = f"Length map: q of the next layer against q; {end}."
+    return Panel("Length map", words, "q", legend)
+
+
+def _draw_lengths(axes: Axes, found: Signal) -> None:
+    curve, q = _curve(found, "length"), found.length.value
+    _line(axes, curve, "limit")
+    _diagonal(axes, curve.x[-1])
+    for point in found.fixed_points:
+        if point.square.value <= curve.x[-1]:
+            _point(axes, point.square.value, point.square.value, "good", point.kind != "unstable")
+    if not found.fixed_points and found.drift is None:
+        _point(axes, q, q, "good", True)
+    _span(axes, 0.0, curve.x[-1], 0.0, max(*curve.y, curve.x[-1]))
+    axes.set_ylabel("q, next layer")
+
+
+def _correlations(found: Signal) -> Panel:
+    legend = (
+        _entry("next layer", "line", "limit"),
+        _entry("no change", "dash", "muted"),
+        _entry("stable", "point", "good"),
+        *((_entry("unstable", "point", "bad"),) if found.phase == "chaotic" else ()),
+    )
+    limit = plain(found.correlation.value, 4)
+    words = f"Correlation map between 0 and 1; correlations tend to {limit}."
+    return Panel("Correlation map", words, "c", legend)
+
+
+def _draw_correlations(axes: Axes, found: Signal) -> None:
+    curve = _curve(found, "correlation")
+    _line(axes, curve, "limit")
+    _diagonal(axes, 1.0)
+    stable = found.correlation.value
+    if found.phase == "chaotic":
+        _point(axes, 1.0, 1.0, "bad", True)
+    _point(axes, stable, stable, "good", True)
+    _span(axes, 0.0, 1.0, 0.0, 1.0)
+    axes.set_ylabel("c, next layer")
+
+
+def _dynamics(found: Signal) -> Panel:
+    curves = found.curves_of("dynamics")
+    legend = [_entry(curve.label, "line", str(k)) for k, curve in enumerate(curves)]
+    legend.append(_entry("c*", "dash", "muted"))
+    ends = "; ".join(f"{curve.label}: {plain(curve.y[-1], 3)} at the end" for curve in curves)
+    return Panel("Correlations by layer", f"Correlations by layer. {ends}.", "layer", tuple(legend))
+
+
+def _draw_dynamics(axes: Axes, found: Signal) -> None:
+    curves = found.curves_of("dynamics")
+    last = max(found.depth if curve.x[-1] < found.depth else curve.x[-1] for curve in curves)
+    last = min(last, max(30.0, 2 * max(curve.x[-1] for curve in curves)))
+    for k, curve in enumerate(curves):
+        x, y = list(curve.x), list(curve.y)
+        if x[-1] < last:  # they were followed until they were all but c*
+            x, y = [*x, last], [*y, found.correlation.value]
+        axes.plot(x, y, color=colour(str(k)), linewidth=1.8, zorder=3)
+    axes.axhline(
+        found.correlation.value, color=colour("muted"), linewidth=1.2, linestyle=(0, (5, 4))
+    )
+    _span(axes, 0.0, last, 0.0, 1.0)
+    axes.set_ylabel("c")
+
+
+def _gradients(found: Signal) -> Panel:
+    curve = _curve(found, "gradient")
+    legend = (_entry("E |dE/dh|² over that of the last layer", "line", "3"),)
+    words = f"Squared gradients by layer: 10^{plain(curve.y[0], 3)} at the first, 1 at the last."
+    return Panel("Gradients by layer", words, "layer", legend)
+
+
+def _draw_gradients(axes: Axes, found: Signal) -> None:
+    curve = _curve(found, "gradient")
+    _line(axes, curve, "3")
+    low, high = min(*curve.y, 0.0), max(*curve.y, 0.0)
+    if high - low < 0.5:
+        low, high = low - 0.5, high + 0.5
+    room = 0.05 * (high - low)
+    _span(axes, 1.0, max(curve.x[-1], 2.0), low - room, high + room)
+    ticks = [tick for tick in axes.get_yticks() if abs(tick - round(tick)) < 1e-9]
+    axes.set_yticks(ticks, [_tenfold(round(tick)) for tick in ticks])
+
+
+def _tenfold(power: int) -> str:
+    return "1" if power == 0 else f"10{superscript(str(power))}"
+
+
+def _edge(found: Signal) -> Panel | None:
+    curves = found.curves_of("edge")
+    if not curves or max(curves[0].x) < 1e-6:
+        return None
+    legend = (
+        _entry("edge of chaos", "line", "ink"),
+        _entry("ordered", "area", "limit"),
+        _entry("chaotic", "area", "bad"),
+        _entry("this network", "point", "good"),
+    )
+    words = (
+        "The plane of standard deviations of biases and weights, cut in two by the edge of chaos; "
+        f"this network is {'at the edge' if found.phase == 'edge of chaos' else found.phase}."
+    )
+    return Panel("Phases", words, "σ_b", legend)
+
+
+def _draw_edge(axes: Axes, found: Signal) -> None:
+    curve = found.curves_of("edge")[0]
+    x, y = math.sqrt(found.biases), math.sqrt(found.weights)
+    order = sorted(range(len(curve.x)), key=lambda k: curve.x[k])
+    xs, ys = [curve.x[k] for k in order], [curve.y[k] for k in order]
+    one_to_one = all(a < b for a, b in zip(curve.x, curve.x[1:], strict=False))
+    right = max(2 * x, min(1.0 / math.sqrt(found.rank), xs[-1]))
+    high = 1.35 * max(y, *(b for a, b in zip(xs, ys, strict=True) if a <= right))
+    low = 0.0
+    if one_to_one:
+        xs, ys = [0.0, *xs], [ys[0], *ys]
+        axes.fill_between(xs, ys, low, color=colour("limit"), alpha=0.14, linewidth=0)
+        axes.fill_between(xs, ys, 2 * high, color=colour("bad"), alpha=0.12, linewidth=0)
+    axes.plot(
+        curve.x if not one_to_one else xs,
+        curve.y if not one_to_one else ys,
+        color=colour("ink"),
+        linewidth=1.8,
+        zorder=3,
+    )
+    _point(axes, x, y, "good", True)
+    _span(axes, 0.0, right, low, high)
+    axes.set_ylabel("σ_w")
+
+
+def _scales(found: Signal) -> Panel | None:
+    if not found.curves_of("scale"):
+        return None
+    legend = (
+        _entry("ξ_c", "line", "limit"),
+        *((_entry("pole at the edge", "dash", "ink"),) if found.edges else ()),
+        _entry("this network", "point", "good"),
+    )
+    words = "The depth scale of correlations against the variance of the weights, for these biases."
+    return Panel("Reach of correlations", words, "σ_w²", legend)
+
+
+def _draw_scales(axes: Axes, found: Signal) -> None:
+    curve = _curve(found, "scale")
+    kept = [(x, 1 / y) for x, y in zip(curve.x, curve.y, strict=True) if y > 0]
+    own = found.correlation_scale.layers
+    top = max(10 * min(own, 1e4), 100.0)
+    low = min([y for _, y in kept] + [1.0])
+    poles = [
+        point.weights.value
+        for point in found.edges
+        if curve.x[0] < point.weights.value < curve.x[-1]
+    ]
+    for start, end in zip([0.0, *poles], [*poles, math.inf], strict=True):
+        part = [(x, y) for x, y in kept if start < x < end]
+        if part:
+            axes.plot(*zip(*part, strict=True), color=colour("limit"), linewidth=1.8)
+    for pole in poles:
+        axes.axvline(pole, color=colour("ink"), linewidth=1.2, linestyle=(0, (5, 4)))
+    if math.isfinite(own) and own > 0:
+        _point(axes, found.weights, own, "good", True)
+    axes.set_xlim(curve.x[0], curve.x[-1])
+    axes.set_xticks(*round_ticks(curve.x[0], curve.x[-1]))
+    logarithmic(axes, "y", low / 1.3, top)
+    axes.set_ylabel("layers")
+    axes.grid(axis="y")
+
+
+def _variances(found: Signal) -> Panel:
+    legend = [
+        _entry(curve.label, "line", str(k)) for k, curve in enumerate(found.curves_of("variance"))
+    ]
+    legend.append(_entry("this network", "point", "good"))
+    words = "Variance of squared singular values over their squared mean, against rank over width."
+    return Panel("Variance against the rank", words, "rank over width γ", tuple(legend))
+
+
+def _draw_variances(axes: Axes, found: Signal) -> None:
+    curves = found.curves_of("variance")
+    heights = [y for curve in curves for y in curve.y if y > 0]
+    low = max(min(heights), max(heights) * 1e-4)
+    for k, curve in enumerate(curves):
+        kept = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > low / 2]
+        axes.plot(*zip(*kept, strict=True), color=colour(str(k)), linewidth=1.8)
+    own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
+    if own > 0:
+        _point(axes, found.rank, own, "good", True)
+    axes.set_xscale("log")
+    axes.set_xlim(curves[0].x[0], 1.0)
+    shown = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0) if tick >= curves[0].x[0]]
+    axes.set_xticks(shown, [plain(tick) for tick in shown])
+    logarithmic(axes, "y", low / 1.5, max(heights) * 1.5)
+    axes.grid(axis="y")
+
+
+def _line(axes: Axes, curve: Curve, ink: str) -> None:
+    axes.plot(curve.x, curve.y, color=colour(ink), linewidth=1.8, zorder=2)
+
+
+def _diagonal(axes: Axes, end: float) -> None:
+    axes.plot(
+        [0.0, end],
+        [0.0, end],
+        color=colour("muted"),
+        linewidth=1.2,
+        linestyle=(0, (5, 4)),
+        zorder=1,
+    )
+
+
+def _point(axes: Axes, x: float, y: float, ink: str, filled: bool) -> None:
+    look: dict[str, Any] = {"markeredgewidth": 1.4, "markeredgecolor": colour("page")}
+    if not filled:
+        look = {"markeredgewidth": 1.6, "markeredgecolor": colour(ink), "markerfacecolor": "none"}
+    axes.plot(
+        [x], [y], marker="o", markersize=9, color=colour(ink), linestyle="none", zorder=5,
+        clip_on=False, **look,
+    )  # fmt: skip
+
+
+def _span(axes: Axes, left: float, right: float, low: float, high: float) -> None:
+    axes.set_xlim(left, right)
+    axes.set_ylim(low, high)
+    axes.set_xticks(*round_ticks(left, right))
+    axes.set_yticks(*round_ticks(low, high))
+    axes.grid(axis="y")

@@ -1,0 +1,386 @@
+"""Tables as records: what is shown, apart from how (page, Markdown, terminal, notebook)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tpcalc.results import (
+    Comparison,
+    ComparisonRow,
+    Explosion,
+    FiniteTable,
+    Key,
+    LimitTable,
+    Method,
+    Provenance,
+    SlopeRow,
+)
+from tpcalc.views.labels import index, quantity, symbol
+from tpcalc.views.numbers import (
+    Measure,
+    count,
+    mean_of,
+    measured,
+    over_seeds,
+    score,
+    scores,
+    spread,
+    with_power,
+)
+from tpcalc.views.traces import Trace, gather
+
+__all__ = [
+    "MISSED",
+    "Cell",
+    "Part",
+    "Table",
+    "alone_tables",
+    "bounded",
+    "comparison_table",
+    "exploded_line",
+    "finite_table",
+    "limit_cell",
+    "limit_tables",
+    "missed_note",
+    "name",
+    "number",
+    "numbers",
+    "only",
+    "sentence",
+    "slope_tables",
+    "texts",
+    "uncovered_table",
+    "unfitted",
+    "worst",
+    "z_cell",
+]
+
+MISSED = "† the error target was not met: raise max_samples or rel_error."
+_STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell.
+
+    Args:
+        text: Its text.
+        kind: ``text``, ``number`` (right-aligned), ``name`` (a name of the program) or
+            ``sentence`` (which may be broken).
+        tone: ``""``, ``warn`` or ``bad``.
+    """
+
+    text: str
+    kind: str = "text"
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A captioned table; ``note`` stands below it."""
+
+    caption: str
+    head: tuple[Cell, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        caption: str,
+        head: Sequence[Cell | None],
+        rows: Iterable[Sequence[Cell | str]],
+        note: str = "",
+    ) -> Table:
+        """A table of texts, each of the kind of its column; cells stand as they are.
+
+        Columns whose head is None are left out.
+        """
+        body = (
+            tuple(
+                one if isinstance(one, Cell) else Cell(one, top.kind)
+                for one, top in zip(row, head, strict=True)
+                if top is not None
+            )
+            for row in rows
+        )
+        return cls(caption, tuple(top for top in head if top is not None), tuple(body), note)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a report.
+
+    Args:
+        key: What links and figures call it.
+        title: Its heading.
+        lead: What stands above its tables.
+        tables: Its tables.
+        notes: What a reader should know besides.
+        provenance: What it was computed from and with; None where another part of the same
+            answer says it.
+    """
+
+    key: str
+    title: str
+    lead: str
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = ()
+    provenance: Provenance | None = None
+
+
+def sentence(text: str) -> Cell:
+    """A cell that holds a sentence."""
+    return Cell(text, "sentence")
+
+
+def only(cell: Cell, shown: bool) -> Cell | None:
+    """The head of a column that not every table of its kind has."""
+    return cell if shown else None
+
+
+def texts(*names: str) -> tuple[Cell, ...]:
+    """The heads of columns of texts."""
+    return tuple(map(Cell, names))
+
+
+def numbers(*names: str) -> tuple[Cell, ...]:
+    """The heads of columns of numbers."""
+    return tuple(map(number, names))
+
+
+def number(text: str, tone: str = "") -> Cell:
+    """A cell that holds a number."""
+    return Cell(text, "number", tone)
+
+
+def name(text: str) -> Cell:
+    """A cell that holds a name of the program."""
+    return Cell(text, "name")
+
+
+def missed_note(traces: Iterable[Trace]) -> str:
+    """The footnote that explains †, where a table has one."""
+    return MISSED if any(trace.limit and trace.limit.missed for trace in traces) else ""
+
+
+def bounded(traces: Iterable[Trace]) -> bool:
+    """Whether the error of a limit is a bound from quadrature."""
+    return any(
+        trace.limit is not None
+        and trace.limit.method == Method.QUADRATURE.value
+        and trace.limit.stderr != 0
+        for trace in traces
+    )
+
+
+def limit_cell(trace: Trace) -> Cell:
+    """The limit of a trace; an empty cell where it has none."""
+    if trace.limit is None:
+        return number("")
+    sign = symbol(trace.key) if trace.statistic == "value" else ""
+    tone = "warn" if trace.limit.missed else ""
+    text = measured(trace.limit, sign)
+    return number(text if text == "0" else with_power(text, trace.n_power), tone)
+
+
+def z_cell(z: float) -> Cell:
+    """A z-score; ``warn`` beyond 3, ``bad`` beyond 5 or where it is not a number."""
+    size = abs(z)
+    return number(score(z), "" if size <= 3 else "warn" if size <= 5 else "bad")
+
+
+def limit_tables(table: LimitTable) -> tuple[Table, ...]:
+    """Scalars and vectors of a limit, one row a result."""
+    traces = gather(table, None, None)
+    scalars = [trace for trace in traces if trace.statistic == "value"]
+    means = [trace for trace in traces if trace.statistic == "mean"]
+    squares = {trace.name: trace for trace in traces if trace.statistic == "second_moment"}
+    made = []
+    if scalars:
+        made.append(_scalar_limits(scalars))
+    if means:
+        made.append(_vector_limits(means, squares))
+    if table.uncovered:
+        made.append(uncovered_table(table))
+    return tuple(made)
+
+
+def exploded_line(exploded: Explosion | None) -> tuple[str, ...]:
+    """What to know first of the limits of a training run that explodes."""
+    if exploded is None:
+        return ()
+    when = f"at {exploded.when}"
+    return (
+        f"Unstable: {exploded.fact} {when}. What grows is shown after its power of n is taken out.",
+    )
+
+
+def uncovered_table(found: LimitTable | Comparison) -> Table:
+    """Outputs without a limit: where the calculus ends, and why; those of one cause in one row.
+
+    What is lost in steps after an explosion for other causes than those before has that one cause.
+    """
+    causes: dict[tuple[str, str, str], list[str]] = {}
+    end = found.exploded
+    for row in found.uncovered:
+        cause = (row.node, row.term, row.reason)
+        if end is not None and end.precedes(row.name) and cause not in causes:
+            cause = ("", "", f"it belongs to a step after the explosion at {end.when}: {end.fact}")
+        causes.setdefault(cause, []).append(row.name)
+    body = (
+        (sentence(", ".join(names)), name(node), name(term), sentence(reason))
+        for (node, term, reason), names in causes.items()
+    )
+    return Table.of("Not covered", texts("Names", "Node", "Term", "Reason"), body)
+
+
+def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
+    """What a comparison holds of outputs without a limit: why, and their finite values."""
+    if not comparison.uncovered:
+        return ()
+    made = [uncovered_table(comparison)]
+    if comparison.alone:
+        shown = _finite(
+            "Finite networks alone", FiniteTable(comparison.alone, (), 0, "", comparison.provenance)
+        )
+        made.append(shown)
+    return tuple(made)
+
+
+def _scalar_limits(scalars: list[Trace]) -> Table:
+    rows = ((name(t.name), limit_cell(t), _method(t)) for t in scalars)
+    head = texts("Name") + numbers("Limit") + texts("Method")
+    return Table.of("Limits of scalars", head, rows, missed_note(scalars))
+
+
+def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
+    pairs = [(mean, squares[mean.name]) for mean in means]
+    rows = ((name(m.name), limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
+    head = texts("Name") + numbers("Mean", "Mean square") + texts("Method")
+    return Table.of("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
+
+
+def finite_table(table: FiniteTable) -> Table:
+    """Averages over seeds, one row a result and width."""
+    return _finite(f"Finite networks ({table.backend})", table)
+
+
+def _finite(caption: str, table: FiniteTable) -> Table:
+    rows = []
+    for trace in gather(None, table, None):
+        sign = symbol(trace.key) if trace.statistic == "value" else ""
+        for point in trace.points:
+            rows.append(
+                (
+                    name(trace.name),
+                    _STATISTICS.get(trace.statistic, trace.statistic),
+                    count(point.width),
+                    measured(point.mean, sign),
+                    over_seeds(point.sd, point.seeds),
+                    str(point.seeds),
+                )
+            )
+    columns = numbers("Width", "Mean over seeds", "sd over seeds", "Seeds")
+    return Table.of(caption, texts("Name", "Statistic") + columns, rows)
+
+
+def comparison_table(
+    rows: Iterable[ComparisonRow], caption: str, limit: LimitTable | None
+) -> Table:
+    """Limit against finite widths, one row a result and width.
+
+    Args:
+        rows: The rows to show.
+        caption: The caption.
+        limit: The limits themselves, which know how their numbers were found.
+    """
+    known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
+    shown, seeds = [], 0
+    for row in rows:
+        seeds, key = max(seeds, row.seeds), Key.of(row.name)
+        sign = symbol(key) if row.statistic == "value" else ""
+        trace = known.get((row.name, row.statistic))
+        known_limit = trace.limit if trace else None
+        method = known_limit.method if known_limit else ""
+        centre = Measure(row.limit, row.limit_stderr, method)
+        finite = Measure(row.mean, row.stderr, Method.FINITE.value)
+        if row.limit_std is None:
+            words = measured(centre, sign), measured(finite, sign)
+        else:
+            words = mean_of(centre), mean_of(finite)
+        shown.append(
+            (
+                *_named(key, row.statistic),
+                count(row.width),
+                words[0] + _limit_sd(row, known_limit),
+                words[1] + _finite_sd(row),
+                z_cell(row.z),
+            )
+        )
+    columns = numbers("Step", "Input", "Width", "Limit", "Finite, mean over seeds", "z")
+    note = scores(seeds) if seeds else ""
+    return Table.of(caption, texts("Quantity") + columns, shown, note)
+
+
+def _named(key: Key, statistic: str) -> tuple[Cell, str, str]:
+    """The quantity of a row, its step and its input."""
+    words = Cell(quantity(key, statistic), "text" if key.step is not None else "name")
+    return words, "" if key.step is None else str(key.step), index(key)
+
+
+def worst(comparison: Comparison, most: int = 8) -> tuple[ComparisonRow, ...]:
+    """The rows with the largest differences in standard errors, largest first."""
+
+    def size(row: ComparisonRow) -> float:
+        return abs(row.z) if row.z == row.z else float("inf")
+
+    return tuple(sorted(comparison.rows, key=size, reverse=True)[:most])
+
+
+def slope_tables(slopes: Iterable[SlopeRow]) -> tuple[Table, ...]:
+    """Fitted exponents of the error in n; no table where none was fitted."""
+    fitted = tuple(slopes)
+    if all(slope.slope is None for slope in fitted):
+        return ()
+    remark = only(Cell("Remark"), any(slope.note for slope in fitted))
+    columns = numbers("Step", "Input", "Slope", "95 % interval")
+    caption = "Slope of log |finite − limit| (root mean square over seeds) against log n"
+    rows = map(_slope_row, fitted)
+    return (Table.of(caption, (*texts("Quantity"), *columns, remark), rows),)
+
+
+def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
+    """Why there is no table of slopes."""
+    rows = tuple(slopes)
+    if not rows or slope_tables(rows):
+        return ()
+    reasons = dict.fromkeys(slope.note for slope in rows if slope.note)
+    return (f"No slopes were fitted: {'; '.join(reasons) or 'too few widths'}.",)
+
+
+def _slope_row(slope: SlopeRow) -> tuple[Cell | str, ...]:
+    bounded = slope.low is not None and slope.high is not None
+    return (
+        *_named(Key.of(slope.name), slope.statistic),
+        "" if slope.slope is None else f"{slope.slope:.2f}",
+        f"{slope.low:.2f} to {slope.high:.2f}" if bounded else "",
+        slope.note,
+    )
+
+
+def _limit_sd(row: ComparisonRow, limit: Measure | None) -> str:
+    if row.limit_std is None:
+        return ""
+    return f", sd = {spread(row.limit_std, limit.sd_error if limit else None)}"
+
+
+def _finite_sd(row: ComparisonRow) -> str:
+    if row.limit_std is None or row.finite_std is None:
+        return ""
+    return f", sd = {over_seeds(row.finite_std, row.seeds)}"
+
+
+def _method(trace: Trace) -> str:
+    return trace.limit.method if trace.limit else ""

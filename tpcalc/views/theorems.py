@@ -1,0 +1,108 @@
+"""What theorems say of a network, beside what is derived from its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tpcalc.results import Claim, Theorem, Theorems
+from tpcalc.views.tables import Cell, Table, name, sentence, texts
+
+__all__ = ["answer_table", "contradictions", "theorem_lead", "theorem_tables"]
+
+_AGREES = {True: "yes", False: "no", None: "open"}
+_OPEN = "Open: not derived here, or only a bound is."
+_OUTSIDE = (
+    "In parentheses: the hypotheses of the theorem are not met, so it does not state this of the "
+    "network."
+)
+
+
+def theorem_lead(found: Theorems) -> str:
+    """How many theorems apply, and whether the program contradicts one.
+
+    Args:
+        found: The theorems.
+
+    Example:
+        >>> from tpcalc.results import Provenance
+        >>> theorem_lead(Theorems((), Provenance("0", "ab")))
+        'No theorem that is known here is about this network.'
+    """
+    if not found.rows:
+        return "No theorem that is known here is about this network."
+    applied = [row for row in found.rows if row.answer != "outside"]
+    text = f"{len(applied)} of {len(found.rows)} theorems apply to this network."
+    open_rows = [row.name for row in found.rows if row.answer == "not confirmed"]
+    if open_rows:
+        text += f" Of {', '.join(open_rows)} the program does not confirm all that is stated."
+    differing = [row.name for row in found.rows if row.differs]
+    if differing:
+        return f"{text} Its program contradicts what is stated in {', '.join(differing)}."
+    return f"{text} Nothing that its program gives contradicts them."
+
+
+def theorem_tables(found: Theorems) -> tuple[Table, ...]:
+    """The theorems with their answers, and their statements beside what is derived.
+
+    Args:
+        found: The theorems.
+    """
+    if not found.rows:
+        return ()
+    table = _claims(found, lambda claim: bool(claim.stated or claim.derived))
+    return (answer_table(found), table) if table.rows else (answer_table(found),)
+
+
+def answer_table(found: Theorems) -> Table:
+    """The theorems with their answers and what decided them.
+
+    Args:
+        found: The theorems.
+    """
+    head = texts("Theorem", "Says", "Answer", "Because", "Source")
+    body = (
+        (name(row.name), sentence(row.title), _answer(row), sentence(_why(row)), row.source.item)
+        for row in found.rows
+    )
+    return Table.of("Theorems and their hypotheses", head, body)
+
+
+def contradictions(found: Theorems) -> tuple[Table, ...]:
+    """The statements that the program contradicts, if there are any.
+
+    Args:
+        found: The theorems.
+    """
+    table = _claims(found, lambda claim: claim.agrees is False)
+    return (table,) if table.rows else ()
+
+
+def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
+    head = texts("Theorem", "About", "Stated", "Derived from the program", "Agrees")
+    pairs = [(row, claim) for row in found.rows for claim in row.claims if shown(claim)]
+    body = (
+        (
+            name(row.name),
+            claim.text,
+            f"({claim.stated})" if row.missing and claim.stated else claim.stated,
+            claim.derived,
+            Cell(_AGREES[claim.agrees], tone="bad" if claim.agrees is False else ""),
+        )
+        for row, claim in pairs
+    )
+    notes = [_OPEN] if any(claim.agrees is None for _, claim in pairs) else []
+    notes += [_OUTSIDE] if any(row.missing and claim.stated for row, claim in pairs) else []
+    return Table.of("Statements beside what is derived", head, body, " ".join(notes))
+
+
+def _answer(row: Theorem) -> Cell:
+    return Cell(row.answered, tone="bad" if row.differs else "")
+
+
+def _why(row: Theorem) -> str:
+    """The hypotheses that fail, or what is open; where there is neither, the notes."""
+    if row.missing:
+        return "; ".join(f"{each.text}: {each.found}" for each in row.missing)
+    if row.answer == "not confirmed":
+        return "; ".join(f"{each.text}: derived is {each.derived}" for each in row.open)
+    return "; ".join(row.notes) or "all hypotheses are met"

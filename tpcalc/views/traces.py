@@ -1,0 +1,172 @@
+"""Records joined by name: each quantity with its limit and its values at finite widths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from tpcalc.results import (
+    Comparison,
+    ComparisonRow,
+    FiniteRow,
+    FiniteTable,
+    Key,
+    LimitTable,
+    Method,
+)
+from tpcalc.views.numbers import Measure
+
+__all__ = ["Point", "Trace", "gather", "spread_out"]
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A quantity at one width, averaged over seeds.
+
+    Args:
+        width: The width n.
+        mean: Mean over seeds with its standard error, in units of the limit's power of n.
+        sd: Standard deviation over seeds (NaN with one seed).
+        rms: Root mean square over seeds of the distance to the limit; None without a limit,
+            or where the limit is random.
+        seeds: Number of seeds.
+    """
+
+    width: int
+    mean: Measure
+    sd: float
+    rms: float | None
+    seeds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One statistic of one named result.
+
+    Args:
+        name: The name of the result.
+        key: The name taken apart.
+        statistic: ``value``, ``mean`` or ``second_moment``.
+        limit: Its limit, if known.
+        n_power: The power of n taken out of this statistic (of a second moment: twice that of
+            its vector).
+        points: Its values at finite widths, by rising width.
+    """
+
+    name: str
+    key: Key
+    statistic: str
+    limit: Measure | None
+    n_power: str
+    points: tuple[Point, ...]
+
+    def at(self, width: int) -> Point | None:
+        """The point of one width."""
+        return next((point for point in self.points if point.width == width), None)
+
+
+def gather(
+    limit: LimitTable | None, finite: FiniteTable | None, comparison: Comparison | None
+) -> tuple[Trace, ...]:
+    """Join the tables of a report by name and statistic, in the order of the limits.
+
+    Finite values are divided by the power of n that the limit has taken out. A comparison alone
+    gives limits and points as well; where the tables themselves are there, they are used.
+    """
+    limits = _limits(limit)
+    compared: dict[tuple[str, str], list[ComparisonRow]] = {}
+    for row in comparison.rows if comparison else ():
+        compared.setdefault((row.name, row.statistic), []).append(row)
+    simulated: dict[tuple[str, str], list[FiniteRow]] = {}
+    for finite_row in finite.rows if finite else ():
+        simulated.setdefault((finite_row.name, finite_row.statistic), []).append(finite_row)
+
+    traces = []
+    for name, statistic in dict.fromkeys([*limits, *simulated, *compared]):
+        rows = compared.get((name, statistic), [])
+        centre, power = limits.get((name, statistic), (None, "0"))
+        if centre is None and rows:
+            centre = Measure(rows[0].limit, rows[0].limit_stderr, sd=rows[0].limit_std)
+        if (name, statistic) in simulated:
+            points = _simulated(simulated[name, statistic], centre, power)
+        else:
+            points = [_compared(row, centre) for row in rows]
+        points.sort(key=lambda point: point.width)
+        traces.append(Trace(name, Key.of(name), statistic, centre, power, tuple(points)))
+    return tuple(traces)
+
+
+def spread_out(items: Iterable[Item], most: int) -> tuple[Item, ...]:
+    """At most so many of the items, evenly spread, first and last among them."""
+    found = tuple(items)
+    if len(found) <= most:
+        return found
+    if most == 1:
+        return found[-1:]
+    return tuple(found[round(k * (len(found) - 1) / (most - 1))] for k in range(most))
+
+
+def _limits(table: LimitTable | None) -> dict[tuple[str, str], tuple[Measure | None, str]]:
+    found: dict[tuple[str, str], tuple[Measure | None, str]] = {}
+    if table is None:
+        return found
+    for row in table.scalars:
+        measure = Measure.of(row.estimate)
+        # An exact 0 is the limit itself, not the number in front of its power of n.
+        vanishes = measure.value == 0 and measure.method == Method.EXACT.value
+        found[row.name, "value"] = (measure, "0" if vanishes else row.n_power)
+    for vector in table.vectors:
+        found[vector.name, "mean"] = (Measure.of(vector.mean), vector.n_power)
+        found[vector.name, "second_moment"] = (
+            Measure.of(vector.second_moment),
+            _doubled(vector.n_power),
+        )
+    return found
+
+
+def _doubled(power: str) -> str:
+    try:
+        return str(2 * Fraction(power))
+    except (ValueError, ZeroDivisionError):
+        return f"2({power})"
+
+
+def _simulated(rows: list[FiniteRow], centre: Measure | None, power: str) -> list[Point]:
+    try:
+        exponent = float(Fraction(power))
+    except (ValueError, ZeroDivisionError):
+        return []  # a power with symbols in it has no value at one width
+    return [
+        _point(row.width, [value / row.width**exponent for value in row.values], centre)
+        for row in rows
+        if row.values
+    ]
+
+
+def _point(width: int, values: list[float], centre: Measure | None) -> Point:
+    seeds = len(values)
+    mean = math.nan
+    if all(map(math.isfinite, values)):
+        mean = math.fsum(value / seeds for value in values)  # a sum of them may be too large
+    if seeds == 1 or math.isnan(mean):
+        sd = math.nan
+    else:
+        sd = math.hypot(*(value - mean for value in values)) / math.sqrt(seeds - 1)
+    rms = None
+    if centre is not None and centre.sd is None and math.isfinite(mean):
+        rms = math.hypot(*(value - centre.value for value in values)) / math.sqrt(seeds)
+    return Point(width, Measure(mean, sd / math.sqrt(seeds), "finite"), sd, rms, seeds)
+
+
+def _compared(row: ComparisonRow, centre: Measure | None) -> Point:
+    sd = row.finite_std if row.finite_std is not None else row.stderr * math.sqrt(row.seeds)
+    rms = None
+    if centre is not None and centre.sd is None and math.isfinite(row.mean) and sd == sd:
+        share = max(row.seeds - 1, 0) / max(row.seeds, 1)
+        rms = math.sqrt((row.mean - row.limit) ** 2 + share * sd**2)
+    return Point(row.width, Measure(row.mean, row.stderr, "finite"), sd, rms, row.seeds)
