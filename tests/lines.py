@@ -81,15 +81,12 @@ def shown() -> set[str]:
     """The names that the faces of the package show."""
     found: set[str] = set()
     for face in FACES:
-        for node in ast.parse((PACKAGE / face).read_text(encoding="utf-8")).body:
+        for node in ast.walk(ast.parse((PACKAGE / face).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 found |= {name.asname for name in node.names if name.asname == name.name}
             if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                found |= {
-                    part.value
-                    for part in ast.walk(node.value)
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                }
+                texts = (getattr(part, "value", None) for part in ast.walk(node.value))
+                found |= {word for text in texts if isinstance(text, str) for word in text.split()}
     return found
 
 

@@ -15,32 +15,9 @@ from tpcalc.errors import StudyError, UnknownName, UsageError, short
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "called",
-    "file",
-    "inputs",
-    "names",
-    "powers",
-    "real",
-    "reals",
-    "rows",
-    "sequence",
-    "text",
-    "whole",
-]
-
 
 def whole(value: Any, name: str, *, least: int | None = None, hint: str | None = None) -> int:
     """A whole number, numpy's too.
-
-    Args:
-        value: What was given.
-        name: The argument, for messages.
-        least: The smallest value allowed.
-        hint: What to do instead.
-
-    Raises:
-        UsageError: It is something else, or smaller.
 
     Example:
         >>> whole(3, "steps", least=0)
@@ -60,14 +37,6 @@ def whole(value: Any, name: str, *, least: int | None = None, hint: str | None =
 
 def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
     """A finite real number: exact where it is rational, else a float.
-
-    Args:
-        value: What was given; numpy's numbers too.
-        name: The argument, for messages.
-        hint: What to do instead.
-
-    Raises:
-        UsageError: It is something else, or outside the range of a float.
 
     Example:
         >>> real(2, "lr"), real(0.5, "lr")
@@ -107,13 +76,6 @@ def text(value: Any, name: str, *, hint: str | None = None) -> str:
 def names(value: Any, name: str) -> tuple[str, ...]:
     """Several names; a plain text is one name.
 
-    Args:
-        value: What was given.
-        name: The argument, for messages.
-
-    Raises:
-        UsageError: It is something else.
-
     Example:
         >>> names("dh", "watch"), names(["h", "x"], "watch")
         (('dh',), ('h', 'x'))
@@ -131,31 +93,14 @@ def names(value: Any, name: str) -> tuple[str, ...]:
 
 
 def sequence(value: Any, name: str, *, hint: str | None = None) -> tuple[Any, ...]:
-    """Several things in order: a list, a tuple, an array or a range.
-
-    Args:
-        value: What was given.
-        name: The argument, for messages.
-        hint: What to do instead.
-
-    Raises:
-        UsageError: It is one thing alone, a text, or has no order.
-    """
+    """Several things in order: a list, a tuple, an array or a range."""
     if not _is_row(value):
         raise UsageError(f"{name} is {_shown(value)}; it must be a list.", hint=hint)
     return tuple(value)
 
 
 def file(value: Any, name: str = "path") -> Path:
-    """The path of a file.
-
-    Args:
-        value: A text or a path.
-        name: The argument, for messages.
-
-    Raises:
-        UsageError: It is something else.
-    """
+    """The path of a file."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise UsageError(
             f"{name} is {_shown(value)}; it must be the path of a file.",
@@ -165,29 +110,13 @@ def file(value: Any, name: str = "path") -> Path:
 
 
 def called(value: Any, name: str) -> None:
-    """Something to call, or None.
-
-    Args:
-        value: What was given.
-        name: The argument, for messages.
-
-    Raises:
-        UsageError: It cannot be called.
-    """
+    """Something to call, or None."""
     if value is not None and not callable(value):
         raise UsageError(f"{name} is {_shown(value)}; it must be a function.")
 
 
 def powers(value: Any, known: Set[str]) -> dict[str, Fraction]:
     """Numbers for the symbols in exponents (``values=``).
-
-    Args:
-        value: A mapping from names to numbers, or None. A float stands for its shortest decimal.
-        known: The symbols that the program has.
-
-    Raises:
-        UsageError: It is no mapping, or a number is none.
-        UnknownName: A symbol that the program does not have.
 
     Example:
         >>> powers({"a": 0.1}, {"a"})
@@ -213,16 +142,6 @@ def rows(
     value: Any, kind: str, where: str, *, single: bool = False
 ) -> tuple[tuple[float, ...], ...]:
     """Rows of finite numbers from nested lists, arrays or data frames.
-
-    Args:
-        value: What was given.
-        kind: What a row is (``"input"``), for messages.
-        where: Where they come from, for messages.
-        single: Whether a number alone is a row.
-
-    Raises:
-        StudyError: It is no list, a row is none or of another length than the first, or an entry
-            is not a finite number; the message has the row and the column.
 
     Example:
         >>> rows([1, 2], "target", "inline", single=True)
@@ -254,14 +173,6 @@ def rows(
 def reals(value: Any, name: str, *, hint: str = "Convert it with numpy first.") -> NDArray[Any]:
     """An array of real numbers.
 
-    Args:
-        value: Lists, an array or a data frame.
-        name: The argument, for messages.
-        hint: What to do instead.
-
-    Raises:
-        UsageError: Other entries, masked ones, or rows of different lengths.
-
     Example:
         >>> reals([[1, 2], [3, 4]], "weights").shape
         (2, 2)
@@ -282,16 +193,6 @@ def reals(value: Any, name: str, *, hint: str = "Convert it with numpy first.") 
 
 def inputs(value: Any, name: str, dimension: int | None = None) -> NDArray[Any]:
     """Inputs of a network as float64, a row for each.
-
-    Args:
-        value: Lists, an array or a data frame.
-        name: The argument, for messages.
-        dimension: How many features each must have; any number if None.
-
-    Raises:
-        UsageError: It holds something else than numbers, is not two-dimensional or empty, or has
-            another number of features.
-        StudyError: An entry is not finite; the message has its row and column.
 
     Example:
         >>> inputs([[1, 0], [0, 1]], "X").shape

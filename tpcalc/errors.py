@@ -26,32 +26,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = [
-    "DimMismatch",
-    "EvaluationError",
-    "Exploded",
-    "LimitError",
-    "MissingBackend",
-    "NotDifferentiable",
-    "OutOfMemory",
-    "ProgramError",
-    "ScaleError",
-    "StudyError",
-    "TpcalcError",
-    "TraceError",
-    "Undecided",
-    "UnknownName",
-    "UsageError",
-    "short",
-]
-
 
 def short(text: str, most: int = 60) -> str:
     """A text for a message, cut where it is long.
-
-    Args:
-        text: The text.
-        most: Characters that are shown.
 
     Example:
         >>> short("a + b + c", 7)

@@ -22,8 +22,6 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
-__all__ = ["Activation", "ActivationFamily", "Composite", "Parameter"]
-
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -95,15 +93,7 @@ class ActivationFamily:
     domain: tuple[float, float] = (-inf, inf)
 
     def __call__(self, *values: object) -> Activation:
-        """The member with these parameters; defaults stand in for those left out.
-
-        Args:
-            values: Numbers or their texts, in the order of ``parameters``.
-
-        Raises:
-            StudyError: Too many or too few, not a number, or out of bounds.
-            ScaleError: A text that is no polynomial, where symbols are allowed.
-        """
+        """The member with these parameters; defaults stand in for those left out."""
         return _member(self, self._check(values))
 
     def _check(self, values: tuple[object, ...]) -> tuple[Fraction | Ex, ...]:

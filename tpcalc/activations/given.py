@@ -16,8 +16,6 @@ from tpcalc.functions import Call, Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.parse import parse_fn
 
-__all__ = ["Act", "Given", "as_activation"]
-
 _NAME = re.compile(r"[A-Za-z_]\w*(?![\w(\[])")
 _FORMULA = re.compile(r"[()*+]|\w\s*/|-\s*\w|\w\s*-")
 _PARAMETERS = re.compile(r"\s*\w+\s*([:^\[].*)")
@@ -50,19 +48,6 @@ class Given:
 
 def as_activation(source: Any, where: str | None = None) -> Given:
     """An activation from whatever a user hands over for one.
-
-    Args:
-        source: A name of the catalogue (``"relu"``, ``"leaky_relu:0.2"``), a formula of one
-            variable (``"z/(1 + z**2)"``), ``tp.tanh``, ``tp.function(...)``, an activation of the
-            catalogue, an expression of ``Var(0)``, or a function of expressions
-            (``lambda z: z * tp.erf(z)``).
-        where: What needs it, for messages.
-
-    Raises:
-        StudyError: It is none of these.
-        UnknownName: No activation has this name.
-        ProgramError: A formula that cannot be read.
-        TraceError: A function that does not take expressions.
 
     Example:
         >>> [as_activation(own).expr.text for own in ("tanh", "z*tanh(z)", lambda z: z**2 + 1)]

@@ -12,8 +12,6 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import Operand
 from tpcalc.functions import Expr, Var
 
-__all__ = ["as_function", "function"]
-
 
 def function(name: str, evaluate: Any, derivative: Any = None, **declared: Any) -> Elementwise:
     """An activation of your own; sympy expressions may use the functions of the catalogue.
@@ -47,15 +45,7 @@ def function(name: str, evaluate: Any, derivative: Any = None, **declared: Any) 
 
 
 def as_function(family: ActivationFamily) -> Any:
-    """A family as users call it: ``tp.relu(h)``, or ``tp.leaky_relu(0.2)(h)`` with parameters.
-
-    Args:
-        family: An entry of the catalogue.
-
-    Returns:
-        A function of vectors, scalars, expressions and numbers; for a family with parameters a
-        function of the parameters that returns one, and of a vector where all have defaults.
-    """
+    """A family as users call it: ``tp.relu(h)``, or ``tp.leaky_relu(0.2)(h)`` with parameters."""
     doc = f"{family.text}\n\nSource: {family.source}"
     if not family.parameters:
         return Elementwise(family.name, family()(Var(0)), doc)

@@ -17,8 +17,6 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Violation", "verify"]
-
 # Facts are looked at on this interval, at points that miss 0 and simple fractions.
 REACH = 4.0
 STEP = 1e-3
@@ -47,12 +45,6 @@ def verify(activation: Activation) -> tuple[Violation, ...]:
     kinks (a polynomial through the values on one side must miss the other side at a kink and
     nowhere else), growth, the derivative, the sympy form, and the pieces. Features are seen on the
     scale of one: a function that oscillates within 0.1 is not resolved.
-
-    Args:
-        activation: The activation, its parameters bound.
-
-    Returns:
-        One record for each fact that fails.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

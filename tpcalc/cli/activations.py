@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["activation"]
-
 
 def activation(text: str) -> Any:
     """What a typed activation stands for: a name or a formula as it is, ``file.py:name`` loaded.

@@ -27,8 +27,6 @@ from tpcalc.cli.commands.solve import solve
 from tpcalc.cli.commands.transfer import transfer
 from tpcalc.cli.commands.warm import warm
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="tpcalc",
     help="Infinite-width limits of neural networks and of their training.",

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from tpcalc.results import PhaseDiagram
     from tpcalc.study.model import Network
 
-__all__ = ["OO", "deep", "page", "shown"]
-
 OO = "oo"
 SHOWN = ("4", "8", "16", OO)
 STARTED = ("10", "32", "100", "316", "1000")  # a recursion takes L^2 steps of a few nanoseconds

@@ -13,8 +13,6 @@ import typer
 
 from tpcalc.errors import OutOfMemory, StudyError, TpcalcError
 
-__all__ = ["INTERRUPTED", "SAYS_NO", "TOLERANCE_NOT_MET", "clean"]
-
 SAYS_NO = 1  # of a check: trivial or unstable
 TOLERANCE_NOT_MET = 4
 INTERRUPTED = 130  # what a shell reports for Ctrl-C

@@ -11,34 +11,8 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from tpcalc.cli.option import Flags, Option, options
-
-__all__ = [
-    "DATA",
-    "DEVICE",
-    "INPUTS",
-    "KERNEL",
-    "LIMIT",
-    "MEASURE",
-    "NETWORK",
-    "RATES_OPEN",
-    "RUN",
-    "SEED",
-    "SIMULATE",
-    "TRAINING",
-    "AsJson",
-    "At",
-    "BiasVariance",
-    "Flags",
-    "Given",
-    "Measured",
-    "ModelWord",
-    "NetworkWord",
-    "NoVerify",
-    "ReportOut",
-    "WeightVariance",
-    "takes",
-]
+from tpcalc.cli.option import Flags as Flags
+from tpcalc.cli.option import Option, options
 
 P = ParamSpec("P")
 

@@ -14,8 +14,6 @@ from tpcalc.errors import UsageError
 if TYPE_CHECKING:
     from tpcalc.study.load import Flag as StudyFlag
 
-__all__ = ["Flags", "Option", "options"]
-
 Flags = Sequence["StudyFlag"]
 
 
@@ -82,11 +80,7 @@ def _whole_numbers(name: str, text: str) -> list[int]:
 
 
 def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Settings by pattern.
-
-    Raises:
-        UsageError: A text of another form, or a setting of a pattern with two values.
-    """
+    """Settings by pattern."""
     found: dict[str, dict[str, str]] = {}
     for text in texts:
         pattern, colon, given = text.partition(":")
@@ -109,14 +103,7 @@ def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:
 def options(
     panel: str, parts: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
 ) -> tuple[Option, ...]:
-    """The flags under one heading of the help.
-
-    Args:
-        panel: The heading.
-        parts: The parts of a study whose keys they set.
-        rows: Name, what stands for the value, help; then the type where it is not text, and the key
-            where it is not called like the flag.
-    """
+    """The flags under one heading of the help."""
     return tuple(_option(panel, parts, *row) for row in rows)
 
 

@@ -41,26 +41,6 @@ from tpcalc.results.codec import to_json
 from tpcalc.results.kernel import KINDS
 from tpcalc.results.orders import order_key
 
-__all__ = [
-    "blocks",
-    "check",
-    "comparison",
-    "depth",
-    "depths",
-    "document",
-    "experiment",
-    "finite",
-    "kernel",
-    "limit",
-    "orders",
-    "phases",
-    "provenance",
-    "result",
-    "sheets",
-    "solution",
-    "theorems",
-]
-
 
 def document(
     command: str,
@@ -71,12 +51,6 @@ def document(
     """The JSON text of an answer.
 
     JSON has no infinity and no NaN: such numbers become null.
-
-    Args:
-        command: The command that was run.
-        model: What it was run on.
-        result: Its answer.
-        made: The provenance of the answer.
 
     Example:
         >>> print(document("show", {"file": "a.py"}, {"text": "", "z": float("inf")}))

@@ -6,21 +6,9 @@ from pathlib import Path
 
 from tpcalc.errors import UsageError
 
-__all__ = ["check_page", "check_place"]
-
 
 def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> None:
-    """Refuse a place that cannot be written.
-
-    Args:
-        flag: The flag, for messages.
-        path: The place.
-        suffixes: How its name may end.
-        what: What is written, for messages.
-
-    Raises:
-        UsageError: Another suffix, no such folder, or a folder itself.
-    """
+    """Refuse a place that cannot be written."""
     if path.suffix.lower() not in suffixes:
         raise UsageError(
             f"{flag}: {what} is written as {' or '.join(suffixes)}, and {path} does not end so.",

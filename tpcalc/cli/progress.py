@@ -6,18 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "progress_bar"]
-
 Progress = Callable[[float, str], None]
 
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress | None]:
-    """A callback ``(fraction done, what is being done)``; None where nobody watches.
-
-    Args:
-        title: What the whole run is.
-    """
+    """A callback ``(fraction done, what is being done)``; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     )
     from tpcalc.study import Model, Network, Study
 
-__all__ = [
-    "WATCHED",
-    "card_of",
-    "check_measured",
-    "check_seeds",
-    "limit_of",
-    "networks_of",
-    "orders_of",
-    "slopes_of",
-    "theorems_of",
-]
-
 Point = Mapping[str, Fraction]
 
 WIDTH, NETWORKS = 40, 16  # of networks whose start is drawn, where none are asked for
@@ -136,11 +124,7 @@ def networks_of(model: Model) -> FiniteTable:
 
 
 def check_seeds(model: Model) -> None:
-    """Refuse a comparison without error bars before the long run, not after it.
-
-    Raises:
-        UsageError: There is one network of each width only.
-    """
+    """Refuse a comparison without error bars before the long run, not after it."""
     seeds = model.study.simulate.seeds
     if seeds is not None and seeds < 2:
         raise UsageError(
@@ -190,11 +174,7 @@ def card_of(network: Network, limits: LimitTable) -> Card:
 
 
 def check_measured(flags: Flags, measured: bool) -> None:
-    """Refuse settings of finite networks where none are run.
-
-    Raises:
-        UsageError: ``--widths`` or ``--seeds`` without ``--measure``.
-    """
+    """Refuse settings of finite networks where none are run."""
     typed = [flag.name for flag in flags if flag.name in ("--widths", "--seeds")]
     if typed and not measured:
         raise UsageError(

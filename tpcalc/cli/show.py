@@ -16,8 +16,6 @@ from tpcalc.results import DepthTable, LimitTable, Status
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["answer", "check_gaps", "check_tolerance", "put", "put_table", "write_page"]
-
 # What is piped into a file has no width of its own; tables must not be folded to 80 columns there.
 _PIPE_WIDTH = 120
 
@@ -54,18 +52,7 @@ def answer(
     written: Mapping[str, Path | None] | None = None,
     **beside: Any,
 ) -> None:
-    """Print an answer: one JSON object, or its tables and where more of it was written.
-
-    Args:
-        command: The command.
-        model: What it was asked about, in JSON.
-        found: The answer, a record.
-        title: The heading of the tables; an answer without tables is its text.
-        as_json: Whether JSON is asked for.
-        more: What the JSON object says besides.
-        written: Files by the flag that asks for them; None where it was not typed.
-        beside: What the tables show besides.
-    """
+    """Print an answer: one JSON object, or its tables and where more of it was written."""
     from tpcalc.cli import payload
 
     places = {flag: str(place) for flag, place in (written or {}).items() if place is not None}
@@ -94,11 +81,7 @@ def write_page(out: Path | None, title: str, found: Any, **parts: Any) -> None:
 
 
 def check_gaps(found: DepthTable) -> None:
-    """End with the exit code for it, and say why, where something that was asked has no number.
-
-    Raises:
-        typer.Exit: It has none.
-    """
+    """End with the exit code for it, and say why, where something that was asked has no number."""
     if found.lacking:
         gone = [f"{gap.name or 'all'} at L = {gap.depth}" for gap in found.lacking]
         text = f"exit code {TOLERANCE_NOT_MET}: no number of {_some(gone)}; the answer says why"
@@ -110,9 +93,6 @@ def check_tolerance(table: LimitTable) -> None:
     """End with the exit code for it where a number was not had, or not to its error target.
 
     Where a network explodes with its width, that its numbers do so is part of the answer.
-
-    Raises:
-        typer.Exit: It was not.
     """
     failed = [row.error for row in table.uncovered]
     if table.exploded is not None:

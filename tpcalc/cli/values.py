@@ -8,21 +8,12 @@ from fractions import Fraction
 
 from tpcalc.errors import UsageError
 
-__all__ = ["box", "listed", "point", "rational", "words"]
-
 NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
 COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 
 
 def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
     """Values by name.
-
-    Args:
-        flag: The flag, for messages.
-        typed: What was typed after it, each time.
-
-    Raises:
-        UsageError: Something else than NAME=VALUE, or a name that comes twice.
 
     Example:
         >>> point("--at", ["a=1/2,b=0.1", "p=2"])
@@ -35,14 +26,6 @@ def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
 
 def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]:
     """Intervals by name.
-
-    Args:
-        flag: The flag, for messages.
-        typed: What was typed after it, each time.
-
-    Raises:
-        UsageError: Something else than NAME=LOW:HIGH, an interval that is empty, fewer than two
-            names, or a name that comes twice.
 
     Example:
         >>> box("--box", ["a=0:1", "c=-1:1/2"])["c"]
@@ -68,15 +51,7 @@ def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]
 
 
 def rational(flag: str, text: str) -> Fraction:
-    """An exact number.
-
-    Args:
-        flag: The flag, for messages.
-        text: ``1/2``, ``0.5``, ``-3``.
-
-    Raises:
-        UsageError: It is no number.
-    """
+    """An exact number."""
     try:
         return Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
@@ -88,13 +63,6 @@ def rational(flag: str, text: str) -> Fraction:
 def listed(flag: str, text: str) -> list[float]:
     """Numbers with commas between them.
 
-    Args:
-        flag: The flag, for messages.
-        text: What was typed.
-
-    Raises:
-        UsageError: Something that is no number.
-
     Example:
         >>> listed("--rates", "0.1, 1/2")
         [0.1, 0.5]
@@ -104,14 +72,6 @@ def listed(flag: str, text: str) -> list[float]:
 
 def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:
     """Words with commas between them.
-
-    Args:
-        flag: The flag, for messages.
-        text: What was typed after it.
-        known: The words that there are.
-
-    Raises:
-        UsageError: Another word.
 
     Example:
         >>> words("--symbolic", "p,L", ("p", "L"))

@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tpcalc.functions import Expr
 
-__all__ = ["kept"]
-
 _DIGITS = 12
 
 
 def kept(tau: Expr, biases: Fraction, share: Fraction) -> Fraction:
     """The variance with which a layer keeps preactivations of the second moment 1.
-
-    Args:
-        tau: The activation.
-        biases: What the biases add to a second moment.
-        share: Rank over width.
-
-    Raises:
-        UsageError: The biases alone add 1 or more.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -15,8 +15,6 @@ from tpcalc.results.images import Images
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["digits", "digits_images"]
-
 _TEST_EVERY = 5
 
 
@@ -104,19 +102,6 @@ def digits_images(
     that both parts have the shares of the whole. Pixels are divided by 16 and then brought to
     mean 0 and variance 1 by the mean and the standard deviation of all training pixels together,
     as those of MNIST are.
-
-    Args:
-        standardise: Whether to scale as above; otherwise pixels are from 0 to 1.
-        train: How many of the 1433 training images to take; None takes all.
-        test: How many of the 364 test images to take; None takes all.
-        seed: Seed of the split and of the choice.
-
-    Returns:
-        The images; d is 64.
-
-    Raises:
-        UsageError: A number of images or a seed that is none.
-        StudyError: More images are asked for than there are.
 
     Source:
         Alpaydin, Kaynak, Optical recognition of handwritten digits, test set, UCI repository.

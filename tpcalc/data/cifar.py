@@ -16,8 +16,6 @@ from tpcalc.results.images import Images
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["cifar10"]
-
 _PIXELS = 3 * 32 * 32
 _RECORD = 1 + _PIXELS
 _LARGEST = 1 << 26
@@ -46,25 +44,6 @@ def cifar10(
     Batches of the python version are pickles. They are read by a machine that builds numbers,
     texts, lists, dictionaries and arrays of bytes and can do nothing else; a file that asks for
     more is refused.
-
-    Args:
-        folder: Where ``data_batch_1`` to ``data_batch_5`` and ``test_batch`` are, without ending
-            (python version) or with ``.bin`` (binary version). They may lie in
-            ``cifar-10-batches-py`` or ``cifar-10-batches-bin`` in it.
-        gray: One gray value for each pixel; otherwise red, then green, then blue values.
-        standardise: Whether to scale as above; otherwise pixels are from 0 to 1.
-        train: How many training images to take, chosen by the seed; None takes all.
-        test: How many test images to take; None takes all.
-        seed: Seed of the choice. A few images are the first of more.
-
-    Returns:
-        The images; d is 1024, or 3072 in colour.
-
-    Raises:
-        UsageError: A number of images or a seed that is none.
-        StudyError: A batch is missing, damaged or of another form, asks for anything to be run,
-            or holds another number of images than the others; a label is above 9; or more images
-            are asked for than there are.
 
     Source:
         Krizhevsky, Learning multiple layers of features from tiny images; weights of the colours:

@@ -11,8 +11,6 @@ from typing import IO, Any
 
 from tpcalc.errors import StudyError
 
-__all__ = ["ByteStream", "opened", "present"]
-
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20  # a length that a file only claims must not be allocated at once
 
@@ -33,14 +31,7 @@ class ByteStream:
         self._source = source
 
     def take(self, count: int) -> bytearray:
-        """The next bytes; fewer where the file ends.
-
-        Args:
-            count: How many are wanted at most.
-
-        Raises:
-            StudyError: They cannot be read or unpacked.
-        """
+        """The next bytes; fewer where the file ends."""
         found = bytearray()
         while len(found) < count:
             try:
@@ -60,25 +51,13 @@ class ByteStream:
         return found
 
     def error(self, message: str, *, hint: str | None = None) -> StudyError:
-        """An error about this file.
-
-        Args:
-            message: What is wrong.
-            hint: What to do.
-        """
+        """An error about this file."""
         return StudyError(message, where=str(self.path), hint=hint)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[ByteStream]:
-    """A file as a stream; what starts like gzip data is unpacked, whatever the file is called.
-
-    Args:
-        path: The file.
-
-    Raises:
-        StudyError: There is no such file, it is no file, or it cannot be read.
-    """
+    """A file as a stream; what starts like gzip data is unpacked, whatever the file is called."""
     with ExitStack() as stack:
         try:
             if not path.is_file():  # devices and pipes may never end, or never start
@@ -96,16 +75,7 @@ def opened(path: Path) -> Iterator[ByteStream]:
 
 
 def present(folder: Path, inside: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
-    """The first of some files that exists.
-
-    Args:
-        folder: Where to look.
-        inside: Folders in it where to look too, in order; ``"."`` is the folder itself.
-        names: What the file may be called.
-
-    Raises:
-        StudyError: The folder is none, or cannot be searched.
-    """
+    """The first of some files that exists."""
     try:
         if not folder.is_dir():
             reason = "a file, not a folder" if folder.exists() else "no folder that exists"

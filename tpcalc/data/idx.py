@@ -12,8 +12,6 @@ from tpcalc.data.files import ByteStream, opened
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_idx"]
-
 _BYTES = 0x08
 _TYPES = {
     0x09: "signed bytes",
@@ -30,18 +28,6 @@ def read_idx(path: str | Path, dimensions: int) -> NDArray[Any]:
 
     The header is believed only as far as the file bears it out: nothing is allocated for bytes
     that do not come. A file must end where its header says.
-
-    Args:
-        path: The file.
-        dimensions: How many dimensions the array must have: 1 for labels, 3 for images.
-
-    Returns:
-        An array of uint8.
-
-    Raises:
-        StudyError: The file cannot be read, is no IDX file of unsigned bytes, is empty, too large,
-            cut off or too long, or its gzip data is damaged. The message has the byte, counted
-            from 0 in the unpacked file.
 
     Source:
         LeCun, Cortes, Burges, The MNIST database of handwritten digits, file formats.

@@ -13,8 +13,6 @@ from tpcalc.data.mnist import mnist
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.results.images import Images
 
-__all__ = ["image_set", "images"]
-
 _MADE: dict[str, Callable[..., Images]] = {"digits": digits_images, "mixture": mixture_images}
 _READ: dict[str, Callable[..., Images]] = {"mnist": mnist, "cifar10": cifar10}
 _KNOWN = (*_MADE, *(f"{name}:FOLDER" for name in _READ))
@@ -56,16 +54,6 @@ def images(
 
 def image_set(text: str) -> str:
     """The set that a text names, without its folder; nothing is read.
-
-    Args:
-        text: As ``images`` takes it.
-
-    Returns:
-        The part before the colon.
-
-    Raises:
-        UnknownName: There is no such set.
-        UsageError: A folder is missing, or is given where none is read.
 
     Example:
         >>> image_set("mnist:data/mnist")

@@ -6,8 +6,6 @@ from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.results.images import Images
 
-__all__ = ["mixture_images"]
-
 _CLASSES = 10
 
 
@@ -29,19 +27,6 @@ def mixture_images(
 
     Centres, training points and test points have streams of their own: to take fewer of one
     changes nothing of the others.
-
-    Args:
-        dimension: Number of coordinates d.
-        separation: Distance s of two centres, in standard deviations of the points.
-        train: How many training points; None makes 6000.
-        test: How many test points; None makes 1000.
-        seed: Seed of everything.
-
-    Returns:
-        The points as images.
-
-    Raises:
-        UsageError: A number that is none, or is too small.
 
     Source:
         Hastie, Tibshirani, Friedman, The elements of statistical learning, 4.3 (Gaussian classes

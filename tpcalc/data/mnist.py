@@ -11,8 +11,6 @@ from tpcalc.data.pixels import Part, labelled, prepared
 from tpcalc.errors import StudyError
 from tpcalc.results.images import Images
 
-__all__ = ["mnist"]
-
 _SIDE = 28
 _INSIDE = (".", "raw", "MNIST/raw")
 _STEMS = ("train-images", "train-labels", "t10k-images", "t10k-labels")
@@ -30,23 +28,6 @@ def mnist(
 
     Pixels are divided by 255 and then brought to mean 0 and variance 1 by the mean and the
     standard deviation of all training pixels together, one number each.
-
-    Args:
-        folder: Where the files are: ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte``,
-            ``t10k-images-idx3-ubyte`` and ``t10k-labels-idx1-ubyte``, with or without ``.gz``,
-            with ``-`` or ``.`` before ``idx``. They may lie in ``raw`` or ``MNIST/raw`` in it.
-        standardise: Whether to scale as above; otherwise pixels are from 0 to 1.
-        train: How many training images to take, chosen by the seed; None takes all.
-        test: How many test images to take; None takes all.
-        seed: Seed of the choice. A few images are the first of more.
-
-    Returns:
-        The images; d is 784.
-
-    Raises:
-        UsageError: A number of images or a seed that is none.
-        StudyError: A file is missing, damaged or of another form, images and labels differ in
-            number, a label is above 9, or more images are asked for than there are.
 
     Source:
         LeCun, Cortes, Burges, The MNIST database of handwritten digits.

@@ -22,8 +22,6 @@ from tpcalc.errors import StudyError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_pickle"]
-
 _LARGEST = 1 << 26
 _STEPS = 1 << 20  # a batch of 10000 images with their file names takes some 50000
 
@@ -83,18 +81,6 @@ class _Array:
 
 def read_pickle(path: Path) -> dict[str, Any]:
     """A dictionary with texts as keys, from a pickle of any protocol.
-
-    Args:
-        path: The file. Of values it may hold whole numbers, truth values, None, texts, bytes,
-            lists, tuples, dictionaries and numpy arrays of uint8.
-
-    Returns:
-        The dictionary; keys of bytes are texts in it.
-
-    Raises:
-        StudyError: The file cannot be read, is too large, cut off, no pickle or no dictionary; or
-            it names or does anything that is not listed here. Nothing of it is run. The message
-            has the byte.
 
     Source:
         Python, Lib/pickletools.py, the description of the pickle machine.

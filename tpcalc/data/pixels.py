@@ -14,8 +14,6 @@ from tpcalc.results.images import Images
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Part", "labelled", "prepared"]
-
 _ROWS = 1024  # at a time, so that no copy of all pixels as wide integers is made
 
 
@@ -41,19 +39,7 @@ def labelled(
     first_byte: int | None = None,
     stride: int = 1,
 ) -> Part:
-    """Images with the labels that were read for them.
-
-    Args:
-        pixels: Bytes, one row for each image.
-        labels: Bytes.
-        images: The file of the pixels, for messages.
-        kinds: The file of the labels, for messages.
-        first_byte: Where the first label is in that file, if it is known.
-        stride: Bytes from one label to the next.
-
-    Raises:
-        StudyError: There are none, images and labels differ in number, or a label is above 9.
-    """
+    """Images with the labels that were read for them."""
     import numpy as np
 
     if len(pixels) != len(labels):
@@ -91,20 +77,6 @@ def prepared(
     by one mean and one standard deviation: those of all pixels of all training images, however
     few of them are kept, so that an image does not change with the question. Both are found in
     whole numbers and rounded once; so the inputs are the same on every machine.
-
-    Args:
-        train: All training images.
-        test: All test images.
-        top: The value of a white pixel.
-        standardise: Whether to bring them to mean 0 and variance 1.
-        limits: How many training and test images to keep; None keeps all, in their order.
-        seed: Seed of the choice.
-        origin: Where they come from.
-
-    Raises:
-        UsageError: A limit or seed that is no whole number, or is negative.
-        StudyError: More images are asked for than there are, or none; or all training pixels
-            are equal, so that nothing can be standardised.
     """
     import numpy as np
 
@@ -129,18 +101,7 @@ def prepared(
 
 
 def _first(size: int, limit: int | None, seed: int, name: str, origin: str) -> slice | NDArray[Any]:
-    """Which images are kept: all, or the first of a permutation, so that few are among more.
-
-    Args:
-        size: How many there are.
-        limit: How many are asked for; None for all.
-        seed: Seed of the permutation.
-        name: The argument, for messages.
-        origin: Where they come from, for messages.
-
-    Raises:
-        StudyError: More than there are, or none.
-    """
+    """Which images are kept: all, or the first of a permutation, so that few are among more."""
     import numpy as np
 
     if limit is None:

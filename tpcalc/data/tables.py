@@ -13,8 +13,6 @@ from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
-__all__ = ["csv", "queries"]
-
 _HEADER_HINT = "The first line must read x1,...,xd,y (or y1,...,yK for several outputs)."
 _QUERY_HINT = "The first line must read x1,...,xd; targets may follow and are not used."
 
@@ -59,18 +57,7 @@ def csv(path: str | Path) -> Samples:
 
 
 def queries(path: str | Path, dimension: int | None = None) -> tuple[tuple[float, ...], ...]:
-    """Inputs at which outputs are asked for, from a CSV file.
-
-    Args:
-        path: A file as for ``csv``; the columns of targets may be missing, and are not used.
-        dimension: The number of input columns that the training data has.
-
-    Returns:
-        One tuple of numbers for each line.
-
-    Raises:
-        StudyError: As for ``csv``, or the inputs are not of the given dimension.
-    """
+    """Inputs at which outputs are asked for, from a CSV file."""
     table = _read(checks.file(path), targets_needed=False)
     if dimension is not None and table.dimension != dimension:
         raise StudyError(

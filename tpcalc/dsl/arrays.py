@@ -16,8 +16,6 @@ from tpcalc.dsl.vectors import Vector
 from tpcalc.program.nodes import Data, LinComb, Stack
 from tpcalc.program.types import bare
 
-__all__ = ["Arrays"]
-
 Block = TypeVar("Block", Vector, Scalar)
 
 
@@ -33,14 +31,6 @@ class Arrays:
 
     def data(self, name: str, values: Any, axes: Sequence[str]) -> Scalar:
         """Given numbers, one for each cell: inputs, targets, a mask.
-
-        Args:
-            name: Its name.
-            values: Nested lists or an array, one level for each axis.
-            axes: The names of its axes, as in ``("b", "in")``.
-
-        Raises:
-            TraceError: The name is taken, or the values are no array with these axes.
 
         Example:
             >>> from tpcalc.dsl.trace import program
@@ -61,14 +51,6 @@ class Arrays:
 
         Equal constants are one, and none needs a name.
 
-        Args:
-            values: Nested lists or an array, one level for each axis.
-            axes: The names of its axes.
-            name: What formulas call it: ``"mask"``.
-
-        Raises:
-            TraceError: The values are no array with these axes, or the name is no text.
-
         Example:
             >>> from tpcalc.dsl.trace import program
             >>> @program
@@ -88,14 +70,6 @@ class Arrays:
 
     def stack(self, values: Sequence[Any], axis: str) -> Any:
         """Vectors or scalars as one block, a cell of a new axis for each.
-
-        Args:
-            values: All vectors of one dimension class, or all scalars; other axes meet by name.
-            axis: The name of the new axis.
-
-        Raises:
-            TraceError: There are none, or of two kinds, or one has this axis already.
-            DimMismatch: The vectors live on different dimension classes.
 
         Example:
             >>> from tpcalc.dsl.trace import program

@@ -13,8 +13,6 @@ from tpcalc.functions.rows import RowFn
 from tpcalc.program.nodes import Data, LinComb, Ref, Rename, RowNonlin
 from tpcalc.program.types import Axes, bare
 
-__all__ = ["Handle", "Value", "axes_of", "cells_of"]
-
 
 class Handle(Operand):
     """Base of what belongs to one traced program."""
@@ -25,11 +23,7 @@ class Handle(Operand):
         self.recorder = recorder
 
     def together(self, other: Handle) -> None:
-        """Check that another handle belongs to the same program.
-
-        Raises:
-            TraceError: It does not.
-        """
+        """Check that another handle belongs to the same program."""
         if other.recorder is not self.recorder:
             raise misuse(
                 f"{self.noun} of the program {self.recorder.title!r} meets {other.noun} of "
@@ -62,38 +56,16 @@ class Value(Handle):
         return dict(self.recorder.builder.type(self.ref).axes)
 
     def renamed(self, **names: str) -> Self:
-        """The same block with other names of axes: ``x.renamed(b="b'")`` beside ``x`` makes pairs.
-
-        Args:
-            names: For an axis its new name.
-
-        Raises:
-            ProgramError: It has no such axis, or two of its axes would get one name.
-        """
+        """The block with other names of axes: ``x.renamed(b="b'")`` beside ``x`` makes pairs."""
         node = Rename(self.ref, tuple(names.items()))
         return self._at_node(self.recorder.add(node))
 
     def rows(self, fn: RowFn, along: str) -> Self:
-        """A function of each row along an axis: ``tp.softmax(s, along="p")``.
-
-        Args:
-            fn: The function.
-            along: The axis.
-
-        Raises:
-            ProgramError: There is no such axis.
-        """
+        """A function of each row along an axis: ``tp.softmax(s, along="p")``."""
         return self._at_node(self.recorder.add(RowNonlin(fn, self.ref, along)))
 
     def at(self, **cells: int) -> Self:
-        """What stands at some cells: ``x.at(b=0)``.
-
-        Args:
-            cells: For an axis the index, from 0.
-
-        Raises:
-            TraceError: There is no such axis, or no such cell.
-        """
+        """What stands at some cells: ``x.at(b=0)``."""
         ref, sizes = self.ref, self.axes
         for axis, index in cells.items():
             size = sizes.get(axis)
@@ -111,11 +83,7 @@ class Value(Handle):
 
 
 def axes_of(given: object, name: str) -> Axes:
-    """The axes of an input, from ``{"b": 4}``; None means none.
-
-    Raises:
-        TraceError: They are no names with sizes.
-    """
+    """The axes of an input, from ``{"b": 4}``; None means none."""
     if given is None:
         return ()
     if not isinstance(given, Mapping):
@@ -130,16 +98,7 @@ def axes_of(given: object, name: str) -> Axes:
 
 
 def cells_of(values: Any, axes: Sequence[str], name: str) -> tuple[tuple[Number, ...], Axes]:
-    """The numbers of an array, cell by cell, with its axes.
-
-    Args:
-        values: Nested lists or an array, one level for each axis.
-        axes: The names of the axes.
-        name: What they are for.
-
-    Raises:
-        TraceError: It has another number of levels, is ragged, or holds what is no finite number.
-    """
+    """The numbers of an array, cell by cell, with its axes."""
     if isinstance(axes, str) or not isinstance(axes, Sequence):
         raise misuse(f"the axes of {name!r} are a list of names, not {noun(axes)}.")
     if hasattr(values, "tolist"):

@@ -22,8 +22,6 @@ from tpcalc.functions import Atom, Call, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Elementwise", "UserAtom", "elementwise", "expression"]
-
 
 class Elementwise:
     """A function of one variable, applied to each coordinate.
@@ -152,13 +150,6 @@ class UserAtom(Atom):
 
 def expression(rule: object, what: str) -> Expr:
     """What a function gives for the argument ``x0``.
-
-    Args:
-        rule: A function of expressions; a number that it gives is a constant.
-        what: What is needed, for messages (``"an activation"``).
-
-    Raises:
-        TraceError: It is no function, or one that does not take expressions (numpy's, say).
 
     Example:
         >>> expression(lambda z: z * z, "a function").text

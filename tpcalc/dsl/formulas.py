@@ -11,17 +11,11 @@ from tpcalc.dsl.operands import Number, Operand, noun, number_or_none
 from tpcalc.errors import TpcalcError
 from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
 
-__all__ = ["Coordinatewise", "formula_of"]
-
 Coordinatewise = Elementwise | Atom | Fn | Callable[..., Any]
 
 
 def formula_of(fn: Coordinatewise, vectors: int, scalars: int) -> Fn:
-    """The function that a user hands over for one of coordinates.
-
-    Raises:
-        TraceError: It takes other arguments, or is no formula of them.
-    """
+    """The function that a user hands over for one of coordinates."""
     if isinstance(fn, Fn):
         if (fn.vectors, fn.scalars) != (vectors, scalars):
             raise misuse(

@@ -23,8 +23,6 @@ from tpcalc.functions.tape import lower, numpy_space, run
 if TYPE_CHECKING:
     from tpcalc.functions.symbolic import AtomByName
 
-__all__ = ["function"]
-
 Numeric = Callable[[Any, Any], Any]
 Rule = Callable[[Expr], Expr]
 

@@ -12,17 +12,11 @@ from tpcalc.dsl.operands import Number, noun, number
 from tpcalc.program.family import Family
 from tpcalc.program.types import Axes
 
-__all__ = ["covariance_of", "independent", "mean_of"]
-
 Rows = tuple[tuple[Number, ...], ...]
 
 
 def mean_of(given: Any, names: Sequence[str]) -> tuple[Number, ...]:
-    """One mean for each vector; None means 0.
-
-    Raises:
-        TraceError: There are more or fewer, or one is no finite number.
-    """
+    """One mean for each vector; None means 0."""
     if given is None:
         return (Fraction(0),) * len(names)
     entries = _entries(given, f"the mean of {names[0]!r}, ...")
@@ -38,17 +32,6 @@ def covariance_of(given: Any, names: Sequence[str]) -> tuple[Rows | None, float]
 
     A singular one is fine (two equal vectors, a vector of zeros). Entries that differ from their
     mirror image by rounding are averaged, and eigenvalues that rounding made negative are 0.
-
-    Args:
-        given: Rows of numbers, or an array.
-        names: The names of the vectors.
-
-    Returns:
-        The rows, and how far below 0 the smallest eigenvalue was where it is beyond the rounding
-        of float64.
-
-    Raises:
-        TraceError: It has another shape, is not symmetric, or has a negative eigenvalue.
 
     Example:
         >>> covariance_of([[1, 1], [1, 1]], ["a", "b"])[0]

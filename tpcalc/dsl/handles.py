@@ -16,8 +16,6 @@ from tpcalc.errors import TraceError
 from tpcalc.functions import Expr, Fn, Par, const
 from tpcalc.program.nodes import Nonlin, Ref
 
-__all__ = ["Binary", "Scalar", "no_exponential", "rational_power", "scalar_fn"]
-
 Binary = Callable[[Any, Any], Any]
 
 
@@ -121,23 +119,14 @@ class Scalar(Value):
 
 
 def scalar_fn(expr: Expr, scalars: Sequence[Scalar]) -> Scalar:
-    """Record a function of scalars.
-
-    Args:
-        expr: The function, of arguments ``s0, s1, ...``.
-        scalars: The arguments, at least one.
-    """
+    """Record a function of scalars."""
     recorder = scalars[0].recorder
     fn = Fn(expr, 0, len(scalars))
     return Scalar(recorder, recorder.add(Nonlin(fn, (), tuple(s.ref for s in scalars))))
 
 
 def rational_power(base: Operand, exponent: object) -> Fraction:
-    """The exponent of a vector or scalar.
-
-    Raises:
-        TraceError: It is not an exact number.
-    """
+    """The exponent of a vector or scalar."""
     if isinstance(exponent, Operand):
         raise misuse(
             f"{base.noun} cannot be raised to {noun(exponent)}.",

@@ -11,16 +11,11 @@ from types import CodeType, FrameType, TracebackType
 
 from tpcalc.errors import TpcalcError, TraceError
 
-__all__ = ["line_of", "locate", "misuse", "user_line"]
-
 
 def user_line() -> str | None:
     """File name (without folders) and line of the innermost frame that the user wrote.
 
     The frames of this package, of the standard library and of installed packages are passed over.
-
-    Returns:
-        ``"mlp.py:14"``; None where no user code is running, as under the command line.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -71,23 +66,12 @@ def misuse(
     kind: type[TraceError] = TraceError,
     where: str | None = None,
 ) -> TraceError:
-    """An error about what the user wrote, with the line.
-
-    Args:
-        message: What is wrong and why.
-        hint: What to do about it.
-        kind: The error class.
-        where: The line, where it is not the one that is being run.
-    """
+    """An error about what the user wrote, with the line."""
     return kind(message, where=where or user_line(), hint=hint)
 
 
 def locate(error: TpcalcError) -> None:
-    """Give an error that names no line the user's line that led to it.
-
-    Args:
-        error: A caught error; a line that it names already is kept.
-    """
+    """Give an error that names no line the user's line that led to it."""
     if error.where is not None and re.search(r":\d", error.where):
         return
     line = _last_user_line(error.__traceback__) or user_line()

@@ -14,8 +14,6 @@ from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.program.nodes import MatMul, Ref
 
-__all__ = ["Matrix"]
-
 
 class Matrix(Handle):
     """A random matrix; what stands in front of it is kept and multiplies the products."""

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, NoReturn
 from tpcalc.dsl.lines import misuse
 from tpcalc.errors import TraceError
 from tpcalc.functions import Expr
-from tpcalc.functions.numbers import Number, as_number, is_finite
-
-__all__ = ["Number", "Operand", "as_rational", "noun", "number", "number_or_none", "unsupported"]
+from tpcalc.functions.numbers import Number as Number
+from tpcalc.functions.numbers import as_number, is_finite
 
 # numpy's scalars carry numpy's operators: they are sent back to Python's.
 _OPERATORS: dict[str, Callable[..., Any]] = {
@@ -140,13 +139,7 @@ def noun(value: object) -> str:
 
 
 def unsupported(verb: str, left: object, right: object) -> TraceError:
-    """The error for two operands that do not go together.
-
-    Args:
-        verb: What was asked (``"added"``).
-        left: The left operand.
-        right: The right operand.
-    """
+    """The error for two operands that do not go together."""
     nouns = {getattr(side, "noun", "") for side in (left, right)}
     if "a power of n" in nouns:
         hint = "A power of n or L only multiplies or divides."
@@ -161,11 +154,7 @@ def unsupported(verb: str, left: object, right: object) -> TraceError:
 
 
 def number_or_none(value: object) -> Number | None:
-    """A real number as Fraction (where it is exact) or float; None for anything else.
-
-    Raises:
-        TraceError: It is NaN or infinite.
-    """
+    """A real number as Fraction (where it is exact) or float; None for anything else."""
     if not isinstance(value, Real) and getattr(value, "shape", None) == ():
         value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, Real):
@@ -187,15 +176,7 @@ def _short(value: object) -> str:
 
 
 def number(value: object, what: str) -> Number:
-    """A real number.
-
-    Args:
-        value: What the user gave.
-        what: What it is for (``"the variance of 'x'"``).
-
-    Raises:
-        TraceError: It is not a finite real number.
-    """
+    """A real number."""
     try:
         found = number_or_none(value)
     except TraceError as error:
@@ -207,13 +188,6 @@ def number(value: object, what: str) -> Number:
 
 def as_rational(value: object, what: str) -> Fraction:
     """An exact number: an integer, a Fraction, a text such as ``"1/2"`` or a short decimal.
-
-    Args:
-        value: What the user gave.
-        what: What it is for.
-
-    Raises:
-        TraceError: It is none of these.
 
     Example:
         >>> as_rational(-0.25, "the exponent"), as_rational("1/3", "the exponent")

@@ -12,8 +12,6 @@ from tpcalc.dsl.operands import Number, Operand, as_rational, number_or_none, un
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import number_text, whole_power
 
-__all__ = ["L", "Power", "as_exponent", "n", "symbol"]
-
 Numeric = int | float | Fraction
 
 
@@ -40,9 +38,6 @@ def symbol(name: str) -> Ex:
 
 def as_exponent(value: object) -> Ex:
     """An exponent from what a user writes after ``**``.
-
-    Raises:
-        TraceError: It is no exact number and no expression in symbols.
 
     Example:
         >>> print(as_exponent(-0.5))

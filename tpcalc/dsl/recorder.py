@@ -29,8 +29,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import applied_of, leaf_of, scale_of
 
-__all__ = ["Recorder", "Term", "bracketed"]
-
 Term = tuple[Number, Ref | None, Ref]
 """number * (scalar or 1) * vector, as in a linear combination."""
 
@@ -87,16 +85,7 @@ class Recorder:
             self._taken["output", name] = base.line_of(ref)
 
     def add(self, node: Node, line: str | None = None) -> Ref:
-        """Append a node, with the user's line.
-
-        Args:
-            node: The node.
-            line: The line where it was written, if that is not the present one.
-
-        Raises:
-            TraceError: The program is finished.
-            ProgramError: The node is ill-typed.
-        """
+        """Append a node, with the user's line."""
         if self._closed:
             raise misuse(
                 f"the program {self.title!r} is finished; its vectors cannot be used any more.",
@@ -147,11 +136,7 @@ class Recorder:
         return self.add(Scale(ref, n_power, depth_power))
 
     def law_along(self, text: str = "") -> str:
-        """The law along the depth of what is drawn now: one asked for, or that of the block.
-
-        Raises:
-            TraceError: There is no such law, or no block that is repeated L times is open.
-        """
+        """The law along the depth of what is drawn now: one asked for, or that of the block."""
         if not text:
             return self.along
         try:
@@ -166,15 +151,7 @@ class Recorder:
         return law
 
     def claim(self, kind: str, name: object) -> str:
-        """Reserve the name of an input or an output.
-
-        Args:
-            kind: ``"vector"``, ``"matrix"``, ``"scalar"`` or ``"output"``.
-            name: The name.
-
-        Raises:
-            TraceError: It is no usable name, or is taken.
-        """
+        """Reserve the name of an input or an output."""
         if not isinstance(name, str):
             raise misuse(f"the name of a {kind} is a text, not {noun(name)}.")
         if not name or not name.isprintable() or name != name.strip() or '"' in name:
@@ -194,11 +171,7 @@ class Recorder:
         return name
 
     def declare_dim(self, dim: Dim) -> None:
-        """Declare a dimension class.
-
-        Raises:
-            TraceError: It is declared with another ratio.
-        """
+        """Declare a dimension class."""
         known = self.dims.setdefault(dim.name, dim)
         if known != dim:
             raise misuse(
@@ -209,11 +182,7 @@ class Recorder:
         self.builder.dim(dim)
 
     def dim_name(self, name: object) -> str:
-        """A declared dimension class; None means ``n``.
-
-        Raises:
-            UnknownName: It is not declared.
-        """
+        """A declared dimension class; None means ``n``."""
         if name is None:
             return "n"
         if not isinstance(name, str) or name not in self.dims:

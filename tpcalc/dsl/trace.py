@@ -15,8 +15,6 @@ from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
 from tpcalc.program.program import Program
 from tpcalc.program.views import data_of
 
-__all__ = ["Traced", "as_program", "extend", "filled", "is_forward_pass", "program"]
-
 # What a program offers; a traced function without parameters offers the same.
 _OF_PROGRAM = frozenset(
     {*Program.__dataclass_fields__, *(name for name in vars(Program) if not name.startswith("_"))}

@@ -25,8 +25,6 @@ from tpcalc.program.along import FRESH
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Carry, Data, Dim, Family, Input, Kind, Moment, Repeat
 
-__all__ = ["Tracer", "mean"]
-
 
 class Tracer(Arrays):
     """Makes the inputs and outputs of one program, and what operators cannot write.

@@ -23,8 +23,6 @@ from tpcalc.functions.expr import add, substitute
 from tpcalc.functions.forms import factored
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref
 
-__all__ = ["Vector", "common_dim", "nonlin", "outer"]
-
 ONE = Fraction(1)
 # A longer sum is recorded in parts, so that adding terms in a loop stays linear in their number.
 LONGEST_SUM = 256
@@ -224,16 +222,7 @@ class Vector(Value):
 
 
 def nonlin(fn: Fn, vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) -> Vector:
-    """Record a coordinatewise function of vectors and scalars.
-
-    Args:
-        fn: The function.
-        vectors: At least one vector, all on one dimension class.
-        scalars: Its scalar arguments.
-
-    Raises:
-        DimMismatch: The vectors live on different dimension classes.
-    """
+    """Record a coordinatewise function of vectors and scalars."""
     dim = common_dim(vectors, scalars)
     node = Nonlin(fn, tuple(x.ref for x in vectors), tuple(s.ref for s in scalars))
     recorder = vectors[0].recorder
@@ -243,18 +232,7 @@ def nonlin(fn: Fn, vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) ->
 def outer(
     fn: Fn, rows: Sequence[Vector], cols: Sequence[Vector], x: Vector, scalars: Sequence[Scalar]
 ) -> Vector:
-    """Record an outer function times a vector; what is a product of rows and columns as averages.
-
-    Args:
-        fn: The function, of rows and then of columns.
-        rows: At least one vector.
-        cols: Vectors on the dimension class of ``x``.
-        x: What it is applied to.
-        scalars: Its scalar arguments.
-
-    Raises:
-        DimMismatch: The columns live on another dimension class than x, or rows on several.
-    """
+    """Record an outer function times a vector; a product of rows and columns as averages."""
     dim, recorder = common_dim(rows, scalars), x.recorder
     common_dim([*cols, x])
     above, below, given = (tuple(one.ref for one in some) for some in (rows, cols, scalars))
@@ -274,12 +252,7 @@ def outer(
 
 
 def common_dim(vectors: Sequence[Vector], scalars: Sequence[Scalar] = ()) -> str:
-    """The dimension class of vectors that are combined coordinate by coordinate.
-
-    Raises:
-        TraceError: Handles of two programs meet.
-        DimMismatch: The vectors live on different dimension classes.
-    """
+    """The dimension class of vectors that are combined coordinate by coordinate."""
     first = vectors[0]
     for other in (*vectors[1:], *scalars):
         first.together(other)

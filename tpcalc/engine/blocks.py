@@ -20,8 +20,6 @@ from tpcalc.functions import Const, Expr, Fn, Par, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import Number
 
-__all__ = ["At", "Blocks", "Writer"]
-
 Cell = tuple[int, ...]
 Registers = NDArray[np.int64]
 Where = Mapping[str, int]

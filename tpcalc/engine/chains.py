@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.engine.chains_layers import Chain, Family, Gram
+from tpcalc.engine.chains_layers import Chain as Chain
+from tpcalc.engine.chains_layers import Family as Family
+from tpcalc.engine.chains_layers import Gram as Gram
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
 from tpcalc.engine.crew import watch
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
-
-__all__ = ["Chain", "ChainKernels", "Family", "Gram", "chain_kernels"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]
@@ -60,20 +60,6 @@ def chain_kernels(
     progress: Progress | None = None,
 ) -> ChainKernels:
     """NNGP and tangent kernels of a chain on a set of inputs.
-
-    Args:
-        gram: The inputs.
-        chain: The network.
-        kinds: Which of ``"nngp"`` and ``"ntk"`` to return; no memory is taken for the other.
-        threads: How many; None: one for each core where that pays. The answer is the same.
-        progress: Called with a fraction and a text from the calling thread.
-
-    Returns:
-        The kernels asked for, float64.
-
-    Raises:
-        EvaluationError: Numbers leave the floating-point range, or an argument does not fit.
-        OutOfMemory: The kernels do not fit into the memory available.
 
     Source:
         Cho and Saul (2009), arcs of order 0 and 1; Williams (1997), erf; Jacot, Gabriel and Hongler

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from tpcalc.errors import EvaluationError
 
-__all__ = ["Chain", "Family", "Gram"]
-
 Array = NDArray[np.float64]
 Family = Literal["abrelu", "erf"]
 LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64

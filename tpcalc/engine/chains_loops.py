@@ -43,8 +43,6 @@ from tpcalc.engine.chains_tiles import (
 )
 from tpcalc.engine.kernels_compile import exact
 
-__all__ = ["biased_tiles", "erf_tiles", "plain_tiles"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -102,24 +100,7 @@ def plain_tiles(
     nngp: Array,
     ntk: Array,
 ) -> None:
-    """Tiles of the kernels of a |z| + b z without biases.
-
-    Args:
-        x: Inputs (N, d).
-        y: Inputs (M, d).
-        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
-        same: Whether y is x; then tiles are mirrored.
-        rx: Inverse norms of x; 0 for a zero input.
-        ry: Those of y, padded like yt.
-        fx: Factors of the rows of the result; fy those of the columns.
-        fy: Padded like yt.
-        form: m0, m1, kappa, tau, base, readout: h' = sqrt(m0) h + sqrt(m1) phi(h), normalized; the
-            readout is the weight of K in the tangent kernel that is returned.
-        layers: Number of layers, and of those among them that need the long polynomials.
-        tiles: First row and first column of each tile.
-        nngp: Result (N, M), or of size 0.
-        ntk: Result (N, M), or of size 0.
-    """
+    """Tiles of the kernels of a |z| + b z without biases."""
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
     for n in range(tiles.shape[0]):
@@ -213,23 +194,7 @@ def biased_tiles(
     nngp: Array,
     ntk: Array,
 ) -> None:
-    """Tiles of the kernels of a |z| + b z with biases.
-
-    Args:
-        x: Inputs (N, d).
-        y: Inputs (M, d).
-        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
-        same: Whether y is x; then tiles are mirrored.
-        rx: Inverse norms of x; 0 for a zero input.
-        ry: Those of y, padded like yt.
-        norms_x: sqrt K(x, x) of the inputs, of layer 1, 2, ... and after the last, (layers, N).
-        norms_y: Those of y, padded like yt.
-        forms: Row 0: weight and bias of the first map. Then for every layer a0, a1, sigma, kappa,
-            tau, base and the weight of K in the tangent kernel, read from the last row.
-        tiles: First row and first column of each tile.
-        nngp: Result (N, M), or of size 0.
-        ntk: Result (N, M), or of size 0.
-    """
+    """Tiles of the kernels of a |z| + b z with biases."""
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
     one_x, one_y = np.ones(rx.size), np.ones(ry.size)
@@ -341,25 +306,7 @@ def erf_tiles(
     nngp: Array,
     ntk: Array,
 ) -> None:
-    """Tiles of the kernels of erf.
-
-    Args:
-        x: Inputs (N, d).
-        y: Inputs (M, d).
-        yt: Transpose of y, with columns of zeros up to a whole number of tiles.
-        same: Whether y is x; then tiles are mirrored.
-        qx: Squared norms of x.
-        qy: Those of y, padded like yt.
-        fx: Factors of the rows of the result; fy those of the columns.
-        fy: Padded like yt.
-        table_x: K(x, x) and E phi(h)^2 of every layer in turn, (2 layers, N).
-        table_y: Those of y, padded like yt.
-        forms: Row 0: weight and bias of the first map. Then for every layer a0, a1, sigma, and
-            from the last row the weight of K in the tangent kernel.
-        tiles: First row and first column of each tile.
-        nngp: Result (N, M), or of size 0.
-        ntk: Result (N, M), or of size 0.
-    """
+    """Tiles of the kernels of erf."""
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
     count = forms.shape[0]

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.chains_layers import Chain, Gram
 
-__all__ = ["Table", "biased_table", "erf_table", "plain_table"]
-
 Array = NDArray[np.float64]
 ROUNDING = 2.0**-52
 BLOCK = 2**20  # entries of inputs that are squared at once

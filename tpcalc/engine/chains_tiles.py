@@ -13,23 +13,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import exact, inlined, loose
 
-__all__ = [
-    "COLUMNS",
-    "PANEL",
-    "PITCH",
-    "ROWS",
-    "SMALL",
-    "TINY",
-    "angle",
-    "angle_small",
-    "arc",
-    "arc_small",
-    "gaps",
-    "starts",
-    "store",
-    "versines",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 

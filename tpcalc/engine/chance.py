@@ -10,8 +10,6 @@ from tpcalc.engine.draws import Draws, PlainDraws, SobolDraws
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 
-__all__ = ["generators", "streams"]
-
 
 def streams(plan: Plan, setting: Setting, seeds: Sequence[Sequence[int]]) -> list[Draws]:
     """The normal draws of each group of vectors with joint samples, for the seeds of replicates.

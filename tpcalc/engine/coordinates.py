@@ -13,8 +13,6 @@ from tpcalc.engine.kernels_functions import compiled_space
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import lower, run
 
-__all__ = ["CHUNK", "coordinatewise"]
-
 CHUNK = 2**14  # samples handled at once
 
 
@@ -24,14 +22,7 @@ def coordinatewise(
     numbers: Sequence[NDArray[np.float64]],
     take: Callable[[slice, slice, Any], None],
 ) -> None:
-    """Hand over the values of a function.
-
-    Args:
-        fn: The function.
-        arrays: Its vectors, (replicates, samples).
-        numbers: Its scalars, (replicates, 1).
-        take: Gets replicates, samples, and values there, an array or one number.
-    """
+    """Hand over the values of a function."""
     tape, space = lower(fn), compiled_space()
     replicates, size = arrays[0].shape
     height, length = max(1, CHUNK // size), min(size, CHUNK)

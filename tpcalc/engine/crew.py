@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["at_work", "products", "share", "stretches", "watch"]
-
 STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
 WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
 
@@ -50,12 +48,7 @@ def at_work(threads: int) -> Iterator[None]:
 
 
 def watch(futures: Collection[Future[Any]], report: Callable[[], None]) -> None:
-    """Wait for all, reporting; the first failure is raised at once.
-
-    Args:
-        futures: What is waited for.
-        report: Called ten times a second.
-    """
+    """Wait for all, reporting; the first failure is raised at once."""
     pending = set(futures)
     while pending:
         finished, pending = wait(pending, timeout=0.1)
@@ -65,13 +58,7 @@ def watch(futures: Collection[Future[Any]], report: Callable[[], None]) -> None:
 
 
 def share(count: int, size: int, work: Callable[[slice], None]) -> None:
-    """Do a number of parts: all at once, or some on each thread.
-
-    Args:
-        count: How many there are.
-        size: Numbers that all of them read.
-        work: Does the parts of a slice; those of different slices touch different memory.
-    """
+    """Do a number of parts: all at once, or some on each thread."""
     crew = _CREW.get()
     threads = 1 if crew is None or size < WORTH_SHARING else min(crew[0], count)
     if crew is None or threads < 2:

@@ -24,24 +24,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tpcalc.engine.crew import products
-from tpcalc.engine.directions_basis import Basis, Push
-from tpcalc.engine.directions_store import SampleSpace, Store, Vector, accumulate, materialise
+from tpcalc.engine.directions_basis import Basis as Basis
+from tpcalc.engine.directions_basis import Push
+from tpcalc.engine.directions_store import SampleSpace as SampleSpace
+from tpcalc.engine.directions_store import Store as Store
+from tpcalc.engine.directions_store import Vector
+from tpcalc.engine.directions_store import accumulate as accumulate
+from tpcalc.engine.directions_store import materialise as materialise
 from tpcalc.engine.draws import Draws
 from tpcalc.errors import EvaluationError, Exploded
-
-__all__ = [
-    "IMAGES",
-    "Basis",
-    "FiniteMatrix",
-    "LimitMatrix",
-    "MatrixSide",
-    "Product",
-    "SampleSpace",
-    "Store",
-    "accumulate",
-    "materialise",
-]
-
 
 IMAGES = "float32"  # of limits: fresh draws, which single precision holds as they are
 
@@ -231,21 +222,7 @@ class LimitMatrix(_Matrix):
             table.fill(0.0)
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
-        """Products of W (or of its transpose) with several vectors.
-
-        Args:
-            vectors: Flat float64 vectors of the padded length of the side's input space.
-            transpose: Whether to multiply with the transpose.
-
-        Returns:
-            Coefficients of the products. Form a vector with
-            ``materialise(out, [(side.e, coords[:, j]), (other.q, echo[:, j])])``, where
-            ``side = matrix.side(transpose)`` and ``other = matrix.side(not transpose)``.
-
-        Raises:
-            Exploded: If a vector holds infinities or NaN.
-            EvaluationError: If more directions come up than the capacity holds.
-        """
+        """Products of W (or of its transpose) with several vectors."""
         side, other = self.side(transpose), self.side(not transpose)
         push = side.q.push(vectors, beside=other.e)
         self._draw(push, transpose)
@@ -332,20 +309,7 @@ class FiniteMatrix(_Matrix):
         self._known = np.zeros((row_space.replicates, capacity_forward, capacity_transposed))
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
-        """Products of W (or of its transpose) with several vectors.
-
-        Args:
-            vectors: Flat float64 vectors of the padded length of the side's input space.
-            transpose: Whether to multiply with the transpose.
-
-        Returns:
-            Coefficients of the products. Form a vector with
-            ``materialise(out, [(matrix.side(transpose).e, coords[:, j])])``.
-
-        Raises:
-            Exploded: If a vector holds infinities or NaN.
-            EvaluationError: If more directions come up than the capacity holds.
-        """
+        """Products of W (or of its transpose) with several vectors."""
         side = self.side(transpose)
         push = side.q.push(vectors)
         if push.new.any():

@@ -23,8 +23,6 @@ from tpcalc.engine.crew import share
 from tpcalc.engine.directions_store import NO_MEMORY, Memory, Store, Vector, full_store
 from tpcalc.errors import Exploded
 
-__all__ = ["Basis", "Push"]
-
 # Rounding of one inner product, and what deviation from orthogonality is allowed, for each storage.
 ROUNDING = {8: 2e-16, 4: 2e-9}
 DEVIATION = {8: 1e-11, 4: 1e-5}
@@ -151,11 +149,7 @@ class Basis:
     # -- reading ---------------------------------------------------------------------------------
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients on the rows as they lie in memory.
-
-        Args:
-            coefficients: On directions, shape (replicates, B, k), k at most their number.
-        """
+        """Coefficients on the rows as they lie in memory."""
         out = coefficients.copy()
         self._each(out, kernels_growth.on_rows)
         return out
@@ -211,15 +205,6 @@ class Basis:
 
         One pass over the basis for all of them. (1/N) x_j·x_k = coords[j]·coords[k], up to the
         tolerance. Zero vectors and repeated vectors are fine.
-
-        Args:
-            vectors: Flat float64 vectors of padded length.
-            used: How many of them each replicate takes (the others count as zero); None: all.
-            beside: Another store whose inner products with them are taken in the same pass.
-
-        Raises:
-            Exploded: A vector holds infinities or NaN.
-            EvaluationError: The capacity is used up.
         """
         store, count, before = self.store, len(vectors), self.counts.copy()
         stores = [(one.data, one.counts) for one in (store, beside) if one is not None]

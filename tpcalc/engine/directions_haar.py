@@ -29,8 +29,6 @@ from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector
 from tpcalc.engine.draws import Draws
 
-__all__ = ["HaarMatrix", "HaarSide"]
-
 Array = NDArray[np.float64]
 Law = Literal["limit", "finite"]
 SINGULAR = 1e-6  # of a draw: what is left of it in a space that is used up
@@ -163,20 +161,7 @@ class HaarMatrix:
         self._draws = {False: draws_rows, True: draws_cols}
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
-        """Products of W (or of its transpose) with several vectors.
-
-        Args:
-            vectors: Flat float64 vectors of the padded length of the side's input space.
-            transpose: Whether to multiply with the transpose.
-
-        Returns:
-            ``echo``: coefficients on the directions of the other side. ``coords``: coordinates of
-            the vectors in the directions of this side.
-
-        Raises:
-            Exploded: If a vector holds infinities or NaN.
-            EvaluationError: If more directions come up than the capacity holds.
-        """
+        """Products of W (or of its transpose) with several vectors."""
         return self._into(vectors) if transpose != self._tall else self._onto(vectors)
 
     # -- S to L ------------------------------------------------------------------------------
@@ -265,17 +250,7 @@ class HaarMatrix:
             self._hidden[r] = hidden
 
     def _draw(self, r: int, coords: Array, row: int | None) -> tuple[Array, Array]:
-        """A Gaussian vector of S and S', which is projected and normalised afterwards.
-
-        Args:
-            r: The replicate.
-            coords: Of a fresh draw in S, in the directions there.
-            row: The direction that this draw brought.
-
-        Returns:
-            Coordinates in S and S'. In the limit these are those of a draw that is orthogonal to
-            all that is known, with a sharp share of S.
-        """
+        """A Gaussian vector of S and S', which is projected and normalised afterwards."""
         small, large = self._small.space, self._large.space
         share, hidden = small.ratio / large.ratio, self._hidden[r]
         if self.law == "limit":

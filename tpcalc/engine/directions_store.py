@@ -14,18 +14,6 @@ from tpcalc.engine import kernels
 from tpcalc.engine.crew import share
 from tpcalc.errors import EvaluationError, OutOfMemory
 
-__all__ = [
-    "NO_MEMORY",
-    "Memory",
-    "RowSource",
-    "SampleSpace",
-    "Store",
-    "Vector",
-    "accumulate",
-    "full_store",
-    "materialise",
-]
-
 Vector = NDArray[np.float64]
 LINE = 64  # bytes of a cache line, where arrays begin
 
@@ -187,11 +175,7 @@ class Store:
         return self._data[replicate * blocks : (replicate + 1) * blocks, row, :]
 
     def reserve(self, count: int | NDArray[np.int64] = 1) -> int:
-        """Take the next rows, whatever they hold; returns the number of the first.
-
-        Args:
-            count: How many, of all replicates or of each.
-        """
+        """Take the next rows, whatever they hold; returns the number of the first."""
         first = self.rows
         counts = self.counts + count
         if max(counts.tolist()) > self.capacity:
@@ -244,16 +228,6 @@ def materialise(
     """Write linear combinations of rows: out_j = sum over terms and i of coefficients[j, i] row_i.
 
     Every two stores are one pass over ``out``. Rows whose coefficients are all 0 are not read.
-
-    Args:
-        out: A vector, or a sequence of B vectors.
-        terms: Pairs (store or basis, coefficients) over one space. Coefficients have the shape
-            (replicates, k) for one vector, (replicates, B, k) for a sequence, and no first axis
-            where all replicates have the same; k may differ from the number of rows (missing
-            ones are 0; surplus ones must be 0).
-
-    Raises:
-        EvaluationError: Coefficients for rows that do not exist, or vectors of another space.
 
     Example:
         >>> space, store = SampleSpace(3), Store(3, 2)

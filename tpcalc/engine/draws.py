@@ -17,8 +17,6 @@ from tpcalc.engine.draws_normal import sobol_normals
 from tpcalc.engine.draws_sobol import BITS, LAST_DIMENSION, scrambled
 from tpcalc.errors import EvaluationError
 
-__all__ = ["Draws", "PlainDraws", "SobolDraws"]
-
 Seed = int | Sequence[int] | np.random.SeedSequence
 
 STOCK = 2048  # plain normals drawn at once
@@ -29,14 +27,7 @@ class Draws(Protocol):
     """A source of rows of N(0, 1) draws, and of single ones, for independent replicates."""
 
     def fill(self, row: NDArray[Any], scale: float = 1.0, replicate: int | None = None) -> None:
-        """Write the next row of normals times ``scale``.
-
-        Args:
-            row: A (blocks, block) view, float64 or float32; only its first N entries are written.
-                The blocks of one replicate come after those of another.
-            scale: The standard deviation.
-            replicate: Whose row it is; None: it has the blocks of all of them.
-        """
+        """Write the next row of normals times ``scale``."""
 
     def scalar(self, replicate: int = 0) -> float:
         """One N(0, 1) draw, from a stream of its own."""

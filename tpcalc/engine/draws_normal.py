@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
 
-__all__ = ["normal_quantiles", "sobol_normals"]
-
 STEP = 2.0**-31
 LN2 = math.log(2.0)
 SQRT2 = math.sqrt(2.0)

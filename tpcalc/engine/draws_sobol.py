@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BITS", "LAST_DIMENSION", "scrambled"]
-
 LAST_DIMENSION = 21201  # of the table of direction numbers
 BITS = 30
 POWERS = 2 ** np.arange(BITS)
@@ -26,10 +24,6 @@ def scrambled(
     dimensions: int, seed: np.random.SeedSequence
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Direction numbers (dimensions, 30) and digital shifts, as integers of 30 bits.
-
-    Args:
-        dimensions: How many.
-        seed: Of a generator of its own, as scipy makes one from the seed it is given.
 
     Source: Matousek, On the L2-discrepancy for anchored boxes (1998): a random lower triangular
     matrix of digits for each dimension, and a shift.

@@ -54,8 +54,6 @@ from tpcalc.engine.vectors import (
 )
 from tpcalc.functions.tape import lower, numpy_space, run
 
-__all__ = ["Workspace"]
-
 P = TypeVar("P")
 LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
 BATCH = 16  # vectors formed in one pass over the stores
@@ -108,15 +106,7 @@ class Workspace:
     def run(
         self, seeds: Sequence[Sequence[int]], tick: Callable[[], None] | None = None
     ) -> list[Outcome]:
-        """Run a bundle of replicates.
-
-        Args:
-            seeds: Entropy of each replicate.
-            tick: Called after every instruction; raising from it stops the run.
-
-        Raises:
-            Exploded: A number left the floating-point range; the message names the vector.
-        """
+        """Run a bundle of replicates."""
         self._begin(seeds)
         script = self.plan.script
         with np.errstate(all="ignore"):

@@ -15,26 +15,6 @@ from numpy.typing import NDArray
 
 from tpcalc.functions import Fn
 
-__all__ = [
-    "Dot",
-    "DrawScalar",
-    "Gram",
-    "Instruction",
-    "Map",
-    "Matrix",
-    "Mean",
-    "Multiply",
-    "Noise",
-    "Outer",
-    "Panel",
-    "PanelTerm",
-    "ScalarMap",
-    "Script",
-    "Space",
-    "Starts",
-    "Sum",
-]
-
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from tpcalc.engine.instructions import Multiply, Noise, Outer, Script, vector_inputs, vector_outputs
 
-__all__ = ["Joint", "joint"]
-
 
 @dataclass(frozen=True)
 class Joint:

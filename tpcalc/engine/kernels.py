@@ -24,18 +24,6 @@ from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
-__all__ = [
-    "Term",
-    "addresses",
-    "axpy",
-    "combine",
-    "dot",
-    "dots",
-    "dots_with_rows",
-    "residual",
-    "total",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, block layout
@@ -55,20 +43,7 @@ def dots(
     gram: bool = False,
     used: Index | None = None,
 ) -> tuple[list[Array], Array]:
-    """Sums over the samples of rows times vectors, in one pass over the rows.
-
-    Args:
-        stores: Rows in block layout, the blocks of one replicate after those of another, and how
-            many of them, from the first, of each replicate.
-        vectors: B flat vectors, with the samples of all replicates.
-        gram: Whether to form the inner products of the vectors among themselves, too.
-        used: How many of the vectors each replicate has (None: all); nothing is done where there
-            are none of them.
-
-    Returns:
-        ``sum row_i x_j`` for each store, shape (replicates, rows, B), and ``sum x_i x_j``, shape
-        (replicates, B, B) (zeros unless asked).
-    """
+    """Sums over the samples of rows times vectors, in one pass over the rows."""
     data, rows = stores[0]
     if used is None:
         used = _all(len(rows), len(vectors))
@@ -76,18 +51,7 @@ def dots(
 
 
 def dots_with_rows(data: Rows, rows: Index, others: Rows, first: Index, used: Index) -> Array:
-    """Sums over the samples of rows times rows of another store.
-
-    Args:
-        data: Block layout.
-        rows: How many rows, from the first, of each replicate.
-        others: The other store, over the same space.
-        first: Its first row that is taken, of each replicate.
-        used: How many rows of it are taken.
-
-    Returns:
-        Shape (replicates, rows, largest of ``used``).
-    """
+    """Sums over the samples of rows times rows of another store."""
     if others.dtype != np.float64:
         low = int(first.min())
         others = others[:, low : int((first + used).max())].astype(np.float64)
@@ -170,12 +134,6 @@ def combine(
 
     Two stores are read in one pass, so that every output is written once; rows whose coefficients
     are all zero are not read.
-
-    Args:
-        outs: B flat vectors, with the samples of all replicates.
-        terms: Stores and their coefficients.
-        add: Whether to add to what is there.
-        used: How many of the vectors each replicate has (None: all); others are left alone.
     """
     # Stores without coefficients stay: which pass adds what must not depend on other replicates.
     active = sorted(terms, key=lambda term: term.data.dtype.itemsize)

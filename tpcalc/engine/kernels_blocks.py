@@ -29,8 +29,6 @@ from tpcalc.engine.kernels_tiles import (
     transpose,
 )
 
-__all__ = ["combine", "dots", "residual"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks

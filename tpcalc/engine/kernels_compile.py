@@ -8,8 +8,6 @@ from typing import Any
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["bits", "exact", "inlined", "loose", "number", "pointer"]
-
 
 @intrinsic
 def pointer(typing_context: Any, address: Any) -> Any:

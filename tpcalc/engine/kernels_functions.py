@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
 from tpcalc.functions.tape import NumpySpace
 
-__all__ = ["compiled_space"]
-
 ROUND = 1.5 * 2.0**52  # added to a number, leaves its whole part in the last bits
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two parts
 FAR = 20.0  # tanh is 1 in float64

@@ -15,18 +15,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import loose, pointer
 
-__all__ = [
-    "FULL",
-    "add_factors",
-    "append",
-    "grow",
-    "inner_rows",
-    "on_directions",
-    "on_rows",
-    "reveal",
-    "sum_rows",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Rows = NDArray[Any]

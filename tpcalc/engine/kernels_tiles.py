@@ -16,8 +16,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["ACROSS", "DOWN", "HIGH", "LANES", "WIDE", "add_tile", "dot_tile", "fetch", "transpose"]
-
 LANES = 8  # numbers in a vector; where registers are shorter the compiler takes several
 DOWN = (12, 4, 1)  # rows of a tile of inner products
 HIGH, ACROSS, WIDE = 8, 4, 2  # rows, columns and vectors of samples of a tile of sums

@@ -6,8 +6,6 @@ import os
 import re
 from pathlib import Path
 
-__all__ = ["available_cores", "available_memory", "memory_text"]
-
 _UNKNOWN_MEMORY = 2**32  # where the system does not say
 
 

@@ -10,19 +10,12 @@ from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import OutOfMemory
 
-__all__ = ["array_bytes", "memory_needed", "too_large"]
-
 OVERHEAD = 1.1
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
 
 
 def memory_needed(schedule: Plan, setting: Setting) -> int:
-    """Bytes that one replicate at a time needs, known before it runs.
-
-    Args:
-        schedule: The plan.
-        setting: Mode, size and storage.
-    """
+    """Bytes that one replicate at a time needs, known before it runs."""
     script = schedule.script
     total = array_bytes(schedule, setting) + script.scalars * 8
     for matrix in script.matrices:

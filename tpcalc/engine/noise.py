@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine import kernels
 
-__all__ = ["NoiseFamily"]
-
 _Place = tuple[NDArray[np.float64], Sequence[tuple[NDArray[np.float64], int]]]
 
 
@@ -32,13 +30,7 @@ class NoiseFamily:
         vectors: Sequence[tuple[NDArray[np.float64], int]],
         normal: float,
     ) -> float:
-        """The value for weights and vectors.
-
-        Args:
-            weights: As many for every draw of a family.
-            vectors: Flat, of padded length, each with its number of samples.
-            normal: A fresh N(0, 1) draw.
-        """
+        """The value for weights and vectors."""
         place = np.array(weights), vectors
         overlaps = [_overlap(place, other) for other in self._places]
         row = np.zeros(len(overlaps) + 1)

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from tpcalc.errors import Exploded
 
-__all__ = ["Outcome", "explosion"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -16,8 +16,6 @@ from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.forms import averaged
 from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 
-__all__ = ["outer_average"]
-
 WORTH = 2**22  # pairs from which a function is compiled, which takes a second
 
 
@@ -29,16 +27,7 @@ def outer_average(
     scalars: Sequence[Any],
     forms: Sequence[int],
 ) -> Any:
-    """As ``averaged``; compiled where the function has sums, products, powers and ``reciprocal``.
-
-    Args:
-        fn: The function, of rows and columns, or of forms.
-        rows: Arrays of one length.
-        cols: Arrays of one length.
-        x: The vectors, of this length, one in each row of an array.
-        scalars: Numbers.
-        forms: For each pair of a row and a column the number of its form.
-    """
+    """As ``averaged``; compiled where it has sums, products, powers and ``reciprocal``."""
     worth = len(rows[0]) * x.shape[1] >= WORTH
     loop = _compiled(fn, len(rows), len(x), tuple(forms)) if worth else None
     if loop is None:

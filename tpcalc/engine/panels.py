@@ -25,8 +25,6 @@ from tpcalc.engine.vectors import (
     times,
 )
 
-__all__ = ["Combinations", "Grams", "InnerProducts"]
-
 
 class Combinations:
     """Where the vectors of a panel are: on stored rows where possible.
@@ -62,14 +60,7 @@ class Combinations:
         capacity: Mapping[Key, int],
         scalars: Array,
     ) -> list[Vector]:
-        """The linear combinations, on stored rows where possible.
-
-        Args:
-            vectors: All vectors, by register.
-            tables: Coordinates of what matrices were applied to.
-            capacity: Rows of each store.
-            scalars: The numbers of all replicates, by register.
-        """
+        """The linear combinations, on stored rows where possible."""
         count, replicates = len(self._step.out), scalars.shape[1]
         forms: dict[Key, Array] = {}
         inside: dict[Key, Array] = {}

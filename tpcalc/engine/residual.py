@@ -15,8 +15,6 @@ import numpy as np
 
 from tpcalc.engine.kernels_compile import loose
 
-__all__ = ["backward_rows", "forward_row", "homogeneous_rows"]
-
 
 @loose
 def homogeneous_rows(
@@ -30,22 +28,7 @@ def homogeneous_rows(
     centred: bool,
     slopes: Any,
 ) -> Any:
-    """All rows forward where the activation is ``up x`` above 0 and ``down x`` below.
-
-    Args:
-        depth: L.
-        size: The square of what stands in front of a block.
-        inner: Correlations of the matrices before the activation, by lag; ones without any.
-        outer: The same of those after it.
-        start: The mean square of the stream at the start.
-        up: The slope above 0.
-        down: The slope below 0.
-        centred: Whether the average over coordinates is taken off.
-        slopes: Room for the correlations of what the backward pass is multiplied by, row by row.
-
-    Returns:
-        E[k, k] for k = 0, ..., L.
-    """
+    """All rows forward where the activation is ``up x`` above 0 and ``down x`` below."""
     row, gains, moved = np.zeros(depth + 1), np.empty(depth + 1), np.zeros(depth + 1)
     roots = np.empty(depth + 1)
     same, cross = up * up + down * down, 2.0 * up * down
@@ -94,20 +77,7 @@ def forward_row(
     row: Any,
     slopes: Any,
 ) -> None:
-    """A row forward of an activation with known coefficients in Hermite polynomials.
-
-    Args:
-        k: The row, from 1.
-        size: The square of what stands in front of a block.
-        inner: Correlations of the matrices before the activation, by lag.
-        outer: The same of those after it.
-        start: The mean square of the stream at the start.
-        roots: The root mean square of the stream before each block so far.
-        values: Coefficients of the activation there, one row for each block.
-        derivatives: The same of its derivative.
-        row: The row of E before it; becomes that after it.
-        slopes: Room for the correlations of what the backward pass is multiplied by.
-    """
+    """A row forward of an activation with known coefficients in Hermite polynomials."""
     gains, place = np.empty(k + 1), k * (k - 1) // 2
     for j in range(1, k + 1):
         c = inner[k - j] * (start + row[j - 1]) / (roots[k - 1] * roots[j - 1])
@@ -124,15 +94,7 @@ def forward_row(
 
 @loose
 def backward_rows(depth: int, slopes: Any) -> Any:
-    """By how much the mean square of the adjoint in front of each block differs from the last one.
-
-    Args:
-        depth: L.
-        slopes: What the forward pass left.
-
-    Returns:
-        Shape (L + 1,), 0 behind the last block.
-    """
+    """How much the mean square of the adjoint in front of each block differs from the last one."""
     row, steps, moved = np.zeros(depth + 1), np.zeros(depth + 1), np.zeros(depth + 1)
     for k in range(depth, 0, -1):
         place = k * (k - 1) // 2

@@ -22,8 +22,6 @@ from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import Exploded
 
-__all__ = ["Progress", "Runner"]
-
 Progress = Callable[[float, str], None]
 # Below this residual, directions stored in float32 lose their orthogonality. A device projects
 # twice, which keeps it: there nothing has to be run again.
@@ -59,17 +57,7 @@ class Runner:
     def run(
         self, seeds: Sequence[Sequence[int]], progress: Progress | None = None
     ) -> list[Outcome]:
-        """Run one replicate for each seed, in the order of the seeds.
-
-        Args:
-            seeds: Entropy of each replicate.
-            progress: Called with a fraction and a text from the calling thread.
-
-        Raises:
-            OutOfMemory: One replicate would not fit; the message has the sizes.
-            Exploded: Numbers left the floating-point range.
-            MissingBackend: The device of the setting is not there, or torch is not installed.
-        """
+        """Run one replicate for each seed, in the order of the seeds."""
         schedule = plan(self.script)
         if self.setting.device is not None:
             from tpcalc.engine.device.run import run_on_device

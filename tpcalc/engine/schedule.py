@@ -35,8 +35,6 @@ from tpcalc.engine.joint import Joint, joint
 from tpcalc.engine.share import share_values
 from tpcalc.engine.starts import draw_images
 
-__all__ = ["Plan", "plan"]
-
 Side = tuple[str, bool]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Mode", "Setting"]
-
 Mode = Literal["limit", "finite"]
 BLOCKS = (512, 256, 128, 64, 32, 16)
 

@@ -8,8 +8,6 @@ from tpcalc.engine.instructions import Instruction, Map, Mean, Script
 from tpcalc.functions import Atom, Call, Expr, Fn, Var
 from tpcalc.functions.expr import substitute, walk
 
-__all__ = ["share_values"]
-
 
 def share_values(script: Script) -> Script:
     """Replace an atom of a vector by the register that holds its value already.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from tpcalc.engine.instructions import Instruction, Script, Starts, Sum, vector_inputs
 from tpcalc.errors import ProgramError
 
-__all__ = ["draw_images", "factor", "members_factor"]
-
 RELATIVE_RANK = 1e-12
 
 HUGE = 1e100

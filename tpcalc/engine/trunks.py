@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from tpcalc.engine.kernels_compile import exact, loose
 
-__all__ = ["Store", "backward_edges", "forward_edges", "store"]
-
 Array = NDArray[np.float64]
 
 
@@ -51,13 +49,7 @@ class Store(NamedTuple):
 
 
 def store(layers: int, batch: int, steps: int) -> Store:
-    """Room for the passes of so many steps.
-
-    Args:
-        layers: L.
-        batch: Samples a step.
-        steps: T.
-    """
+    """Room for the passes of so many steps."""
     count = batch * steps
     solutions, square, pairs = (
         (layers + 1, count, 2 * count),
@@ -147,18 +139,7 @@ def _mirrored(kernels: Any, low: int, high: int) -> None:
 def forward_edges(
     s: Store, step: int, batch: int, first: int, last: int, m: float, rates: Any, linear: bool
 ) -> None:
-    """Edges ``first + 1`` to ``last`` of the forward pass of a step.
-
-    Args:
-        s: The store; layer ``first`` of this pass is known.
-        step: t.
-        batch: Samples a step.
-        first: The layer it starts from.
-        last: The layer it ends at.
-        m: The multiplier of a branch.
-        rates: Size of the update by each earlier sample.
-        linear: Whether phi is the identity.
-    """
+    """Edges ``first + 1`` to ``last`` of the forward pass of a step."""
     low, high = step * batch, (step + 1) * batch
     old, width = 2 * low, 2 * low + batch
     columns = np.array([_column(j, batch) for j in range(high)])
@@ -210,17 +191,7 @@ def _bracket(s: Store, edge: int, i: int, low: int, slopes: Any, rates: Any) -> 
 def backward_edges(
     s: Store, step: int, batch: int, layers: int, m: float, rates: Any, linear: bool
 ) -> None:
-    """All edges of the backward pass of a step; layer ``layers`` of this pass is known.
-
-    Args:
-        s: The store.
-        step: t.
-        batch: Samples a step.
-        layers: L.
-        m: The multiplier of a branch.
-        rates: Size of the update by each earlier sample.
-        linear: Whether phi is the identity.
-    """
+    """All edges of the backward pass of a step; layer ``layers`` of this pass is known."""
     low, high = step * batch, (step + 1) * batch
     old, width = 2 * low + batch, 2 * high
     features = np.array([_column(j, batch) for j in range(high)])

@@ -18,23 +18,6 @@ from tpcalc.engine import kernels_growth
 from tpcalc.engine.directions import Basis, SampleSpace, Store
 from tpcalc.engine.instructions import Sum
 
-__all__ = [
-    "NONE",
-    "Buffer",
-    "Combination",
-    "Factor",
-    "Index",
-    "Key",
-    "Number",
-    "Places",
-    "Pool",
-    "Table",
-    "Vector",
-    "back",
-    "root",
-    "times",
-]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Number = float | Array  # one, or one for each replicate

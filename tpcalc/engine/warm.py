@@ -27,23 +27,13 @@ from tpcalc.engine.schedule import plan
 from tpcalc.engine.setting import Mode, Setting
 from tpcalc.functions import Fn, Var
 
-__all__ = ["warm"]
-
-
 MODES: tuple[Mode, ...] = ("limit", "finite")
 STORAGES = ("float64", "float32")
 FAMILIES: tuple[Family, ...] = ("abrelu", "erf")
 
 
 def warm(progress: Progress | None = None) -> str | None:
-    """Compile what is not on disk yet.
-
-    Args:
-        progress: Called with a fraction and a text.
-
-    Returns:
-        The directory where compiled passes are kept; None where there is no place for them.
-    """
+    """Compile what is not on disk yet."""
     for index, (mode, storage) in enumerate(product(MODES, STORAGES)):
         if progress is not None:
             progress(index / 5, f"{mode}, {storage}")

@@ -32,8 +32,6 @@ from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
 
-__all__ = ["Limit", "LimitVector"]
-
 
 class Limit:
     """The limit of a program; ``tp.limit`` makes it.
@@ -278,22 +276,11 @@ class LimitVector:
         return self._owner.formula(self.name)
 
     def moment(self, fn: Callable[[Expr], Expr]) -> Estimate:
-        """E fn(Z).
-
-        Args:
-            fn: A function of an expression, such as ``tp.relu`` or ``lambda z: z**4``.
-
-        Raises:
-            TraceError: It is none.
-        """
+        """E fn(Z)."""
         return self._with(Fn(expression(fn, "a function to average"), 1), [self.name])
 
     def cov(self, other: LimitVector) -> Estimate:
-        """E Z Z' for two vectors of one program and one dimension class, powers of n taken out.
-
-        Raises:
-            UsageError: The other is not a vector of this program.
-        """
+        """E Z Z' for two vectors of one program and one dimension class, powers of n taken out."""
         if not isinstance(other, LimitVector):
             raise UsageError(
                 f"cov takes a vector of the same limit, not {type(other).__name__}.",
@@ -321,14 +308,7 @@ class LimitVector:
         return answer
 
     def sample(self, count: int) -> NDArray[np.float64]:
-        """Draws of Z (coordinates of the particles; dependent within a replicate, as Sobol is).
-
-        Args:
-            count: How many.
-
-        Returns:
-            An array of shape (count,).
-        """
+        """Draws of Z (coordinates of the particles; dependent within a replicate, as Sobol is)."""
         owner = self._owner
         place = owner._places[self.name]
         count = checks.whole(count, "count", least=0)

@@ -19,8 +19,6 @@ from tpcalc.integrals.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["ZERO", "Chain", "Law", "as_estimate", "chosen", "refuse", "together"]
-
 Law = tuple[Answer, list[tuple[list[Answer], list[tuple[LRef, LRef]]]]]  # see ``Chance.terms``
 ROUNDING = 2.0**-50
 ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
@@ -30,12 +28,6 @@ CHOICES = ("auto", "exact", "quadrature", "particles")
 
 def chosen(method: str) -> tuple[Method, ...]:
     """What may evaluate integrals besides particles.
-
-    Args:
-        method: ``"auto"``, or the one method that is allowed.
-
-    Raises:
-        EvaluationError: It is none of these.
 
     Example:
         >>> chosen("particles")
@@ -51,15 +43,7 @@ def chosen(method: str) -> tuple[Method, ...]:
 
 
 def together(graph: LimitGraph, names: Sequence[str]) -> LimitGraph:
-    """The part of a graph that some targets need whose joint law is asked for.
-
-    Args:
-        graph: The graph.
-        names: The targets.
-
-    Raises:
-        LimitError: They rest on fluctuations that may be correlated and are drawn independently.
-    """
+    """The part of a graph that some targets need whose joint law is asked for."""
     part = restricted(graph, names)
     if part.apart:
         raise LimitError(
@@ -98,14 +82,7 @@ class Chain:
         self._formulas: Chance[Any] | None = None
 
     def estimates(self, name: str) -> tuple[Estimate | None, ...]:
-        """The estimate of a scalar target, those of E Z and E Z^2 of a vector target.
-
-        Args:
-            name: The target.
-
-        Returns:
-            None in place of what samples alone give; nothing for a target without a node.
-        """
+        """The estimate of a scalar target, those of E Z and E Z^2 of a vector target."""
         target = self._targets[name]
         if target.node is None:
             return ()
@@ -136,11 +113,7 @@ class Chain:
         return self._joint.estimate(ref)
 
     def law(self, name: str) -> Law | None:
-        """The mean of a scalar that stays random, and the terms of its variance; None: no such law.
-
-        Args:
-            name: A target.
-        """
+        """Mean of a scalar that stays random, and terms of its variance; None: no such law."""
         ref = self._targets[name].node
         if self.methods != METHODS or ref is None or ref not in self._chance.random:
             return None
@@ -170,23 +143,14 @@ class Chain:
             return None
 
     def coefficient(self, product: str, earlier: str) -> Estimate | None:
-        """The number in front of an earlier product in a product; None where samples give it.
-
-        Args:
-            product: A target that is a product with a matrix.
-            earlier: One that is a product with its transpose.
-        """
+        """The number in front of an earlier product in a product; None where samples give it."""
         try:
             return as_estimate(self._closure.coefficient(self._ref(product), self._ref(earlier)))
         except (Unknown, EvaluationError):
             return None
 
     def formula(self, name: str) -> Any:
-        """A scalar target in closed form, as a sympy expression; None where it has none that fits.
-
-        Args:
-            name: The target; one that stays random has none.
-        """
+        """A scalar target in closed form, as a sympy expression; None where none fits."""
         if self._formulas is None:
             self._formulas = Chance(Closure(self.graph, Symbolic()))
         ref = self._ref(name)
@@ -198,12 +162,7 @@ class Chain:
             return None
 
     def with_formula(self, name: str, found: Estimate) -> Estimate:
-        """An exact estimate with its formula; one that is a rational number has no error.
-
-        Args:
-            name: The target.
-            found: Its estimate.
-        """
+        """An exact estimate with its formula; one that is a rational number has no error."""
         if found.method is not Method.EXACT or found.random:
             return found
         closed = self.formula(name)
@@ -224,15 +183,7 @@ class Chain:
 
 
 def as_estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
-    """A number as an estimate; of a random scalar its mean, and its variance.
-
-    Args:
-        answer: The number.
-        variance: The variance.
-
-    Raises:
-        Unknown: It is not finite, or not known well enough.
-    """
+    """A number as an estimate; of a random scalar its mean, and its variance."""
     value, error = float(answer.value), float(answer.error)
     if not isfinite(value) or not isfinite(error):
         raise Unknown("it leaves the floating-point range")
@@ -250,11 +201,6 @@ def as_estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
 
 def refuse(name: str, why: str, method: str) -> EvaluationError:
     """The error where a method that was forced does not give an answer.
-
-    Args:
-        name: Of an output.
-        why: Why not.
-        method: The method.
 
     Example:
         >>> refuse("f", "no closed form", "exact").message

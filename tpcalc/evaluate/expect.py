@@ -24,8 +24,6 @@ from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder
 from tpcalc.results import Estimate
 
-__all__ = ["closed_form", "expect"]
-
 
 def expect(
     fn: Callable[..., Any],

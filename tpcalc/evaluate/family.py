@@ -9,8 +9,6 @@ from tpcalc.limit.graph import Root, Rows, Start, Twice, family_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Dim, Family
 
-__all__ = ["family"]
-
 
 def family(
     root: Root,
@@ -22,12 +20,6 @@ def family(
 
     The covariance of two of a family is the inner product of their weights, times E Z^x Z^y for
     each pair of their vectors.
-
-    Args:
-        root: The root of the fluctuation.
-        groups: Of the program.
-        dims: Its dimension classes.
-        matrices: The dimension classes of rows and columns of each matrix.
     """
     ratio = {dim.name: float(dim.ratio) for dim in dims}
     named = {group.name: group for group in groups}

@@ -24,8 +24,6 @@ from tpcalc.program.nodes import Data, Kind, Nonlin
 from tpcalc.program.program import Program, prune
 from tpcalc.program.views import input_of
 
-__all__ = ["conditioned", "fixed"]
-
 HINT = (
     "Give random inputs of the program, and outputs that are sums of Gaussian scalars in the limit."
 )
@@ -33,14 +31,6 @@ HINT = (
 
 def conditioned(graph: LimitGraph, name: str, value: float) -> LimitGraph:
     """A graph in which a scalar target has a given value.
-
-    Args:
-        graph: The graph.
-        name: The target; it stays random, and is an affine function of Gaussian scalars.
-        value: Its value.
-
-    Raises:
-        UsageError: It is no such function.
 
     Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
     """
@@ -62,17 +52,7 @@ def conditioned(graph: LimitGraph, name: str, value: float) -> LimitGraph:
 def fixed(
     program: Program, source: Program, given: Mapping[str, float]
 ) -> tuple[Program, dict[str, float]]:
-    """The program with given values of random inputs, and the values of outputs that are given.
-
-    Args:
-        program: The program with the outputs that are wanted.
-        source: It with all its outputs; those that are given are kept.
-        given: Values by name.
-
-    Raises:
-        UnknownName: There is no such random input or output.
-        UsageError: A value is no number.
-    """
+    """The program with given values of random inputs, and the values of outputs that are given."""
     numbers = {name: float(checks.real(value, f"given[{name!r}]")) for name, value in given.items()}
     inputs = {name for name, one in source.families.items() if not one.width and one.std != 0}
     outputs = dict(source.outputs)

@@ -13,8 +13,6 @@ from tpcalc.limit.derive import cover as derived
 from tpcalc.program.program import Program
 from tpcalc.results import Explosion, NotCovered, ScalarRow, VectorRow
 
-__all__ = ["GROWING", "explosion", "rescaled_growth"]
-
 GROWING = "growing"
 
 

@@ -14,7 +14,8 @@ from tpcalc.engine.device.devices import device_name
 from tpcalc.evaluate.answers import Limit
 from tpcalc.evaluate.chain import ZERO
 from tpcalc.evaluate.given import conditioned
-from tpcalc.evaluate.growing import GROWING, explosion
+from tpcalc.evaluate.growing import GROWING as GROWING
+from tpcalc.evaluate.growing import explosion
 from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.blocks import samples_for
@@ -30,8 +31,6 @@ from tpcalc.results.provenance import provenance
 
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
-
-__all__ = ["GROWING", "limit"]
 
 
 def limit(

@@ -25,8 +25,6 @@ from tpcalc.limit.derive import cone, graph_of
 from tpcalc.limit.graph import LRef, Target, restricted
 from tpcalc.results.score import normal_score
 
-__all__ = ["nonzero_on_samples"]
-
 FEW = 2**10  # samples of the first level, unless there are more than half as many directions
 TIMES = 4  # as many samples on each level as on the one before
 LEVELS = 4
@@ -53,13 +51,7 @@ class _Level:
 
 
 def nonzero_on_samples(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
-    """Whether nodes are different from 0 in all of their cells.
-
-    Args:
-        context: A graph of blocks under construction.
-        refs: Scalars, and vectors, which are told by their mean squares.
-        seed: Of the draws.
-    """
+    """Whether nodes are different from 0 in all of their cells."""
     missing = {ref: context.missing[ref] for ref in refs}
     found = {
         ref: Finding(None, LOST[why == "hidden"], deeper=why == "hidden")

@@ -15,8 +15,6 @@ from tpcalc.limit.graph import LimitGraph
 from tpcalc.limit.views import average_of, function_of, outer_of
 from tpcalc.results import ScalarRow, Status
 
-__all__ = ["limit_notes"]
-
 
 def _growing(graph: LimitGraph) -> list[str]:
     """Functions of vectors that no limit theorem covers."""
@@ -59,14 +57,7 @@ def limit_notes(
     draws: Draws | None,
     rare: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """What a reader of a limit should know besides its numbers.
-
-    Args:
-        graph: The limit graph.
-        scalars: What was found of its scalars.
-        draws: Samples, where there are some.
-        rare: Names of what rare samples may dominate, with degrees.
-    """
+    """What a reader of a limit should know besides its numbers."""
     notes = []
     vanishing = [row.name for row in scalars if row.note]
     if vanishing:

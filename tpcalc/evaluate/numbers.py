@@ -39,8 +39,6 @@ from tpcalc.results import Estimate, NotCovered, Status
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Failure", "Numbers", "numbers"]
-
 FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
 BLOCKS = 8, 16  # the same of blocks, each of which takes long
 ENOUGH = 2**14, 2**12  # samples that tell what is hardly random: of cells, of blocks
@@ -98,20 +96,7 @@ def numbers(
     *,
     replicates: int | None = None,
 ) -> Numbers:
-    """Estimate every target of a limit graph.
-
-    Args:
-        graph: The graph.
-        method: As of ``tp.limit``.
-        budget: What particles may cost.
-        seed: Of the draws.
-        progress: Called with a fraction and a text.
-        replicates: Independent replicates; None: as many as the question needs.
-
-    Raises:
-        EvaluationError: A method was forced that does not evaluate blocks.
-        OutOfMemory: It does not fit.
-    """
+    """Estimate every target of a limit graph."""
     out = Numbers(budget)
     chain = None if graph.has_blocks else Chain(graph, chosen(method), seed)
     known = _closed(graph, chain, method, out.failed)

@@ -12,30 +12,14 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.program.nodes import Nonlin
 
-__all__ = ["settle", "tested"]
-
 
 def tested(seed: int) -> Trial:
-    """What tests the claims of a derivation of limits.
-
-    Args:
-        seed: Of the draws.
-    """
+    """What tests the claims of a derivation of limits."""
     return partial(settle, seed=seed)
 
 
 def settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
-    """Test claims and put down what becomes of them.
-
-    Args:
-        context: The graph, with the record that all derivations of one question share.
-        claims: What to test; what is known is not tested again.
-        seed: Of the draws.
-
-    Returns:
-        Whether a law was found to be elsewhere than its form says, so that the program must be
-        derived again.
-    """
+    """Test claims and put down what becomes of them."""
     record = context.record
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
     for claim in (claim for claim in left if claim.is_moment):

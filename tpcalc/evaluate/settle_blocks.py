@@ -16,8 +16,6 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Target
 
-__all__ = ["tested_on_samples"]
-
 BUDGET = Budget(samples=2**12, replicates=8)
 AWAY = 5  # standard errors that a number is away from where it must not be
 NEAR = 1e-12  # a coordinate that is closer to a point, as a part of the largest one, is there
@@ -25,20 +23,12 @@ FEW = 1e-4  # of the coordinates may be so by chance, where a law has values of 
 
 
 def tested_on_samples(seed: int) -> Trial:
-    """What tests the claims of a derivation on blocks.
-
-    Args:
-        seed: Of the draws.
-    """
+    """What tests the claims of a derivation on blocks."""
     return partial(_settle, seed=seed)
 
 
 def _settle(context: Context, claims: Iterable[Claim], seed: int) -> bool:
-    """Test claims on samples of all cells; what fails in one of them is refused.
-
-    Returns:
-        Whether a law is known better than by its form, so that the program is derived again.
-    """
+    """Test claims on samples of all cells; what fails in one of them is refused."""
     record, again = context.record, False
     left = [claim for claim in dict.fromkeys(claims) if claim not in record.verdicts]
     for claim in left:

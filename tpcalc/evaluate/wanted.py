@@ -26,8 +26,6 @@ from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program
 from tpcalc.results import NotCovered
 
-__all__ = ["Asked", "Found", "Place", "covered", "is_large", "places"]
-
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
 _refused: dict[tuple[str, str], dict[str, NotCovered]] = {}  # what no depth covers, by question
 
@@ -74,13 +72,6 @@ def covered(source: Program, asked: Asked) -> Found:
     """Derive what is asked of a program.
 
     A program of few cells is read cell by cell, which knows more forms; one of many as blocks.
-
-    Args:
-        source: The program.
-        asked: What is asked.
-
-    Raises:
-        LimitError: Its blocks cannot be followed, and it has too many cells.
     """
     cells = cells_of(source)
     if is_large(source) and not asked.given:
@@ -170,13 +161,7 @@ class Place:
 def places(
     program: Program, graph: LimitGraph, outputs: Sequence[str] | None = None
 ) -> Iterator[Place]:
-    """Where each cell of each output stands.
-
-    Args:
-        program: The program.
-        graph: Its limit graph.
-        outputs: Names and patterns of what is wanted; None: all.
-    """
+    """Where each cell of each output stands."""
     for name, target in graph.targets:
         axes = program.types[program.ref(name)].axes
         held = graph.axes[target.node] if graph.axes and target.node is not None else ()

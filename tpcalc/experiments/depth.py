@@ -35,8 +35,6 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
 
-__all__ = ["DepthPlan", "Rates", "Shape", "depth_experiment"]
-
 OO = "oo"
 
 
@@ -117,19 +115,7 @@ def depth_experiment(
     work: str | Path | None = None,
     progress: Progress | None = None,
 ) -> DepthExperiment:
-    """Carry a study of networks of many blocks out.
-
-    Args:
-        plan: The study.
-        seed: Of the first network, and of samples.
-        device: Where torch trains networks whose losses are compared.
-        work: A folder where numbers are kept; the same call goes on from them.
-        progress: Called with the fraction done and what is being done.
-
-    Raises:
-        UsageError: Steps or places that are not there.
-        StudyError: A folder that cannot be used.
-    """
+    """Carry a study of networks of many blocks out."""
     started = time.perf_counter()
     asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
     parts = sum(one is not None for one in asked_for)

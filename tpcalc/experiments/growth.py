@@ -24,8 +24,6 @@ from tpcalc.recursions.start import Start
 from tpcalc.results import Agreement, CriticalRow, DepthGap, Estimate, Method, Ratio, WalkRow
 from tpcalc.results.depth_sample import log10_of_root
 
-__all__ = ["Growth", "GrowthRun", "own_law", "walks"]
-
 OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -217,13 +215,7 @@ def own_law(network: ResNet, law: str) -> ResNet:
 
 
 def walks(asked: Growth, depth: int, seed: int) -> tuple[WalkRow, ...]:
-    """Sequences of each law and the exponent that is measured of their sums.
-
-    Args:
-        asked: The laws, and how many sequences.
-        depth: How many numbers each has.
-        seed: Of the draws.
-    """
+    """Sequences of each law and the exponent that is measured of their sums."""
     rows = []
     for law in asked.along:
         own = along_of(law)

@@ -23,8 +23,6 @@ from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Samples, TrainedRow
 from tpcalc.training.training import Training
 
-__all__ = ["Heat", "heat_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class Heat:
@@ -53,18 +51,7 @@ def heat_rows(
     kept: Kept,
     progress: Progress,
 ) -> tuple[TrainedRow, ...]:
-    """Accuracies of all laws and powers, and what the weights are after training.
-
-    Args:
-        training: The run, of a network of L blocks; its data are replaced by digits.
-        asked: What is trained.
-        depth: L.
-        width: n.
-        seeds: Networks of each.
-        seed: The first seed, and that of the digits.
-        kept: Where numbers are kept.
-        progress: Called with the fraction done and what is being done.
-    """
+    """Accuracies of all laws and powers, and what the weights are after training."""
     pictures = images("digits", train=asked.images, seed=seed)
     inputs = np.asarray(pictures.train, float) * pictures.dimension**-0.5
     targets = np.eye(pictures.classes)[pictures.train_labels]

@@ -12,8 +12,6 @@ from tpcalc.errors import StudyError
 from tpcalc.results.codec import from_json, to_json
 from tpcalc.training.training import Training
 
-__all__ = ["Kept", "Progress", "digest_of", "part"]
-
 Progress = Callable[[float, str], None]
 
 
@@ -68,12 +66,7 @@ class Kept:
         self._found = read["rows"]
 
     def rows(self, key: str, make: Callable[[], Iterable[Any]]) -> list[Any]:
-        """Rows that are kept, or are made now.
-
-        Args:
-            key: Their key.
-            make: Makes them: records of ``tpcalc.results``.
-        """
+        """Rows that are kept, or are made now."""
         if key not in self._found:
             self._found[key] = list(map(to_json, make()))
             self._write()

@@ -21,8 +21,6 @@ from tpcalc.study.load import located, merged_with, study_of
 from tpcalc.study.schema import Count, Part, Positive, known
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
-__all__ = ["DepthFile", "depth_plan_of", "is_depth_file", "load_depth_experiment"]
-
 KIND = "depth"
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Depth = Count | Literal["oo"]
@@ -183,29 +181,12 @@ class DepthFile(Part):
 
 
 def is_depth_file(path: str | Path) -> bool:
-    """Whether an experiment file is about networks of many blocks.
-
-    Args:
-        path: The file.
-
-    Raises:
-        StudyError: It cannot be read, or is not TOML.
-    """
+    """Whether an experiment file is about networks of many blocks."""
     return read_sections(Path(path)).get("kind") == KIND
 
 
 def load_depth_experiment(path: str | Path, flags: Sequence[Flag] = ()) -> DepthPlan:
-    """Read a file.
-
-    Args:
-        path: A TOML file with the sections of ``DepthFile``.
-        flags: Values that replace those of the file.
-
-    Raises:
-        StudyError: The file cannot be read or is not TOML, or it has problems; all of them are
-            listed, with their keys.
-        UsageError: As above, but the flags alone are to blame.
-    """
+    """Read a file."""
     path = Path(path)
     return depth_plan_of(located(read_sections(path), path.parent), flags, where=str(path))
 
@@ -214,15 +195,6 @@ def depth_plan_of(
     sections: Mapping[str, Any], flags: Sequence[Flag] = (), *, where: str | None = None
 ) -> DepthPlan:
     """A plan from nested mappings, as a TOML file gives them.
-
-    Args:
-        sections: Section -> key -> value.
-        flags: Values that replace those of the sections.
-        where: The file they come from, for messages.
-
-    Raises:
-        StudyError: There are problems; all of them are listed, with their keys.
-        UsageError: As above, but the flags alone are to blame.
 
     Example:
         >>> found = depth_plan_of({

@@ -16,8 +16,6 @@ from tpcalc.training.parameterization import Parameterization, with_rates
 from tpcalc.training.setting import run_of
 from tpcalc.training.training import Training
 
-__all__ = ["Growth", "Prediction", "predicted", "rate_growth"]
-
 _STARTS = ("stable_init", "nontrivial_init")  # of the network before training
 _UPDATES = ("dW_x", "dB")
 
@@ -83,16 +81,6 @@ def predicted(setting: Setting, *, seed: int = 0) -> Prediction:
     size of a batch. Where base rates are calibrated, it is that of rates that are constant, and the
     second sentence says how they would have to grow.
 
-    Args:
-        setting: What is trained.
-        seed: Of the numerical test of expectations for zero.
-
-    Returns:
-        The verdict, with the steps it holds for and the fact that decides it.
-
-    Raises:
-        UnknownName: An activation or a parameterization that does not exist.
-
     Source: Hajjar, Chizat, Giraud, Proposition 3.1, Theorem 4.1, Remark 4.2, section 6.1.
 
     Example:
@@ -115,16 +103,6 @@ def rate_growth(setting: Setting, *, seed: int = 0) -> Growth:
     Calibration goes from layer to layer: the rate of a layer is chosen while those below are
     already right. So the first layer whose update vanishes or explodes is given the power of n
     that it lacks, and the layers above are followed anew.
-
-    Args:
-        setting: What is trained; its own rates do not matter, only their powers of n.
-        seed: Of the numerical test of expectations for zero.
-
-    Returns:
-        The powers, which are bounds where the size of an update is only bounded.
-
-    Raises:
-        UnknownName: An activation or a parameterization that does not exist.
 
     Source: Hajjar, Chizat, Giraud, section 6, which has constant rates for every activation.
 

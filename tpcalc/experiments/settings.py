@@ -25,8 +25,6 @@ from tpcalc.study.schema import (
 from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
 from tpcalc.training.setting import run_of
 
-__all__ = ["ExperimentFile", "Plan", "experiment_of", "load_experiment"]
-
 _ONE, _EACH = f"{BRANCH}one", f"{BRANCH}each"
 
 
@@ -194,21 +192,7 @@ class Plan:
 
 
 def load_experiment(path: str | Path, data: str, flags: Sequence[Flag] = ()) -> Plan:
-    """Read an experiment file.
-
-    Args:
-        path: A TOML file with the sections of ``ExperimentFile``.
-        data: The kind of data, ``"digits"`` or ``"mnist"``.
-        flags: Values that replace those of the file.
-
-    Returns:
-        What is to be trained.
-
-    Raises:
-        StudyError: The file cannot be read or is not TOML, or it has problems; all of them are
-            listed, with their keys.
-        UsageError: As above, but the flags alone are to blame.
-    """
+    """Read an experiment file."""
     path = Path(path)
     return experiment_of(read_sections(path), data, flags, where=str(path))
 
@@ -221,16 +205,6 @@ def experiment_of(
     where: str | None = None,
 ) -> Plan:
     """An experiment from nested mappings, as a TOML file gives them.
-
-    Args:
-        sections: Section -> key -> value.
-        data: The kind of data.
-        flags: Values that replace those of the sections.
-        where: The file they come from, for messages.
-
-    Raises:
-        StudyError: The experiment has problems; all of them are listed, with their keys.
-        UsageError: As above, but the flags alone are to blame.
 
     Example:
         >>> networks = [{"param": "mup", "act": ["relu", "tanh"]}]

@@ -19,8 +19,6 @@ from tpcalc.results import Experiment, Run, Setting, SlopeRow
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.provenance import provenance
 
-__all__ = ["trained"]
-
 Progress = Callable[[float, str], None]
 _EVERY = 20  # steps between two checkpoints
 _FITTED = 3  # widths that a slope needs
@@ -41,28 +39,6 @@ def trained(
     progress: Progress | None = None,
 ) -> Experiment:
     """Train networks of finite width, beside what the limit says of each.
-
-    Args:
-        settings: What is trained; no two of them with the same ``text``.
-        images: The data.
-        name: Of the experiment.
-        title: What it is about.
-        by_width: Settings whose calibrated rates are compared over their widths.
-        trials: Independent networks of each setting.
-        seed: Seed of initial weights and of the order of images.
-        device: ``"cpu"``, ``"cuda"``, ``"auto"``.
-        ranks: Over how many training images ranks of features are taken; 0 for none.
-        work: A folder where trials are kept while they are under way and after; a call with the
-            same settings and data goes on from it.
-        progress: Called with the fraction done and what is being done.
-
-    Returns:
-        The runs, with their predictions and the shares of the classes.
-
-    Raises:
-        StudyError: A folder that cannot be written, or settings that cannot be trained.
-        MissingBackend: torch or the device is not there.
-        TpcalcError: As ``train_setting``.
 
     Source: Hajjar, Chizat, Giraud, section 6.
 

@@ -26,8 +26,6 @@ from tpcalc.training.parameterizations import lookup
 from tpcalc.training.targets import loss_values, slope_values
 from tpcalc.training.training import Training
 
-__all__ = ["transfer"]
-
 OO = "oo"
 XTOL, CLOSE, EPS = 1e-9, 1e-2, float(np.finfo(float).eps)
 RATES = tuple(2.0**k for k in range(-10, 3))

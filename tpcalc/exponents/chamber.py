@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from tpcalc.exponents.ex import Ex, as_ex
 
-__all__ = ["Chamber", "Power", "Region", "joined", "minus", "plus", "times"]
-
 Power = Fraction | Ex
 
 
@@ -25,10 +23,6 @@ def _plain(value: Ex) -> Power:
 
 def plus(a: Power, b: Power) -> Power:
     """The sum of two exponents; numbers stay plain fractions.
-
-    Args:
-        a: An exponent.
-        b: Another.
 
     Example:
         >>> plus(Ex.symbol("a"), -Ex.symbol("a"))
@@ -42,10 +36,6 @@ def plus(a: Power, b: Power) -> Power:
 def minus(a: Power, b: Power) -> Power:
     """The difference of two exponents.
 
-    Args:
-        a: An exponent.
-        b: What is taken from it.
-
     Example:
         >>> minus(Fraction(1), Fraction(1, 2))
         Fraction(1, 2)
@@ -57,10 +47,6 @@ def minus(a: Power, b: Power) -> Power:
 
 def times(a: Power, b: Power) -> Power:
     """The product of two exponents (a degree of homogeneity times a power).
-
-    Args:
-        a: An exponent.
-        b: Another.
 
     Example:
         >>> times(Fraction(2), Fraction(1, 2))
@@ -99,11 +85,7 @@ class Region:
         return frozenset(name for g in (*self.positive, *self.zero) for name in g.symbols)
 
     def contains(self, point: Mapping[str, Fraction]) -> bool:
-        """Whether a point satisfies all conditions.
-
-        Args:
-            point: A value for each symbol.
-        """
+        """Whether a point satisfies all conditions."""
         return all(g.at(point) > 0 for g in self.positive) and all(
             g.at(point) == 0 for g in self.zero
         )
@@ -111,9 +93,6 @@ class Region:
 
 def joined(regions: Iterable[Region]) -> Region:
     """Where the conditions of all regions hold.
-
-    Args:
-        regions: The regions.
 
     Example:
         >>> a = Region((Ex.symbol("a"),))
@@ -146,14 +125,7 @@ class Chamber:
         self._known: dict[Ex, int] = {}
 
     def sign(self, value: Power) -> int:
-        """The sign of an exponent at the sample point; recorded unless it is a number.
-
-        Args:
-            value: An exponent.
-
-        Raises:
-            ScaleError: The point gives no value for a symbol.
-        """
+        """The sign of an exponent at the sample point; recorded unless it is a number."""
         if isinstance(value, Fraction):
             return (value > 0) - (value < 0)
         known = self._known.get(value)
@@ -174,11 +146,7 @@ class Chamber:
         return sign
 
     def at(self, value: Power) -> Fraction:
-        """The value at the sample point, for sorting; what depends on it must ask ``sign``.
-
-        Args:
-            value: An exponent.
-        """
+        """The value at the sample point, for sorting; what depends on it must ask ``sign``."""
         return value if isinstance(value, Fraction) else value.at(self.point)
 
     @property

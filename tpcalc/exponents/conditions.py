@@ -12,8 +12,6 @@ from tpcalc.exponents.chamber import Region
 from tpcalc.exponents.ex import Ex, as_ex
 from tpcalc.exponents.polytope import Form, Polytope, primitive
 
-__all__ = ["Axes", "Signs", "meet", "signs_of", "without"]
-
 Signs = Mapping[Form, int]  # the sign that each form must have
 
 # The faces of a box, 3 to the power of its dimension, are covered one by one.
@@ -68,22 +66,11 @@ class Axes:
         yield from sorted(faces, key=lambda face: -face.dimension)
 
     def point(self, values: Iterable[Fraction]) -> dict[str, Fraction]:
-        """Coordinates by the names of their symbols.
-
-        Args:
-            values: One coordinate for each symbol.
-        """
+        """Coordinates by the names of their symbols."""
         return dict(zip(self.names, values, strict=True))
 
     def signs(self, region: Region) -> dict[Form, int]:
-        """The conditions of a region as signs of affine forms.
-
-        Args:
-            region: Polynomial conditions on the symbols of the box.
-
-        Raises:
-            ScaleError: A condition is not affine, or holds a symbol that the box does not.
-        """
+        """The conditions of a region as signs of affine forms."""
         signs: dict[Form, int] = {}
         for g, sign in (*((g, 0) for g in region.zero), *((g, 1) for g in region.positive)):
             if g.constant is not None:
@@ -92,14 +79,7 @@ class Axes:
         return signs
 
     def form(self, g: Ex) -> Form:
-        """A polynomial of degree 1 as an affine form, up to a positive factor.
-
-        Args:
-            g: A polynomial in the symbols of the box.
-
-        Raises:
-            ScaleError: It is not affine, or holds a symbol that the box does not.
-        """
+        """A polynomial of degree 1 as an affine form, up to a positive factor."""
         foreign = sorted(g.symbols - set(self.names))
         if foreign:
             raise ScaleError(
@@ -116,11 +96,7 @@ class Axes:
         )
 
     def polynomial(self, form: Form) -> Ex:
-        """An affine form as a polynomial.
-
-        Args:
-            form: An affine form in the coordinates of the box.
-        """
+        """An affine form as a polynomial."""
         total = as_ex(Fraction(form[0]))
         for name, number in zip(self.names, form[1:], strict=True):
             total = total + number * Ex.symbol(name)
@@ -128,11 +104,7 @@ class Axes:
         return total / abs(lead)  # as a chamber records it
 
     def conditions(self, shape: Polytope) -> Region:
-        """The shortest conditions that describe a polytope.
-
-        Args:
-            shape: A polytope in the coordinates of the box.
-        """
+        """The shortest conditions that describe a polytope."""
         return Region(
             tuple(self.polynomial(form) for form in shape.facets),
             tuple(self.polynomial(form) for form in shape.zeros),
@@ -187,9 +159,6 @@ def _add(signs: dict[Form, int], form: Form, sign: int) -> None:
 def signs_of(shape: Polytope) -> dict[Form, int]:
     """The conditions that describe a polytope.
 
-    Args:
-        shape: A polytope.
-
     Example:
         >>> signs_of(Polytope.box([(Fraction(0), Fraction(1))]))
         {(0, 1): 1, (-1, 1): -1}
@@ -203,12 +172,7 @@ def signs_of(shape: Polytope) -> dict[Form, int]:
 
 
 def meet(piece: Polytope, signs: Signs) -> Polytope | None:
-    """The part of a polytope where forms have given signs, or None where it is empty.
-
-    Args:
-        piece: A polytope.
-        signs: The sign of each form.
-    """
+    """The part of a polytope where forms have given signs, or None where it is empty."""
     part: Polytope | None = piece
     for form, sign in signs.items():
         if part is None:
@@ -218,12 +182,7 @@ def meet(piece: Polytope, signs: Signs) -> Polytope | None:
 
 
 def without(piece: Polytope, signs: Signs) -> Iterator[Polytope]:
-    """Disjoint polytopes that together are what ``meet`` leaves of a polytope.
-
-    Args:
-        piece: A polytope.
-        signs: The sign of each form.
-    """
+    """Disjoint polytopes that together are what ``meet`` leaves of a polytope."""
     rest: Polytope | None = piece
     for form, sign in signs.items():
         if rest is None:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["ALL", "EVEN", "Coset", "Lattice"]
-
 Coset = tuple[int, int]  # (representative reduced by the space, number of the space)
 EVEN: Coset = (0, 0)  # what no flip changes: constants
 ALL: Coset = (0, 1)  # may feel every flip
@@ -47,19 +45,11 @@ class Lattice:
     _inside: dict[Coset, dict[int, int]] = field(default_factory=dict)  # representatives
 
     def single(self, direction: int) -> Coset:
-        """The coset of a direction itself.
-
-        Args:
-            direction: Its number.
-        """
+        """The coset of a direction itself."""
         return (1 << direction, 0)
 
     def has_zero(self, coset: Coset) -> bool:
-        """Whether the coset contains 0; if not, the mean is 0.
-
-        Args:
-            coset: A coset.
-        """
+        """Whether the coset contains 0; if not, the mean is 0."""
         return coset[0] == 0
 
     def product(self, a: Coset, b: Coset) -> Coset:
@@ -77,12 +67,7 @@ class Lattice:
         return found
 
     def hull(self, a: Coset, b: Coset) -> Coset:
-        """The coset of a sum: the affine hull.
-
-        Args:
-            a: Of one term.
-            b: Of the other.
-        """
+        """The coset of a sum: the affine hull."""
         if a == b:
             return a
         key = (a, b)
@@ -93,12 +78,7 @@ class Lattice:
         return found
 
     def holds(self, cosets: Mapping[int, Container[int]], inner: Coset) -> bool:
-        """Whether a coset lies in one of several.
-
-        Args:
-            cosets: The numbers of their spaces, each with the representatives.
-            inner: The coset.
-        """
+        """Whether a coset lies in one of several."""
         known = self._inside.setdefault(inner, {})
         for space, places in cosets.items():
             place = known.get(space)
@@ -110,39 +90,19 @@ class Lattice:
         return False
 
     def dimension(self, coset: Coset) -> int:
-        """The number of directions of a coset; beyond any other where they are not followed.
-
-        Args:
-            coset: A coset.
-        """
+        """The number of directions of a coset; beyond any other where they are not followed."""
         return self.largest + 1 if coset[1] == ALL[1] else len(self._tables[coset[1]])
 
     def even(self, coset: Coset) -> Coset:
-        """The coset of an even function: the directions of the space.
-
-        Args:
-            coset: Of the argument.
-        """
+        """The coset of an even function: the directions of the space."""
         return (0, coset[1])
 
     def span(self, coset: Coset) -> Coset:
-        """The coset of any function: the space spanned by the coset.
-
-        Args:
-            coset: Of the argument.
-        """
+        """The coset of any function: the space spanned by the coset."""
         return (0, self._insert(coset[1], coset[0]))
 
     def inside(self, coset: Coset, bits: int) -> tuple[int, ...] | None:
-        """The characters of a coset that feel none but some directions: one, and what spans them.
-
-        Args:
-            coset: A coset.
-            bits: The directions.
-
-        Returns:
-            One of them and a basis of their differences; None where there is none.
-        """
+        """Characters of a coset that feel none but some directions: one, and what spans them."""
         if coset[1] == ALL[1]:
             return (0, *(1 << place for place in range(bits.bit_length()) if bits >> place & 1))
         place, kept = coset[0], list[int]()
@@ -160,24 +120,14 @@ class Lattice:
         return None if place & ~bits else (place, *kept)
 
     def within(self, coset: Coset, bits: int) -> Coset | None:
-        """The coset of the characters that feel none but some directions; None: there is none.
-
-        Args:
-            coset: A coset.
-            bits: The directions.
-        """
+        """The coset of the characters that feel none but some directions; None: there is none."""
         if coset[1] == ALL[1]:
             return ALL
         found = self.inside(coset, bits)
         return None if found is None else self._spanned(found[0], found[1:])
 
     def shifted(self, coset: Coset, places: int) -> Coset:
-        """The coset of an independent copy, whose directions have other numbers.
-
-        Args:
-            coset: A coset.
-            places: What is added to the numbers.
-        """
+        """The coset of an independent copy, whose directions have other numbers."""
         if coset[1] == ALL[1]:
             return ALL
         rows = self._tables[coset[1]].values()
@@ -190,11 +140,7 @@ class Lattice:
         return (self._reduce(place, space), space)
 
     def support(self, coset: Coset) -> int:
-        """The bits of all directions that occur; every bit (-1) where they are not followed.
-
-        Args:
-            coset: A coset.
-        """
+        """The bits of all directions that occur; every bit (-1) where they are not followed."""
         if coset[1] == ALL[1]:
             return -1
         bits = coset[0]

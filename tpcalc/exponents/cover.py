@@ -18,8 +18,6 @@ from tpcalc.exponents.chamber import Region
 from tpcalc.exponents.conditions import Axes, Signs, meet, signs_of, without
 from tpcalc.exponents.polytope import Form, Polytope
 
-__all__ = ["Cell", "cover"]
-
 T = TypeVar("T")
 
 # Pieces left to look at, not runs: a guard against arrangements that no reader could take in.
@@ -69,11 +67,7 @@ class Cell(Generic[T]):
         return self.shape.points
 
     def contains(self, point: Mapping[str, Fraction]) -> bool:
-        """Whether a point lies in it.
-
-        Args:
-            point: A value for each symbol of the box.
-        """
+        """Whether a point lies in it."""
         return self.conditions.contains(point)
 
 
@@ -90,19 +84,6 @@ def cover(
     A cell is the region of a run within one open face of the box, so a wall, an edge or a corner
     with other answers than its surroundings is a cell of its own. Where the regions of two runs
     overlap (both answers then hold), the later one is cut.
-
-    Args:
-        run: Called at a rational point; gives a region that contains the point, with an answer
-            that holds on all of it. It has to be a function with finitely many regions.
-        box: The two ends of the closed interval of each symbol, for one to four symbols.
-        most: The number of runs to make at most.
-
-    Returns:
-        The cells, those of the highest dimension first.
-
-    Raises:
-        ScaleError: The box is none, a region has a curved boundary or holds a symbol that the box
-            does not, or more runs would be needed.
 
     Example:
         >>> from tpcalc.exponents.chamber import Chamber

@@ -15,8 +15,6 @@ from fractions import Fraction
 
 from tpcalc.errors import ScaleError
 
-__all__ = ["Ex", "as_ex"]
-
 Monomial = tuple[tuple[str, int], ...]
 NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation
 
@@ -41,11 +39,7 @@ class Ex:
 
     @staticmethod
     def number(value: int | float | Fraction) -> Ex:
-        """A constant exponent; the float 0.1 means 1/10.
-
-        Raises:
-            ScaleError: The value is not finite.
-        """
+        """A constant exponent; the float 0.1 means 1/10."""
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise ScaleError(f"an exponent must be finite, not {value}.")
@@ -83,11 +77,7 @@ class Ex:
         return frozenset(name for monomial, _ in self.terms for name, _ in monomial)
 
     def at(self, point: Mapping[str, Fraction]) -> Fraction:
-        """The value at a point.
-
-        Raises:
-            ScaleError: The point gives no value for a symbol.
-        """
+        """The value at a point."""
         total = Fraction(0)
         for monomial, coefficient in self.terms:
             part = coefficient
@@ -104,9 +94,6 @@ class Ex:
 
     def put(self, values: Mapping[str, Ex | Fraction]) -> Ex:
         """The exponent with some symbols replaced by numbers or other exponents.
-
-        Args:
-            values: What stands for a symbol; the others stay.
 
         Example:
             >>> print((Ex.symbol("a") * Ex.symbol("p")).put({"p": Fraction(2)}))

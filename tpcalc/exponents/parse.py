@@ -8,21 +8,12 @@ from fractions import Fraction
 from tpcalc.errors import ScaleError, short
 from tpcalc.exponents.ex import Ex
 
-__all__ = ["parse_ex"]
-
 # Of a sum and of a single term: an opened power of a sum grows fast in its number of terms.
 _LARGEST_POWERS = (12, 1000)
 
 
 def parse_ex(text: str) -> Ex:
     """The exponent that a text denotes; ``parse_ex(str(e)) == e``.
-
-    Args:
-        text: Numbers, symbols, ``+ - *``, division by a number, whole powers, brackets. Decimals
-            are exact: ``0.5`` is 1/2.
-
-    Raises:
-        ScaleError: The text is not a polynomial with rational coefficients.
 
     Example:
         >>> print(parse_ex("(a + 1)/2 - 1"))

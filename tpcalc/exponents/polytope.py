@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Form", "Point", "Polytope", "primitive"]
-
 Form = tuple[int, ...]  # (c0, c1, ..., cd): the affine form c0 + c1 x1 + ... + cd xd
 Point = tuple[int, ...]  # (w, w x1, ..., w xd) with w > 0, coprime
 
@@ -24,9 +22,6 @@ _DENOMINATORS = (3, 5, 7, 11, 13, 17, 23, 31, 47, 71, 101, 211, 503, 1009)
 
 def primitive(numbers: Sequence[Fraction | int]) -> tuple[int, ...]:
     """The coprime integers in the same proportions.
-
-    Args:
-        numbers: Rational numbers.
 
     Example:
         >>> primitive([Fraction(2, 3), Fraction(-4), Fraction(0)])
@@ -66,11 +61,7 @@ class Polytope:
 
     @staticmethod
     def box(sides: Sequence[tuple[Fraction, Fraction]]) -> Polytope:
-        """A product of open intervals; an interval of length zero is a point.
-
-        Args:
-            sides: The ends of each interval.
-        """
+        """A product of open intervals; an interval of length zero is a point."""
         corners: list[tuple[Fraction, ...]] = [()]
         tight = [0]
         bounds: list[Form] = []
@@ -100,12 +91,7 @@ class Polytope:
         return tuple(plain)
 
     def part(self, form: Form, sign: int) -> Polytope | None:
-        """The part where a form has a sign, or None where it has it nowhere.
-
-        Args:
-            form: An affine form.
-            sign: -1, 0 or 1.
-        """
+        """The part where a form has a sign, or None where it has it nowhere."""
         values = self._values(form)
         if sign < 0:
             values, form = [-value for value in values], tuple(-number for number in form)

@@ -10,33 +10,20 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.program.program import Program
 from tpcalc.program.types import Kind, Ref
 
-__all__ = ["LEAD", "contracted", "names_of", "placed", "summed"]
-
 Tensor = Any
 LEAD = ""  # the axis of inputs, or of seeds; no finite axis has this name
 _SIDES = {Kind.MATRIX: ("rows", "columns"), Kind.VECTOR: ("width",), Kind.SCALAR: ()}
 
 
 def names_of(program: Program, ref: Ref) -> tuple[str, ...]:
-    """The axes of a value: inputs or seeds (of matrices none), the finite ones, its width.
-
-    Args:
-        program: The program.
-        ref: The node.
-    """
+    """The axes of a value: inputs or seeds (of matrices none), the finite ones, its width."""
     type_ = program.types[ref]
     lead = () if type_.kind is Kind.MATRIX else (LEAD,)
     return (*lead, *(f"[{name}]" for name, _ in type_.axes), *_SIDES[type_.kind])
 
 
 def placed(value: Tensor, own: Sequence[str], wanted: Sequence[str]) -> Tensor:
-    """A tensor with axes in another order, of size 1 where it lacks one.
-
-    Args:
-        value: One axis (inputs, or seeds), then the named ones, then others.
-        own: The names.
-        wanted: The names in the order that is wanted, all of its own among them.
-    """
+    """A tensor with axes in another order, of size 1 where it lacks one."""
     if list(own) == list(wanted):
         return value
     places = [1 + own.index(name) for name in wanted if name in own]
@@ -51,13 +38,7 @@ def placed(value: Tensor, own: Sequence[str], wanted: Sequence[str]) -> Tensor:
 def summed(
     factors: Sequence[tuple[Tensor, Sequence[str]]], over: Collection[str], result: Sequence[str]
 ) -> Tensor:
-    """The product of tensors summed over some axes, with axes of size 1 where it lacks one.
-
-    Args:
-        factors: Tensors, each with the names of its axes.
-        over: The finite axes that are summed over; another term may have them.
-        result: The names of the axes of the sum that this is a term of.
-    """
+    """The product of tensors summed over some axes, with axes of size 1 where it lacks one."""
     known = {name for _, names in factors for name in names} - {f"[{name}]" for name in over}
     value = contracted(factors, [name for name in result if name in known])
     for place, name in enumerate(result):
@@ -67,12 +48,7 @@ def summed(
 
 
 def contracted(factors: Sequence[tuple[Tensor, Sequence[str]]], result: Sequence[str]) -> Tensor:
-    """The product of tensors with named axes, summed over those that the result lacks.
-
-    Args:
-        factors: Tensors, each with the names of its axes.
-        result: The names that are kept, in order.
-    """
+    """The product of tensors with named axes, summed over those that the result lacks."""
     letters: dict[str, int] = {}
     fresh = count()
     operands: list[Any] = []

@@ -49,8 +49,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.views import input_of
 
-__all__ = ["LAZY_RULES", "compile_program"]
-
 LAZY_LAWS = ("gaussian", "orthogonal")  # of which products reveal what is asked
 
 
@@ -70,19 +68,7 @@ class _State:
 def compile_program(
     program: Program, width: int, values: Mapping[str, Fraction] | None = None
 ) -> tuple[Script, list[tuple[str, str]]]:
-    """Compile a raw program at a width.
-
-    Args:
-        program: The program.
-        width: n.
-        values: Numbers for symbols in exponents.
-
-    Returns:
-        The script, and for each of its results (output name, statistic).
-
-    Raises:
-        UsageError: A matrix whose entries are independent and not Gaussian.
-    """
+    """Compile a raw program at a width."""
     for family in program.families.values():
         if family.law not in LAZY_LAWS:
             raise UsageError(

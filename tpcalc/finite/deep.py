@@ -18,8 +18,6 @@ from tpcalc.program.along import along_of
 from tpcalc.program.branch import Branch
 from tpcalc.program.laws import LAWS
 
-__all__ = ["run_deep"]
-
 Array = NDArray[np.float64]
 _CHUNK = 2**27  # bytes of matrices that are drawn at once
 
@@ -37,21 +35,6 @@ def run_deep(
     """Natural logarithms of how blocks carry the stream and its adjoint.
 
     Networks of one seed have the same matrices for all powers in front of a block.
-
-    Args:
-        start: The block.
-        depth: L.
-        width: n.
-        seeds: One network for each.
-        alphas: Powers of 1/L in front of a block.
-        threads: How many share the work; the answer does not depend on them.
-        places: Shares of the blocks that come before which are gone through: for the stream the
-            first ones, for its adjoint the last ones.
-        progress: Called with the fraction done.
-
-    Returns:
-        Shape (4, len(places), len(alphas), len(seeds)): log of |x| / |x_0| and |x - x_0| / |x_0|,
-        and the same of the adjoint.
     """
     each = 2 * depth * width * width * 8
     size = max(1, _CHUNK // each)

@@ -28,8 +28,6 @@ from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 
-__all__ = ["Progress", "run_dense"]
-
 Progress = Callable[[float, str], None]
 Results = dict[tuple[str, str], NDArray[np.float64]]
 
@@ -114,31 +112,6 @@ def run_dense(
     results have the same bits for every number of threads and every memory limit (orthogonal
     matrices, whose factorisation is LAPACK's, and sums over finite axes, which are products of
     matrices, agree up to rounding).
-
-    Args:
-        program: The program; powers of n become numbers.
-        width: The width n.
-        seeds: One network for each; different whole numbers, not negative.
-        dtype: Number format of vectors and matrices: ``float64``, ``float32`` or ``bfloat16``.
-            Averages over coordinates and scalars are float64 always.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"auto"``.
-        memory_limit: Bytes that may be used; None: half of what is free.
-        values: Numbers for symbols in exponents, and ``"L"`` for the depth.
-        on_explode: ``"raise"``, or ``"nan"``: a seed that overflows gives nan everywhere.
-        notes: A list that remarks are appended to.
-        progress: Called with the fraction done and what is being done.
-
-    Returns:
-        For each output name and statistic (``value`` of a scalar; ``mean`` and ``second_moment``
-        over the coordinates of a vector) one number for each seed; a block has a name for each
-        cell, ``f[0,1]``.
-
-    Raises:
-        UsageError: A width or seed that cannot be used.
-        ScaleError: A power of n holds a symbol without a value.
-        Exploded: A value overflowed; the message names the first node, the seed and the width.
-        OutOfMemory: One seed does not fit.
-        MissingBackend: torch or the device is not there.
 
     Shapes:
         Every array has shape (len(seeds),).

@@ -28,8 +28,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import input_of, matmul_of, view
 
-__all__ = ["PAD", "DensePlan", "outer_rows", "padded", "plan_dense"]
-
 # Stored sides of matrices are multiples of this: then the rows of every matrix of a batch lie alike
 # in memory, and the product of one seed has the same bits whichever seeds stand before it.
 PAD = 16
@@ -114,11 +112,6 @@ def plan_dense(program: Program, sizes: Mapping[str, int], itemsize: int) -> Den
 
     Nodes are ordered by the number of products on the way to them, so that all products of one
     matrix with vectors that are ready together (the inputs of a batch, say) read it once.
-
-    Args:
-        program: The program.
-        sizes: Sizes of the dimension classes that occur.
-        itemsize: Bytes of one coordinate.
     """
     needed = cone(program.nodes, (ref for _, ref in program.outputs))
     order, batches = _order(program, needed)

@@ -40,8 +40,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules
 
-__all__ = ["DENSE_RULES", "DenseRun", "moments"]
-
 # Coordinates that are summed in one go. A longer sum would be split among threads at places that
 # depend on their number.
 _SUM_BLOCK = 4096

@@ -22,8 +22,6 @@ from tpcalc.engine.starts import factor
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family
 
-__all__ = ["Network", "draw_group", "draw_scalar", "fill_entries", "orthogonal"]
-
 Array = NDArray[np.float64]
 
 # Entries of one stream of a matrix: large enough that starting a stream costs nothing, small
@@ -66,13 +64,7 @@ class Network:
 def fill_entries(
     family: Family, networks: Sequence[Network], targets: Sequence[NDArray[np.floating]]
 ) -> None:
-    """Fill one array for each network with independent entries of the law of a matrix.
-
-    Args:
-        family: The matrix.
-        networks: The networks.
-        targets: For each network an array of shape (rows, cols), float64 or float32.
-    """
+    """Fill one array for each network with independent entries of the law of a matrix."""
     draw = LAWS[family.law].draw
     assert draw is not None
     rows, cols = targets[0].shape
@@ -111,12 +103,6 @@ def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:
     The Q of a Gaussian matrix is Haar distributed once the diagonal of R is made positive, which
     makes the factorisation unique.
 
-    Args:
-        family: The matrix.
-        network: The network.
-        rows: Number of rows.
-        cols: Number of columns.
-
     Source:
         F. Mezzadri, How to generate random matrices from the classical compact groups, section 5.
 
@@ -136,15 +122,6 @@ def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:
 
 def draw_group(group: Family, members: Sequence[int], network: Network, size: int) -> Array:
     """Members of a Gaussian group, shape (len(members), size).
-
-    Args:
-        group: The group; its covariance may be singular.
-        members: Which members.
-        network: The network.
-        size: The size of the dimension.
-
-    Raises:
-        ProgramError: The covariance is not positive semidefinite.
 
     Example:
         >>> twins = Family.group("g", "n", (0.0, 0.0), ((1.0, 1.0), (1.0, 1.0)))

@@ -21,8 +21,6 @@ from tpcalc.program.program import Program
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["run_lazy"]
-
 FAMILY = 2  # first entropy word of lazy runs
 STORAGES = ("float64", "float32")
 TOLERANCE = 1e-10  # residual parts below this are not revealed: far below any statistical error
@@ -41,26 +39,6 @@ def run_lazy(
     progress: Progress | None = None,
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Run a program at one width, one network for each seed.
-
-    Args:
-        program: The raw program, powers of n as written.
-        width: n.
-        seeds: One for each network; a network depends on its own seed only.
-        device: Where torch computes; None: the compiled engine of the CPU, in float64.
-        dtype: Number format on a device: ``float64`` or ``float32``.
-        threads: How many share the work, without a device.
-        values: Numbers for symbols in exponents.
-        memory_limit: Bytes to stay within.
-        progress: Called with a fraction and a text.
-
-    Returns:
-        For (output name, statistic) an array over seeds; statistic is ``"value"`` for scalars,
-        ``"mean"`` and ``"second_moment"`` (over coordinates) for vectors.
-
-    Raises:
-        UnknownName: Another number format on a device.
-        OutOfMemory: One network does not fit.
-        Exploded: Numbers left the floating-point range.
 
     Source: Bolthausen, An iterative construction of solutions of the TAP equations, section 2 (the
         conditioning of a Gaussian matrix on its products).

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from tpcalc.errors import Exploded
 from tpcalc.program.program import Program, prune
 
-__all__ = ["Overflow", "before_overflow"]
-
 Results = dict[tuple[str, str], NDArray[np.float64]]
 
 
@@ -27,15 +25,7 @@ class Overflow:
 def before_overflow(
     run: Callable[[Program], Results], program: Program
 ) -> tuple[Results, Overflow | None]:
-    """The results of a run up to the first output that it cannot give.
-
-    Args:
-        run: Runs a program with some of the outputs.
-        program: The program with all of them.
-
-    Returns:
-        The results, in the order of the outputs, and where they end; None if all are there.
-    """
+    """The results of a run up to the first output that it cannot give."""
     try:
         return run(program), None
     except Exploded as error:

@@ -14,8 +14,6 @@ from tpcalc.engine.starts import factor
 from tpcalc.program.along import along_of
 from tpcalc.program.autocovariance import ROUNDING
 
-__all__ = ["draw_paths"]
-
 Array = NDArray[np.float64]
 LONGEST = 64  # circulants, in depths
 _PART = 2**15  # complex numbers that are transformed at once: they stay in cache
@@ -29,19 +27,6 @@ def draw_paths(
     out: NDArray[np.float64] | None = None,
 ) -> Array:
     """Independent sequences of a law along the depth, by circulant embedding.
-
-    Args:
-        law: A law along the depth without symbols.
-        depth: L.
-        count: How many sequences.
-        generator: Where random numbers come from.
-        out: Where they go, of the shape of the answer.
-
-    Returns:
-        Shape (count, depth); each sequence is exact in law up to rounding.
-
-    Raises:
-        EvaluationError: No Gaussian sequence has this autocovariance.
 
     Source: Davies, Harte, Tests for Hurst effect; Dietrich, Newsam, Fast and exact simulation of
         stationary Gaussian processes through circulant embedding of the covariance matrix.

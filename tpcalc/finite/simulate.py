@@ -25,8 +25,6 @@ from tpcalc.results.provenance import provenance
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["simulate"]
-
 SEEDS = {"lazy": 64, "dense": 16}  # networks of each width, if not said: of about the same cost
 DEVICES = {"lazy": None, "dense": "cpu"}  # where networks run, if not said
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.results import Estimate, Method, spread_error
 
-__all__ = ["Slope", "slope", "summary"]
-
 Size = Literal["rms", "mean"]
 
 # A slope through fewer widths, or through widths that lie closer together, says nothing.
@@ -44,14 +42,6 @@ class Slope:
 
 def summary(values: Sequence[float], *, random: bool = False) -> Estimate:
     """The mean over seeds with its standard error.
-
-    Args:
-        values: One number for each seed, at least two.
-        random: Whether the quantity stays random at infinite width; then its standard deviation
-            is part of the answer.
-
-    Raises:
-        EvaluationError: Fewer than two seeds, or a value that is not finite.
 
     Example:
         >>> print(summary([1.0, 2.0, 3.0, 2.0]))
@@ -97,18 +87,6 @@ def slope(
     The logarithm of the size at each width gets the standard error of the delta method. The
     interval uses Student's t with the degrees of freedom of those errors; where the points lie
     further from a line than their errors explain, it is widened by that ratio.
-
-    Args:
-        widths: The widths, at least three, over a factor of at least four.
-        values_by_width: For each width the values over seeds.
-        of: ``"rms"``: the root mean square over seeds; ``"mean"``: the absolute value of the mean.
-        level: The confidence of the interval.
-
-    Returns:
-        The slope with its interval, or the reason why there is none.
-
-    Raises:
-        UsageError: Not one list of values for each width.
 
     Source:
         R. T. Birge, The calculation of errors by the method of least squares, Phys. Rev. 40 (1932)

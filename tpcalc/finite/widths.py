@@ -10,14 +10,9 @@ from tpcalc import checks
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.program.nodes import Dim, Scale
 
-__all__ = ["check_width", "check_widths", "dim_sizes", "scale_factor"]
-
 
 def check_width(width: object) -> int:
     """A width as an integer of at least 1.
-
-    Raises:
-        UsageError: It is not one.
 
     Example:
         >>> check_width(256)
@@ -33,9 +28,6 @@ def check_width(width: object) -> int:
 
 def check_widths(widths: Sequence[int]) -> list[int]:
     """Several widths, each once.
-
-    Raises:
-        UsageError: There is none, one comes twice, or one is no width.
 
     Example:
         >>> check_widths((64, 256))
@@ -59,13 +51,6 @@ def check_widths(widths: Sequence[int]) -> list[int]:
 
 def dim_sizes(dims: Iterable[Dim], width: int) -> dict[str, int]:
     """The size ratio * width of each dimension class.
-
-    Args:
-        dims: The dimension classes.
-        width: The width n.
-
-    Raises:
-        UsageError: A size is not a whole number; the message says which widths work.
 
     Example:
         >>> dim_sizes([Dim("n"), Dim("m", Fraction(3, 2))], 10)
@@ -91,18 +76,6 @@ def scale_factor(
     node: Scale, width: int, values: Mapping[str, Fraction | int] | None, place: str
 ) -> float:
     """The number n**n_power * L**depth_power of a Scale node.
-
-    Args:
-        node: The node.
-        width: The width n.
-        values: Numbers for the symbols in the exponents, and ``"L"`` for the depth.
-        place: The node, for messages.
-
-    Returns:
-        The factor; infinite where it leaves the range of floating point.
-
-    Raises:
-        ScaleError: A symbol has no value, or the depth is needed and not given.
 
     Example:
         >>> from tpcalc.exponents import Ex

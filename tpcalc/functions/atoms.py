@@ -20,8 +20,6 @@ from tpcalc.errors import NotDifferentiable, TraceError
 from tpcalc.functions.expr import Expr
 from tpcalc.functions.numbers import Number, finite, number_text
 
-__all__ = ["Atom", "Call", "Degree", "Facts", "in_sympy"]
-
 Parity = Literal["even", "odd", "none"]
 
 
@@ -150,11 +148,7 @@ class Atom:
         return Call(self, arg)
 
     def differentiate(self, arg: Expr) -> Expr:
-        """The derivative at ``arg``.
-
-        Raises:
-            NotDifferentiable: Where the derivative is not a function.
-        """
+        """The derivative at ``arg``."""
         if self.derivative is None:
             raise NotDifferentiable(
                 f"{self.name} jumps, so its derivative is not a function.",
@@ -181,11 +175,7 @@ def _parameter(value: Number | Degree) -> Number | Degree:
 
 
 def in_sympy(form: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A form ``form(sympy, z)`` as a function of z that imports sympy, slow as that is, when asked.
-
-    Args:
-        form: Written with the module ``sympy`` as ``evaluate`` is with an array namespace.
-    """
+    """A form ``form(sympy, z)`` as a function of z that imports sympy when asked."""
 
     def shown(z: Any) -> Any:
         import sympy

@@ -22,33 +22,9 @@ from numbers import Real
 from operator import is_
 
 from tpcalc.errors import ProgramError
-from tpcalc.functions.numbers import (
-    Number,
-    as_number,
-    finite,
-    number_text,
-    rational,
-    rounded,
-    whole_power,
-)
-
-__all__ = [
-    "Add",
-    "Const",
-    "Expr",
-    "Mul",
-    "Number",
-    "Par",
-    "Pow",
-    "Var",
-    "add",
-    "const",
-    "mul",
-    "number_text",
-    "power",
-    "substitute",
-    "walk",
-]
+from tpcalc.functions.numbers import Number as Number
+from tpcalc.functions.numbers import as_number, finite, rational, rounded, whole_power
+from tpcalc.functions.numbers import number_text as number_text
 
 
 class Expr:
@@ -247,12 +223,6 @@ def _lift(value: object) -> Expr | None:
 def const(value: Number | int | Real) -> Const:
     """A constant; integers become exact.
 
-    Args:
-        value: An integer, a fraction or a float (numpy's too).
-
-    Raises:
-        ProgramError: The value is not finite.
-
     Example:
         >>> const(2).value
         Fraction(2, 1)
@@ -423,9 +393,6 @@ def _times(number: Const, term: Expr) -> Expr:
 
 def power(base: Expr, exponent: Fraction) -> Expr:
     """A normalised rational power.
-
-    Raises:
-        ProgramError: A number whose power is not a real number, or too large.
 
     Example:
         >>> power(power(Var(0), Fraction(2)), Fraction(3)).text

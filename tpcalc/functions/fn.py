@@ -24,8 +24,6 @@ from tpcalc.functions.expr import (
 )
 from tpcalc.functions.renaming import renamed
 
-__all__ = ["Fn", "derivative", "own_derivative", "product"]
-
 _DEEPEST = 100
 
 
@@ -35,14 +33,6 @@ def _differentiate(call: Call) -> Expr:
 
 def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differentiate) -> Expr:
     """The derivative of an expression by one of its arguments.
-
-    Args:
-        expr: The expression.
-        by: A ``Var`` or ``Par``.
-        outer: The derivative of an atom at its argument.
-
-    Raises:
-        NotDifferentiable: An atom on the way has no derivative.
 
     Example:
         >>> derivative(Var(0) ** 3 * Var(1), Var(0)).text
@@ -71,15 +61,7 @@ def derivative(expr: Expr, by: Expr, outer: Callable[[Call], Expr] = _differenti
 
 
 def own_derivative(expr: Expr, by: Expr) -> Expr:
-    """The derivative of an expression in which no function has a surrogate for its own.
-
-    Args:
-        expr: The expression.
-        by: A ``Var`` or ``Par``.
-
-    Raises:
-        NotDifferentiable: An atom on the way has no derivative of its own.
-    """
+    """The derivative of an expression in which no function has a surrogate for its own."""
     for part in walk(expr):
         if isinstance(part, Call) and part.atom.facts.surrogate:
             raise NotDifferentiable(

@@ -14,8 +14,6 @@ from tpcalc.functions.expr import Add, Expr, Mul, Pow, Var, add, const, mul, wal
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate, lower, numpy_space, run
 
-__all__ = ["averaged", "factored", "tiles"]
-
 MOST = 64  # terms of an expanded function
 HEIGHT, WIDTH = 64, 512  # of a tile: its temporaries stay in the cache
 
@@ -32,21 +30,6 @@ def tiles(
     side: tuple[int, int] = (HEIGHT, WIDTH),
 ) -> Iterator[tuple[slice, slice, Any]]:
     """An outer function of arrays, a tile at a time: the whole is never kept.
-
-    Args:
-        fn: The function, of rows and columns, or of forms.
-        rows: Arrays of one length, that of their last axis.
-        cols: Arrays of one length.
-        inner: This length.
-        scalars: Numbers.
-        forms: For each pair of a row and a column the number of its form.
-        module: What stacks and multiplies arrays: numpy or torch.
-        space: The functions of its arrays; None: those of numpy.
-        side: Rows and columns of a tile.
-
-    Yields:
-        The rows and columns of a tile, and its values (broadcastable to them); the tiles of some
-        columns one after another.
 
     Example:
         >>> import numpy as np
@@ -82,14 +65,6 @@ def averaged(
 ) -> Any:
     """The average over columns of an outer function times each of some vectors.
 
-    Args:
-        fn: The function, of rows and columns, or of forms.
-        rows: Arrays of one length.
-        cols: Arrays of one length.
-        x: The vectors, of this length, one in each row of an array.
-        scalars: Numbers.
-        forms: For each pair of a row and a column the number of its form.
-
     Example:
         >>> import numpy as np
         >>> from tpcalc.functions import Var
@@ -107,14 +82,6 @@ def averaged(
 
 def factored(expr: Expr, rows: int) -> tuple[list[tuple[Expr, Expr]], Expr]:
     """A function of rows and columns as products of a function of each, and what is none.
-
-    Args:
-        expr: The function, of its rows and then of its columns.
-        rows: How many rows it has.
-
-    Returns:
-        Pairs of a function of rows and scalars and one of columns, and the rest; their sum is
-        the function.
 
     Example:
         >>> found, rest = factored((Var(0) + Var(1)) ** 2, 1)

@@ -12,14 +12,9 @@ from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, Var, add
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["degree", "slopes_of", "varying"]
-
 
 def degree(expr: Expr) -> Fraction | None:
     """The p with f(c s) = c^p f(s) for every c > 0; None where none is seen.
-
-    Args:
-        expr: A function of ``Var(0)``.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -51,9 +46,6 @@ def degree(expr: Expr) -> Fraction | None:
 def slopes_of(expr: Expr) -> tuple[float, float] | None:
     """The slopes above and below 0 of a function that is linear on both sides; None if it is not.
 
-    Args:
-        expr: An expression of ``Var(0)``.
-
     Example:
         >>> slopes_of(2 * Var(0))
         (2.0, 2.0)
@@ -66,9 +58,6 @@ def slopes_of(expr: Expr) -> tuple[float, float] | None:
 
 def varying(tau: Expr) -> Expr:
     """A function without its constant term.
-
-    Args:
-        tau: A function of ``Var(0)``.
 
     Example:
         >>> varying(Var(0) ** 2 - 1).text

@@ -12,8 +12,6 @@ from typing import Any
 
 from tpcalc.functions.atoms import Atom, Facts
 
-__all__ = ["AT_ZERO", "EXACTLY", "HIDDEN", "hidden"]
-
 HIDDEN = "hidden"
 EXACTLY = 1e-12  # below it a sum of numbers of order one is 0 but for rounding
 
@@ -46,9 +44,6 @@ AT_ZERO = Atom(
 
 def hidden(number: int) -> Atom:
     """A bounded function about which nothing else is known; it has no value.
-
-    Args:
-        number: Tells it from others: two of them never cancel.
 
     Example:
         >>> hidden(1) == hidden(2)

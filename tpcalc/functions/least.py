@@ -11,17 +11,12 @@ from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, const
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["is_bounded", "is_tame", "least"]
-
 Range = tuple[float, float]
 HERE = Var(0)
 
 
 def least(expr: Expr) -> float:
     """A number that an expression is nowhere below; minus infinity where its form shows none.
-
-    Args:
-        expr: The expression.
 
     Example:
         >>> from tpcalc.functions import Var
@@ -32,11 +27,7 @@ def least(expr: Expr) -> float:
 
 
 def is_bounded(expr: Expr) -> bool:
-    """Whether the form of an expression shows that it is bounded.
-
-    Args:
-        expr: The expression.
-    """
+    """Whether the form of an expression shows that it is bounded."""
     low, high = _range(expr)
     return isfinite(low) and isfinite(high)
 
@@ -95,11 +86,6 @@ def is_tame(
     known: Callable[[Var | Par], bool] = lambda argument: False,
 ) -> bool:
     """Whether an expression is positive and its inverse has all moments, by its form.
-
-    Args:
-        expr: The expression.
-        linear: Whether an expression grows at most linearly in Gaussians.
-        known: Whether an argument is positive and its inverse has all moments.
 
     Example:
         >>> from tpcalc.functions import Var

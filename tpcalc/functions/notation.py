@@ -11,29 +11,6 @@ from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var
 from tpcalc.functions.numbers import Number
 
-__all__ = [
-    "Piece",
-    "bracketed",
-    "call",
-    "difference",
-    "equation",
-    "index",
-    "listed",
-    "mapped",
-    "negative",
-    "number",
-    "placed",
-    "power",
-    "product",
-    "quotient",
-    "subscript",
-    "summed",
-    "total",
-    "transposed",
-    "word",
-    "written",
-]
-
 # How tightly a kind holds its parts together, in rising order; those that are not here the most.
 ORDER: tuple[tuple[str, ...], ...] = (
     ("equation", "update"),

@@ -8,17 +8,6 @@ from numbers import Rational, Real
 
 from tpcalc.errors import ProgramError
 
-__all__ = [
-    "Number",
-    "as_number",
-    "finite",
-    "is_finite",
-    "number_text",
-    "rational",
-    "rounded",
-    "whole_power",
-]
-
 Number = Fraction | float
 
 
@@ -43,11 +32,7 @@ def is_finite(value: object) -> bool:
 
 
 def finite(value: Number) -> Number:
-    """The number itself; a zero becomes exact.
-
-    Raises:
-        ProgramError: It is not finite, or too large for a float.
-    """
+    """The number itself; a zero becomes exact."""
     if type(value) is Fraction and value.numerator.bit_length() < 1000:  # the common case, fast
         return value
     if not is_finite(value):
@@ -69,9 +54,6 @@ def as_number(value: Number | int | Real) -> Number:
 
 def rational(value: float) -> Fraction:
     """A float as the fraction it was meant to be: 0.1 is 1/10 where both are the same float.
-
-    Raises:
-        ProgramError: The float is not finite.
 
     Example:
         >>> rational(0.1)
@@ -95,9 +77,6 @@ def rounded(total: Fraction, exact: bool) -> Number:
 
 def whole_power(value: Number, exponent: int) -> Number:
     """A nonzero number to a whole power.
-
-    Raises:
-        ProgramError: The result leaves the range of a float.
 
     Example:
         >>> whole_power(Fraction(2, 3), -2)

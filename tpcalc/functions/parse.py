@@ -17,8 +17,6 @@ from tpcalc.functions.expr import Const, Expr, Par, Var, add, const, mul, power
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.numbers import Number, is_finite
 
-__all__ = ["AtomOf", "parse_fn", "parse_number"]
-
 AtomOf = Callable[[str, tuple[Number, ...]], Atom]
 
 _ARGUMENT = re.compile(r"([xs])(0|[1-9][0-9]*)")
@@ -28,16 +26,6 @@ _TERMS_AT_ONCE = 500
 
 def parse_fn(text: str, vectors: int, scalars: int, atoms: AtomOf) -> Fn:
     """The function that a text denotes; ``parse_fn(fn.text, ...) == fn``.
-
-    Args:
-        text: What ``Fn.text`` prints, or anything of that grammar in another spelling.
-        vectors: Number of vector arguments.
-        scalars: Number of scalar arguments.
-        atoms: ``atoms(name, params)``: the named function; raises ``UnknownName``.
-
-    Raises:
-        ProgramError: The text is not of the grammar, or uses an argument that is not there.
-        UnknownName: From ``atoms``.
 
     Example:
         >>> parse_fn("1/2*s0 + 2*x0**2", 1, 1, lambda name, params: None).text
@@ -58,9 +46,6 @@ def parse_fn(text: str, vectors: int, scalars: int, atoms: AtomOf) -> Fn:
 
 def parse_number(text: str) -> Number:
     """A printed number: ``-1/2`` is exact, ``0.5`` a float.
-
-    Raises:
-        ProgramError: The text is not a finite number.
 
     Example:
         >>> parse_number("-1/2"), parse_number("1e-05")

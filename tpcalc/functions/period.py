@@ -8,14 +8,9 @@ from math import prod
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, Var
 
-__all__ = ["period"]
-
 
 def period(expr: Expr) -> float | None:
     """A period of a function of ``Var(0)``; 0 for a constant, None where its form shows none.
-
-    Args:
-        expr: The function.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -12,16 +12,11 @@ from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, mul
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
 
-__all__ = ["RECIPROCAL", "Quotient", "loose", "quotient", "reciprocal"]
-
 RECIPROCAL = "reciprocal"
 
 
 def reciprocal(power: Fraction) -> Atom:
     """z^(-power) for z > 0, and 0 elsewhere.
-
-    Args:
-        power: The power, above 0.
 
     Example:
         >>> from tpcalc.functions import Var
@@ -43,11 +38,7 @@ def reciprocal(power: Fraction) -> Atom:
 
 
 def loose(expr: Expr) -> Iterator[Expr]:
-    """The subexpressions that are in no quotient, which is bounded as a whole.
-
-    Args:
-        expr: The expression.
-    """
+    """The subexpressions that are in no quotient, which is bounded as a whole."""
     found = quotient(expr)
     if found is None:
         yield expr
@@ -83,9 +74,6 @@ class Quotient:
 
 def quotient(expr: Expr) -> Quotient | None:
     """The quotient that a product holds; None where its form shows none.
-
-    Args:
-        expr: A product.
 
     Example:
         >>> from tpcalc.functions import Var

@@ -7,17 +7,11 @@ from collections.abc import Mapping
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import Add, Const, Expr, Mul, Pow, substitute
 
-__all__ = ["renamed"]
-
 
 def renamed(expr: Expr, names: Mapping[Expr, Expr]) -> Expr:
     """Replace all arguments by other arguments, no two by one.
 
     Where these sort as the others did, nothing changes its place, and nothing is normalised again.
-
-    Args:
-        expr: The expression.
-        names: For each of its arguments the other.
 
     Example:
         >>> from tpcalc.functions.expr import Var

@@ -5,21 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isfinite, isqrt, sqrt
 
-__all__ = ["root"]
-
 # Denominators up to which a power of a number is looked for among the fractions.
 _DENOMINATOR = 64
 
 
 def root(base: Fraction | int, power: Fraction = Fraction(1, 2)) -> Fraction | float:
     """A power of a positive number: exact where it is rational, else a float.
-
-    Args:
-        base: The number.
-        power: The power; the square root by default.
-
-    Raises:
-        OverflowError: It is outside the range of a float.
 
     Example:
         >>> root(Fraction(9, 4)), root(4, Fraction(-1, 2)), round(root(2), 6)

@@ -9,8 +9,6 @@ from typing import Any
 from tpcalc.functions.expr import Expr
 from tpcalc.sources import Source
 
-__all__ = ["RowFn"]
-
 
 @dataclass(frozen=True)
 class RowFn:

@@ -8,8 +8,6 @@ from html import escape
 
 from tpcalc.functions.notation import Piece, bracketed
 
-__all__ = ["notations", "plain"]
-
 Spelling = dict[str, Callable[[Piece, list[str]], str]]
 SIGNS = {"ξ": r"\xi", "η": r"\eta", "∂": r"\partial"}
 HATS = {"hhat": "h"}

@@ -15,8 +15,6 @@ from tpcalc.functions.atoms import Atom, Call
 from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, add, const, mul, power
 from tpcalc.functions.numbers import Number
 
-__all__ = ["AtomByName", "from_sympy", "to_sympy"]
-
 
 class AtomByName(Protocol):
     """Gives a named function: ``atom_of("tanh")``, ``atom_of("leaky_relu", Fraction(1, 5))``."""
@@ -26,14 +24,6 @@ class AtomByName(Protocol):
 
 def to_sympy(expr: Expr, vector_symbols: Sequence[Any], scalar_symbols: Sequence[Any] = ()) -> Any:
     """An expression in sympy, for display.
-
-    Args:
-        expr: The expression.
-        vector_symbols: What stands for x0, x1, ...: sympy expressions.
-        scalar_symbols: What stands for s0, s1, ...
-
-    Returns:
-        A sympy expression; an atom that declares no sympy form becomes an undefined function.
 
     Example:
         >>> import sympy
@@ -69,17 +59,6 @@ def to_sympy(expr: Expr, vector_symbols: Sequence[Any], scalar_symbols: Sequence
 
 def from_sympy(expression: Any, symbols: Mapping[Any, Expr], atom_of: AtomByName) -> Expr:
     """A sympy expression as an expression of ours.
-
-    Args:
-        expression: Numbers, symbols, sums, products, rational powers, exp, log, sin, cos, sinh,
-            cosh, tanh, erf, erfc, Abs, sign, Heaviside, Max, Min, and undefined functions whose
-            name ``atom_of`` knows.
-        symbols: What each sympy symbol stands for.
-        atom_of: The catalogue: ``exp``, ``log``, ``sin``, ``cos``, ``tanh``, ``erf``, ``abs``,
-            ``step``, ``sign``, ``relu`` are asked for where they occur.
-
-    Raises:
-        TraceError: A part has no translation; the message names it.
 
     Example:
         >>> import sympy

@@ -18,8 +18,6 @@ from tpcalc.functions.atoms import Atom, Call
 from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, walk
 from tpcalc.functions.fn import Fn
 
-__all__ = ["NumpySpace", "Tape", "evaluate", "lower", "run", "whole_power"]
-
 ROUNDING = 1e-14
 Step = Callable[[Any, list[Any]], Any]
 
@@ -200,12 +198,7 @@ def _power(exponent: Fraction) -> Step:
 
 
 def whole_power(base: Any, exponent: int) -> Any:
-    """Power by repeated squaring: array libraries take a hundred times longer through pow.
-
-    Args:
-        base: A number or an array.
-        exponent: The power.
-    """
+    """Power by repeated squaring: array libraries take a hundred times longer through pow."""
     if exponent < 0:
         below = whole_power(base, -exponent)
         if isinstance(below, float | int) and below == 0:  # Python would raise, arrays do not
@@ -271,14 +264,6 @@ def numpy_space() -> NumpySpace:
 
 def evaluate(fn: Fn, vectors: Sequence[Any], scalars: Sequence[Any] = ()) -> Any:
     """Evaluate a function on numpy arrays or floats.
-
-    Args:
-        fn: The function.
-        vectors: Arrays of one shape, one for each vector argument.
-        scalars: Floats, one for each scalar argument.
-
-    Returns:
-        An array of that shape (a float where the function is constant).
 
     Example:
         >>> import numpy as np

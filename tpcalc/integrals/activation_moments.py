@@ -21,8 +21,6 @@ from tpcalc.integrals.quadrature.gap import carried_gap, gap
 from tpcalc.integrals.quadrature.layer import direct_gap, layer_moments, prepared
 from tpcalc.results import Method
 
-__all__ = ["Kernels", "average"]
-
 Array = Any
 SMALL = 1e-6  # relative errors up to here are carried by derivatives
 
@@ -142,10 +140,6 @@ class Kernels:
 
 def average(expr: Expr, q: Bounded) -> Bounded:
     """E f(s) for a centred Gaussian s.
-
-    Args:
-        expr: f, a function of ``Var(0)``.
-        q: The variance of s.
 
     Example:
         >>> average(Var(0) ** 4, Bounded(2.0)).value

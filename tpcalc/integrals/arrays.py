@@ -15,8 +15,6 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.results import Method
 
-__all__ = ["Values", "averages"]
-
 Array = Any
 GOOD = 1e-11  # of the largest value: an error that asks for no second way
 _WAYS: tuple[tuple[Method, Any, Callable[..., Computed | None]], ...] = (
@@ -45,14 +43,7 @@ class Values:
         return np.isfinite(self.value) & np.isfinite(self.error)
 
     def at(self, index: int) -> Bounded:
-        """One of them.
-
-        Args:
-            index: Its place.
-
-        Raises:
-            EvaluationError: There is no number.
-        """
+        """One of them."""
         if not self.known[index]:
             raise EvaluationError(
                 "an average over the Gaussian does not exist, or is not found.",
@@ -63,10 +54,6 @@ class Values:
 
 def averages(factors: Sequence[Expr], cov: Sequence[Sequence[Any]]) -> Values:
     """E f_1(G_1) ... f_k(G_k) for centred Gaussians, at each entry of an array of covariances.
-
-    Args:
-        factors: The f_i, functions of ``Var(0)``.
-        cov: The covariances, floats or arrays of one axis.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -92,11 +92,7 @@ class Bounded:
         return Bounded(abs(self.value), self.error, self.method, self.seed)
 
     def power(self, exponent: Fraction | int) -> Bounded:
-        """|x|^r with the sign of x, for r >= 0; for r = 0 it is 1.
-
-        Args:
-            exponent: The power r.
-        """
+        """|x|^r with the sign of x, for r >= 0; for r = 0 it is 1."""
         if exponent == 0:
             return Bounded(1.0)
         size, degree = abs(self.value), float(exponent)
@@ -116,11 +112,7 @@ class Bounded:
         )
 
     def inverse(self) -> Bounded:
-        """1 / x.
-
-        Raises:
-            EvaluationError: x may be 0.
-        """
+        """1 / x."""
         least = self._apart_from_zero()
         value = kept(1 / self.value)
         return _joined(value, self.error / (least * abs(self.value)), self)
@@ -145,9 +137,6 @@ class Bounded:
 def bounded(value: Bounded | Estimate | Fraction | float) -> Bounded:
     """A number of any kind with its error: that of rounding for a fraction that no float is.
 
-    Args:
-        value: A number; a float stands for itself.
-
     Example:
         >>> bounded(Fraction(1, 4)).error, bounded(Fraction(1, 3)).error > 0
         (0.0, True)
@@ -162,10 +151,6 @@ def bounded(value: Bounded | Estimate | Fraction | float) -> Bounded:
 
 def through(function: Callable[..., Estimate], *given: Bounded) -> Bounded:
     """A function of numbers that carry errors: each is moved by its error, one after the other.
-
-    Args:
-        function: Gives an estimate at floats.
-        given: Its arguments.
 
     Example:
         >>> square = lambda x: Estimate(x * x, 0.0, Method.EXACT)
@@ -188,15 +173,7 @@ def through(function: Callable[..., Estimate], *given: Bounded) -> Bounded:
 
 
 def kept(value: float, factors: float = 0.0) -> float:
-    """A number that did not leave the range of a float.
-
-    Args:
-        value: The number.
-        factors: What it is a product of: where that is not 0, neither is the number.
-
-    Raises:
-        EvaluationError: It is infinite or no number, or 0 where it is none.
-    """
+    """A number that did not leave the range of a float."""
     if not isfinite(value) or (value == 0 and factors != 0):
         raise EvaluationError(
             "a number of the formula leaves the floating-point range.",

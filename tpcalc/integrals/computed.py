@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Computed"]
-
 
 class Computed(NamedTuple):
     """Values of an expectation, and how far they may be off.

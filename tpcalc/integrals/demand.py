@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import Any
 
-__all__ = ["Demands", "Key", "Rule", "Unknown"]
-
 Key = tuple[Hashable, ...]
 Rule = Generator[Key, Any, Any]
 
@@ -37,14 +35,7 @@ class Demands:
         self._known: dict[Key, Any] = {}  # an Unknown stands for itself
 
     def get(self, key: Key) -> Any:
-        """The value of a key.
-
-        Args:
-            key: What is asked for.
-
-        Raises:
-            Unknown: It, or something that it needs, has no value.
-        """
+        """The value of a key."""
         if key not in self._known:
             self._run(key)
         found = self._known[key]

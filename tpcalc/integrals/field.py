@@ -9,8 +9,6 @@ from typing import Protocol, TypeVar
 from tpcalc.functions import Expr
 from tpcalc.limit.graph import LimitGraph, LRef
 
-__all__ = ["Field", "Values"]
-
 T = TypeVar("T")
 
 

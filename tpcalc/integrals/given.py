@@ -12,8 +12,6 @@ from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Act", "of_activation", "tau_of", "whole"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -24,13 +22,6 @@ an expression of ``Var(0)``."""
 
 def whole(activation: Act, where: str | None = None) -> Given:
     """An activation that is defined on the whole line, with its name.
-
-    Args:
-        activation: The activation.
-        where: What needs it, for messages.
-
-    Raises:
-        StudyError: It is defined on a part of the line.
 
     Example:
         >>> whole("gelu").text, whole(lambda z: z**2).text
@@ -51,22 +42,14 @@ def whole(activation: Act, where: str | None = None) -> Given:
 
 
 def tau_of(activation: Act) -> Expr:
-    """An activation as an expression of ``Var(0)``.
-
-    Args:
-        activation: The activation.
-    """
+    """An activation as an expression of ``Var(0)``."""
     return activation if isinstance(activation, Expr) else whole(activation).expr
 
 
 def of_activation(
     function: Callable[Concatenate[Expr, P], R],
 ) -> Callable[Concatenate[Act, P], R]:
-    """A function of an expression as one of an activation, however it is handed over.
-
-    Args:
-        function: What takes the expression first.
-    """
+    """A function of an expression as one of an activation, however it is handed over."""
 
     def asked(tau: Act, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return function(tau_of(tau), *args, **kwargs)

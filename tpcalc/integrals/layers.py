@@ -17,21 +17,12 @@ from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.results import Method
 
-__all__ = ["CLOSE", "gaps", "means", "method_of", "products", "square_growth"]
-
 Array = Any
 CLOSE = 1e-10
 
 
 def means(factors: tuple[Expr, ...], q: Array) -> Computed:
     """E f_1(s) f_2(s) ... for a centred Gaussian s, at each of many variances.
-
-    Args:
-        factors: The f_i, functions of ``Var(0)``.
-        q: The variances.
-
-    Raises:
-        EvaluationError: An average is infinite, or neither a closed form nor quadrature finds it.
 
     Example:
         >>> import numpy as np
@@ -46,12 +37,6 @@ def means(factors: tuple[Expr, ...], q: Array) -> Computed:
 
 def products(factor: Expr, p: Array, q: Array, c: Array) -> Computed:
     """E f(s) f(t) for variances p, q and covariances c; one of too large a size is cut to fit.
-
-    Args:
-        factor: f, a function of ``Var(0)``.
-        p: Variances of s.
-        q: Variances of t.
-        c: Covariances.
 
     Example:
         >>> import numpy as np
@@ -68,12 +53,6 @@ def products(factor: Expr, p: Array, q: Array, c: Array) -> Computed:
 
 def gaps(factor: Expr, q: Array, v: Array, close: float = CLOSE) -> Computed:
     """E f(s)^2 - E f(s) f(t) for variances q and covariances q - v, with small relative errors.
-
-    Args:
-        factor: f, a function of ``Var(0)``.
-        q: Variances.
-        v: Variance less covariance, from 0 to 2 q.
-        close: The relative error up to which a difference of averages will do.
 
     Example:
         >>> import numpy as np
@@ -102,10 +81,6 @@ def gaps(factor: Expr, q: Array, v: Array, close: float = CLOSE) -> Computed:
 def square_growth(tau: Expr, q: Bounded) -> Bounded:
     """The derivative of E tau(s)^2 by the variance of s, also where tau has kinks.
 
-    Args:
-        tau: The activation.
-        q: The variance.
-
     Source: Gaussian integration by parts: d/dq E tau(s)^2 = E tau(s) tau'(s) s / q.
 
     Example:
@@ -123,9 +98,6 @@ def square_growth(tau: Expr, q: Bounded) -> Bounded:
 
 def method_of(factors: tuple[Expr, ...]) -> Method:
     """How averages of such a product are found.
-
-    Args:
-        factors: Functions of ``Var(0)``.
 
     Example:
         >>> from tpcalc.functions import Var

@@ -20,8 +20,6 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.slopes import jumps
 from tpcalc.results import Method
 
-__all__ = ["ZERO", "Answer", "Numeric"]
-
 EPS = float(np.finfo(float).eps)
 WORST = 1e-6  # relative to the scale of an integral: an error above it is for particles to beat
 METHODS = (Method.EXACT, Method.QUADRATURE)
@@ -66,15 +64,7 @@ class Work:
     left: int
 
     def spend(self, method: Method, dimension: int) -> None:
-        """Count an integral.
-
-        Args:
-            method: What evaluates it.
-            dimension: Over how many Gaussians.
-
-        Raises:
-            Unknown: Nothing is left.
-        """
+        """Count an integral."""
         cost = 1 if method is Method.EXACT else 3 if dimension == 1 else 40
         self.left -= cost
         if self.left < 0:
@@ -102,11 +92,7 @@ class Numeric:
     work: Work | None = None
 
     def number(self, value: Fraction | float) -> Answer:
-        """A given number; a fraction may be rounded.
-
-        Args:
-            value: The number.
-        """
+        """A given number; a fraction may be rounded."""
         if value == 0:
             return ZERO
         found = float(value)
@@ -114,19 +100,11 @@ class Numeric:
         return Answer(found, abs(found) * EPS if rounded else 0.0)
 
     def is_zero(self, value: Answer) -> bool:
-        """Whether an answer is 0 by structure.
-
-        Args:
-            value: The answer.
-        """
+        """Whether an answer is 0 by structure."""
         return value.zero
 
     def total(self, terms: Sequence[Sequence[Answer]]) -> Answer:
-        """The sum of products.
-
-        Args:
-            terms: For each product its factors.
-        """
+        """The sum of products."""
         value: Any = 0.0
         error: Any = 0.0
         size: Any = 0.0
@@ -180,16 +158,7 @@ class Numeric:
     def integral(
         self, factors: Sequence[Expr], mean: Sequence[Answer], cov: Sequence[Sequence[Answer]]
     ) -> Answer:
-        """E of a product of functions of one Gaussian each.
-
-        Args:
-            factors: Functions of ``Var(0)``, one for each Gaussian.
-            mean: Their means.
-            cov: Their covariances.
-
-        Raises:
-            Unknown: No method gives it to a useful accuracy.
-        """
+        """E of a product of functions of one Gaussian each."""
         means = [answer.value for answer in mean]
         covs = [[answer.value for answer in row] for row in cov]
         if not all(np.all(np.abs(value) < LARGEST) for row in (means, *covs) for value in row):

@@ -9,8 +9,6 @@ from tpcalc.functions import Const, Expr, const
 from tpcalc.functions.expr import substitute, walk
 from tpcalc.integrals.demand import Unknown
 
-__all__ = ["exactly", "recognised", "with_fractions"]
-
 SHORT = 8  # digits of a decimal that was written by hand
 CLOSE = 8 * 2.0**-52  # relative: a product of a few rounded constants
 COUNTS = 24  # numerators and denominators in front of a constant
@@ -22,12 +20,6 @@ def recognised(value: float) -> Any:
     A dyadic number of few bits and a short decimal stand for themselves; otherwise a small rational
     times sqrt(2), sqrt(3), pi and its roots, which derivatives of erf and of the normal
     distribution function bring in as floats.
-
-    Args:
-        value: The float.
-
-    Raises:
-        Unknown: It is none of these.
 
     Example:
         >>> recognised(0.1), recognised(2 / 3.141592653589793**0.5)
@@ -56,14 +48,7 @@ def recognised(value: float) -> Any:
 
 
 def exactly(expression: Any) -> Any:
-    """A sympy expression with its floats recognised.
-
-    Args:
-        expression: The expression.
-
-    Raises:
-        Unknown: One of them is not.
-    """
+    """A sympy expression with its floats recognised."""
     import sympy
 
     floats = expression.atoms(sympy.Float)
@@ -72,12 +57,6 @@ def exactly(expression: Any) -> Any:
 
 def with_fractions(expr: Expr) -> Expr:
     """An expression in which floats that stand for rational numbers are these.
-
-    Args:
-        expr: A function.
-
-    Raises:
-        Unknown: One of its numbers is not recognised.
 
     Example:
         >>> from tpcalc.functions import Var

@@ -9,21 +9,12 @@ from tpcalc.functions.expr import Mul, Pow, substitute, walk
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.exact import DELTA
 
-__all__ = ["jumps", "slope"]
-
 # Jumps whose slope is known: so many times the delta at the jump.
 JUMPS = {"step": 1, "sign": 2}
 
 
 def slope(expr: Expr, by: Var) -> Expr:
     """The derivative of an expression, jumps included.
-
-    Args:
-        expr: A function of Gaussians.
-        by: The Gaussian.
-
-    Raises:
-        Unknown: A function on the way has no derivative even so.
 
     Example:
         >>> from tpcalc.activations.entries import atom
@@ -40,10 +31,6 @@ def slope(expr: Expr, by: Var) -> Expr:
 
 def jumps(expr: Expr, by: Var) -> bool:
     """Whether a function may jump where one of its arguments moves.
-
-    Args:
-        expr: The function.
-        by: The argument.
 
     Example:
         >>> from tpcalc.activations.entries import atom

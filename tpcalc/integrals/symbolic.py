@@ -14,8 +14,6 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.exact import formula, supported
 from tpcalc.integrals.recognise import exactly, recognised, with_fractions
 
-__all__ = ["Symbolic"]
-
 BUDGET = 120  # operations of a formula: what a page can show
 DIGITS = 16  # of the numerator and denominator of a number
 
@@ -36,14 +34,7 @@ class Symbolic:
     budget: int = BUDGET
 
     def number(self, value: Fraction | float) -> Any:
-        """A given number, exactly.
-
-        Args:
-            value: The number.
-
-        Raises:
-            Unknown: It has too many digits for a formula.
-        """
+        """A given number, exactly."""
         import sympy
 
         if isinstance(value, float):
@@ -54,22 +45,11 @@ class Symbolic:
         return sympy.Rational(found.numerator, found.denominator)
 
     def is_zero(self, value: Any) -> bool:
-        """Whether a formula is the number 0.
-
-        Args:
-            value: The formula.
-        """
+        """Whether a formula is the number 0."""
         return bool(value == 0)
 
     def total(self, terms: Sequence[Sequence[Any]]) -> Any:
-        """The sum of products.
-
-        Args:
-            terms: For each product its factors.
-
-        Raises:
-            Unknown: It is too large.
-        """
+        """The sum of products."""
         import sympy
 
         return self._fitting(sympy.Add(*(sympy.Mul(*factors) for factors in terms)))
@@ -94,16 +74,7 @@ class Symbolic:
     def integral(
         self, factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
     ) -> Any:
-        """E of a product of functions of one Gaussian each.
-
-        Args:
-            factors: Functions of ``Var(0)``, one for each Gaussian.
-            mean: Their means.
-            cov: Their covariances.
-
-        Raises:
-            Unknown: It has no closed form, or a large one.
-        """
+        """E of a product of functions of one Gaussian each."""
         if not supported(tuple(factors)):
             raise Unknown("an integral without closed form")
         found = formula([with_fractions(factor) for factor in factors], mean, cov)

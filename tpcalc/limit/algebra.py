@@ -10,20 +10,6 @@ from tpcalc.exponents.chamber import Power, plus
 from tpcalc.functions.expr import Add, Const, Expr, Mul, add, const, mul
 from tpcalc.limit.series import Ranking, Rest, Series
 
-__all__ = [
-    "BELOW",
-    "DENSE",
-    "FAR",
-    "ZERO",
-    "Asked",
-    "Explosion",
-    "Setting",
-    "Terms",
-    "is_null",
-    "multiplied",
-    "summed",
-]
-
 ZERO = Fraction(0)
 DENSE, FAR, BELOW = 2, 3, 4  # what is known of an argument and the kinks of a function
 Terms = Series[Expr]
@@ -87,12 +73,7 @@ class Setting:
 
 
 def summed(parts: list[Terms], setting: Setting) -> Terms:
-    """The sum of series.
-
-    Args:
-        parts: The series.
-        setting: How powers are compared.
-    """
+    """The sum of series."""
     pieces = [(exponent, piece) for part in parts for exponent, piece in part.terms]
     rests = [part.rest for part in parts]
     softs = [part.soft for part in parts]
@@ -101,13 +82,7 @@ def summed(parts: list[Terms], setting: Setting) -> Terms:
 
 
 def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
-    """The product of two series.
-
-    Args:
-        a: One.
-        b: The other.
-        setting: How powers are compared.
-    """
+    """The product of two series."""
     if a.is_zero or b.is_zero:
         return Series(())
     pieces: list[tuple[Power, Expr]] = []
@@ -169,10 +144,6 @@ def _merged(pieces: list[Expr]) -> tuple[Expr | None, bool]:
 
 
 def is_null(piece: Terms) -> bool:
-    """Whether a series is identically 0.
-
-    Args:
-        piece: The series.
-    """
+    """Whether a series is identically 0."""
     bounded = any(bound is not None for bound in (piece.rest, piece.soft, piece.drift))
     return piece.is_zero or (not bounded and all(expr == const(0) for _, expr in piece.terms))

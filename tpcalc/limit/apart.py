@@ -17,8 +17,6 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["TIMES", "apart", "in_front", "parted"]
-
 MOST = 64  # terms of an expanded product
 TIMES = Fn(Par(0) * Par(1), 0, 2)
 Monomial = tuple[Par, ...]
@@ -27,12 +25,7 @@ Monomial = tuple[Par, ...]
 def parted(
     context: Context, vector: LRef
 ) -> list[tuple[Fraction | float, LRef | None, LRef]] | None:
-    """A sum with random numbers as (number, scalar, vector); None: it is no such sum.
-
-    Args:
-        context: The graph under construction.
-        vector: Its node.
-    """
+    """A sum with random numbers as (number, scalar, vector); None: it is no such sum."""
     node = lincomb_of(context.nodes[vector])
     if node is None or not context.is_loose(vector):
         return None
@@ -44,13 +37,7 @@ def parted(
 
 
 def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
-    """A function as a sum of functions with random numbers in front.
-
-    Args:
-        context: The graph under construction.
-        piece: The function; it is returned as it is where it holds no such number, or is no
-            polynomial in them.
-    """
+    """A function as a sum of functions with random numbers in front."""
     arguments = (*piece.vectors, *piece.scalars)
     if not any(map(context.is_loose, arguments)):
         return [(None, piece)]
@@ -84,13 +71,7 @@ def apart(context: Context, piece: Piece) -> list[tuple[LRef | None, Piece]]:
 
 
 def in_front(context: Context, front: LRef | None, piece: Piece) -> tuple[LRef | None, Piece]:
-    """A function of vectors without its factors that are numbers, and their product.
-
-    Args:
-        context: The graph under construction.
-        front: A number that is in front already.
-        piece: The function.
-    """
+    """A function of vectors without its factors that are numbers, and their product."""
     factors = piece.fn.expr.factors if isinstance(piece.fn.expr, Mul) else ()
     numbers = [f for f in factors if _has(Par, f) and not _has(Var, f)]
     if not numbers or not piece.vectors:

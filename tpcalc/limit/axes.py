@@ -17,8 +17,6 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["CellsDiffer", "NeedsCells", "along", "axes_of", "united"]
-
 
 class NeedsCells(Exception):
     """Blocks are not followed here; a program with a node for each cell may be."""
@@ -43,13 +41,7 @@ def united(axes: Iterable[Axes]) -> Axes:
 
 
 def along(cells: NDArray[Any], own: Axes, axes: Axes) -> NDArray[Any]:
-    """What a value has in its cells as that of one with more axes, to be broadcast along these.
-
-    Args:
-        cells: An array along the axes of the value.
-        own: These.
-        axes: All that are wanted.
-    """
+    """What a value has in its cells as that of one with more axes, to be broadcast along these."""
     names = [name for name, _ in own]
     held = [names.index(name) for name, _ in axes if name in names]
     sizes = dict(zip(names, cells.shape, strict=True))

@@ -37,8 +37,6 @@ from tpcalc.program.nodes import Input, Nonlin, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
 
-__all__ = ["Building", "is_hidden"]
-
 MEMBERS = 64  # of a block of start vectors that are looked at one by one
 
 

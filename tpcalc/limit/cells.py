@@ -32,8 +32,6 @@ from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 
-__all__ = ["as_drawn", "cells_below"]
-
 LARGEST = 5000  # cells below one that are written out
 Where = Mapping[str, int]
 _Key = tuple[LRef, tuple[int, ...]]
@@ -48,15 +46,6 @@ def cells_below(
     """The graph of single vectors that a cell of a target rests on.
 
     Its targets are all cells of targets that it meets. Sums that have no name are written out.
-
-    Args:
-        graph: A graph of blocks.
-        name: The target.
-        cell: The cell, along the axes of its node.
-        called: What it is called.
-
-    Returns:
-        None where it rests on too many, or on forms that are written as blocks only.
     """
     target = dict(graph.targets)[name]
     if target.node is None:

@@ -24,9 +24,6 @@ from tpcalc.limit.views import product_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 
-__all__ = ["Certainty"]
-
-
 NOWHERE, SOMEWHERE, EVERYWHERE = 0, 1, 2  # where a node is known not to be 0
 
 
@@ -52,11 +49,7 @@ class Certainty:
         return self.laws.density(vector) is Density.PROVED
 
     def holds(self, ref: LRef) -> bool:
-        """Whether a node is certainly not 0 (a vector: on a positive share of its coordinates).
-
-        Args:
-            ref: A node.
-        """
+        """Whether a node is certainly not 0 (a vector: on a positive share of its coordinates)."""
         stack = [ref]
         while stack:  # arguments first: graphs are deeper than the recursion limit
             top = stack[-1]

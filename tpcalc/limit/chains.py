@@ -23,8 +23,6 @@ from tpcalc.program.nodes import LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.program import Program
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["composed", "degree", "has_inverse", "has_moments", "opened", "outer_degree"]
-
 ZERO, ONE = Fraction(0), Fraction(1)
 MOST = 200  # parts of a formula
 Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
@@ -33,17 +31,7 @@ Composed = tuple[Fn, tuple[Ref, ...], tuple[Ref, ...]]
 def composed(
     program: Program, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]
 ) -> Composed:
-    """A function with the formulas of the vectors that it takes a power of.
-
-    Args:
-        program: The program.
-        fn: The function.
-        vectors: The nodes of its vector arguments.
-        scalars: Those of its scalar arguments.
-
-    Returns:
-        The function and the nodes of its arguments.
-    """
+    """A function with the formulas of the vectors that it takes a power of."""
     found = fn, vectors, scalars
     while places := _bases(found[0]):
         opened = _opened(program, found, places)
@@ -116,13 +104,7 @@ _WRITTEN: Table[_Written | None] = Table(
 
 
 def opened(context: Building, expr: Expr, chosen: Callable[[LRef], bool]) -> Expr | None:
-    """An expression of nodes with the formulas of some in their place; None: it gets too long.
-
-    Args:
-        context: The graph under construction.
-        expr: ``Var`` and ``Par`` have the numbers of nodes.
-        chosen: Whether a node (a function, or a sum) is opened.
-    """
+    """An expression of nodes with the formulas of some in their place; None: it gets too long."""
     while parts := {p for p in walk(expr) if isinstance(p, Var | Par) and chosen(p.index)}:
         expr = substitute(expr, {part: _FORMULAS(context.nodes[part.index]) for part in parts})
         if sum(1 for _ in walk(expr)) > MOST:
@@ -150,10 +132,6 @@ def has_inverse(context: Building, expr: Expr) -> bool:
 
     Of averages, too: by Jensen's inequality, if the logarithm of what is averaged falls at most
     linearly in the Gaussians that it is not averaged over.
-
-    Args:
-        context: The graph under construction.
-        expr: ``Var`` and ``Par`` have the numbers of nodes.
     """
     size = len(context.nodes)  # vectors of this number and above are averaged over
     fn, vectors, scalars = Fn(_whole(context, expr), 2 * size, size).compact()
@@ -197,12 +175,7 @@ def _degree(context: Building, ref: LRef, own: bool) -> Degree:
 
 
 def degree(context: Building, ref: LRef) -> Degree:
-    """The degree of a vector in Gaussians, given all numbers that stay random.
-
-    Args:
-        context: The graph under construction.
-        ref: Its node.
-    """
+    """The degree of a vector in Gaussians, given all numbers that stay random."""
     known = context.degrees
     while len(known) <= ref:
         known.append(_DEGREES(context.nodes[len(known)], context))
@@ -212,14 +185,7 @@ def degree(context: Building, ref: LRef) -> Degree:
 def has_moments(
     context: Building, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]
 ) -> bool:
-    """Whether a function of vectors has all moments, by its form or by the formula behind it.
-
-    Args:
-        context: The graph under construction.
-        fn: The function.
-        vectors: The nodes of its vector arguments.
-        scalars: Those of its scalar arguments, which count as constants.
-    """
+    """Whether a function of vectors has all moments, by its form or by the formula behind it."""
     if _is_polynomial(fn) and all(type(degree(context, v)) is Fraction for v in vectors):
         return True  # as nearly always
     return _degree_of(context, fn, vectors, scalars) is not None
@@ -259,12 +225,7 @@ def _is_polynomial(fn: Fn) -> bool:
 
 
 def outer_degree(context: Building, node: OuterExpect) -> Degree:
-    """The degree of what is averaged over the columns, in rows and columns.
-
-    Args:
-        context: The graph under construction.
-        node: The average.
-    """
+    """The degree of what is averaged over the columns, in rows and columns."""
     rows, cols = ([degree(context, one) for one in side] for side in (node.rows, node.cols))
     kernel = _of(context, node.fn, of_forms(rows, cols, node.forms))
     return degree_sum([kernel, degree(context, node.vector)])

@@ -16,8 +16,6 @@ from typing import Any
 from tpcalc.limit.graph import LNode, LRef
 from tpcalc.program.base import references, renumbered
 
-__all__ = ["Claim", "Record", "Trial", "Verdict", "for_limits"]
-
 MEANS = {
     "clear": "a function with a kink or a jump is read where {text} may be {points}",
     "told": "whether {text} is {points} on a part of the coordinates decides a function there",
@@ -177,11 +175,7 @@ class Record:
 
 
 def for_limits(claims: Iterable[Claim]) -> dict[Claim, None]:
-    """The claims that a limit rests on: whether means are finite is seen where they are evaluated.
-
-    Args:
-        claims: Those of the nodes that it is derived from.
-    """
+    """What a limit rests on: whether means are finite is seen where they are evaluated."""
     return {claim: None for claim in claims if claim.kind != "mean"}
 
 

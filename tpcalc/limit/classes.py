@@ -24,8 +24,6 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["Classed", "Uneven", "by_class", "cells_of", "classes", "leaf", "refine", "stacked"]
-
 Rule = Callable[[Any, Ref, Any, Context], Any]
 Numbers = Mapping[str, int]  # for axes the number of a class
 
@@ -73,13 +71,7 @@ class Classed:
 
 
 def leaf(value: Value, axes: Axes, context: Context) -> Classed | Value:
-    """What is given or drawn, class by class along the axes that data divide.
-
-    Args:
-        value: Its series.
-        axes: Its axes.
-        context: The derivation.
-    """
+    """What is given or drawn, class by class along the axes that data divide."""
     names = context.divided(axes)
     cells = [_cells(name, dict(axes)[name], context) for name in names]
     parts: dict[tuple[int, ...], Value] = {}
@@ -129,14 +121,7 @@ def _cells(axis: str, size: int, context: Context) -> dict[int, list[int]]:
 
 
 def cells_of(values: Any, axis: str, size: int, context: Context) -> tuple[int, list[int]]:
-    """The class along an axis that values are chosen in, and its cells.
-
-    Args:
-        values: What a rule is given.
-        axis: The axis.
-        size: How many cells it has in all classes.
-        context: The derivation.
-    """
+    """The class along an axis that values are chosen in, and its cells."""
     number = values.numbers.get(axis) if isinstance(values, _Chosen) else None
     return (
         (0, list(range(size))) if number is None else (number, _cells(axis, size, context)[number])
@@ -198,17 +183,7 @@ def _axes(refs: Iterable[Ref], values: Any) -> list[str]:
 def classes(
     refs: Iterable[Ref], values: Any, names: Iterable[str], context: Context
 ) -> Iterator[tuple[Any, Numbers, Mapping[str, int]]]:
-    """The values that a rule sees, class by class of its arguments.
-
-    Args:
-        refs: The arguments.
-        values: Of the program.
-        names: The axes along which classes are told apart.
-        context: The derivation.
-
-    Yields:
-        The values, the numbers of the classes, and how many cells each has.
-    """
+    """The values that a rule sees, class by class of its arguments."""
     refs, names = list(refs), list(names)
     axes = [axis for axis in _axes(refs, values) if axis in names]
     if not axes:
@@ -223,11 +198,7 @@ def classes(
 
 
 def by_class(rule: Rule) -> Rule:
-    """A rule of values that are alike in all cells, for those with classes of cells.
-
-    Args:
-        rule: The rule.
-    """
+    """A rule of values that are alike in all cells, for those with classes of cells."""
 
     def every(node: Any, ref: Ref, values: Any, context: Context) -> Any:
         refs = references(node)
@@ -249,11 +220,7 @@ def by_class(rule: Rule) -> Rule:
 
 
 def _agree(old: str, new: str, sizes: Mapping[str, int], context: Context) -> None:
-    """Axes that are renamed into each other have the same classes.
-
-    Raises:
-        Uneven: They do not yet.
-    """
+    """Axes that are renamed into each other have the same classes."""
     known = context.record.classes
     one, other = (
         {cell: number for number, cells in _cells(axis, sizes[new], context).items()
@@ -270,17 +237,7 @@ def _agree(old: str, new: str, sizes: Mapping[str, int], context: Context) -> No
 
 
 def stacked(node: Stack, ref: Ref, values: Any, context: Context) -> Any:
-    """The series of a stack, by classes where there are several.
-
-    Args:
-        node: The node.
-        ref: Its number in the program.
-        values: The series of the nodes before it.
-        context: The derivation.
-
-    Raises:
-        Uneven: Cells of a class have different powers.
-    """
+    """The series of a stack, by classes where there are several."""
     found: dict[tuple[int, ...], Value] = {}
     others = _axes(node.of, values)
     for own, numbers, _ in classes(node.of, values, others, context):
@@ -308,12 +265,7 @@ def _stacks(node: Stack, values: Any, context: Context) -> dict[int, Value]:
 
 
 def refine(record: Record, uneven: Uneven) -> None:
-    """Put down classes of cells after some were found to differ.
-
-    Args:
-        record: What is known; cells not seen yet are as the last one.
-        uneven: What was found.
-    """
+    """Put down classes of cells after some were found to differ."""
     known = record.classes.get(uneven.axis, {})
     keys = {**{cell: (number, None) for cell, number in known.items()}, **uneven.found}
     numbers: dict[object, int] = {}

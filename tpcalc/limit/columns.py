@@ -19,8 +19,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import data_of, input_of, lincomb_of
 
-__all__ = ["divisions", "readouts"]
-
 MOST = 4  # classes of samples: a Gram matrix has a part for each pair of them
 SUPPORTS = 64  # classes of coordinates: each part of the samples meets few of them
 
@@ -36,11 +34,7 @@ class _Table:
 
 
 def divisions(program: Program) -> _Classes:
-    """The axes that data divide, with the class of each cell.
-
-    Args:
-        program: A program of blocks.
-    """
+    """The axes that data divide, with the class of each cell."""
     found: _Classes = {}
     for axis, tables in _tables(program).items():
         alone = all(

@@ -28,8 +28,6 @@ from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref
 from tpcalc.program.types import Axes
 
-__all__ = ["Context", "Piece", "Template"]
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:

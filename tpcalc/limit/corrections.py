@@ -16,8 +16,6 @@ from tpcalc.limit.parity import Parity
 from tpcalc.limit.views import outer_of, product_of, the_product
 from tpcalc.program.base import references
 
-__all__ = ["Dot", "correction", "correlated", "dot_of"]
-
 LARGEST = 2000  # nodes below a product whose correction is read off a graph
 
 
@@ -45,13 +43,6 @@ def dot_of(
 
     E[G Z^x] = 0 for all the orthonormal directions G of products whose vectors may be correlated
     makes their coefficients 0: these solve a linear system in those numbers.
-
-    Args:
-        nodes: Of the graph.
-        parity: Their cosets.
-        vector: What the product multiplies.
-        earlier: The earlier products with the other side of the matrix.
-        depends: A bit for each product that the vector is a function of the hat of.
     """
     inside = [q for q in earlier if depends >> q & 1]
     if not inside:
@@ -67,14 +58,7 @@ def dot_of(
 def correlated(
     nodes: Sequence[LNode] | Mapping[LRef, LNode], parity: Parity, a: LRef, b: LRef
 ) -> bool:
-    """Whether the vectors of two products may have E[Z Z'] different from 0.
-
-    Args:
-        nodes: Of the graph.
-        parity: Their cosets.
-        a: One product, or fluctuation.
-        b: The other, of the same side or root.
-    """
+    """Whether the vectors of two products may have E[Z Z'] different from 0."""
     return all(
         parity.lattice.has_zero(parity.lattice.product(parity.coset(x), parity.coset(y)))
         for x, y in zip(references(nodes[a]), references(nodes[b]), strict=True)
@@ -95,10 +79,6 @@ def _blocks(
 
 def correction(graph: LimitGraph, product: LRef) -> Dot | None:
     """The correction of a product of a limit graph; None where too much lies below it.
-
-    Args:
-        graph: The graph.
-        product: The node of the product.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
     """

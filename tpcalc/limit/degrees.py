@@ -16,8 +16,6 @@ from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.least import is_bounded, least
 from tpcalc.functions.reciprocal import quotient
 
-__all__ = ["Degree", "degree_of", "degree_sum", "largest_degree", "of_forms"]
-
 Degree = Fraction | float | None  # None: no bound is known; inf: all moments exist
 ZERO = Fraction(0)
 
@@ -29,12 +27,6 @@ def degree_of(
     number: Callable[[Ex], Fraction | None] = lambda power: power.constant,
 ) -> Degree:
     """The degree of a function of variables whose degrees are known.
-
-    Args:
-        expr: The function.
-        vectors: Degrees of ``Var(0)``, ``Var(1)``, ...
-        scalars: Degrees of ``Par(0)``, ...
-        number: The value of a power that holds symbols.
 
     Example:
         >>> degree_of(Var(0) ** 2 * Var(1), [Fraction(1), Fraction(3)], [])
@@ -89,13 +81,7 @@ def _without_growth(expr: Call, of: Callable[[Expr], Degree]) -> Degree:
 
 
 def of_forms(rows: Sequence[Degree], cols: Sequence[Degree], forms: Sequence[int]) -> list[Degree]:
-    """The degrees of the arguments of an outer function: of rows and columns, or of forms.
-
-    Args:
-        rows: The degrees of its rows.
-        cols: Of its columns.
-        forms: For each pair the form; () where rows and columns are the arguments themselves.
-    """
+    """The degrees of the arguments of an outer function: of rows and columns, or of forms."""
     if not forms:
         return [*rows, *cols]
     pairs = [degree_sum(pair) for pair in zip(rows, cols, strict=True)]
@@ -107,9 +93,6 @@ def of_forms(rows: Sequence[Degree], cols: Sequence[Degree], forms: Sequence[int
 
 def largest_degree(degrees: Iterable[Degree]) -> Degree:
     """The degree of a sum.
-
-    Args:
-        degrees: Of its terms.
 
     Example:
         >>> largest_degree([Fraction(1), Fraction(2)])
@@ -125,9 +108,6 @@ def largest_degree(degrees: Iterable[Degree]) -> Degree:
 
 def degree_sum(degrees: Iterable[Degree]) -> Degree:
     """The degree of a product.
-
-    Args:
-        degrees: Of its factors.
 
     Example:
         >>> degree_sum([Fraction(1), Fraction(2)])

@@ -34,8 +34,6 @@ from tpcalc.program.rules import interpret
 from tpcalc.program.types import Axes
 from tpcalc.results import NotCovered
 
-__all__ = ["Cover", "check_fluctuations", "cone", "cover", "derive", "graph_of"]
-
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
 TRIES = 4  # derivations with other roots of fluctuations
@@ -88,22 +86,6 @@ def derive(
 ) -> LimitGraph:
     """The limit graph of a program whose outputs are all covered.
 
-    Args:
-        program: The program; all its outputs are derived.
-        values: Numbers for the symbols in exponents.
-        rescaled: Names of scalar outputs whose limit is taken after their power of n is taken out;
-            that of a vector always is.
-        trial: Tests what the answers rest on besides the form of the program.
-
-    Returns:
-        The graph, with for each output the power of n it carries and its node.
-
-    Raises:
-        ScaleError: A scalar grows with n, or a function that is not homogeneous is asked of a
-            vector that explodes.
-        LimitError: An output depends on a fluctuation whose law is not computed, or on terms
-            beyond those that are expanded.
-
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
     found = cover(program, values, rescaled, trial)
@@ -121,15 +103,6 @@ def cover(
     """The limit graph of what the calculus covers of a program, and what it does not cover.
 
     Each output is settled at the smallest depth that does, whatever the others need.
-
-    Args:
-        program: The program; all its outputs are derived.
-        values: Numbers for the symbols in exponents.
-        rescaled: As of ``derive``.
-        trial: As of ``derive``; without it nothing is tested.
-
-    Raises:
-        ScaleError: A symbol without a value.
 
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
@@ -300,11 +273,7 @@ def _number(power: Power | None) -> Fraction:
 
 
 def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
-    """What an output becomes; its node is None where the limit is 0.
-
-    Raises:
-        NeedsMore: It depends on terms that are not followed at this depth.
-    """
+    """What an output becomes; its node is None where the limit is 0."""
     if value is None:
         raise LimitError("a matrix cannot be an output.", where=name)
     try:
@@ -328,15 +297,7 @@ def _target(context: Context, value: Any, name: str, rescaled: bool) -> Target:
 
 
 def graph_of(context: Context, targets: tuple[tuple[str, Target], ...]) -> LimitGraph:
-    """The part of a graph under construction that some targets need.
-
-    Args:
-        context: The graph.
-        targets: Name and target.
-
-    Raises:
-        LimitError: It takes fluctuations that may be correlated.
-    """
+    """The part of a graph under construction that some targets need."""
     check_fluctuations(context, cone(context, (r for _, t in targets for r in t.refs)))
     return _part(context, targets)
 
@@ -388,12 +349,7 @@ def _part(context: Context, targets: Sequence[tuple[str, Target]]) -> LimitGraph
 
 
 def _check_noise(context: Context, node: LRef) -> None:
-    """Refuse what takes an average whose law is unknown.
-
-    Raises:
-        NeedsMore: It takes a value that is not followed at this depth.
-        LimitError: It takes such an average.
-    """
+    """Refuse what takes an average whose law is unknown."""
     missing = context.missing[node]
     if not missing:
         return
@@ -451,13 +407,6 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
 
     Averages of u x and of v y (or of g^T W z) are uncorrelated unless x depends on v (on W) and y
     (g or z) on u.
-
-    Args:
-        context: The graph.
-        needed: The nodes that are drawn together.
-
-    Raises:
-        LimitError: Two fluctuations may be correlated.
     """
     for left, right in _entangled(context, needed):
         one, two = (_NAMES(the_fluctuation(context.nodes[ref]).root) for ref in (left, right))

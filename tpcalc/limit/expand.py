@@ -38,27 +38,13 @@ from tpcalc.limit.quotients import divided
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
 
-__all__ = ["DividedByZero", "expand", "is_positive"]
-
 
 class DividedByZero(ScaleError):
     """A division by what is 0 at every width."""
 
 
 def expand(expr: Expr, arguments: Mapping[Expr, Terms], setting: Setting) -> Terms:
-    """Substitute series for the arguments of an expression.
-
-    Args:
-        expr: The expression, over ``Var`` and ``Par``.
-        arguments: For each argument its series; coefficients are fresh arguments.
-        setting: Comparisons, arguments with a density, and the node.
-
-    Returns:
-        The series of the expression; coefficients are expressions of the fresh arguments.
-
-    Raises:
-        ScaleError: A function without a known order at an argument that vanishes or explodes.
-    """
+    """Substitute series for the arguments of an expression."""
     if isinstance(expr, Const):
         return Series(((ZERO, expr),)) if expr.value != 0 else Series(())
     if isinstance(expr, Var | Par):
@@ -263,9 +249,5 @@ def _derivative_at_zero(function: Expr, parity: str, order: int) -> Fraction | f
 
 
 def is_positive(expr: Expr) -> bool:
-    """Whether an expression is bounded away from 0 by its form: a positive number and squares.
-
-    Args:
-        expr: The expression.
-    """
+    """Whether an expression is bounded away from 0 by its form: a positive number and squares."""
     return least(expr) > 0

@@ -50,8 +50,6 @@ from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
 from tpcalc.results import Formula
 
-__all__ = ["express"]
-
 BUDGET = 40
 LONGEST = 40, 60  # letters of a label of a product, and of a function
 
@@ -60,16 +58,6 @@ def express(
     graph: LimitGraph, names: Iterable[str] | None = None, budget: int = BUDGET
 ) -> dict[str, Formula]:
     """Formulas of the outputs.
-
-    Args:
-        graph: The limit graph.
-        names: Outputs to print; None: all.
-        budget: Largest number of operations in a formula; larger ones are left out.
-
-    Returns:
-        For each output that fits its formula. A hat is a centred Gaussian with
-        Cov = ratio * E[Z Z'] within one side of one matrix; ``c`` coefficients of a correction are
-        E of the derivative by the earlier hat.
 
     Source: Hajjar, Chizat, Giraud, Appendix B.2 (ZHat, ZDot).
     """

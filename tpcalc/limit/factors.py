@@ -17,19 +17,6 @@ from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = [
-    "MOST",
-    "Term",
-    "has_bare_term",
-    "in_front",
-    "multiple",
-    "opened",
-    "partner",
-    "scaled",
-    "terms",
-    "vector_of",
-]
-
 ZERO = Fraction(0)
 MOST = 64  # terms of a product of sums
 Opaque = tuple[Fn, tuple[LRef, ...], tuple[LRef, ...]]  # a function of vectors and scalars

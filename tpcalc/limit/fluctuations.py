@@ -35,22 +35,12 @@ from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Stack
 
-__all__ = ["fluctuation"]
-
 ZERO = Fraction(0)
 DEEP = 6  # matrices of one chain of products
 
 
 def fluctuation(context: Context, piece: Piece, dim: str) -> LRef | None:
-    """The scalar that n^(1/2) times an average tends to; None where no law of it is known.
-
-    Args:
-        context: The graph under construction.
-        piece: The function that is averaged. Its sums and products, and those of its vectors, are
-            multiplied out until each term is a start vector or a hat times what it is independent
-            of.
-        dim: The dimension class of the average.
-    """
+    """The scalar that n^(1/2) times an average tends to; None where no law of it is known."""
     if has_bare_term(context, piece.fn, piece.vectors):  # seen before all is multiplied out
         return _of_starts(context, piece, dim)
     left = terms(piece.fn, piece.vectors, piece.scalars)
@@ -201,14 +191,7 @@ def _for_each(context: Context, base: LRef, starts: Sequence[Start], own: LRef) 
 
 
 def _lowered(context: Context, term: Term, bases: list[_Base], dim: str) -> LRef | None:
-    """The fluctuation of (W v) g as that of v (W^T g), where that makes it one of a root in use.
-
-    Args:
-        context: The graph under construction.
-        term: The product.
-        bases: What the other vectors are independent of, in order.
-        dim: The dimension class of the average.
-    """
+    """The fluctuation of (W v) g as that of v (W^T g), where that makes it one of a root in use."""
     for base, place in bases:
         node = product_of(context.nodes[base])
         if node is None or base != term.vectors[place]:

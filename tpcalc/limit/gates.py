@@ -20,19 +20,11 @@ from tpcalc.limit.taylor import HERE, at_point
 from tpcalc.program.nodes import Ref
 from tpcalc.program.views import lincomb_of, nonlin_of, scale_of
 
-__all__ = ["vanishes_exactly"]
-
 ZERO = (0.0,)
 
 
 def vanishes_exactly(ref: Ref, values: Sequence[Any], context: Context) -> bool:
-    """Whether a vector is exactly 0 where all of its terms are.
-
-    Args:
-        ref: Its node of the program.
-        values: The series of the nodes.
-        context: The derivation.
-    """
+    """Whether a vector is exactly 0 where all of its terms are."""
     value = values[ref]
     if value.is_zero or not value.terms:
         return bool(value.is_zero)

@@ -19,30 +19,6 @@ from tpcalc.program.base import Table, cone, renumbered
 from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = [
-    "Expect",
-    "Fluctuation",
-    "LNode",
-    "LRef",
-    "LimitGraph",
-    "Noise",
-    "Number",
-    "OuterExpect",
-    "Product",
-    "Root",
-    "Rows",
-    "Start",
-    "Starts",
-    "Target",
-    "Total",
-    "Twice",
-    "family_of",
-    "joined",
-    "product_mean",
-    "restricted",
-    "with_targets",
-]
-
 LRef = Ref
 
 
@@ -277,10 +253,6 @@ class LimitGraph:
 def product_mean(left: LRef, right: LRef) -> Expect:
     """The node of E Z^x Z^y, one for both orders.
 
-    Args:
-        left: The vector x.
-        right: The vector y.
-
     Example:
         >>> product_mean(3, 2).vectors, product_mean(2, 2).vectors
         ((2, 3), (2,))
@@ -292,10 +264,6 @@ def product_mean(left: LRef, right: LRef) -> Expect:
 
 def family_of(root: Root, groups: Mapping[str, Family]) -> str:
     """The name of what all fluctuations share that are drawn together.
-
-    Args:
-        root: Of a fluctuation. Start vectors that are correlated share one family.
-        groups: Of the program, by name.
 
     Example:
         >>> groups = {"u": Family.group("u", "n", (Fraction(0), Fraction(0)))}
@@ -323,10 +291,6 @@ _FAMILIES: Table[str] = Table(
 def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
     """The part of a graph that some of its targets need.
 
-    Args:
-        graph: The graph.
-        names: The targets that are kept.
-
     Example:
         >>> target = Target(Fraction(0), 1)
         >>> nodes = (Number(Fraction(1)), Number(Fraction(2)))
@@ -351,10 +315,6 @@ def restricted(graph: LimitGraph, names: Container[str]) -> LimitGraph:
 def with_targets(graph: LimitGraph, asked: Mapping[str, LNode | LRef]) -> LimitGraph:
     """A graph with further scalar targets, some of them nodes that are added to it.
 
-    Args:
-        graph: The graph.
-        asked: By name a node of it, or one to add.
-
     Example:
         >>> graph = LimitGraph((Number(Fraction(1)),), (), (None,), (), (), ())
         >>> made = with_targets(graph, {"a": 0, "b": Number(Fraction(2))})
@@ -375,9 +335,6 @@ def with_targets(graph: LimitGraph, asked: Mapping[str, LNode | LRef]) -> LimitG
 
 def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
     """One graph with the targets of several of one program; what they share is there once.
-
-    Args:
-        graphs: The graphs, at least one.
 
     Example:
         >>> one, two = Number(Fraction(1)), Number(Fraction(2))

@@ -8,31 +8,15 @@ from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product
 from tpcalc.limit.views import product_of
 
-__all__ = ["is_isometric", "known_product"]
-
 
 def is_isometric(context: Building, node: Product) -> bool:
-    """Whether a product with a Haar matrix keeps angles: it goes to the dimension that is larger.
-
-    Args:
-        context: The graph under construction.
-        node: A product with an orthogonal matrix.
-    """
+    """Whether a product with a Haar matrix keeps angles: it goes to the larger dimension."""
     rows, cols = context.orthogonal[node.matrix]
     return rows <= cols if node.transpose else cols <= rows
 
 
 def known_product(context: Building, node: Product) -> tuple[Fraction, LRef] | None:
-    """A product with a Haar matrix as a multiple of a node that is there.
-
-    Args:
-        context: The graph under construction.
-        node: The product.
-
-    Returns:
-        The number and the node: ``W^T W x = (larger dimension / n) x`` where W keeps angles. None:
-        the product is not known yet.
-    """
+    """A product with a Haar matrix as a multiple of a node that is there."""
     inner = product_of(context.nodes[node.vector])
     if (
         inner is not None

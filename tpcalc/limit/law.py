@@ -24,8 +24,6 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Density", "Laws", "is_flat", "linear_part", "of_others", "union"]
-
 MOST = 64  # terms of a sum that are looked at one by one
 
 
@@ -61,11 +59,7 @@ class Laws:
     _ranks: dict[tuple[LRef, ...], int] = field(default_factory=dict)
 
     def level(self, ref: LRef) -> LRef | None:
-        """The number that a vector is on all of its coordinates by its form; None: it varies.
-
-        Args:
-            ref: Its node.
-        """
+        """The number that a vector is on all of its coordinates by its form; None: it varies."""
         if ref not in self._levels:
             self._levels[ref] = _LEVELS(self.context.nodes[ref], self)
         return self._levels[ref]
@@ -84,13 +78,7 @@ class Laws:
         return all([self.level(vector) is not None for vector in vectors])
 
     def level_of(self, fn: Fn, vectors: Sequence[LRef], scalars: Sequence[LRef]) -> LRef | None:
-        """The number that a function is on all coordinates; None: it varies.
-
-        Args:
-            fn: The function.
-            vectors: Its vector arguments.
-            scalars: Its scalar arguments.
-        """
+        """The number that a function is on all coordinates; None: it varies."""
         if not self._are_levels([vectors[i] for i in sorted(fn.uses[0])]):
             return None
         fn, used, kept = fn.compact()
@@ -101,11 +89,7 @@ class Laws:
         return self.context.scalar(Fn(expr, 0, len(numbers)), numbers)
 
     def density(self, ref: LRef) -> Density:
-        """What forms say of the density of a vector.
-
-        Args:
-            ref: Its node.
-        """
+        """What forms say of the density of a vector."""
         found = self._known.get(ref)
         if found is None:
             found = self._known[ref] = _DENSITIES(self.context.nodes[ref], self, ref)
@@ -441,11 +425,7 @@ def of_others(bits: Sequence[int]) -> list[int]:
 
 
 def is_flat(expr: Expr) -> bool:
-    """Whether a factor takes few values: a number, or a jump.
-
-    Args:
-        expr: The factor.
-    """
+    """Whether a factor takes few values: a number, or a jump."""
     if isinstance(expr, Add | Mul):
         return all(is_flat(part) for part in expr.parts)
     if isinstance(expr, Call):

@@ -20,19 +20,11 @@ from tpcalc.program.nodes import Kind, Node, Ref
 from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
-__all__ = ["not_covered", "refused", "where_lost", "zero_over_zero"]
-
 NOTHING, BOUND = Fraction(-2), Fraction(-1)  # how far terms are known, below where they are
 
 
 def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovered:
-    """What stands against an output of which no leading term is known.
-
-    Args:
-        context: The graph at the depth where no more is tried.
-        values: The series of the program's nodes.
-        name: The output.
-    """
+    """What stands against an output of which no leading term is known."""
     own = context.program.ref(name)
     ref = where_lost(context, values, own)
     error = context.uncovered.get(ref) or _reason(context, values, ref)
@@ -44,14 +36,7 @@ def not_covered(context: Context, values: Sequence[Any], name: str) -> NotCovere
 
 
 def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCovered:
-    """An output that is not covered for what an error says of a node.
-
-    Args:
-        context: The graph.
-        name: The output.
-        ref: The node of the program.
-        error: The error.
-    """
+    """An output that is not covered for what an error says of a node."""
     program = context.program
     node = program.nodes[ref]
     text = form_of(type(node)).write(node)
@@ -61,12 +46,7 @@ def refused(context: Context, name: str, ref: Ref, error: TpcalcError) -> NotCov
 
 
 def zero_over_zero(context: Context, refs: Iterable[Ref]) -> list[str]:
-    """What a reader should know of outputs that rest on a 0 which is divided by 0.
-
-    Args:
-        context: The graph.
-        refs: Nodes of the program that are covered.
-    """
+    """What a reader should know of outputs that rest on a 0 which is divided by 0."""
     program = context.program
     needed = cone(program.nodes, refs)
     for ref, error in context.uncovered.items():
@@ -79,13 +59,7 @@ def zero_over_zero(context: Context, refs: Iterable[Ref]) -> list[str]:
 
 
 def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
-    """The node where terms are lost that a node rests on, by the argument that knows least.
-
-    Args:
-        context: The graph.
-        values: The series of the program's nodes.
-        ref: A node of the program of which no leading term is known.
-    """
+    """The node where terms are lost that a node rests on, by the argument that knows least."""
     here = NOTHING  # of the output itself no leading term is known
     while ref not in context.uncovered:
         known = [

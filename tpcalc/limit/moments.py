@@ -21,19 +21,11 @@ from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.views import function_of
 from tpcalc.program.nodes import Moment, Ref
 
-__all__ = ["moment", "moments"]
-
 HALF, ZERO = Fraction(1, 2), Fraction(0)
 
 
 def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value:
     """The series of an average.
-
-    Args:
-        node: The node.
-        ref: Its number in the program.
-        values: The series of the nodes before it.
-        context: The graph under construction.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZMoment) and Lemma C.3.
     """
@@ -55,13 +47,7 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
 
 
 def moments(context: Context, vector: LRef, ref: Ref) -> tuple[LRef | None, LRef | None]:
-    """The nodes of E Z and E Z^2, by the rule of averages; None for one that is 0 by symmetry.
-
-    Args:
-        context: The graph under construction.
-        vector: The node of Z.
-        ref: That of the program that it is the limit of.
-    """
+    """The nodes of E Z and E Z^2, by the rule of averages; None for one that is 0 by symmetry."""
     dim = context.dims[vector]
     assert dim is not None
     found = []

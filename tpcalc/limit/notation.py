@@ -10,16 +10,11 @@ import numpy as np
 from tpcalc.functions.notation import Piece, call, index, subscript, word
 from tpcalc.functions.numbers import Number
 
-__all__ = ["array", "block", "indexed", "label", "variable"]
-
 WIDEST = 6  # rows and columns of an array that is printed
 
 
 def block(name: str) -> Piece:
     """A block: a capital.
-
-    Args:
-        name: Of an output, or of data.
 
     Example:
         >>> block("h[2,1,:]").text

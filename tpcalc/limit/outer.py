@@ -29,25 +29,12 @@ from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Rest, Series
 from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
-__all__ = ["outer"]
-
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 Pairs = tuple[tuple[LRef, LRef], ...]
 
 
 def outer(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context) -> Value:
-    """The value of an outer function.
-
-    Args:
-        node: The node.
-        ref: Its number.
-        values: Those of the nodes before it.
-        context: The derivation.
-
-    Raises:
-        ScaleError: Arguments that are not of order one, of a function of rows and columns that is
-            not one of forms.
-    """
+    """The value of an outer function."""
     x: Value = values[node.vector]
     if x.is_zero:
         return x
@@ -231,11 +218,7 @@ def _averaged(
 
 
 def _is_zero(made: OuterExpect, context: Context, ref: Ref) -> bool:
-    """Whether an average over columns is 0 by symmetry.
-
-    Raises:
-        LimitError: It may have no mean square.
-    """
+    """Whether an average over columns is 0 by symmetry."""
     zero = context.parity.outer(made) is None
     if zero and outer_degree(context, made) is None:
         raise LimitError(

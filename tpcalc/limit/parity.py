@@ -24,8 +24,6 @@ from tpcalc.limit.graph import LNode, LRef, OuterExpect, Product, Start, Starts,
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Family, LinComb, Nonlin, Rename, Stack
 
-__all__ = ["Parity"]
-
 OWN = 32  # products with a side of a matrix that each have a sign of their own
 LARGEST = 64  # members of a group up to which the exact factor is computed
 
@@ -68,12 +66,7 @@ class Parity:
     _count: int = 0
 
     def add(self, ref: LRef, node: LNode) -> None:
-        """Find the coset of a vector node.
-
-        Args:
-            ref: Its number; its arguments were added before.
-            node: The node.
-        """
+        """Find the coset of a vector node."""
         _ADDED(node, ref, self)
 
     def _add_start(self, node: Start, ref: LRef) -> None:
@@ -106,9 +99,6 @@ class Parity:
 
         The columns are an independent copy, with flips of their own: what is left of the function
         times the vector are the characters that feel none of these.
-
-        Args:
-            node: The average.
         """
         lattice, bits = self.lattice, self._count
         rows = [self._of[row] for row in node.rows]
@@ -132,30 +122,16 @@ class Parity:
         return _union([self.depends[vector] for vector in vectors])
 
     def coset(self, ref: LRef) -> Coset:
-        """The coset of a vector node.
-
-        Args:
-            ref: Its number.
-        """
+        """The coset of a vector node."""
         return self._of[ref]
 
     def zero_mean(self, fn: Fn, vectors: Sequence[LRef]) -> bool:
-        """Whether the expectation of a function of Z's is certainly 0.
-
-        Args:
-            fn: The function.
-            vectors: The nodes of its arguments.
-        """
+        """Whether the expectation of a function of Z's is certainly 0."""
         found = self.character(fn, vectors)
         return found is None or not self.lattice.has_zero(found)
 
     def character(self, fn: Fn, vectors: Sequence[LRef]) -> Coset | None:
-        """The coset of a function of Z's; None for the function 0.
-
-        Args:
-            fn: The function.
-            vectors: The nodes of its arguments.
-        """
+        """The coset of a function of Z's; None for the function 0."""
         return self._expr(fn.expr, [self._of[vector] for vector in vectors])
 
     def _expr(self, expr: Expr, vectors: Sequence[Coset]) -> Coset | None:

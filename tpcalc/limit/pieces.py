@@ -18,8 +18,6 @@ from tpcalc.limit.series import Series
 from tpcalc.program.nodes import Nonlin, Ref
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Value", "collected", "expanded"]
-
 Value = Series[LRef]
 
 
@@ -31,19 +29,7 @@ def expanded(
     ref: Ref,
     gated: Callable[[int], bool] = lambda index: False,
 ) -> tuple[list[Piece], Template]:
-    """Substitute series into a function; one template serves all arguments of the same shape.
-
-    Args:
-        context: The graph under construction.
-        fn: The function.
-        vectors: The series of its vector arguments.
-        scalars: Those of its scalar arguments.
-        ref: The node, for messages.
-        gated: Of a vector argument, whether it is exactly 0 where its terms are.
-
-    Returns:
-        The terms of the result, and a template that holds the bounds on the rest.
-    """
+    """Substitute series into a function; one template serves all arguments of the same shape."""
     all_vectors = tuple(node for value in vectors for _, node in value.terms)
     all_scalars = tuple(node for value in scalars for _, node in value.terms)
     # Equal nodes are one argument, so that what they share cancels before anything is concluded.
@@ -109,11 +95,7 @@ def _levelled(context: Context, piece: Piece) -> Piece:
 
 
 def collected(piece: Piece) -> Piece | None:
-    """One argument for each node, so that equal terms cancel; None where all do.
-
-    Args:
-        piece: A term of an expanded function.
-    """
+    """One argument for each node, so that equal terms cancel; None where all do."""
     vectors, scalars = tuple(dict.fromkeys(piece.vectors)), tuple(dict.fromkeys(piece.scalars))
     if len(vectors) == len(piece.vectors) and len(scalars) == len(piece.scalars):
         return piece

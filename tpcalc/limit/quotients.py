@@ -18,8 +18,6 @@ from tpcalc.limit.algebra import DENSE, ZERO, Asked, Setting, Terms, is_null, mu
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.taylor import flips
 
-__all__ = ["divided"]
-
 HALF = Fraction(1, 2)
 
 
@@ -42,13 +40,7 @@ class _Part:
 
 
 def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) -> Terms | None:
-    """The series of a quotient; None where what is added to the root is not small beside it.
-
-    Args:
-        found: The quotient.
-        expand: The series of an expression.
-        setting: Comparisons and facts about the arguments.
-    """
+    """The series of a quotient; None where what is added to the root is not small beside it."""
     parts = [_Part(root, expand(root), const(b), const(a)) for root, b, a in found.parts]
     sizes = [part.series.lead for part in parts if not part.series.is_zero]
     if found.shift == const(0):

@@ -13,18 +13,12 @@ from tpcalc.limit.graph import Total
 from tpcalc.limit.views import starts_of
 from tpcalc.program.views import data_of
 
-__all__ = ["Weights", "is_full", "rank", "root"]
-
 SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
 Weights = dict[tuple[str, int], float]  # of independent Gaussians: group and number of each
 
 
 def rank(rows: Sequence[Weights]) -> int:
-    """How many of some sums are independent.
-
-    Args:
-        rows: The sums.
-    """
+    """How many of some sums are independent."""
     columns = sorted({place for row in rows for place in row})
     if not columns:
         return 0
@@ -34,23 +28,14 @@ def rank(rows: Sequence[Weights]) -> int:
 
 
 def root(cov: Sequence[Sequence[Fraction | float]]) -> Any:
-    """A matrix whose product with its transpose is a covariance.
-
-    Args:
-        cov: The covariance.
-    """
+    """A matrix whose product with its transpose is a covariance."""
     values, vectors = np.linalg.eigh(np.array(cov, dtype=float))
     kept = np.where(values > SINGULAR * values.max(initial=0.0), values, 0.0)
     return vectors * np.sqrt(kept)
 
 
 def is_full(context: Building, node: Total) -> bool:
-    """Whether every cell of a sum is a Gaussian that varies.
-
-    Args:
-        context: The graph under construction.
-        node: The sum; true only of one term, start vectors without correlations times data.
-    """
+    """Whether every cell of a sum is a Gaussian that varies."""
     (vector, *more), scalar, over = node.vectors, node.scalars[0], node.over[0]
     starts = starts_of(context.nodes[vector])
     data = None if scalar is None else data_of(context.nodes[scalar])

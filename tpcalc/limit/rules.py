@@ -47,8 +47,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.rules import Level, Rules
 from tpcalc.program.views import lincomb_of, matrix_of
 
-__all__ = ["LIMIT_RULES"]
-
 HALF, ZERO = Fraction(1, 2), Fraction(0)
 ROUNDING = 1e-14
 
@@ -304,11 +302,7 @@ def _along(
 
 
 def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
-    """Start vectors of a block that have updates, and others that have none, are apart.
-
-    Raises:
-        Uneven: They are not yet.
-    """
+    """Start vectors of a block that have updates, and others that have none, are apart."""
     for scalar, vector, over in bucket if len(bucket) > 1 else ():
         axes, zeros = zeros_of_term(scalar, vector, over, context.axes, context.zeros)
         for place, (name, _) in enumerate(axes if zeros is not None else ()):

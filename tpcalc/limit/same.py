@@ -10,8 +10,6 @@ from tpcalc.limit.graph import Fluctuation, LimitGraph, LRef, Product, Rows, Sta
 from tpcalc.program.base import Table, renumbered
 from tpcalc.program.nodes import Family, Input, LinComb
 
-__all__ = ["Sameness", "same_targets"]
-
 Sameness = Literal["same", "both 0", "another power", "not shown"]
 _Terms = dict[tuple[LRef | None, LRef], Fraction]
 
@@ -22,14 +20,6 @@ def same_targets(left: LimitGraph, right: LimitGraph) -> dict[str, Sameness]:
     The graphs are written over one table of nodes, sums with their terms collected; the same
     number then is the same variable, a function of the same start vectors and of products with the
     same matrices. Two targets may be equal without being shown so (other forms of one function).
-
-    Args:
-        left: A graph.
-        right: Another.
-
-    Returns:
-        ``"same"`` where power and variable are; ``"both 0"`` where both vanish, at whatever rates;
-        ``"another power"`` where the powers of n differ; ``"not shown"`` otherwise.
 
     Example:
         >>> from tpcalc.limit.graph import Number, Target

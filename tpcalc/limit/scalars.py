@@ -14,17 +14,9 @@ from tpcalc.limit.pieces import Value, collected, expanded
 from tpcalc.limit.views import function_of, number_of
 from tpcalc.program.nodes import Nonlin, Ref
 
-__all__ = ["scalar_fn"]
-
 
 def scalar_fn(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Value:
     """The series of a function of scalars.
-
-    Args:
-        node: The node.
-        ref: Its number in the program.
-        values: The series of the nodes before it.
-        context: The graph under construction.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (scalars of a program).
     """

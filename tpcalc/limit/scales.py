@@ -30,8 +30,6 @@ from tpcalc.program.rules import interpret_from
 from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
-__all__ = ["Scale", "Scales", "Unsettled", "Unsolved", "scales", "symbols"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -80,11 +78,7 @@ class Scales:
         self._walk = interpret_from(self.program, LIMIT_RULES, self.context, self.values)
 
     def reach(self, names: Iterable[str]) -> Scales:
-        """The same, followed up to some outputs.
-
-        Args:
-            names: Names of outputs.
-        """
+        """The same, followed up to some outputs."""
         last = max((self.program.ref(name) for name in names), default=-1)
         for _ in self.walk(last):
             pass
@@ -112,37 +106,19 @@ class Scales:
         return self.context.ranking.chamber.region
 
     def claims(self, names: Iterable[str]) -> dict[Claim, None]:
-        """What the sizes of some outputs rest on besides the form of the program.
-
-        Args:
-            names: Names of outputs.
-        """
+        """What the sizes of some outputs rest on besides the form of the program."""
         asked = list(names)
         self.reach(asked)
         return self.context.claims_below(self.program.ref(name) for name in asked)
 
     def series(self, name: str) -> Series[LRef]:
-        """The series of an output.
-
-        Args:
-            name: Its name.
-
-        Raises:
-            UnknownName: No such output.
-        """
+        """The series of an output."""
         self.reach([name])
         found: Series[LRef] = self.values[self.program.ref(name)]
         return found
 
     def scale(self, name: str) -> Scale:
-        """The size of an output.
-
-        Args:
-            name: Its name.
-
-        Raises:
-            UnknownName: No such output.
-        """
+        """The size of an output."""
         series = self.series(name)
         ranking = self.context.ranking
         try:
@@ -221,9 +197,6 @@ class Unsolved(ScaleError):
 def symbols(program: Program) -> frozenset[str]:
     """The symbols in the exponents of a program: in its powers of n, and in those of functions.
 
-    Args:
-        program: The program.
-
     Example:
         >>> import tpcalc as tp
         >>> @tp.program
@@ -257,21 +230,6 @@ def scales(
     record: Record | None = None,
 ) -> Scales:
     """Derive the size of outputs, each when it is asked for.
-
-    Args:
-        program: The program.
-        values: What stands for symbols of its exponents.
-        at: The sample point for the symbols that stay.
-        depth: Terms down to this power of n below the leading ones are followed.
-        unknowns: For names of outputs the symbol to solve for: it is chosen so that the output is
-            of order one. A symbol must not be compared before the node of its output. With
-            unknowns all outputs are derived at once.
-        record: What is known of claims from other derivations.
-
-    Raises:
-        ScaleError: A symbol without a value.
-        Unsolved: An output whose order does not hold its unknown, or is not known.
-        Unsettled: An unknown depends on terms below ``depth``.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
 

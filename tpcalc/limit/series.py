@@ -25,8 +25,6 @@ from typing import Generic, TypeVar
 
 from tpcalc.exponents.chamber import Chamber, Power, minus, plus
 
-__all__ = ["Merge", "NeedsMore", "Ranking", "Rest", "Series"]
-
 T = TypeVar("T")
 ZERO = Fraction(0)
 # Adds coefficients: None where all of them cancels; and whether a part of them does.
@@ -159,11 +157,7 @@ class Ranking:
         return sign > 0 or (sign == 0 and not rest.strict)
 
     def leading(self, series: Series[T]) -> tuple[Power, T] | None:
-        """The leading term; None for an identical zero.
-
-        Raises:
-            NeedsMore: The rest may be as large.
-        """
+        """The leading term; None for an identical zero."""
         if series.is_zero:
             return None
         if not series.terms:
@@ -190,15 +184,7 @@ class Ranking:
         drifts: Iterable[Rest | None],
         merge: Merge[T],
     ) -> Series[T]:
-        """The terms that count: within ``depth`` of the largest and above every rest.
-
-        Args:
-            terms: Coefficients by power.
-            rests: Bounds on what is already dropped.
-            softs: Soft bounds; they cut no term.
-            drifts: Bounds on how far the terms are from their limits.
-            merge: Adds the coefficients of powers that are equal at the sample point only.
-        """
+        """The terms that count: within ``depth`` of the largest and above every rest."""
         bounds = [rest for rest in rests if rest is not None]
         gentle = [rest for rest in softs if rest is not None]
         inner = [rest for rest in drifts if rest is not None]

@@ -16,8 +16,6 @@ from tpcalc.limit.views import product_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["is_told", "slopes"]
-
 Slope = tuple[LRef, ...]  # a product, and the scalars whose product is the mean slope by its hat
 
 
@@ -32,12 +30,6 @@ def slopes(context: Context, vector: LRef, matrix: str, transpose: bool) -> list
 
     They are the coefficients of its correction, but for the ratio of the dimension classes. One
     that is 0 by symmetry is left out.
-
-    Args:
-        context: The graph under construction.
-        vector: The vector.
-        matrix: The matrix of the products.
-        transpose: Their side.
     """
     nodes = context.nodes
     expr = _written(context, vector, context.side(matrix, transpose), (matrix, transpose))

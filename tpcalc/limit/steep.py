@@ -27,8 +27,6 @@ from tpcalc.limit.law import Density, Laws, of_others, union
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Steep"]
-
 MOST = 32  # terms of a sum, and products with one side of a matrix, that are looked at
 CLEAR = 1e-6  # of a function at a point: more than rounding
 NEAR = (-1.3, -0.7, -0.1, 0.1, 0.7, 1.3)  # of a kink, or of 0: a piece without one has some of them

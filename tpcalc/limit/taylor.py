@@ -31,8 +31,6 @@ from tpcalc.limit.algebra import (
 from tpcalc.limit.law import is_flat
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 
-__all__ = ["HERE", "MOST", "at_zero", "flips", "homogeneous", "of_degree", "plain", "taylor"]
-
 TINY = 1e-12
 HERE = Var(-1)  # the argument, in templates of a function of one variable
 COARSE = Fraction(1, 4)
@@ -40,14 +38,7 @@ MOST = 8  # derivatives that are looked at
 
 
 def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:
-    """f(n^e (c + rest)) = n^(p e) f(c + n^(-e) rest) for a function of degree p.
-
-    Args:
-        function: The function, of ``HERE``.
-        degree: Its degree of homogeneity.
-        inner: The series of its argument.
-        setting: Comparisons and facts about the arguments.
-    """
+    """f(n^e (c + rest)) = n^(p e) f(c + n^(-e) rest) for a function of degree p."""
     lead, first = inner.terms[0]
     scaled = inner.shift(minus(ZERO, lead))
     clear = _misses_kinks(function, first, setting)
@@ -134,12 +125,6 @@ def taylor(function: Expr, inner: Terms, setting: Setting, *, smooth: bool = Fal
 
     Without a slope (a jump) no order after the first is a function, and the remainder is a jump on
     a part O(rest) of the coordinates: O(rest^(1/2)) in mean square.
-
-    Args:
-        function: The function, of ``HERE``.
-        inner: The series of its argument.
-        setting: Comparisons and facts about the arguments.
-        smooth: Whether the first order is known to be right at the kinks.
     """
     ranking = setting.ranking
     at: Mapping[Expr, Expr] = {HERE: inner.terms[0][1]}
@@ -193,11 +178,6 @@ def _unrounded(function: Expr, leading: Expr, value: Expr, setting: Setting) -> 
 
 def flips(bound: Rest | None, clear: int, setting: Setting) -> Rest | None:
     """How far a jump moves that is read where ``clear`` says, for a bound on what moves it.
-
-    Args:
-        bound: The bound.
-        clear: What is known of its argument.
-        setting: How powers are compared.
 
     On an argument of unknown density it flips on a vanishing share. Far from all jumps nothing of
     order below one flips it (all moments are finite), but for what is large on few coordinates:
@@ -324,12 +304,7 @@ def _kinks(function: Expr) -> tuple[float, ...]:
 
 
 def of_degree(bound: Rest | None, degree: Power) -> Rest | None:
-    """A bound on the p-th power of the size of what is bounded.
-
-    Args:
-        bound: The bound.
-        degree: Its degree of homogeneity.
-    """
+    """A bound on the p-th power of the size of what is bounded."""
     if bound is None or bound.power is None:
         return bound
     if bound.peak is None:
@@ -339,24 +314,12 @@ def of_degree(bound: Rest | None, degree: Power) -> Rest | None:
 
 
 def at_point(function: Expr, point: int) -> float:
-    """The value of a function of one variable.
-
-    Args:
-        function: The function, of ``HERE``.
-        point: Where.
-    """
+    """The value of a function of one variable."""
     return float(evaluate(Fn(substitute(function, {HERE: const(point)}), 0), []))
 
 
 def at_zero(function: Expr) -> Fraction | float:
-    """The value of a function of one variable at 0.
-
-    Args:
-        function: The function, of ``HERE``.
-
-    Raises:
-        ScaleError: It has none.
-    """
+    """The value of a function of one variable at 0."""
     value = at_point(function, 0)
     if not math.isfinite(value):
         raise ScaleError(

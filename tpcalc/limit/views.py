@@ -17,26 +17,6 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, Nonlin, Rename, Stack
 from tpcalc.program.views import only, view
 
-__all__ = [
-    "average_of",
-    "data_of",
-    "fluctuation_of",
-    "function_of",
-    "is_drawn",
-    "noise_of",
-    "number_of",
-    "outer_of",
-    "product_of",
-    "rename_of",
-    "stack_of",
-    "start_of",
-    "starts_of",
-    "the_fluctuation",
-    "the_product",
-    "the_start",
-    "twice_of",
-]
-
 average_of: Table[Expect | None] = view(Expect)
 data_of: Table[Data | None] = view(Data)
 fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)

@@ -16,8 +16,6 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
 
-__all__ = ["ZEROS", "Zeros", "zeros_of_term"]
-
 Zeros = NDArray[np.bool_] | None  # with the axes of the node; None: of none it is known
 _Of = Callable[[LRef], Zeros]
 LARGEST = 2**22  # cells, summed ones included, that are looked at

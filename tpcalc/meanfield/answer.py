@@ -35,8 +35,6 @@ from tpcalc.results.nonlinearity import (
 )
 from tpcalc.results.provenance import provenance
 
-__all__ = ["nonlinearity"]
-
 ROUNDING = 1e-14
 USUAL = 1000  # width, where none was asked
 FORMATS = (("rounding of 32-bit floats", 1e-7), ("rounding of 64-bit floats", 1e-16))
@@ -148,12 +146,7 @@ def _by_recursion(
 
 
 def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFollowed) -> _Found:
-    """The limit of the program, for the vectors that the network reports.
-
-    Raises:
-        NotFollowed: (of the recursion) The network has no such program either, or does not
-            self-average.
-    """
+    """The limit of the program, for the vectors that the network reports."""
     start = inputs or start_of(network)
     try:
         program = program_of(network, start)

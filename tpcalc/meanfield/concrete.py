@@ -12,8 +12,6 @@ from tpcalc.meanfield.operations import Bias, Dense, SharedBias
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.nonlinearity.tensors.variances import layer_variances
 
-__all__ = ["concrete"]
-
 
 def concrete(source: Layers, network: Any) -> LayerGraph:
     """The graph with |W|_F^2 / d_l and |b|^2 / d_l of a network in place of its variances.

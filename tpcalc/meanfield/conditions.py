@@ -21,8 +21,6 @@ from tpcalc.meanfield.operations import (
 )
 from tpcalc.meanfield.reading import Layers, layers
 
-__all__ = ["Finding", "findings", "grouped"]
-
 CURVED = (Activation, Product)
 Pairs = Sequence[tuple[Operation, tuple[int, ...]]]
 
@@ -70,9 +68,6 @@ def findings(network: Layers) -> tuple[Finding, ...]:
 
 def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
     """Findings as lines, one for all layers of which the same is said.
-
-    Args:
-        found: The findings.
 
     Example:
         >>> said = ("22.7", "layer 2 (layer norm)", "epsilon is 0", "limit")

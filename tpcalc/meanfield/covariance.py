@@ -30,8 +30,6 @@ from tpcalc.meanfield.operations import (
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.state import State, logarithm
 
-__all__ = ["Covariance", "bandwidth", "covariance", "kernel_slope"]
-
 Array = Any
 ROUNDING = 8 * EPS
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from tpcalc.integrals.bounded import Bounded
 
-__all__ = ["Changes", "Crossing", "crossings"]
-
 Array = Any
 ROUNDS = 5
 NEAR = 0.1  # |log(L / lambda)| of a turning point beside which two crossings may hide
@@ -40,11 +38,7 @@ class Changes(NamedTuple):
         return np.where(np.abs(self.value) <= self.doubt, 0.0, np.sign(self.value))
 
     def merged(self, other: Changes) -> Changes:
-        """Both, in order.
-
-        Args:
-            other: More of them.
-        """
+        """Both, in order."""
         at, first = np.unique(np.concatenate([self.at, other.at]), return_index=True)
         pairs = zip(self[1:], other[1:], strict=True)
         value, doubt = (np.concatenate(pair)[first] for pair in pairs)
@@ -81,10 +75,6 @@ def crossings(change: Callable[[Array], Changes], known: Changes) -> list[Crossi
 
     Averages over Gaussians of all widths are smooth in the logarithm of the width, so that two
     crossings between neighbours of a grid show as a turn towards 0 beside them.
-
-    Args:
-        change: log(L / lambda) at an array of lengths.
-        known: The same on a grid of some twenty lengths a decade.
 
     Example:
         >>> def change(at):

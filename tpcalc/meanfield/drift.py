@@ -18,8 +18,6 @@ from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.meanfield.activations.length import sides
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
-__all__ = ["Drift", "drift"]
-
 FAR = (1e6, 1e8)
 SAME = 1e-9  # of slopes there: tails that are straight
 
@@ -43,12 +41,6 @@ class Drift:
 
 def drift(layer: LayerMap) -> Drift | None:
     """What becomes of lengths that have no fixed point above 0.
-
-    Args:
-        layer: The layer.
-
-    Returns:
-        None where they have one, or the activation is straight at neither end.
 
     Example:
         >>> found = drift(LayerMap(lookup("relu").fn.expr, 1 / 3))

@@ -11,8 +11,6 @@ from tpcalc.meanfield.operations import Dense, Number, Operation
 from tpcalc.meanfield.state import State
 from tpcalc.program.types import Ref
 
-__all__ = ["Layer", "LayerGraph", "propagate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:

@@ -19,8 +19,6 @@ from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, Meas
 if TYPE_CHECKING:
     from tpcalc.nonlinearity.tensors.layer_metrics import LayerMetrics
 
-__all__ = ["Sampling", "measure_layers"]
-
 EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT)
 EXACT_ONE = Estimate(1.0, 0.0, Method.EXACT)
 
@@ -67,19 +65,6 @@ def measure_layers(
     progress: Callable[[float, str], None] | None = None,
 ) -> tuple[tuple[MeasuredRow, ...], tuple[MeasuredEnd, ...]]:
     """Every layer of random networks, beside the limit.
-
-    Args:
-        source: The network, or layers.
-        graph: Its layers.
-        rows: The same in the limit.
-        sampling: Which networks, on which inputs.
-        progress: Called with the share that is done, and what is being done.
-
-    Returns:
-        The layers; and for widths where they leave the range of numbers how far they were measured.
-
-    Raises:
-        MissingBackend: No torch.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.3 (figures 5.8 to 5.14).
     """

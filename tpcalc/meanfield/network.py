@@ -32,8 +32,6 @@ from tpcalc.program.program import Program
 if TYPE_CHECKING:
     from tpcalc.finite.networks.network import DrawnNetwork
 
-__all__ = ["network_of"]
-
 KINDS: dict[type[Operation], Kind] = {
     Input: "input",
     Dense: "weights",

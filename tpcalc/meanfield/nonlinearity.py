@@ -13,8 +13,6 @@ from tpcalc.meanfield.reading import Layers, layers, numbered
 from tpcalc.meanfield.state import State, exponential, logarithm, ratio
 from tpcalc.results import Estimate
 
-__all__ = ["WeightedPath", "coefficient", "heaviest_paths", "nlc", "path_nlc"]
-
 
 def nlc(
     network: Layers,
@@ -49,10 +47,6 @@ def nlc(
 
 def coefficient(start: State, end: State) -> Estimate:
     """The same of two states of one graph, the first of a bottleneck for the second.
-
-    Args:
-        start: That of layer m.
-        end: That of layer l.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
     """

@@ -15,8 +15,6 @@ from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.operations import Activation, Dense, Input, Operation
 from tpcalc.results import CovarianceMap, Estimate
 
-__all__ = ["PlainRow", "growth", "plain"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainRow:

@@ -24,8 +24,6 @@ from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of
 
-__all__ = ["power_of", "program_of"]
-
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 POWERS = {"hidden": as_ex(Fraction(1, 2)), "readout": as_ex(Fraction(1, 2))}
 

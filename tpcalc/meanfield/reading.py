@@ -17,8 +17,6 @@ from tpcalc.meanfield.state import State
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 
-__all__ = ["Layers", "layers", "numbered", "propagate"]
-
 Layers = LayerGraph | Architecture | Callable[..., Any]
 """Layers, or a network: ``tp.MLP(2)``, a function ``net(t, x)``, a class of ``tp.Network``."""
 
@@ -63,13 +61,6 @@ def start_of(source: Any) -> Input:
 
 def numbered(found: LayerGraph, layer: int | str | None) -> int:
     """The number of a layer.
-
-    Args:
-        found: The layers.
-        layer: Its number, or a name that the network reports (``"h[2]"``); None: the last one.
-
-    Raises:
-        UnknownName: No layer has this name.
 
     Example:
         >>> from tpcalc.networks.architectures import lookup

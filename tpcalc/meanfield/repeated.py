@@ -8,8 +8,6 @@ from tpcalc.errors import StudyError
 from tpcalc.meanfield.operations import Activation, Bias, Dense, Number, Operation
 from tpcalc.meanfield.reading import Layers, layers
 
-__all__ = ["Repeated", "repeated"]
-
 
 class Repeated(NamedTuple):
     """Weights, biases and an activation, layer after layer.
@@ -29,12 +27,6 @@ class Repeated(NamedTuple):
 
 def repeated(network: Layers) -> Repeated:
     """The layer that a network repeats; what enters and what leaves may be of other variances.
-
-    Args:
-        network: The network.
-
-    Raises:
-        StudyError: It has other layers besides, or its layers differ.
 
     Example:
         >>> from tpcalc.networks.architectures import lookup

@@ -33,8 +33,6 @@ from tpcalc.results import (
 )
 from tpcalc.results.provenance import provenance
 
-__all__ = ["CORRELATIONS", "LENGTHS", "sheet"]
-
 Array = Any
 LENGTHS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 0.9)

@@ -13,8 +13,6 @@ from tpcalc.meanfield.operations import SharedBias
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["Spread", "draw", "spread"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -31,10 +29,6 @@ class Spread:
 
 def draw(graph: LayerGraph, seed: int) -> LayerGraph:
     r"""The graph with a value for each shared bias that has none.
-
-    Args:
-        graph: The layers.
-        seed: For the draw.
 
     Example:
         >>> from tpcalc.meanfield.notation.notation import parse_graph

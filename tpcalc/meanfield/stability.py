@@ -28,8 +28,6 @@ from tpcalc.meanfield.operations import (
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.state import State, ratio
 
-__all__ = ["Stability", "stability", "stability_number"]
-
 EDGE = 1e-9
 RESET = 0.01  # of a deviation: what a normalisation leaves of it does not build up
 
@@ -51,19 +49,11 @@ class Stability:
     label: str
 
     def reach(self, noise: float) -> int | None:
-        """The first layer at which noise of the inputs is as large as the lengths; None: nowhere.
-
-        Args:
-            noise: The relative deviation: 1 / sqrt(width), or the rounding of a number format.
-        """
+        """The first layer where noise of the inputs is as large as the lengths; None: nowhere."""
         return next((k for k, f in enumerate(self.factors) if noise * abs(f.value) >= 1), None)
 
     def excess(self, width: int) -> float:
-        """The largest relative deviation of a length that a width leads to, by its order.
-
-        Args:
-            width: The width.
-        """
+        """The largest relative deviation of a length that a width leads to, by its order."""
         return self.worst / sqrt(width)
 
 

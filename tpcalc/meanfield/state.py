@@ -8,8 +8,6 @@ from math import exp, expm1, log
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
 
-__all__ = ["State", "exponential", "logarithm", "ratio"]
-
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -55,12 +53,6 @@ class State:
 def logarithm(number: Bounded) -> Bounded:
     """The logarithm of a positive number.
 
-    Args:
-        number: The number.
-
-    Raises:
-        EvaluationError: It may not be positive.
-
     Example:
         >>> logarithm(Bounded(1.0)).value
         0.0
@@ -74,9 +66,6 @@ def logarithm(number: Bounded) -> Bounded:
 def exponential(number: Bounded) -> Bounded:
     """The inverse of ``logarithm``.
 
-    Args:
-        number: A logarithm.
-
     Example:
         >>> exponential(Bounded(0.0)).value
         1.0
@@ -88,13 +77,6 @@ def exponential(number: Bounded) -> Bounded:
 
 def ratio(over: Bounded, under: Bounded) -> Bounded:
     """The quotient of two positive numbers, which may be tiny.
-
-    Args:
-        over: The numerator.
-        under: The denominator.
-
-    Raises:
-        EvaluationError: One of them may not be positive.
 
     Example:
         >>> round(ratio(Bounded(1e-300), Bounded(4e-300)).value, 12)

@@ -43,8 +43,6 @@ from tpcalc.results import (
 )
 from tpcalc.results.provenance import provenance
 
-__all__ = ["STARTS", "survey"]
-
 STARTS = (0.2, 0.5, 0.8)
 """Correlations of the first layer from which they are followed."""
 

@@ -16,8 +16,6 @@ from tpcalc.meanfield.operations import Number
 from tpcalc.program.nodes import Dim, Family, Input, LinComb, MatMul, Nonlin, Ref, Scale, members
 from tpcalc.program.program import Builder
 
-__all__ = ["Weights", "dimension", "gaussian_vectors"]
-
 HALF = as_ex(Fraction(1, 2))
 KEEP = Fn(Var(0) * Var(1), 2)
 
@@ -97,11 +95,7 @@ class Weights:
         return cls(builder, (right, left), None, scale)
 
     def times(self, vector: Ref) -> Ref:
-        """W x.
-
-        Args:
-            vector: x.
-        """
+        """W x."""
         if self.mask is not None:
             vector = self.builder.add(Nonlin(KEEP, (self.mask, vector)))
         for place, factor in enumerate(self.factors):
@@ -111,13 +105,6 @@ class Weights:
 
 def dimension(builder: Builder, ratio: Number) -> str:
     """The name of the dimension that is ``ratio`` n, declared where it is new.
-
-    Args:
-        builder: The program so far.
-        ratio: The ratio.
-
-    Raises:
-        StudyError: It is too small to be told from 0.
 
     Example:
         >>> dimension(Builder(), Fraction(1, 4))
@@ -140,13 +127,6 @@ def gaussian_vectors(
     builder: Builder, name: str, dim: str, cov: tuple[tuple[float, ...], ...], mean: float = 0.0
 ) -> list[Ref]:
     """Start vectors with Gaussian coordinates.
-
-    Args:
-        builder: The program so far.
-        name: The name of the group.
-        dim: Their dimension class.
-        cov: Covariances of one coordinate.
-        mean: The mean of all of them.
 
     Example:
         >>> len(gaussian_vectors(Builder(), "x", "n", ((1.0, 0.5), (0.5, 1.0))))

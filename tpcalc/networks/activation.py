@@ -17,8 +17,6 @@ from tpcalc.program.nodes import Node, Nonlin
 from tpcalc.program.program import Program
 from tpcalc.program.views import nonlin_of
 
-__all__ = ["Replaced", "function_of", "power_of"]
-
 
 def function_of(network: Architecture) -> Expr | None:
     """The one function of vectors in a network that is no sum; None where there is not one.

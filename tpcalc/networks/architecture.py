@@ -12,30 +12,12 @@ from tpcalc.activations.given import as_activation
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.roots import root
+from tpcalc.functions.roots import root as root
 from tpcalc.networks.layers.norms import layer_norm, rms_norm
-from tpcalc.networks.network import Architecture
+from tpcalc.networks.network import Architecture as Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
-
-__all__ = [
-    "NORMS",
-    "Architecture",
-    "ArchitectureFamily",
-    "Number",
-    "activated",
-    "activation_of",
-    "bias_variance_of",
-    "chosen",
-    "named",
-    "normalised",
-    "read",
-    "root",
-    "row_of",
-    "spread",
-    "variance_of",
-]
 
 Number = Fraction | float
 # What normalises preactivations, and how networks with it are called.
@@ -80,15 +62,7 @@ class ArchitectureFamily:
 
 
 def activated(t: NetworkTracer, layer: int | str, h: Vector, act: Expr, norm: str) -> Vector:
-    """Act(h), or act of the normalised h; h, that and the result are reported.
-
-    Args:
-        t: Of the forward pass.
-        layer: For the names in the unrolled program.
-        h: The preactivation.
-        act: The activation.
-        norm: One of ``NORMS``.
-    """
+    """Act(h), or act of the normalised h; h, that and the result are reported."""
     t.watch("h", layer, h)
     x = nonlin(Fn(act, 1), [read(t, layer, h, norm)])
     t.watch("x", layer, x)
@@ -96,14 +70,7 @@ def activated(t: NetworkTracer, layer: int | str, h: Vector, act: Expr, norm: st
 
 
 def read(t: NetworkTracer, layer: int | str, h: Vector, norm: str) -> Vector:
-    """The normalised h, which is reported, or h itself.
-
-    Args:
-        t: Of the forward pass.
-        layer: For the names in the unrolled program.
-        h: The vector.
-        norm: One of ``NORMS``.
-    """
+    """The normalised h, which is reported, or h itself."""
     normalise, _ = NORMS[norm]
     if normalise is None:
         return h
@@ -114,10 +81,6 @@ def read(t: NetworkTracer, layer: int | str, h: Vector, norm: str) -> Vector:
 
 def normalised(norm: str, what: str) -> str:
     """What is normalised, in the middle of a sentence; "" where nothing is.
-
-    Args:
-        norm: One of ``NORMS``.
-        what: What it is.
 
     Example:
         >>> normalised("layer", "layers"), normalised("none", "layers")
@@ -130,15 +93,6 @@ def normalised(norm: str, what: str) -> str:
 def activation_of(act: Any, where: str) -> Expr:
     """An activation as an expression of one argument.
 
-    Args:
-        act: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-        where: The architecture, for messages.
-
-    Raises:
-        StudyError: It is neither.
-        UnknownName: No such activation.
-        TraceError: A function that is not one of an expression.
-
     Example:
         >>> activation_of("relu", "MLP").text
         'relu(x0)'
@@ -149,9 +103,6 @@ def activation_of(act: Any, where: str) -> Expr:
 def named(act: str | Callable[[Expr], Expr]) -> str:
     """The name of an activation, for sentences.
 
-    Args:
-        act: As an architecture has it.
-
     Example:
         >>> named("relu")
         'relu'
@@ -161,15 +112,6 @@ def named(act: str | Callable[[Expr], Expr]) -> str:
 
 def chosen(value: Any, name: str, words: Sequence[str], where: str) -> str:
     """A word of a list.
-
-    Args:
-        value: What was given.
-        name: The argument, for messages.
-        words: The list.
-        where: The architecture, for messages.
-
-    Raises:
-        StudyError: It is none of them.
 
     Example:
         >>> chosen("none", "norm", ("none", "layer"), "MLP")
@@ -185,14 +127,6 @@ def chosen(value: Any, name: str, words: Sequence[str], where: str) -> str:
 def variance_of(value: Any, name: str, where: str) -> Fraction:
     """A variance of weights, exact.
 
-    Args:
-        value: A number, or its text (``"9/4"``).
-        name: The argument, for messages.
-        where: The architecture, for messages.
-
-    Raises:
-        StudyError: No number, or not above 0.
-
     Example:
         >>> variance_of(2.25, "weight_variance", "MLP")
         Fraction(9, 4)
@@ -205,15 +139,6 @@ def variance_of(value: Any, name: str, where: str) -> Fraction:
 
 def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
     """A number for all layers, or one for each; none below 0; equal ones are one for all.
-
-    Args:
-        value: A number, its text, a sequence of them, or a text with commas.
-        layers: How many layers there are.
-        name: The argument, for messages.
-        where: The architecture, for messages.
-
-    Raises:
-        StudyError: No number, one below 0, or a row of another length.
 
     Example:
         >>> row_of("2, 1/2", 2, "weight_variance", "MLP")
@@ -238,13 +163,6 @@ def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[F
 
 def bias_variance_of(value: Any, where: str) -> Fraction | None:
     """A variance of biases; None stays None, and 0 means that there are none.
-
-    Args:
-        value: A number, its text, or None.
-        where: The architecture, for messages.
-
-    Raises:
-        StudyError: No number, or one below 0.
 
     Example:
         >>> bias_variance_of("0.01", "MLP"), bias_variance_of(None, "MLP")

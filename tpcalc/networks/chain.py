@@ -21,8 +21,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.program.views import data_of, input_of, matrix_of
 
-__all__ = ["Chain", "Map", "chain_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Map:

@@ -21,8 +21,6 @@ from tpcalc.program.family import Family
 from tpcalc.program.nodes import Input, Node
 from tpcalc.program.program import Program
 
-__all__ = ["AtDepth"]
-
 
 @dataclass(frozen=True, eq=False)
 class AtDepth(Architecture):
@@ -56,20 +54,11 @@ class AtDepth(Architecture):
         return self.network.axes
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Value | Sequence[Scalar]:
-        """The outputs for one input, with L blocks.
-
-        Args:
-            t: Makes parameters.
-            x: The input.
-        """
+        """The outputs for one input, with L blocks."""
         return self.network.forward(t, x)
 
     def finished(self, program: Program) -> Program:
-        """The program with its blocks written out.
-
-        Args:
-            program: What the forward pass wrote.
-        """
+        """The program with its blocks written out."""
         rated: Table[Node] = Table({Input: self._rated}, lambda node: node)
         nodes = tuple(map(rated, self.network.finished(program).nodes))
         return at_depth(replace(program, nodes=nodes), self.depth, self.base)

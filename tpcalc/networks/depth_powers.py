@@ -12,22 +12,9 @@ from tpcalc.exponents import Ex
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 
-__all__ = ["DepthPowers", "one_base"]
-
 
 def one_base(own: int, given: int | None, name: str, where: str = "") -> int:
-    """The base depth, where a parameterization has one (1: none) and one may be given besides.
-
-    Args:
-        own: That of the parameterization.
-        given: What is given besides.
-        name: The parameterization, for messages.
-        where: Where it is given, for messages.
-
-    Raises:
-        UsageError: No number of blocks.
-        StudyError: They are not the same.
-    """
+    """The base depth, where a parameterization has one (1: none) and one may be given besides."""
     if given is None:
         return own
     found = checks.whole(given, "base", least=1, hint="A number of blocks.")
@@ -65,22 +52,12 @@ class DepthPowers:
         return self.alpha if degree == 1 else Ex()
 
     def raw(self, degree: int) -> Ex:
-        """The power of L of a learning rate as it is typed.
-
-        Args:
-            degree: Of an update in the gradient: 1 of SGD, 0 of Adam and sign.
-        """
+        """The power of L of a learning rate as it is typed."""
         return self.gradient(degree) - self.gamma
 
     @classmethod
     def of_raw(cls, alpha: Ex, raw: Ex, degree: int, base: int = 1) -> Self:
         """The powers of a script.
-
-        Args:
-            alpha: The power of 1/L in front of a block.
-            raw: The power of L of the learning rate as it is typed.
-            degree: Of an update in the gradient.
-            base: As of the class.
 
         Example:
             >>> from tpcalc.exponents import as_ex
@@ -90,11 +67,7 @@ class DepthPowers:
         return cls(alpha, cls(alpha, Ex(), base).gradient(degree) - raw, base)
 
     def power(self, depth: int, power: Ex) -> Number:
-        """(L / L0)^power.
-
-        Raises:
-            StudyError: The power has symbols, or the number is too large.
-        """
+        """(L / L0)^power."""
         number: Fraction | None = power.constant
         try:
             if number is not None:

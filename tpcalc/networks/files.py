@@ -12,8 +12,6 @@ from tpcalc.program import codec
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Program
 
-__all__ = ["load", "parse", "save"]
-
 
 def parse(text: str) -> Program:
     """A program from its canonical text.

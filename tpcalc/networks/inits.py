@@ -12,8 +12,6 @@ from tpcalc.errors import ScaleError
 from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
 
-__all__ = ["Scaled", "scaled"]
-
 Scaled = Number | str | Power
 _TEXT = re.compile(
     r"(?P<number>[0-9.]+(?:e[+-]?[0-9]+)?(?:\s*/\s*[0-9]+)?)?\s*\*?\s*"
@@ -23,13 +21,6 @@ _TEXT = re.compile(
 
 def scaled(value: Scaled, what: str) -> tuple[Number, Ex]:
     """A number from 0 and a power of n.
-
-    Args:
-        value: A number, a text, or a power as ``0.02 * tp.n**"-1/2"``.
-        what: What it is, for messages.
-
-    Raises:
-        TraceError: It is neither.
 
     Example:
         >>> [(str(k), str(power)) for k, power in (scaled(t, "init") for t in ("n^(-1/2)", "3/2"))]

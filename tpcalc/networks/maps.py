@@ -22,8 +22,6 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Input, MatMul, Ref
 from tpcalc.program.types import Axes
 
-__all__ = ["ONE", "OUT", "Fused", "Linear", "MapTracer", "Parameter", "Side"]
-
 OUT = "out"  # the axis of the outputs of a readout
 ONE = Fraction(1)
 Side = str | int
@@ -65,11 +63,7 @@ class Parameter:
             self.mark = replace(self.mark, label=label)
 
     def vector(self, dim: str = "n", axes: Axes = ()) -> Vector:
-        """The vector of a parameter that belongs to no map.
-
-        Raises:
-            TraceError: It is used on another dimension class, or with other axes, than before.
-        """
+        """The vector of a parameter that belongs to no map."""
         self.named(f"b{self.tracer.parameters.index(self) + 1}")
         vector: Vector = self.tracer.at(self.drawn((self.tracer.recorder.dim_name(dim),), axes))
         if vector.dim != dim or tuple(vector.axes.items()) != axes:
@@ -112,11 +106,7 @@ class Linear:
 
     @property
     def columns(self) -> Vector:
-        """The weights of a map with a finite side as a block of vectors, with its factor in front.
-
-        Raises:
-            TraceError: It is a map between widths, or its finite side has no size so far.
-        """
+        """Weights of a map with a finite side as a block of vectors, with its factor in front."""
         (rows, _), (cols, _) = self.tracer.sides(self.out), self.tracer.sides(self.into)
         if rows and cols:
             raise misuse("a map between widths has no columns.", "Its transpose is w.T(x).")
@@ -129,11 +119,7 @@ class Linear:
         return vector
 
     def named(self, label: str) -> None:
-        """Give it and its bias names after where they stand, where they have none.
-
-        Raises:
-            TraceError: A part of a fused parameter that has no name.
-        """
+        """Give it and its bias names after where they stand, where they have none."""
         if self.whole is not None and not self.weights.name:
             raise misuse(
                 "a part of a fused parameter is used, and the parameter has no name.",
@@ -144,14 +130,7 @@ class Linear:
             self.bias.named(label, f"{label}.bias")
 
     def __call__(self, x: Value) -> Any:
-        """The map applied to a vector, or to a block with its finite side as an axis.
-
-        Args:
-            x: What it is applied to.
-
-        Raises:
-            TraceError: It lives on another dimension, or has no such axis.
-        """
+        """The map applied to a vector, or to a block with its finite side as an axis."""
         t = self.tracer
         t.name(self)
         value = _times(self.factors[0], self._product(x))
@@ -163,14 +142,7 @@ class Linear:
         return value
 
     def tied(self, x: Vector) -> Scalar:
-        """The averages over coordinates of its columns times a vector: a readout of tied weights.
-
-        Args:
-            x: The vector, on the width that the map itself writes.
-
-        Raises:
-            TraceError: It is a map between widths, or its finite side has no size so far.
-        """
+        """Averages over coordinates of its columns times a vector: a readout of tied weights."""
         columns, axis = self.columns, str(self.into)
         value = self.tracer.inner(x, columns.renamed(**{axis: OUT} if axis in columns.axes else {}))
         self._applied(x, value)
@@ -213,14 +185,7 @@ class Transposed:
     of: Linear
 
     def __call__(self, x: Vector) -> Any:
-        """The transposed map applied to a vector.
-
-        Args:
-            x: The vector, on the width that the map itself writes.
-
-        Raises:
-            TraceError: The map has a finite side, or the vector lives on another dimension.
-        """
+        """The transposed map applied to a vector."""
         own, t = self.of, self.of.tracer
         (rows, _), (cols, _) = t.sides(own.out), t.sides(own.into)
         if not rows or not cols:
@@ -254,14 +219,7 @@ class Fused(Mapping[str, Linear]):
         return len(self.parts)
 
     def __call__(self, x: Value) -> tuple[Any, ...]:
-        """All parts applied to one vector or block, in order.
-
-        Args:
-            x: What they are applied to.
-
-        Raises:
-            TraceError: It does not fit a part.
-        """
+        """All parts applied to one vector or block, in order."""
         return tuple(part(x) for part in self.parts.values())
 
     def named(self, label: str) -> None:

@@ -33,8 +33,6 @@ from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes, Ref
 from tpcalc.program.views import nonlin_of
 
-__all__ = ["INPUT", "Architecture", "is_sum", "slots", "traced", "written"]
-
 INPUT = "x"
 FEATURES = "in"
 
@@ -75,16 +73,7 @@ class Architecture(ABC):
         return None
 
     def deepened(self, alpha: Ex, base: int, name: str) -> Architecture:
-        """The network with a power of the depth in front of its blocks; its own, if it writes one.
-
-        Args:
-            alpha: The power of 1/L.
-            base: The number of blocks that counts as one.
-            name: The parameterization that says so, for messages.
-
-        Raises:
-            StudyError: It does not repeat a block.
-        """
+        """The network with a power of the depth before its blocks; its own, if it writes one."""
         if not self.smallest.repeats:
             raise StudyError(
                 f"{name} has powers of the depth L, and {self.words} repeats no block.",
@@ -105,19 +94,10 @@ class Architecture(ABC):
 
     @abstractmethod
     def forward(self, t: NetworkTracer, x: Scalar) -> Value | Sequence[Scalar]:
-        """The outputs for one input; a vector where the network ends with a wide layer.
-
-        Args:
-            t: Makes parameters.
-            x: The input, a block of numbers.
-        """
+        """The outputs for one input; a vector where the network ends with a wide layer."""
 
     def finished(self, program: Program) -> Program:
-        """The program that stands for what the forward pass wrote.
-
-        Args:
-            program: What it wrote.
-        """
+        """The program that stands for what the forward pass wrote."""
         return program
 
     @cached_property
@@ -162,11 +142,7 @@ class Architecture(ABC):
         return sum(cells for cells, _ in _readouts(self.smallest))
 
     def targets(self, features: int = 1) -> int:
-        """The number of targets of a sample, where one output of each readout is asked for.
-
-        Args:
-            features: The numbers of a token; tied weights give an output for each.
-        """
+        """The number of targets of a sample, where one output of each readout is asked for."""
         program = written(self, self.tokens * features, 1)
         return sum(cells * outputs for cells, outputs in _readouts(program))
 
@@ -181,11 +157,7 @@ def _readouts(program: Program) -> Iterator[tuple[int, int]]:
 
 
 def slots(network: Architecture, dimension: int) -> tuple[str, ...]:
-    """The names of the numbers of an input.
-
-    Raises:
-        StudyError: The axes of an input cannot share so many numbers.
-    """
+    """The names of the numbers of an input."""
     cells = product(*(range(size) for _, size in _axes(network, dimension)))
     return tuple(f"{INPUT}[{','.join(map(str, cell))}]" for cell in cells)
 
@@ -204,18 +176,7 @@ def _axes(network: Architecture, dimension: int) -> Axes:
 def written(
     network: Architecture, dimension: int, outputs: int, *, between: bool = False
 ) -> Program:
-    """The program of a network as it is run: of inputs that are given, with a readout.
-
-    Args:
-        network: The network.
-        dimension: The number of numbers of an input.
-        outputs: The number of outputs of its readout.
-        between: Whether what stands between maps and their readers is reported.
-
-    Raises:
-        StudyError: A network of infinitely many inputs at once.
-        TraceError: A network without a readout.
-    """
+    """The program of a network as it is run: of inputs that are given, with a readout."""
     if network.infinite:
         raise StudyError(
             f"the axis {network.infinite[0]!r} of {network.words} stands for infinitely many "
@@ -237,22 +198,7 @@ def written(
 def traced(
     network: Architecture, dimension: int, outputs: int, *, between: bool = False
 ) -> Program:
-    """The program that a forward pass writes, its data a slot and its parameters marked.
-
-    Args:
-        network: The network.
-        dimension: The number of numbers of an input.
-        outputs: The number of outputs of its readout.
-        between: Whether what stands between maps and their readers is reported.
-
-    Returns:
-        Outputs ``f``, what is reported (``h[2]``), and ``W_x[label]`` for each use of a map, with
-        the power of n that stands behind it.
-
-    Raises:
-        StudyError: The axes of an input do not fit the numbers.
-        TraceError: A forward pass that is none: no output, a parameter that is never used.
-    """
+    """The program that a forward pass writes, its data a slot and its parameters marked."""
     recorder = Recorder(network.name)
     t = NetworkTracer(recorder, outputs)
     try:
@@ -321,10 +267,6 @@ def _report(t: NetworkTracer, names: dict[Ref, str]) -> None:
     A preactivation ``h`` is what a function reads that is no sum of what it reads: before an
     activation growth does harm, before a normalisation it does not. It is called by the map that
     writes it, else by the function. What one map writes and another reads counts as well.
-
-    Args:
-        t: The tracer.
-        names: What maps write, as others read it, with their labels.
     """
     reported = {name.partition("[")[0] for name in t.watched}
     if "h" not in reported:

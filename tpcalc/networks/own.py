@@ -16,8 +16,6 @@ from tpcalc.networks.maps import Fused, Linear, Parameter
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Layer", "Network", "Own", "as_network", "is_network", "network"]
-
 
 class Network:
     """Base of a user's network: parameters are made at its start and used in ``forward``.
@@ -115,14 +113,7 @@ class Own(Architecture):
         return self._source(*args, **named)
 
     def with_(self, **parameters: Any) -> Own:
-        """The same network with other parameters.
-
-        Args:
-            parameters: By name.
-
-        Raises:
-            UnknownName: It takes no such parameter.
-        """
+        """The same network with other parameters."""
         for name in parameters:
             if self.takes is not None and name not in self.takes:
                 raise UnknownName(f"parameter of {self.name}", name, self.takes, where=user_line())
@@ -159,12 +150,7 @@ class Own(Architecture):
         )
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Any:
-        """The outputs for one input.
-
-        Args:
-            t: Makes parameters.
-            x: The input.
-        """
+        """The outputs for one input."""
         kept = inspect.isclass(self._source)
         if not kept:
             return self._source(t, x, **self._parameters)
@@ -251,22 +237,12 @@ def _is_source(source: object) -> bool:
 
 
 def is_network(source: object) -> bool:
-    """Whether something stands for a network.
-
-    Args:
-        source: Anything.
-    """
+    """Whether something stands for a network."""
     return isinstance(source, Architecture) or _is_source(source)
 
 
 def as_network(source: Any) -> Architecture:
     """A network from whatever a user hands over for one.
-
-    Args:
-        source: A network, a function ``f(t, x)``, or a class with ``forward``.
-
-    Raises:
-        UsageError: It is something else.
 
     Example:
         >>> import tpcalc as tp

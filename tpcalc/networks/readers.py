@@ -17,8 +17,6 @@ from tpcalc.program.nodes import Data, LinComb, Moment, Nonlin, Ref, Rename, Sca
 from tpcalc.program.program import Builder
 from tpcalc.program.views import data_of, scale_of
 
-__all__ = ["Readers"]
-
 Way = tuple[Ex, frozenset[Ref]]  # a power of n, and nodes that multiply
 Step = tuple[Ex, Ref | None, str]  # a power of n or a factor, and ON, READ or AVERAGED
 ON, READ, AVERAGED = "on", "read", "averaged"
@@ -73,12 +71,7 @@ class Readers:
         )
 
     def factors(self, start: Ref, power: Ex) -> Iterator[tuple[str, Ref]]:
-        """What else stands on the ways from a node to its readers: ``#way#number`` with its node.
-
-        Args:
-            start: The node.
-            power: The power of n that does (``power``).
-        """
+        """What else is on the ways from a node to its readers: ``#way#number`` with its node."""
         ways = self.ways(start)
         if ways == ((power, frozenset()),):
             return

@@ -18,8 +18,6 @@ from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import NOISE, Mark
 from tpcalc.program.nodes import Input, Ref
 
-__all__ = ["LAST", "NetworkTracer"]
-
 LAST = 10**6  # the layer of readouts, until all layers are known
 RESERVED = ("f", "W_x", "between")  # names that the outputs of every network have
 
@@ -65,37 +63,7 @@ class NetworkTracer(MapTracer):
         along: str = "",
         group: str = "",
     ) -> Linear:
-        """A linear map with trained weights; the parameterization scales them by what they are.
-
-        Args:
-            out: What it maps to: a width (``t.n``), or a number of outputs (``t.outputs``).
-            into: What it maps from: a width, or the name of a finite axis of its input (``"in"``).
-            bias: Whether a bias is added; ``"zero"``: one that starts at 0; or its init.
-            axes: Finite axes of a block of independent maps, ``{"h": 4}`` for 4 heads.
-            over: Those of them that are summed over, as the offsets of a convolution are.
-            name: Its name; by default where a class keeps it, else ``W1``, ``W2``, ...
-            bias_name: The name of its bias; by default ``name.bias``.
-            label: What answers call both; by default the name.
-            layer: Whose exponents it has in tables over layers; by default input maps are layer 1,
-                maps between widths count from 2, readouts are the last.
-            factors: In front of the weights and of the bias.
-            init: The standard deviation of the weights at the start in one's own gauge, where the
-                weights themselves are trained: ``"n^(-1/2)"``, ``"0.02 n^(-1/2)"``; by default the
-                parameterization has it. The parameterization ``"own"`` takes the powers as they
-                are, others those that they have themselves.
-            rates: Factors of their learning rates, numbers or powers of n (``"2 n^(-1)"``).
-            starts: What of these factors is their standard deviation at the start alone; 0: they
-                start at 0.
-            law: The law of the entries at the start of a map between widths: ``"gaussian"``,
-                ``"orthogonal"``, ``"uniform"``, ``"rademacher"``, ``"laplace"``.
-            along: In a block that is repeated L times how weights and bias depend on themselves
-                along the depth at the start, as of ``t.matrix``; by default not at all.
-            group: A name by which settings of training are given to both (``tp.Training``).
-
-        Raises:
-            TraceError: A side that is none, axes that are none, a law that there is not or that
-                the limit of the map would depend on, or a name that is taken.
-        """
+        """A linear map with trained weights; the parameterization scales them by what they are."""
         block = axes_of(axes, name or "a map")
         summed = (over,) if isinstance(over, str) else tuple(over)
         for axis in summed:
@@ -139,22 +107,6 @@ class NetworkTracer(MapTracer):
         Each part is a map with the role that its sides give it; all of them have the exponents of
         one layer, that of the whole, as they are one array with one init and one learning rate.
 
-        Args:
-            parts: For the name of a part the sides of its map, out and into, and the axes of a
-                block of maps if it is one: ``{"q": (t.n, t.n), "k": (1, t.n)}``.
-            bias: Whether biases are added, fused as the weights; as in ``linear``.
-            name: Its name; by default where a class keeps it. The parts are ``name.q``, ...
-            layer: Whose exponents it has in tables over layers; by default those of a map between
-                widths if one part is one, else of what the parts are.
-            factors: In front of all weights and of all biases.
-            init: As in ``linear``, of all weights.
-            rates: Factors of their learning rates, as in ``linear``.
-            group: A name by which settings of training are given to all.
-
-        Raises:
-            TraceError: Less than two parts, parts without a common side, sides that are none, or a
-                name that is taken.
-
         Example:
             >>> import tpcalc as tp
             >>> @tp.network
@@ -197,15 +149,7 @@ class NetworkTracer(MapTracer):
     def parameter(
         self, name: str = "", *, layer: int | None = None, start: Number = ONE, group: str = ""
     ) -> Parameter:
-        """A trained vector for later, with the exponents of a bias: what uses it says where.
-
-        Args:
-            name: Its name; by default where a class keeps it.
-            layer: Whose exponents of biases it has; by default those of the last map between
-                widths.
-            start: 0: it starts at 0.
-            group: A name by which settings of training are given.
-        """
+        """A trained vector for later, with the exponents of a bias: what uses it says where."""
         layer = self._hidden if layer is None else layer
         mark = Mark(name, "bias", layer, start=start, group=group)
         return self._declared(name, mark)
@@ -222,19 +166,7 @@ class NetworkTracer(MapTracer):
         axes: Mapping[str, int] | None = None,
         group: str = "",
     ) -> Vector:
-        """A trained vector, with the exponents of a bias.
-
-        Args:
-            name: Its name.
-            layer: Whose exponents of biases it has; by default those of the last map between
-                widths.
-            start: 0: it starts at 0.
-            init: The standard deviation of its entries in one's own gauge, as in ``linear``.
-            rate: A factor of its learning rate, a number or a power of n.
-            dim: Its dimension class.
-            axes: Finite axes of a block of them, ``{"p": 4}`` for one at each of 4 tokens.
-            group: A name by which settings of training are given.
-        """
+        """A trained vector, with the exponents of a bias."""
         label = name or f"b{len(self.parameters) + 1}"
         made = self.parameter(label, layer=layer, start=start, group=group)
         made.mark, factor = _marked(made.mark, init, rate)
@@ -244,16 +176,7 @@ class NetworkTracer(MapTracer):
     def noise(
         self, name: str = "", *, dim: str = "n", axes: Mapping[str, int] | None = None
     ) -> Vector:
-        """A Gaussian vector that is not trained and is drawn anew for every input and step.
-
-        Args:
-            name: Its name.
-            dim: Its dimension class.
-            axes: Finite axes of a block of them.
-
-        Raises:
-            TraceError: The name is taken.
-        """
+        """A Gaussian vector that is not trained and is drawn anew for every input and step."""
         label = name or f"noise{len(self.noises) + 1}"
         self.recorder.claim("vector", label)
         width = (self.recorder.dim_name(dim),)
@@ -269,26 +192,11 @@ class NetworkTracer(MapTracer):
         return vector
 
     def gain(self, name: str = "", *, layer: int | None = None, group: str = "") -> Vector:
-        """A trained vector of factors that start at 1.
-
-        Args:
-            name: Its name.
-            layer: Whose exponents of biases it has.
-            group: A name by which settings of training are given.
-        """
+        """A trained vector of factors that start at 1."""
         return 1 + self.vector(name, layer=layer, start=Fraction(0), group=group)
 
     def watch(self, what: str, label: str | int, value: Value) -> None:
-        """Report a value of a run as ``what[label,t,i]``, and its gradient as ``dwhat``.
-
-        Args:
-            what: ``"h"`` for preactivations, ``"x"`` for features, or another word.
-            label: A layer or a name.
-            value: The vector or scalar.
-
-        Raises:
-            TraceError: Something of this name is reported already, or the word is none.
-        """
+        """Report a value of a run as ``what[label,t,i]``, and its gradient as ``dwhat``."""
         if not isinstance(what, str) or not what.isidentifier() or what in RESERVED:
             raise misuse(
                 f"a value cannot be reported as {what!r}.",

@@ -20,8 +20,6 @@ from tpcalc.nonlinearity.polynomials import expanded
 from tpcalc.program.nodes import Family
 from tpcalc.results import Method
 
-__all__ = ["Averages", "outputs_of", "total"]
-
 
 class Averages:
     """E of formulas of x0, ..., x_{d-1}, the deviations of a Gaussian law from its mean.
@@ -52,9 +50,6 @@ class Averages:
         """A formula of the inputs as one of their deviations from the mean.
 
         Means that are large next to the deviations cancel here, and not in averages.
-
-        Args:
-            expr: The formula.
         """
         moved: dict[Expr, Expr] = {Var(i): Var(i) + mean for i, mean in enumerate(self.mean)}
         return expanded(substitute(expr, moved), len(self.mean))
@@ -122,9 +117,6 @@ class Averages:
 def total(terms: Iterable[Bounded]) -> Bounded:
     """A sum with the rounding of its terms in the error.
 
-    Args:
-        terms: The terms.
-
     Example:
         >>> total([Bounded(1.0), Bounded(2.0)]).value
         3.0
@@ -141,14 +133,6 @@ def total(terms: Iterable[Bounded]) -> Bounded:
 
 def outputs_of(function: Any, dimension: int) -> tuple[Expr, ...]:
     """The outputs of a function of d numbers that is given as formulas.
-
-    Args:
-        function: An expression, an ``Fn``, a sequence of these, or a Python function of d
-            expressions that gives one expression or a sequence.
-        dimension: d.
-
-    Raises:
-        UsageError: It is none of these, or uses numbers that are not there.
 
     Example:
         >>> [part.text for part in outputs_of(lambda x, y: (x * y, x + 1), 2)]
@@ -194,9 +178,6 @@ def _called(function: Callable[..., Any], dimension: int) -> Any:
 
 def without_constant(expr: Expr) -> Expr:
     """A formula without the number that is added in it.
-
-    Args:
-        expr: The formula.
 
     Example:
         >>> without_constant(Var(0) + 7).text

@@ -20,8 +20,6 @@ from tpcalc.nonlinearity.laws import Array, Gaussian
 from tpcalc.nonlinearity.polynomials import Polynomial, Powers, added, composed, terms, unit
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["Chaos", "grid_chaos", "polynomial_chaos"]
-
 MOST_NODES = 2**20
 LOOSE = 1e-3  # an error of the coefficient above which there is none
 

@@ -9,8 +9,6 @@ from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["Nonlinearity", "quotient", "root_of"]
-
 SIGMAS = 5.0
 
 
@@ -45,13 +43,6 @@ class Nonlinearity:
 def quotient(over: Bounded, under: Bounded) -> Bounded:
     """A number that is not negative over a positive one.
 
-    Args:
-        over: The numerator.
-        under: The denominator.
-
-    Raises:
-        EvaluationError: The denominator may be 0.
-
     Example:
         >>> quotient(Bounded(1.0), Bounded(4.0)).value
         0.25
@@ -66,9 +57,6 @@ def quotient(over: Bounded, under: Bounded) -> Bounded:
 
 def root_of(number: Bounded) -> Estimate:
     """The square root of a number that is not negative, as results carry it.
-
-    Args:
-        number: The number.
 
     Example:
         >>> root_of(Bounded(4.0)).value
@@ -87,13 +75,7 @@ def root_of(number: Bounded) -> Estimate:
 
 
 def gaussian_notes(nlc: Estimate, rank: int, dimension: int) -> list[str]:
-    """What is known of a coefficient where the inputs are Gaussian.
-
-    Args:
-        nlc: The coefficient.
-        rank: How many directions of the inputs vary.
-        dimension: d.
-    """
+    """What is known of a coefficient where the inputs are Gaussian."""
     notes = ["Gaussian inputs: NLC >= 1, and 1 for linear functions alone (Theorem 1)."]
     if rank < dimension:
         notes.append(

@@ -13,8 +13,6 @@ from tpcalc.nonlinearity.laws import Array
 from tpcalc.nonlinearity.tensors.layer_moments import EDGES, normal_overlap
 from tpcalc.nonlinearity.tensors.layer_moments import excess_kurtosis as kurtosis_of_moments
 
-__all__ = ["MetaGaussianity", "excess_kurtosis", "histogram_overlap", "meta_gaussianity"]
-
 EPS = 2.0**-52
 
 
@@ -98,12 +96,6 @@ def meta_gaussianity(values: Any) -> MetaGaussianity:
 def excess_kurtosis(values: Array) -> Array:
     """The unbiased excess kurtosis of each column.
 
-    Args:
-        values: Samples in rows.
-
-    Raises:
-        EvaluationError: A column that does not vary.
-
     Source: Schoenherr, The nonlinearity coefficient, section 3.4.1.
 
     Example:
@@ -116,12 +108,6 @@ def excess_kurtosis(values: Array) -> Array:
 
 def histogram_overlap(values: Array) -> Array:
     """The overlap of the histogram of each standardized column with that of a Gaussian.
-
-    Args:
-        values: Samples in rows.
-
-    Raises:
-        EvaluationError: A column that does not vary.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.2.1, metric 14.
 

@@ -18,8 +18,6 @@ from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotie
 from tpcalc.nonlinearity.laws import Array, Gaussian
 from tpcalc.results import Estimate
 
-__all__ = ["Split", "gaussian_nlc", "gaussian_split", "numpy_form"]
-
 
 def gaussian_nlc(
     function: Any, law: Gaussian | None = None, *, method: str = "auto"
@@ -152,16 +150,6 @@ def numpy_form(
     function: Any, dimension: int = 1
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
     """A function given as formulas, and its Jacobian, as code on batches of inputs.
-
-    Args:
-        function: As of ``gaussian_nlc``.
-        dimension: The number of inputs d.
-
-    Returns:
-        ``function(x)``, inputs in rows to outputs in rows, and ``jacobian(x)``.
-
-    Raises:
-        UsageError: Something that is no function of as many formulas.
 
     Example:
         >>> function, jacobian = numpy_form(lambda x, y: x * y, 2)

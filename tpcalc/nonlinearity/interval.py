@@ -19,8 +19,6 @@ from tpcalc.nonlinearity.gaussian import numpy_form
 from tpcalc.nonlinearity.laws import Array
 from tpcalc.results import Estimate, Method
 
-__all__ = ["IntervalNonlinearity", "interval_nlc"]
-
 ORDER = 12
 MOST_PANELS = 2**13
 WANTED = 1e-13

@@ -10,8 +10,6 @@ from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.laws import Law, Sphere
 from tpcalc.nonlinearity.slopes import Blackbox
 
-__all__ = ["unseen"]
-
 STEPS = (0.05, 0.01, 1e-3)  # small jumps show at small steps, rare ones at large steps
 POINTS = 4096
 CELLS = 2**21
@@ -24,15 +22,6 @@ def unseen(box: Blackbox, law: Law, seed: int, samples: int) -> float:
 
     E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where f
     has no jumps.
-
-    Args:
-        box: The function.
-        law: The law of its inputs.
-        seed: Of the inputs and directions.
-        samples: How many, at most.
-
-    Returns:
-        The ratio; 1 where it is no larger than chance allows.
 
     Example:
         >>> from tpcalc.nonlinearity.laws import Gaussian

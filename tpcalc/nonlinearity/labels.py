@@ -13,8 +13,6 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.laws import Array
 
-__all__ = ["PairNonlinearity", "elem_like_pairs", "pair_nlc"]
-
 MOST_PAIRS = 2**22
 BLOCK = 2**12
 
@@ -37,14 +35,7 @@ class PairNonlinearity:
     sampled: bool
 
     def quantile(self, share: float) -> float:
-        """The smallest value that at least this share of pairs does not exceed.
-
-        Args:
-            share: Between 0 and 1.
-
-        Raises:
-            UsageError: It is not.
-        """
+        """The smallest value that at least this share of pairs does not exceed."""
         if not 0 <= checks.real(share, "share") <= 1:
             raise UsageError(f"share is {share}; it is between 0 and 1.")
         index = int(np.ceil(float(share) * len(self.values))) - 1

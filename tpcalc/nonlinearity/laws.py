@@ -14,8 +14,6 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions.numbers import Number
 
-__all__ = ["Array", "Box", "Empirical", "Gaussian", "Law", "Sampler", "Sphere", "covariance"]
-
 Array = NDArray[np.float64]
 Draws = np.random.Generator
 
@@ -360,14 +358,7 @@ def covariance(rows: Array) -> Array:
 
 
 def law_of(value: Any) -> Law:
-    """What a user gave as a law: a law, or an array of inputs.
-
-    Args:
-        value: It.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """What a user gave as a law: a law, or an array of inputs."""
     if hasattr(value, "points") and hasattr(value, "changes"):
         law: Law = value
         return law

@@ -15,8 +15,6 @@ from tpcalc.nonlinearity.laws import Array, law_of
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 
-__all__ = ["LinearRange", "linear_range"]
-
 SMALLEST = 1e-9  # a change of inputs below which no difference is trusted
 LARGEST = 0.1
 SURE = 1e3  # changes are to be so many times their rounding
@@ -52,11 +50,7 @@ class LinearRange:
 
     @property
     def median(self) -> Estimate:
-        """MGLLA, the median of C; its error by order statistics.
-
-        Raises:
-            EvaluationError: Half of the draws are not resolved.
-        """
+        """MGLLA, the median of C; its error by order statistics."""
         count = len(self.values)
         value = float(np.median(self.values))
         reach = sqrt(count) / 2

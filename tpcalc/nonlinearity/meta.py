@@ -13,14 +13,6 @@ from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.laws import Array
 from tpcalc.results import Estimate, Method
 
-__all__ = [
-    "ElemLike",
-    "elem_like",
-    "elem_like_test",
-    "meta_gaussian",
-    "meta_moments",
-]
-
 MOST_INPUTS = 2000
 
 

@@ -16,8 +16,6 @@ from tpcalc.nonlinearity.sampled import measured, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 
-__all__ = ["NoiseIdentity", "misclassified", "noise_curve", "noise_identity", "noise_limit"]
-
 SMALLEST = 1e-9
 PER_DECADE = 24
 Error = Callable[[Any, Any], Any]
@@ -217,10 +215,6 @@ def noise_limit(
 
 def misclassified(outputs: Array, labels: Any) -> Array:
     """Whether the largest output is another than that of the label.
-
-    Args:
-        outputs: Outputs in rows.
-        labels: Their classes, whole numbers from 0.
 
     Source: Schoenherr, The nonlinearity coefficient, section 3.4.
 

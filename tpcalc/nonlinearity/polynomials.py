@@ -9,8 +9,6 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul
 
-__all__ = ["expanded", "terms"]
-
 Powers = tuple[int, ...]
 Polynomial = dict[Powers, Fraction]  # no coefficient is 0
 
@@ -19,10 +17,6 @@ MOST_TERMS = 20_000
 
 def terms(expr: Expr, size: int) -> Polynomial | None:
     """The coefficients of a formula of x0, ..., x_{size-1}; None where it is no polynomial.
-
-    Args:
-        expr: The formula; floats in it stand for themselves.
-        size: How many numbers there are.
 
     Example:
         >>> terms((Var(0) + 1) ** 2, 1)
@@ -59,10 +53,6 @@ def _product(factors: Sequence[Polynomial | None], size: int) -> Polynomial | No
 def expanded(expr: Expr, size: int) -> Expr:
     """A polynomial written as a sum of monomials; another formula as it is.
 
-    Args:
-        expr: The formula.
-        size: How many numbers it may hold.
-
     Example:
         >>> expanded((Var(0) + 1) ** 2 - 2 * Var(0), 1).text
         '1 + x0**2'
@@ -77,22 +67,12 @@ def expanded(expr: Expr, size: int) -> Expr:
 
 
 def unit(size: int, index: int) -> Powers:
-    """The powers of one of the numbers.
-
-    Args:
-        size: How many there are.
-        index: Which.
-    """
+    """The powers of one of the numbers."""
     return tuple(int(place == index) for place in range(size))
 
 
 def added(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]) -> Polynomial:
-    """A sum.
-
-    Args:
-        left: A polynomial.
-        right: Another.
-    """
+    """A sum."""
     out = dict(left)
     for powers, value in right.items():
         out[powers] = out.get(powers, Fraction(0)) + value
@@ -100,12 +80,7 @@ def added(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]) -> 
 
 
 def multiplied(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]) -> Polynomial:
-    """A product.
-
-    Args:
-        left: A polynomial.
-        right: Another.
-    """
+    """A product."""
     out: Polynomial = {}
     for (p, a), (q, b) in product(left.items(), right.items()):
         powers = tuple(i + j for i, j in zip(p, q, strict=True))
@@ -114,12 +89,7 @@ def multiplied(left: Mapping[Powers, Fraction], right: Mapping[Powers, Fraction]
 
 
 def composed(poly: Mapping[Powers, Fraction], forms: Sequence[Polynomial]) -> Polynomial:
-    """A polynomial of other polynomials.
-
-    Args:
-        poly: The outer one.
-        forms: What stands for each of its numbers.
-    """
+    """A polynomial of other polynomials."""
     out: Polynomial = {}
     for powers, value in poly.items():
         term: Polynomial = {(0,) * len(forms): value}

@@ -17,8 +17,6 @@ from tpcalc.nonlinearity.laws import Array, Empirical, Gaussian, Law, Sampler, l
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["sampled_nlc"]
-
 GROUPS = 32
 PILOT = 64
 CELLS = 2**22  # numbers in one array of inputs
@@ -74,14 +72,7 @@ def sampled_nlc(
 
 
 def measured(box: Blackbox, law: Law, seed: int, samples: int) -> Nonlinearity:
-    """The coefficient of a function whose step of differences is chosen.
-
-    Args:
-        box: The function.
-        law: The law of its inputs.
-        seed: Of the samples.
-        samples: How many.
-    """
+    """The coefficient of a function whose step of differences is chosen."""
     parts = np.random.SeedSequence(seed).spawn(GROUPS + 1)
     streams = [np.random.default_rng(part) for part in parts]
     sums = _Sums(law, box)
@@ -104,13 +95,7 @@ def measured(box: Blackbox, law: Law, seed: int, samples: int) -> Nonlinearity:
 
 
 def with_pilot(box: Blackbox, law: Law, seed: int) -> Blackbox:
-    """A function with a step of differences that fits the law.
-
-    Args:
-        box: The function.
-        law: The law.
-        seed: Of the inputs at which it is tried.
-    """
+    """A function with a step of differences that fits the law."""
     rng = np.random.default_rng([seed, 2])
     return box.with_step(law.points(rng, PILOT), law.changes(rng, PILOT))
 
@@ -292,9 +277,6 @@ class _Sums:
 
 def rare(values: Array) -> bool:
     """Whether an average of positive numbers rests on a few of them, or on ones not yet seen.
-
-    Args:
-        values: The numbers.
 
     Example:
         >>> rng = np.random.default_rng(0)

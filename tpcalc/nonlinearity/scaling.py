@@ -19,18 +19,9 @@ from tpcalc.nonlinearity.laws import Array
 from tpcalc.nonlinearity.sampled import sampled_nlc
 from tpcalc.results import Estimate, Method
 
-__all__ = ["product_estimate", "scale_sweep", "triangle_network", "triangle_wave"]
-
 
 def triangle_wave(x: Any, amplitude: float = 1.0) -> Array:
     """The sawtooth of slope 1 and -1 through 0, between -amplitude and amplitude.
-
-    Args:
-        x: Numbers.
-        amplitude: Its largest value a; the period is 4 a.
-
-    Raises:
-        UsageError: An amplitude that is not positive.
 
     Source: Schoenherr, The nonlinearity coefficient, section 9.1.6.
 

@@ -11,8 +11,6 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.laws import Array
 
-__all__ = ["Blackbox"]
-
 EPS = 2.0**-52
 STEPS = (1e-5, 0.05)  # the smallest and the largest step, in standard deviations of the input
 
@@ -68,37 +66,19 @@ class Blackbox:
         return self.jacobian is None and self.jvp is None
 
     def with_step(self, x: Array, v: Array) -> Blackbox:
-        """The same with a step that balances rounding against curvature.
-
-        Args:
-            x: Some inputs.
-            v: A direction for each.
-        """
+        """The same with a step that balances rounding against curvature."""
         if not self.by_differences:
             return self
         return replace(self, step=float(np.clip(np.cbrt(self.noise(x, v)), *STEPS)))
 
     def noise(self, x: Array, v: Array) -> float:
-        """The rounding of inputs and outputs, next to how far they vary.
-
-        Args:
-            x: Some inputs.
-            v: A direction for each.
-        """
+        """The rounding of inputs and outputs, next to how far they vary."""
         y = self.values(x)
         spread = np.abs(y - y.mean(axis=0)).max()
         return EPS * max(_size(x, np.abs(v).max()), _size(y, spread))
 
     def values(self, x: Array) -> Array:
-        """The outputs at inputs, in rows.
-
-        Args:
-            x: The inputs, in rows.
-
-        Raises:
-            EvaluationError: An output is not finite.
-            UsageError: They are not one row for each input.
-        """
+        """The outputs at inputs, in rows."""
         with np.errstate(all="ignore"):
             found = _real(self.function(x.copy()), "function")
         if found.ndim == 1:
@@ -111,15 +91,7 @@ class Blackbox:
         return _finite(found, x, "the function")
 
     def along(self, x: Array, v: Array) -> Slopes:
-        """The derivatives J(x) v.
-
-        Args:
-            x: Points, in rows.
-            v: A direction for each.
-
-        Raises:
-            EvaluationError: A derivative is not finite.
-        """
+        """The derivatives J(x) v."""
         if self.jacobian is not None:
             return Slopes(np.einsum("bij,bj->bi", self.matrices(x), v), None)
         if self.jvp is not None:
@@ -133,14 +105,7 @@ class Blackbox:
         return Slopes(fine, coarse)
 
     def matrices(self, x: Array) -> Array:
-        """The Jacobians at points, as ``jacobian`` gives them.
-
-        Args:
-            x: Points, in rows.
-
-        Raises:
-            UsageError: They have another shape.
-        """
+        """The Jacobians at points, as ``jacobian`` gives them."""
         assert self.jacobian is not None
         with np.errstate(all="ignore"):
             found = _real(self.jacobian(x.copy()), "jacobian")

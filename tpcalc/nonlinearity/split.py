@@ -16,8 +16,6 @@ from tpcalc.nonlinearity.sampled import GROUPS, measured, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 
-__all__ = ["sampled_split"]
-
 PER_INPUT = 20  # samples for each number that is fitted
 EPS = 2.0**-52
 DEPENDENT = 1e-4

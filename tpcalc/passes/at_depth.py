@@ -27,18 +27,11 @@ from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Node, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import carry_of, input_of, repeat_of
 
-__all__ = ["at_depth", "numbered", "within"]
-
 _NUMBER = re.compile(r"\{(\w+)([+-]\d+)?\}")
 
 
 def within(program: Program, repeat: Repeat) -> list[Ref]:
-    """The nodes of a repetition of a block, its carry first.
-
-    Args:
-        program: The program.
-        repeat: What closes the block.
-    """
+    """The nodes of a repetition of a block, its carry first."""
     inside = {repeat.carry}
     for ref in range(repeat.carry + 1, len(program.nodes)):
         if repeat_of(program.nodes[ref]) == repeat:
@@ -122,11 +115,7 @@ class _Made:
             self.inside.update(within(self.program, repeat))
 
     def number(self, ref: Ref) -> int:
-        """What L stands for.
-
-        Raises:
-            ProgramError: It has no number.
-        """
+        """What L stands for."""
         if self.depth is None:
             raise ProgramError(
                 "the depth L is a symbol here.",
@@ -208,13 +197,7 @@ class _Made:
 
 
 def numbered(text: str, number: int, end: str = ".{}") -> str:
-    """A name in a repetition.
-
-    Args:
-        text: The name, with ``{l}`` or ``{l+1}`` for the number.
-        number: The number of the repetition.
-        end: What comes after a name without one.
-    """
+    """A name in a repetition."""
     found, places = _NUMBER.subn(lambda m: str(number + int(m[2] or 0)), text)
     return found if places or not text else text + end.format(number)
 

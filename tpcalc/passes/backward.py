@@ -44,8 +44,6 @@ from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
 
-__all__ = ["BACKWARD_RULES", "Gradients", "backward"]
-
 Term = tuple[Fraction | float, Ref | None, Ref, tuple[str, ...]]
 
 
@@ -81,13 +79,7 @@ class _Sweep:
         )
 
     def lost(self, own: Axes, parts: Axes, region: Axes) -> tuple[tuple[str, ...], int]:
-        """The axes of a region that an operand lacks: those to sum over, and how often the rest.
-
-        Args:
-            own: The axes of the operand.
-            parts: The axes that what is added to its adjoint has.
-            region: The axes that the operation ran over.
-        """
+        """The axes of a region that an operand lacks: those to sum over, and how often the rest."""
         kept, held = dict(own), dict(parts)
         over = tuple(name for name, _ in region if name not in kept and name in held)
         return over, prod(k for name, k in region if name not in kept and name not in held)
@@ -186,18 +178,6 @@ def backward(
     parameters: Sequence[Ref],
 ) -> Gradients:
     """Append the gradient of sum_k seed_k * output_k to a program.
-
-    Args:
-        builder: Holds the forward pass; the backward pass is appended.
-        outputs: Scalar nodes with their seeds (scalar nodes; None for 1).
-        parameters: Matrices, vectors and scalars to differentiate by.
-
-    Returns:
-        The gradients, as nodes of the builder.
-
-    Raises:
-        NotDifferentiable: A function on the way has no derivative; the message names its node.
-        LimitError: An outer function on the way.
 
     Source: Hajjar, Chizat, Giraud, equations (2.3) and Appendix A, derived here for any program.
     """

@@ -16,8 +16,6 @@ from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import carry_of, repeat_of
 
-__all__ = ["CARRY", "SEED", "Block", "block_of"]
-
 CARRY, SEED = "x", "d"  # what enters a repetition, and the adjoint of what leaves it
 
 
@@ -95,11 +93,7 @@ class Block:
 
 
 def block_of(program: Program) -> Block:
-    """The repeated block of a network.
-
-    Raises:
-        ProgramError: There is none, or there are several, or it carries more than one vector.
-    """
+    """The repeated block of a network."""
     if len(program.repeats) != 1:
         raise ProgramError(
             f"the program repeats {len(program.repeats)} blocks along the depth.",

@@ -12,7 +12,8 @@ from typing import Any
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, mul, substitute
-from tpcalc.functions.fn import INNER, SQUARE
+from tpcalc.functions.fn import INNER as INNER
+from tpcalc.functions.fn import SQUARE as SQUARE
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
@@ -21,8 +22,6 @@ from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Type
 from tpcalc.program.views import input_of, leaf_of
-
-__all__ = ["INNER", "SQUARE", "Cell", "Cells", "Report", "Value", "Where", "is_zero"]
 
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float

@@ -17,25 +17,11 @@ from tpcalc.passes.backward import backward
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder
 
-__all__ = ["changes"]
-
 PROBE = "<probe>"
 
 
 def changes(builder: Builder, along: Mapping[Ref, Ref], watched: Iterable[Ref]) -> dict[Ref, Ref]:
-    """The derivative of vectors along a change of others.
-
-    Args:
-        builder: The program so far; what is new is added to it.
-        along: For vectors that are inputs of the program their changes.
-        watched: Vectors.
-
-    Returns:
-        For each of them its change; those without an entry do not depend on what changes.
-
-    Raises:
-        NotDifferentiable: A function on the way has no derivative.
-    """
+    """The derivative of vectors along a change of others."""
     probes: dict[Ref, Ref] = {}
     for ref in watched:
         family = Family(f"{PROBE}{ref}", builder.type(ref).width)

@@ -24,8 +24,6 @@ from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Renam
 from tpcalc.program.program import Builder
 from tpcalc.program.views import leaf_of, matmul_of, rename_of
 
-__all__ = ["Contributions"]
-
 Changes = Mapping[Ref, Ref]
 
 
@@ -51,11 +49,7 @@ class Contributions:
         return tuple(pairwise((0, *sorted({*self._due} - {0}), self._forward)))
 
     def before(self, ref: Ref, step: Step) -> Iterator[tuple[Contribution, Ref]]:
-        """What is due before a template node is typed, with its node.
-
-        Raises:
-            ProgramError: A node on the way is not linear in the parameters.
-        """
+        """What is due before a template node is typed, with its node."""
         for item, inside in self._due.get(ref, ()):
             change = _change(item.watch.ref, step, item.parameters, inside)
             if change is not None:

@@ -34,8 +34,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 
-__all__ = ["Course", "Path", "Rate"]
-
 T = TypeVar("T")
 Rate = tuple[Number, Ex]  # eta and c of eta n^(-c)
 ZERO, ONE = as_ex(0), as_ex(1)

@@ -9,8 +9,6 @@ from tpcalc.functions.numbers import Number
 from tpcalc.program.nodes import LinComb, Ref
 from tpcalc.program.program import Builder
 
-__all__ = ["Form"]
-
 
 @dataclass
 class Form:

@@ -33,8 +33,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import matrix_of
 
-__all__ = ["parameterized"]
-
 Pending = tuple[tuple[Ref, Ex], ...]  # the sum of n^power times each node
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a sum, with its axes
 ZERO = as_ex(0)
@@ -46,11 +44,6 @@ def parameterized(
     means: Callable[[Mark], Number] = lambda mark: 0,
 ) -> Program:
     """The program with n^(-a) in front of each parameter.
-
-    Args:
-        program: A network.
-        powers: For a parameter the exponent a.
-        means: For weights the mean of their entries at the start, the factor in front included.
 
     Source: Yang and Hu, Feature learning in infinite-width neural networks, Definition 3.1.
     """

@@ -12,8 +12,6 @@ from tpcalc.program.nodes import Data, LinComb
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Ref
 
-__all__ = ["one_hot", "picked", "with_cells"]
-
 
 def one_hot(out: Builder, axes: Axes, cell: Sequence[int]) -> Ref:
     """A block that is 1 in one cell, and 0 elsewhere."""
@@ -24,14 +22,7 @@ def one_hot(out: Builder, axes: Axes, cell: Sequence[int]) -> Ref:
 
 
 def picked(out: Builder, ref: Ref, axes: Axes, cell: Sequence[int]) -> Ref:
-    """A cell of a node, as a node.
-
-    Args:
-        out: The program.
-        ref: The node.
-        axes: Its axes, in the order of the numbers of the cell.
-        cell: The cell.
-    """
+    """A cell of a node, as a node."""
     if not axes:
         return ref
     names = tuple(name for name, _ in axes)
@@ -40,10 +31,6 @@ def picked(out: Builder, ref: Ref, axes: Axes, cell: Sequence[int]) -> Ref:
 
 def with_cells(program: Program, names: Collection[str] | None = None) -> Program:
     """The program with an output for each cell of its outputs; its nodes stay blocks.
-
-    Args:
-        program: Any program.
-        names: The outputs; None: all.
 
     Example:
         >>> from tpcalc.program.nodes import Data

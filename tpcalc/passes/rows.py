@@ -12,16 +12,11 @@ from tpcalc.program.nodes import Data, Kind, LinComb, Node, Nonlin, Ref, RowNonl
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 
-__all__ = ["rows_written"]
-
 
 def rows_written(program: Program) -> Program:
     """The program with a function of single cells, side by side, for each function of rows.
 
     All other axes stay: the nodes that a row takes do not depend on how many rows there are.
-
-    Args:
-        program: Any program.
 
     Example:
         >>> from tpcalc.activations.rows import row

@@ -12,17 +12,9 @@ from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program, prune
 
-__all__ = ["cells", "matching", "selected"]
-
 
 def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> list[str]:
-    """The names of the cells of an output, or of those that are wanted.
-
-    Args:
-        program: The program.
-        name: Of the output.
-        outputs: Names and patterns; None: all.
-    """
+    """The names of the cells of an output, or of those that are wanted."""
     axes = program.types[program.ref(name)].axes
     found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
     if outputs is None or not axes:
@@ -31,16 +23,7 @@ def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> 
 
 
 def selected(program: Program, outputs: Sequence[str] | None) -> Program:
-    """The program with the outputs that are wanted, and what they need.
-
-    Args:
-        program: The program.
-        outputs: Names and patterns; None: all. A block of which a cell is wanted is kept whole.
-
-    Raises:
-        EvaluationError: It has no outputs.
-        UnknownName: A pattern that none of them fits.
-    """
+    """The program with the outputs that are wanted, and what they need."""
     if not program.outputs:
         raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
     if outputs is None:

@@ -18,18 +18,12 @@ from tpcalc.program.nodes import Nonlin, Ref
 from tpcalc.program.program import Builder
 from tpcalc.program.views import lincomb_of, nonlin_of, scale_of
 
-__all__ = ["Separable", "is_sign", "scaled", "separated", "sign_of", "signed"]
-
 # A number, the place of the pair, and what rows and columns go through.
 Separable = tuple[Number, int, Atom | None]
 
 
 def separated(expr: Expr, forms: Sequence[int]) -> tuple[list[Separable], Expr]:
     """The terms of a function of forms that separate, and the sum of the others.
-
-    Args:
-        expr: The function; argument s is the form s.
-        forms: For each pair of a row and a column the form that it is part of.
 
     Example:
         >>> found, rest = separated(2 * Var(0) + Var(1) ** 2, [0, 0, 1])
@@ -52,10 +46,6 @@ def separated(expr: Expr, forms: Sequence[int]) -> tuple[list[Separable], Expr]:
 
 def sign_of(sign: Atom, expr: Expr) -> Expr:
     """The sign of a product: gates and what is above 0 need no sign of their own.
-
-    Args:
-        sign: The sign function.
-        expr: What it is of.
 
     Example:
         >>> from tpcalc.activations.entries import atom
@@ -81,12 +71,6 @@ def signed(
     """The sign of a vector as a number, scalars whose signs stand in front, and a vector.
 
     They stand in front where the sign of what is left is known better: of a product with a gate.
-
-    Args:
-        out: The program.
-        sign: The sign function.
-        ref: The vector.
-        line: For the node that is made.
     """
     number, scalars, whole = 1, list[Ref](), ref
     while True:
@@ -126,9 +110,6 @@ def is_sign(atom: Atom) -> bool:
 
 def scaled(term: Expr) -> tuple[Number, Expr]:
     """A term as a number and what stands behind it.
-
-    Args:
-        term: The term.
 
     Example:
         >>> number, rest = scaled(3 * Var(0) * Var(1))

@@ -9,17 +9,12 @@ from tpcalc.program.nodes import LinComb, OuterNonlin
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-__all__ = ["MANY", "SOME", "cells_of"]
-
 MANY = 60_000  # cells and terms: what splits into more is read as blocks
 SOME = 5_000  # the same where leading coefficients are tested, which takes longer cell by cell
 
 
 def cells_of(program: Program) -> int:
     """An estimate of how many cells, and terms of their sums, ``split`` would write.
-
-    Args:
-        program: Any program.
 
     Example:
         >>> from tpcalc.program.nodes import Data

@@ -24,7 +24,8 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import as_number
-from tpcalc.passes.cells import Cell, Cells, Report, Value, Where, is_zero
+from tpcalc.passes.cells import Cell, Cells, Value, Where, is_zero
+from tpcalc.passes.cells import Report as Report
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
 from tpcalc.passes.size import cells_of
@@ -48,8 +49,6 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.views import scale_of
 
-__all__ = ["SPLIT_RULES", "Report", "celled", "check_size", "split", "split_reports"]
-
 MOST = 2_000_000  # cells
 
 
@@ -59,14 +58,7 @@ def split_reports(
     closed: Collection[Ref],
     long: Collection[Ref] = (),
 ) -> Program:
-    """A training run with a node for each cell; what is reported is named input by input.
-
-    Args:
-        program: The run.
-        groups: What is reported; of a group all of an input comes first.
-        closed: What is a node where it stands, also for later sums: values of parameters.
-        long: Sums that are one, too.
-    """
+    """A training run with a node for each cell; what is reported is named input by input."""
     check_size(program)
     state = Cells(program, Builder(program.dims), apart=True)
     state.named, state.first = frozenset((*closed, *long)), frozenset(closed)
@@ -104,9 +96,6 @@ def celled(program: Program) -> Program:
     """The split program with further outputs: ``%7[0]`` is cell 0 of node 7.
 
     Sums that only stand in other sums are nodes here, after all others.
-
-    Args:
-        program: Any program.
     """
     state = _split(program)
     for ref, cells in enumerate(state.values):
@@ -120,14 +109,7 @@ def celled(program: Program) -> Program:
 
 
 def check_size(program: Program) -> None:
-    """Check that a program has no more cells than can be looked at one by one.
-
-    Args:
-        program: Any program.
-
-    Raises:
-        ProgramError: It has more.
-    """
+    """Check that a program has no more cells than can be looked at one by one."""
     count = cells_of(program)
     if count > MOST:
         raise ProgramError(

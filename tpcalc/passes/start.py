@@ -12,17 +12,11 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Type
 from tpcalc.program.views import matmul_of, matrix_of
 
-__all__ = ["started_at_zero"]
-
 ZERO = Fraction(0)
 
 
 def started_at_zero(program: Program, names: Collection[str]) -> Program:
     """The program with these matrices, groups of start vectors and scalars at 0.
-
-    Args:
-        program: A program; what it computes of their gradients stays.
-        names: Their names.
 
     Example:
         >>> from tpcalc.program.nodes import MatMul

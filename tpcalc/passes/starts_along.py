@@ -20,8 +20,6 @@ from tpcalc.program.nodes import Input, LinComb, MatMul, Node, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of
 
-__all__ = ["AlongDepth", "factor_along", "started_along"]
-
 Weights = tuple[tuple[float, ...], ...]
 
 
@@ -39,17 +37,7 @@ class AlongDepth:
 
 
 def factor_along(law: Along, count: int, name: str) -> Weights:
-    """A factor F of the correlation F F^T of so many repetitions.
-
-    Args:
-        law: The law along the depth.
-        count: How many.
-        name: For messages.
-
-    Raises:
-        ProgramError: It is no law of random matrices.
-        EvaluationError: No random matrices have this correlation.
-    """
+    """A factor F of the correlation F F^T of so many repetitions."""
     law.check(count)
     row = law.autocovariance(count)
     return factor(
@@ -59,10 +47,6 @@ def factor_along(law: Along, count: int, name: str) -> Weights:
 
 def started_along(program: Program, lines: Iterable[AlongDepth]) -> Program:
     """The program with sums of independent draws in front of parameters that start at 0.
-
-    Args:
-        program: A network whose blocks are written out.
-        lines: Its parameters that are correlated; they are marked to start at 0.
 
     Example:
         >>> from tpcalc.program.nodes import Family

@@ -15,16 +15,11 @@ from tpcalc.program.nodes import Data, Input, Kind, Node, Ref, Stack
 from tpcalc.program.types import Axes
 from tpcalc.program.views import input_of, matmul_of
 
-__all__ = ["Merged", "Step", "datum", "redrawn"]
-
 BITS = 10
 
 
 def datum(value: float) -> Number:
     """A number of the data: exact where it has a few binary digits, so that products stay exact.
-
-    Args:
-        value: The number.
 
     Example:
         >>> datum(0.75), datum(0.1)

@@ -15,8 +15,6 @@ from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 from tpcalc.program.views import data_of
 
-__all__ = ["Term", "cell", "fresh", "is_known", "padded", "ratio", "renamed", "total"]
-
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a LinComb, with its sums
 
 
@@ -46,13 +44,7 @@ def is_known(out: Builder, scalar: Ref) -> bool:
 
 
 def renamed(out: Builder, ref: Ref, names: Mapping[str, str]) -> Ref:
-    """A node with other names of those of its axes that are in a mapping.
-
-    Args:
-        out: The program.
-        ref: The node.
-        names: For each name the other.
-    """
+    """A node with other names of those of its axes that are in a mapping."""
     held = {name for name, _ in out.type(ref).axes}
     pairs = tuple(pair for pair in names.items() if pair[0] in held)
     return out.add(Rename(ref, pairs)) if pairs else ref
@@ -83,10 +75,6 @@ def cell(out: Builder, ref: Ref, axis: str, place: int) -> Ref:
 def fresh(name: str, taken: set[str]) -> str:
     """A name that is not taken.
 
-    Args:
-        name: Where it starts from.
-        taken: The others.
-
     Example:
         >>> fresh("b", {"b", "b'"})
         "b''"
@@ -97,10 +85,5 @@ def fresh(name: str, taken: set[str]) -> str:
 
 
 def ratio(out: Builder, ref: Ref) -> Fraction:
-    """The size of the dimension class of a vector, in units of n.
-
-    Args:
-        out: The program.
-        ref: The vector.
-    """
+    """The size of the dimension class of a vector, in units of n."""
     return out.dim_of(out.type(ref).width[0]).ratio

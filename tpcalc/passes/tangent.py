@@ -28,15 +28,6 @@ from tpcalc.program.nodes import Family, Kind, LinComb, Moment, Nonlin, Ref, Sca
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import input_of, lincomb_of
 
-__all__ = [
-    "DATA",
-    "Rate",
-    "TangentProgram",
-    "entered_groups",
-    "tangent_of_network",
-    "tangent_of_program",
-]
-
 DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
 KINDS = ("nngp", "ntk")
 HINT = (
@@ -156,17 +147,6 @@ def tangent_of_network(
     vector of weights that an input meets. Its covariances in the program are placeholders; whoever
     evaluates it puts the Gram matrix in their place.
 
-    Args:
-        template: The network with one feature for each token.
-        copies: Number of inputs.
-        rate: For a parameter the factor and the exponent c of its learning rate factor * n^(-c).
-        trained: Which parameters are trained.
-        kinds: Which entries are outputs: ``"nngp"`` (the f), ``"ntk"`` (the rest).
-
-    Raises:
-        ProgramError: An input of the network does not enter as a coefficient of Gaussian weights,
-            or these are used without it too.
-
     Source: Yang, Tensor Programs II (2006.14548), section 3: the NTK as moments of a program.
     """
     entered = entered_groups(template)
@@ -218,16 +198,6 @@ def tangent_of_program(
     rates: Mapping[Ref, Fraction | float] = MappingProxyType({}),
 ) -> TangentProgram:
     """The kernel between the scalar outputs of one program.
-
-    Args:
-        program: The program, its inputs written out.
-        outputs: Names of scalar outputs; output i is f_i.
-        parameters: The trained inputs: matrices, start vectors, random scalars.
-        kinds: As of ``tangent_of_network``.
-        rates: Factors of their learning rates where they are not 1.
-
-    Returns:
-        A program with outputs ``f[i,0]`` and ``ntk[i,0,j,0]``.
 
     Source: Yang, Tensor Programs II (2006.14548), section 3: the NTK as moments of a program.
     """

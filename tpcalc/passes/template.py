@@ -17,8 +17,6 @@ from tpcalc.program.nodes import Input, Node, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.views import input_of
 
-__all__ = ["WRITTEN", "Contribution", "Template", "Watch"]
-
 OUTPUT, WRITTEN = "f", "W_x"  # what a map writes; its second use is ``W_x[label@1]``
 USE = "@"
 _NAME = re.compile(r"(\w+)(?:\[([^\[\]]+)\])?(?:\[([0-9,]+)\])?")

@@ -37,8 +37,6 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Schedule", "Unrolled", "unroll"]
-
 SAMPLE = "sample"
 LONG = 8  # terms: a longer sum in a network is one node for later sums, or they grow with the depth
 
@@ -183,19 +181,6 @@ def unroll(
     template: Template, schedule: Schedule, *, keep: Callable[[str], bool] = lambda name: True
 ) -> Unrolled:
     """Write out T training steps of a network.
-
-    Args:
-        template: The network.
-        schedule: Data, loss derivative and learning rates; T is the number of batches minus one.
-        keep: Which names of watched vectors and contributions (``"h"``, ``"dh"``, ``"dW_x"``, ...)
-            become outputs besides f.
-
-    Returns:
-        The run; as a program of single vectors it has the outputs ``f[t,i]`` (``f[t,i,k]`` with
-        several outputs) and the watched vectors ``h[l,t,i]`` and so on; i runs over the batch, then
-        over the queries. With one output, gradients ``dh`` are those of the output; with several,
-        of the loss. Contributions of updates are there from t = 1 on; their nodes come before the
-        nodes that they are part of, and a parameter whose gradient is identically 0 has none.
 
     Source: Hajjar, Chizat, Giraud, equations (2.4)-(2.6) with history.
     """

@@ -22,8 +22,6 @@ from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Weights"]
-
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
 ONE, ZERO = as_ex(1), as_ex(0)
 

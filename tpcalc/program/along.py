@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ALONG", "FRESH", "Along", "Row", "along_of"]
-
 FRESH = "fresh"
 FAR = 100.0  # in lengths of a smooth law: nothing is correlated beyond
 
@@ -84,11 +82,7 @@ class Along:
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Its numbers.
-
-        Raises:
-            ProgramError: It holds a symbol.
-        """
+        """Its numbers."""
         found = [value.constant for value in self.arguments]
         if None in found:
             raise ProgramError(
@@ -100,12 +94,6 @@ class Along:
     def autocovariance(self, depth: int) -> Array:
         """Its correlation at the lags 0, ..., depth - 1, in a network of so many blocks.
 
-        Args:
-            depth: L.
-
-        Raises:
-            ProgramError: It holds a symbol, or is of matrices that are not random.
-
         Example:
             >>> along_of("fgn(4/5)").autocovariance(2).round(6).tolist()
             [1.0, 0.515717]
@@ -113,12 +101,7 @@ class Along:
         return self.at(depth, depth)
 
     def at(self, lags: int, depth: int) -> Array:
-        """The same at the lags 0, ..., lags - 1.
-
-        Args:
-            lags: How many.
-            depth: L.
-        """
+        """The same at the lags 0, ..., lags - 1."""
         import numpy as np
 
         if self.row.path is not None:
@@ -145,9 +128,6 @@ class Along:
     def path(self, depth: int) -> Array:
         """Of matrices that are not random the number in front, in the blocks 1, ..., depth.
 
-        Args:
-            depth: L.
-
         Example:
             >>> along_of("multiple(1, 1)").path(4).tolist()  # 1 + l / L
             [1.25, 1.5, 1.75, 2.0]
@@ -157,11 +137,7 @@ class Along:
         return self.path_at(np.arange(1, depth + 1) / depth)
 
     def path_at(self, t: Array) -> Array:
-        """The same at shares of the depth.
-
-        Args:
-            t: The shares.
-        """
+        """The same at shares of the depth."""
         assert self.row.path is not None
         return self.row.path(t, *self.numbers)
 
@@ -309,12 +285,6 @@ ALONG = {row.name: row for row in ROWS}
 @cache
 def along_of(text: str) -> Along:
     """The law that a text names: ``fresh``, ``fgn(3/4)``, ``rbf(1/10)``.
-
-    Args:
-        text: The text.
-
-    Raises:
-        ProgramError: There is no such law, or not with these numbers.
 
     Example:
         >>> print(along_of("fgn(0.75)"))

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ROUNDING", "check_autocovariance"]
-
 ROUNDING = 1e-10  # eigenvalues that are 0 up to rounding, beside the largest
 FINEST = 2**17  # angles at least at which a spectral density is looked at
 
@@ -20,15 +18,6 @@ def check_autocovariance(
     row: NDArray[np.float64], name: str, depth: int | None, *, endless: bool = False
 ) -> None:
     """Refuse numbers c_0, c_1, ... whose Toeplitz matrix has a negative eigenvalue.
-
-    Args:
-        row: The numbers.
-        name: What they are called.
-        depth: Of how many numbers it is to be that; None: of any number.
-        endless: Whether zeros follow, without end.
-
-    Raises:
-        EvaluationError: It has one.
 
     Source: Levinson, Durbin: errors of prediction; without end the spectral density.
 

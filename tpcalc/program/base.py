@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from tpcalc.program.types import Ref
 
-__all__ = ["Table", "cone", "references", "renumbered"]
-
 N = TypeVar("N")
 R = TypeVar("R")
 
@@ -110,11 +108,7 @@ class Table(Generic[R]):
         self.rows, self.other = rows, other
 
     def __call__(self, node: Any, *rest: Any) -> R:
-        """The answer to a node.
-
-        Raises:
-            TypeError: Its class has no row.
-        """
+        """The answer to a node."""
         rule = self.rows.get(type(node), self.other)
         if rule is None:
             raise TypeError(f"{type(node).__name__} has no row in this table")

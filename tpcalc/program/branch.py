@@ -6,8 +6,6 @@ from typing import Protocol
 
 from tpcalc.functions import Expr
 
-__all__ = ["Branch"]
-
 
 class Branch(Protocol):
     """A block adds a L^(-alpha) V phi(W x), V or W possibly missing."""

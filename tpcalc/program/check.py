@@ -14,8 +14,6 @@ from tpcalc.program.types import Dim, Kind, Ref, Type, bare
 from tpcalc.program.typing import Typing
 from tpcalc.program.views import input_of, leaf_of
 
-__all__ = ["Checker"]
-
 _IS_NODE: Table[bool] = Table(dict.fromkeys(NODE_TYPES, lambda node: True), lambda node: False)
 
 
@@ -42,11 +40,7 @@ class Checker:
         self._leaves: set[tuple[str, int | None]] = set()
 
     def dim(self, dim: Dim) -> None:
-        """Take a dimension class.
-
-        Raises:
-            ProgramError: It does not grow with n, or its name is taken or cannot stand in a type.
-        """
+        """Take a dimension class."""
         where = f"dimension {dim.name!r}"
         if not bare(dim.name):
             raise ProgramError("a dimension class is called by a word.", where=where)
@@ -64,11 +58,7 @@ class Checker:
         self.dims[dim.name] = dim
 
     def family(self, family: Family) -> None:
-        """Take a family of inputs, where it is not there already.
-
-        Raises:
-            ProgramError: It is no random array, or its name stands for something else.
-        """
+        """Take a family of inputs, where it is not there already."""
         known = self.families.get(family.name)
         if known is family:
             return
@@ -90,12 +80,7 @@ class Checker:
             self.families[family.name] = family
 
     def node(self, node: Node, place: str) -> Type:
-        """Take a node; returns its type.
-
-        Raises:
-            ProgramError: It is ill-typed, or refers to a node that does not come before it, or is
-                an input whose name is taken.
-        """
+        """Take a node; returns its type."""
         before = Typing(self.types, place)
         if not _IS_NODE(node):
             raise before.fail(f"{type(node).__name__} is not a node of the language.")
@@ -113,12 +98,7 @@ class Checker:
         return found
 
     def _block(self, node: Node, before: Typing) -> Ref | None:
-        """The block that a node belongs to, None outside of all.
-
-        Raises:
-            ProgramError: It takes what belongs to one repetition of a block that is closed, or
-                opens a block in a block, or closes one without a carry.
-        """
+        """The block that a node belongs to, None outside of all."""
         placed = _PLACED(node)
         if placed is not None:
             return placed(self, node, before)
@@ -164,11 +144,7 @@ class Checker:
         return self._open
 
     def finish(self) -> None:
-        """Check that nothing is left open.
-
-        Raises:
-            ProgramError: A block without an end.
-        """
+        """Check that nothing is left open."""
         if self._open is not None:
             raise ProgramError(
                 "a block is repeated from here on and has no end.",
@@ -194,11 +170,7 @@ class Checker:
         self._leaves.add(leaf)
 
     def output(self, name: str, ref: Ref) -> None:
-        """Take a named result.
-
-        Raises:
-            ProgramError: The name is taken or empty, or the node is none, or a matrix.
-        """
+        """Take a named result."""
         where = f"output {name!r}"
         if not name:
             raise ProgramError("an output needs a name.", where=where)

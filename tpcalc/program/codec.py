@@ -13,14 +13,9 @@ from tpcalc.program.parse import RowOf, from_text, no_rows
 from tpcalc.program.program import Program
 from tpcalc.program.text import SCHEMA, to_text
 
-__all__ = ["from_json", "load", "save", "to_json"]
-
 
 def to_json(program: Program) -> dict[str, Any]:
     """A program for ``json.dumps``.
-
-    Raises:
-        ProgramError: Two different functions have one name, so it could not be read back.
 
     Example:
         >>> from tpcalc.program.program import Builder
@@ -31,18 +26,7 @@ def to_json(program: Program) -> dict[str, Any]:
 
 
 def from_json(data: Any, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
-    """The program that ``to_json`` wrote; ``from_json(to_json(p), atoms) == p``.
-
-    Args:
-        data: What ``json.loads`` gives.
-        atoms: ``atoms(name, params)``: the named function; raises ``UnknownName``.
-        rows: ``rows(name)``: the named function of rows; raises ``UnknownName``.
-
-    Raises:
-        ProgramError: Another schema version, a text that is missing, or one that ``from_text``
-            cannot read.
-        TpcalcError: From ``atoms`` (``UnknownName``, say), with the place.
-    """
+    """The program that ``to_json`` wrote; ``from_json(to_json(p), atoms) == p``."""
     if not isinstance(data, Mapping):
         raise ProgramError("the JSON of a program is an object.", where="$")
     if data.get("schema") != SCHEMA:

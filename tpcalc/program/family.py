@@ -15,8 +15,6 @@ from tpcalc.program.laws import LAWS
 from tpcalc.program.marks import Mark, check_mark
 from tpcalc.program.types import Axes, Type, check_axes
 
-__all__ = ["AVERAGE", "Family", "check_family"]
-
 AVERAGE = "the average over the batch"
 
 
@@ -65,11 +63,7 @@ class Family:
 
     @staticmethod
     def scalar(name: str, mean: Number = 0, std: Number = 1) -> Family:
-        """A random number N(mean, std^2).
-
-        Raises:
-            ProgramError: The standard deviation is negative.
-        """
+        """A random number N(mean, std^2)."""
         if std < 0:
             raise ProgramError(f"the standard deviation of {name!r} is {std}, which is negative.")
         return Family(name, (), mean=(mean,), cov=((std * std,),))
@@ -117,11 +111,7 @@ class Family:
         return self.name.startswith(AVERAGE)
 
     def part(self, index: int) -> Family:
-        """One of several matrices or random numbers, as a family of its own.
-
-        Raises:
-            ProgramError: Random numbers that are correlated.
-        """
+        """One of several matrices or random numbers, as a family of its own."""
         name = self.cell_name(index if self.axes else None)
         if self.width:
             return Family(name, self.width, law=self.law, mark=self.mark, along=self.along)
@@ -142,12 +132,7 @@ class Family:
 
 
 def check_family(family: Family, dims: Sequence[str]) -> None:
-    """Check that a family is a random array.
-
-    Raises:
-        ProgramError: A dimension class that is not declared, axes that are none, another law, or
-            moments of the wrong shape, not finite, not symmetric or not positive semidefinite.
-    """
+    """Check that a family is a random array."""
     where = f"the input {family.name!r}"
     if not family.name:
         raise ProgramError("an input needs a name.", where=where)

@@ -24,19 +24,6 @@ from tpcalc.functions.rows import RowFn
 from tpcalc.program.family import Family
 from tpcalc.program.types import AXIS, Axes, axes_text
 
-__all__ = [
-    "AXES",
-    "NAME",
-    "Field",
-    "Form",
-    "Names",
-    "form_of",
-    "listed",
-    "name_text",
-    "quoted",
-    "read_axes",
-]
-
 # A name of these letters stands for itself; any other is quoted as in JSON.
 _BARE = r"[A-Za-z_][A-Za-z0-9_.']*(?:\[[A-Za-z0-9_.,-]*\])?"
 NAME = rf'"(?:[^"\\]|\\.)*"|{_BARE}'
@@ -58,11 +45,7 @@ class Names:
         self.fn, self.ex, self.families, self.row = fn, ex, families, row
 
     def family(self, text: str) -> Family:
-        """The family of a name.
-
-        Raises:
-            ProgramError: It is not declared.
-        """
+        """The family of a name."""
         name = quoted(text)
         if name not in self.families:
             raise ProgramError(
@@ -78,11 +61,7 @@ def name_text(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The name that a word writes.
-
-    Raises:
-        ProgramError: It is a quoted name that cannot be read.
-    """
+    """The name that a word writes."""
     if not text.startswith('"'):
         return text
     try:
@@ -247,11 +226,7 @@ class Form:
         return "".join(parts)
 
     def read(self, text: str, names: Names) -> Any:
-        """The node that a text writes.
-
-        Raises:
-            ProgramError: It is not of this form.
-        """
+        """The node that a text writes."""
         if not self._many:
             found = self._match(text, names)
         else:

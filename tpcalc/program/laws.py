@@ -10,8 +10,6 @@ from typing import Any
 from tpcalc.functions.numbers import Number
 from tpcalc.sources import Source
 
-__all__ = ["LAWS", "Law"]
-
 
 @dataclass(frozen=True, slots=True)
 class Law:

@@ -9,8 +9,6 @@ from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex
 from tpcalc.functions.numbers import Number, is_finite
 
-__all__ = ["NOISE", "ROLES", "Mark"]
-
 NOISE = "noise"
 # What a parameter is, and how many width axes it has.
 ROLES = {
@@ -71,17 +69,7 @@ class Mark:
 
 
 def check_mark(mark: Mark, widths: int, where: str) -> None:
-    """Check that a mark is one.
-
-    Args:
-        mark: The mark.
-        widths: The number of width axes of the input that has it.
-        where: For messages.
-
-    Raises:
-        ProgramError: No label, no such role, one of another type, no layer, a rate that is no
-            number, or a group that is called like a role.
-    """
+    """Check that a mark is one."""
     if mark.role not in ROLES:
         raise ProgramError(f"a parameter is {', '.join(ROLES)}, not {mark.role!r}.", where=where)
     if widths not in ROLES[mark.role]:

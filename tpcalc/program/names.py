@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["cell_name"]
-
 
 def cell_name(name: str, cell: Sequence[int]) -> str:
     """The name of a cell; ``:`` at the end of a name stands for the first number, ``16:`` from 16.
-
-    Args:
-        name: Of the block.
-        cell: The cell; () where it is none.
 
     Example:
         >>> cell_name("f", (0, 1)), cell_name("f[2,:]", (0,)), cell_name("f[2,16:]", (3,))

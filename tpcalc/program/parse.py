@@ -22,9 +22,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.text import HEADER, SCHEMA
 from tpcalc.program.types import AXIS, Dim, Type
 
-__all__ = ["Reader", "from_text", "header_version", "kind_of", "read_lines"]
-
-
 RowOf = Callable[[str], RowFn]
 
 
@@ -36,16 +33,6 @@ def no_rows(name: str) -> RowFn:
 def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
     r"""The program that a canonical text denotes; ``from_text(to_text(p), atoms) == p``.
 
-    Args:
-        text: What ``to_text`` prints. Blank lines and lines that start with ``#`` are skipped.
-        atoms: ``atoms(name, params)``: the named function; raises ``UnknownName``.
-        rows: ``rows(name)``: the named function of rows; raises ``UnknownName``.
-
-    Raises:
-        ProgramError: A line that cannot be read, or a program that is ill-typed; the message
-            carries the line number.
-        TpcalcError: From ``atoms`` (``UnknownName``, say), with the line number.
-
     Example:
         >>> from_text("tpcalc program 2\ndim n 1\n", lambda name, params: None).dims
         (Dim(name='n', ratio=Fraction(1, 1)),)
@@ -56,11 +43,7 @@ def from_text(text: str, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
 
 
 def read_lines(text: str, reader: Reader, header: str, schema: int) -> None:
-    """Hand the lines of a text to a reader, the header first.
-
-    Raises:
-        ProgramError: A line that cannot be read; the message carries its number.
-    """
+    """Hand the lines of a text to a reader, the header first."""
     started = False
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -83,11 +66,7 @@ def read_lines(text: str, reader: Reader, header: str, schema: int) -> None:
 
 
 def header_version(line: str, header: str = HEADER, schema: int = SCHEMA) -> int:
-    """The schema version of a text, from its first line.
-
-    Raises:
-        ProgramError: The line is no header, or of a version that this release does not read.
-    """
+    """The schema version of a text, from its first line."""
     found = re.fullmatch(rf"{header} ([0-9]+)", line)
     if found is None:
         raise ProgramError(
@@ -219,11 +198,7 @@ class Reader:
 
 
 def kind_of(word: str, words: Mapping[str, type]) -> type:
-    """The class of nodes that a word begins.
-
-    Raises:
-        ProgramError: There is none.
-    """
+    """The class of nodes that a word begins."""
     if word not in words:
         raise ProgramError(f"there is no node called {word!r}.", hint=f"Known: {', '.join(words)}.")
     return words[word]

@@ -16,8 +16,6 @@ from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
 from tpcalc.program.views import input_of, leaf_of, repeat_of, scale_of
 
-__all__ = ["Builder", "Program", "prune"]
-
 
 @dataclass(frozen=True)
 class Program:
@@ -200,20 +198,12 @@ class Builder:
         return builder
 
     def dim(self, dim: Dim) -> None:
-        """Declare a dimension class.
-
-        Raises:
-            ProgramError: It does not grow with n, or is declared already with another ratio.
-        """
+        """Declare a dimension class."""
         if self._checker.dims.get(dim.name) != dim:
             self._checker.dim(dim)
 
     def add(self, node: Node, where: str | None = None) -> Ref:
-        """Append a node (or find the equal one) and return its index.
-
-        Raises:
-            ProgramError: The node is ill-typed, or an input of that name is there, differently.
-        """
+        """Append a node (or find the equal one) and return its index."""
         found = self._known.get(node)
         if found is not None:
             return found
@@ -225,11 +215,7 @@ class Builder:
         return len(self._checker.nodes) - 1
 
     def output(self, name: str, ref: Ref) -> None:
-        """Name a result.
-
-        Raises:
-            ProgramError: The name is taken, or the node is not a vector or scalar of the program.
-        """
+        """Name a result."""
         if self._checker.outputs.get(name) != ref:
             self._checker.output(name, ref)
 

@@ -12,8 +12,6 @@ from tpcalc.program.nodes import NODE_TYPES, Carry, Rename, Repeat, RowNonlin, S
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-__all__ = ["LOWERED", "Level", "Rules", "interpret", "interpret_from"]
-
 T = TypeVar("T")
 C = TypeVar("C")
 
@@ -61,11 +59,7 @@ class Rules(Generic[T, C]):
         return set(NODE_TYPES) - set(self.table) - set(self.gaps) - LOWERED[self.level]
 
     def rule(self, kind: type, place: str) -> Callable[[Any, Ref, list[T], C], T]:
-        """The rule of a node type.
-
-        Raises:
-            TpcalcError: (the ``refusal`` of the table) there is none, for this reason.
-        """
+        """The rule of a node type."""
         if kind not in self.table:
             reason = self.gaps.get(kind, "it is not a node of the language.")
             text = f"{kind.__name__} has no rule in {self.name!r}: {reason}"
@@ -74,11 +68,7 @@ class Rules(Generic[T, C]):
 
 
 def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
-    """Walk the nodes in order; returns one value for each.
-
-    Raises:
-        ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
-    """
+    """Walk the nodes in order; returns one value for each."""
     values: list[T] = []
     for _ in interpret_from(program, rules, context, values):
         pass
@@ -88,11 +78,7 @@ def interpret(program: Program, rules: Rules[T, C], context: C) -> list[T]:
 def interpret_from(
     program: Program, rules: Rules[T, C], context: C, values: list[T]
 ) -> Iterator[Ref]:
-    """Walk the nodes in order, filling ``values``; yields each node once its value is there.
-
-    Raises:
-        ProgramError: (or the ``refusal`` of the table) a node that the table has no rule for.
-    """
+    """Walk the nodes in order, filling ``values``; yields each node once its value is there."""
     if rules.level is not Level.REPEATS and program.repeats:
         raise ProgramError(
             f"{rules.name!r} reads programs of a depth that is a number, and this one repeats a "

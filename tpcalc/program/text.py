@@ -33,8 +33,6 @@ from tpcalc.program.grammar import form_of, listed, name_text
 from tpcalc.program.nodes import Node
 from tpcalc.program.types import Dim, Ref, Type
 
-__all__ = ["HEADER", "SCHEMA", "check_names", "declared", "to_text"]
-
 SCHEMA = 2
 HEADER = "tpcalc program"
 
@@ -57,15 +55,6 @@ class Listing(Protocol):
 def to_text(program: Listing) -> str:
     """The canonical text of a program.
 
-    Args:
-        program: The program.
-
-    Returns:
-        Lines that end in a newline; equal programs with the same numbers print the same.
-
-    Raises:
-        ProgramError: Two different functions have one name, so the text could not be read back.
-
     Example:
         >>> from tpcalc.program.program import Builder
         >>> print(to_text(Builder().finish()), end="")
@@ -82,11 +71,7 @@ def to_text(program: Listing) -> str:
 
 
 def check_names(nodes: Iterable[Any]) -> None:
-    """Check that a name stands for one function.
-
-    Raises:
-        ProgramError: It stands for two.
-    """
+    """Check that a name stands for one function."""
     atoms: dict[str, Atom] = {}
     seen: set[Fn] = set()
     for node in nodes:

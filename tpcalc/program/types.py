@@ -10,8 +10,6 @@ from fractions import Fraction
 
 from tpcalc.errors import ProgramError
 
-__all__ = ["AXIS", "Axes", "Count", "Dim", "Kind", "Ref", "Type", "bare", "check_axes"]
-
 AXIS = r"[A-Za-z_]\w*'*"
 """A name that may stand in a type."""
 
@@ -78,11 +76,7 @@ def bare(name: str) -> bool:
 
 
 def check_axes(axes: Axes, what: str, where: str) -> None:
-    """Check that finite axes have names that can be written, each once, and cells.
-
-    Raises:
-        ProgramError: An axis twice, or one without cells, or called by no word.
-    """
+    """Check that finite axes have names that can be written, each once, and cells."""
     for name, size in axes:
         if not bare(name):
             raise ProgramError(f"an axis is called by a word, not {name!r}.", where=where)

@@ -9,8 +9,6 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn
 from tpcalc.program.types import Axes, Kind, Ref, Type
 
-__all__ = ["Typing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Typing:

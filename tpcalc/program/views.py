@@ -21,22 +21,6 @@ from tpcalc.program.nodes import (
     Scale,
 )
 
-__all__ = [
-    "applied_of",
-    "data_of",
-    "input_of",
-    "leaf_of",
-    "lincomb_of",
-    "matmul_of",
-    "matrix_of",
-    "moment_of",
-    "nonlin_of",
-    "only",
-    "scale_of",
-    "the_matmul",
-    "view",
-]
-
 N = TypeVar("N")
 
 
@@ -87,10 +71,5 @@ _the_input: Table[Input] = only(Input)
 
 
 def matrix_of(nodes: Sequence[Node], product: MatMul) -> Input:
-    """The random matrix of a product.
-
-    Args:
-        nodes: Of its program.
-        product: The product.
-    """
+    """The random matrix of a product."""
     return _the_input(nodes[product.matrix])

@@ -40,8 +40,6 @@ from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
-__all__ = ["check", "width_check"]
-
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"

@@ -30,8 +30,6 @@ from tpcalc.results.score import normal_score
 if TYPE_CHECKING:
     from tpcalc.evaluate.answers import Limit
 
-__all__ = ["compare"]
-
 Values = NDArray[np.float64]
 
 # One rounding of the number format of a finite run; results carry a few of them.

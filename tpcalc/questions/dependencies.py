@@ -35,8 +35,6 @@ from tpcalc.results.dependencies import (
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
-__all__ = ["Dependencies", "corrections", "dependencies"]
-
 UNKNOWN = "not decided: no leading term is known within the budget"
 HIDDEN = "not decided: gates that smaller terms decide are not followed"
 SUM = "that of a combination of earlier products"
@@ -78,18 +76,7 @@ class Dependencies(Mapping[str, DependencyRow]):
     __repr__ = __str__
 
     def independent(self, first: str, second: str) -> Independence:
-        """Whether two limits are independent: functions of Gaussians that are uncorrelated.
-
-        Args:
-            first: The name of an output.
-            second: Of another.
-
-        Returns:
-            A record that is true where independence is proved, and says what stands against it.
-
-        Raises:
-            UnknownName: No such output.
-        """
+        """Whether two limits are independent: functions of Gaussians that are uncorrelated."""
         rows = self[first], self[second]
         unknown = [row.name for row in rows if not row.known]
         if unknown:
@@ -258,11 +245,7 @@ def _with_products(source: Program) -> tuple[Program, dict[str, MatMul]]:
 def _of_blocks(
     read: Reading, source: Program, labels: Mapping[str, MatMul], started: float
 ) -> CorrectionTable:
-    """The corrections of all cells of products.
-
-    Raises:
-        LimitError: There are too many for their linear systems.
-    """
+    """The corrections of all cells of products."""
     homes = {label: read.names.home(label) for label in labels}
     nodes = {home[0] for home in homes.values() if home is not None}
     products = sorted(ref for ref in nodes if ref in read.sets.dots)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["dominance"]
-
 Array = NDArray[np.float64]
 
 # Where what falls faster is this part of the leading term, a slope is off by less than 0.06.
@@ -23,10 +21,6 @@ def dominance(values: Mapping[int, Array], power: float) -> str:
 
     With the power of n taken out, values are a leading term and one that is smaller by n^(-1/2):
     where signs differ the latter is scatter over seeds, else mean squares are A + B / n.
-
-    Args:
-        values: For each width the values over seeds.
-        power: The power of n of the leading term.
 
     Example:
         >>> rng = np.random.default_rng(0)

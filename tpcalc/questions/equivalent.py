@@ -26,8 +26,6 @@ from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, S
 from tpcalc.results.equivalence import LimitRelation
 from tpcalc.results.provenance import provenance
 
-__all__ = ["equivalent"]
-
 Pair = Callable[[int, int], tuple[Program, Program]]
 Values = NDArray[np.float64]
 

@@ -23,8 +23,6 @@ from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
-__all__ = ["initial_weights"]
-
 Factor = tuple[Fraction | float, Ref | None, tuple[str, ...]]
 NOT_FOLLOWED = "the size of {name} is not known exactly: {reason}"
 

@@ -27,8 +27,6 @@ from tpcalc.results.provenance import provenance
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["measure"]
-
 WIDTHS = tuple(2**k for k in range(8, 15))
 SEEDS = 32
 # The local slope is that of the widest networks: three widths or more, over this factor.

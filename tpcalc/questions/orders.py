@@ -19,13 +19,11 @@ from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.questions.depth.orders import depth_orders
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
-from tpcalc.questions.verdict.sizes import Order
+from tpcalc.questions.verdict.sizes import Order as Order
 from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
-
-__all__ = ["Order", "Orders", "is_read_as_blocks", "orders", "width_orders"]
 
 HALF = Fraction(1, 2)
 

@@ -34,8 +34,6 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
-__all__ = ["phases"]
-
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 CALM = Fraction(1, 2**12)  # of a rate at which samples do not tell
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in

@@ -36,8 +36,6 @@ from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
-__all__ = ["solve"]
-
 Powers = Mapping[str, Ex | Fraction]
 SYMBOLS = ("p", "L")
 DEEPER = Fraction(1, 2)

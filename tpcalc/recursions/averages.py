@@ -18,9 +18,6 @@ from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.integrals.slopes import jumps, slope
 from tpcalc.recursions.trunk import Array
 
-__all__ = ["Averages", "Pairs", "proportional"]
-
-
 PROPORTIONAL = 1e-14
 
 
@@ -39,11 +36,7 @@ class Pairs(NamedTuple):
 
 
 def proportional(pairs: Pairs) -> NDArray[np.bool_]:
-    """Where two Gaussians are one but for a number in front, up to rounding.
-
-    Args:
-        pairs: The Gaussians.
-    """
+    """Where two Gaussians are one but for a number in front, up to rounding."""
     most = pairs.one * pairs.two
     found: NDArray[np.bool_] = most - pairs.both**2 <= PROPORTIONAL * most
     return found
@@ -99,11 +92,7 @@ class Averages:
         return _two(self.phi, self.phi, pairs)
 
     def slopes(self, pairs: Pairs) -> Answer:
-        """V11 = E phi'(z) phi'(w).
-
-        Args:
-            pairs: The Gaussians.
-        """
+        """V11 = E phi'(z) phi'(w)."""
         return _two(self._first, self._first, pairs)
 
     def covariance(self, pairs: Pairs) -> Answer:
@@ -115,22 +104,11 @@ class Averages:
         return _less(self.product(pairs), self.mean(pairs.one), self.mean(pairs.two))
 
     def forward(self, pairs: Pairs) -> tuple[Answer, Answer]:
-        """Vc and V11: what a forward pass needs.
-
-        Args:
-            pairs: The Gaussians.
-        """
+        """Vc and V11: what a forward pass needs."""
         return self.covariance(pairs), self.slopes(pairs)
 
     def backward(self, pairs: Pairs) -> tuple[Answer, Answer, Answer]:
-        """V22, V2c = E phi''(z) (phi(w) - E phi(w)) and V31 = E phi'''(z) phi'(w).
-
-        Args:
-            pairs: The Gaussians, not the same ones where phi' jumps.
-
-        Raises:
-            EvaluationError: An average is infinite or has no value.
-        """
+        """V22, V2c = E phi''(z) (phi(w) - E phi(w)) and V31 = E phi'''(z) phi'(w)."""
         if self.kinked and np.any(proportional(pairs)):
             raise EvaluationError(
                 "the limit of a backward pass takes E phi''(z) phi''(w), where phi' jumps and the "
@@ -148,11 +126,7 @@ class Averages:
         return twice, mixed, self._third(twice, pairs)
 
     def own(self, variance: Array) -> Answer:
-        """V2c of a Gaussian with itself.
-
-        Args:
-            variance: Its variances.
-        """
+        """V2c of a Gaussian with itself."""
         alone = _one(mul((self._second, self.phi)), variance)
         return _less(alone, _one(self._second, variance), self.mean(variance))
 

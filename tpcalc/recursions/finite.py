@@ -15,8 +15,6 @@ from tpcalc.recursions.run import EPS, Run, bounds, largest, only, places
 from tpcalc.recursions.trunk import Array, Trunk
 from tpcalc.results import Method
 
-__all__ = ["Passes", "finite"]
-
 WINDOW = 32  # edges whose averages are found at once
 
 
@@ -57,22 +55,11 @@ class Passes(Kets):
         return found
 
     def at(self, place: float) -> float:
-        """The place of the nearest layer.
-
-        Args:
-            place: p.
-        """
+        """The place of the nearest layer."""
         return self._layer(place) / self.layers
 
     def preactivations(self, place: float) -> Answer:
-        """The kernel of W^l x^(l-1) of the block that leads to a layer.
-
-        Args:
-            place: p; of layer 0 the first block.
-
-        Raises:
-            EvaluationError: A trunk that is not linear.
-        """
+        """The kernel of W^l x^(l-1) of the block that leads to a layer."""
         if not self.trunk.linear:
             raise EvaluationError("the kernel of preactivations is that of linear trunks.")
         s, edge = self.store, max(self._layer(place), 1)
@@ -85,10 +72,6 @@ class Passes(Kets):
 
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
-
-        Args:
-            first: A place.
-            last: A later one.
 
         Source: Tensor Programs VI, Definition 7.6.
         """
@@ -121,19 +104,6 @@ class Passes(Kets):
 
 def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:
     """All passes of a run at depth L.
-
-    Args:
-        trunk: The network and its run.
-        layers: L.
-        passes: How many passes, a forward and a backward one for each step; by default all. The
-            last backward pass changes no output.
-
-    Returns:
-        Outputs, kernels and coefficients at each layer. Of a linear trunk they are exact for
-        every alpha and gamma; of another one they are those of the corrected recursion.
-
-    Raises:
-        EvaluationError: Numbers leave the range of floats, or averages of phi have no value.
 
     Source: Tensor Programs VI, Lemma 4.3 and section D.3; Appendix E and F.1, with the terms of
         phi'' and phi''' that Definition E.1 leaves out.

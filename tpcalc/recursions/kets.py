@@ -12,8 +12,6 @@ from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.run import only, places
 from tpcalc.recursions.trunk import Array, Trunk
 
-__all__ = ["Kets", "Recursion"]
-
 
 class Recursion(ABC):
     """What all closed routes have, sample i = t B + b after sample; places are shares of the depth.
@@ -32,46 +30,24 @@ class Recursion(ABC):
     def features(self, place: float = 1.0) -> Answer:
         """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the features.
 
-        Args:
-            place: p.
-
         Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
         """
 
     @abstractmethod
     def gradients(self, place: float = 0.0) -> Answer:
-        """The kernel <dx_i | dx_j>.
-
-        Args:
-            place: p.
-        """
+        """The kernel <dx_i | dx_j>."""
 
     @abstractmethod
     def at(self, place: float) -> float:
-        """The place there is that is nearest.
-
-        Args:
-            place: p.
-        """
+        """The place there is that is nearest."""
 
     @abstractmethod
     def preactivations(self, place: float) -> Answer:
-        """The kernel of preactivations of the block that leads to p.
-
-        Args:
-            place: p.
-
-        Raises:
-            EvaluationError: They grow with the depth, or their kernel is not known.
-        """
+        """The kernel of preactivations of the block that leads to p."""
 
     @abstractmethod
     def distances(self, first: float, last: float) -> Answer:
         """The kernel of x(last) - x(first).
-
-        Args:
-            first: A place.
-            last: A later one.
 
         Source: Tensor Programs VI, Definition 7.6.
         """
@@ -107,9 +83,6 @@ class Kets(Recursion):
     def ends(self, place: float) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
         """Coefficients of U in x and in dx, of shape (T B, d); then those of n V, (T B, k).
 
-        Args:
-            place: p.
-
         Source: Tensor Programs VI, Lemma 4.3: Gamma whose second index is -1.
         """
         first, last = places(self.trunk)
@@ -123,14 +96,6 @@ class Kets(Recursion):
 
     def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
         """Coefficients at p of the Gaussians of the block that leads to q, times sqrt(L).
-
-        Args:
-            place: p.
-            edge: q.
-
-        Returns:
-            For x and for dx: of the products with x, of those of transposes with dx, each of shape
-            (T B, T B). Where p = q the block counts as one before p.
 
         Source: Tensor Programs VI, Lemma 4.3: Gamma.
         """

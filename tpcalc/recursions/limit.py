@@ -18,8 +18,6 @@ from tpcalc.recursions.solve import Solved
 from tpcalc.recursions.trunk import HALF, Array, Trunk
 from tpcalc.results import Method
 
-__all__ = ["Limit", "limit"]
-
 TARGET = 1e-11
 MOST = 6  # levels
 NOISE = 1e-6  # a difference that does not fall any more is one of rounding

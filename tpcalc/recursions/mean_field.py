@@ -25,8 +25,6 @@ from tpcalc.recursions.run import bounds, largest
 from tpcalc.recursions.trunk import ROUNDED, Array, Trunk
 from tpcalc.results import Method
 
-__all__ = ["MeanField", "mean_field"]
-
 Progress = Callable[[float, str], None]
 
 LEVELS = ((6, 14, 36), (8, 18, 50))  # degrees in p, points of a weight, of one of many kets
@@ -85,14 +83,6 @@ def mean_field(
     Preactivations of a block are independent of the features, but those of one block at different
     steps go together, and each moves with phi' of those before. So averages are over all of them
     at once: points grow like a power with the number of samples.
-
-    Args:
-        trunk: The network and its run.
-        passes: How many passes, a forward and a backward one for each step; by default all.
-        progress: Called with the fraction done and what is done: first with how long it takes.
-
-    Raises:
-        EvaluationError: Other exponents, a phi with kinks, or too many samples and features.
 
     Source: Tensor Programs VI, section F.2, with the joint law of preactivations and the term of
         W^T that are missing there.
@@ -182,26 +172,13 @@ class _Solved:
         self.slopes = [trunk.activation]
 
     def follow(self, index: int, i: int) -> None:
-        """A pass of a sample.
-
-        Args:
-            index: The pass, an odd one backward.
-            i: The sample.
-        """
+        """A pass of a sample."""
         self._backward(i) if index % 2 else self._forward(i)
         if not index % 2 and not (i + 1) % self.trunk.batch:
             self._read(index // 2)
 
     def seconds(self, index: int, i: int) -> float:
-        """About what it takes, by its change at some of the points.
-
-        Args:
-            index: The pass.
-            i: The sample.
-
-        Raises:
-            OutOfMemory: Its points do not fit.
-        """
+        """About what it takes, by its change at some of the points."""
         felt, some = len(self._felt(i)), copy(self)
         points = len(self.mass) * self._points(felt) ** felt
         need, room = 8 * points * (2 * felt + HELD), available_memory()
@@ -239,20 +216,11 @@ class _Solved:
         return self._inner(self.panels.at(kets, place))
 
     def distances(self, first: float, last: float) -> Array:
-        """The kernel of x(last) - x(first).
-
-        Args:
-            first: A depth.
-            last: A later one.
-        """
+        """The kernel of x(last) - x(first)."""
         return self._inner(self.panels.at(self.x, last) - self.panels.at(self.x, first))
 
     def preactivations(self, place: float) -> Array:
-        """The kernel of preactivations at p.
-
-        Args:
-            place: p.
-        """
+        """The kernel of preactivations at p."""
         count, nodes = self.trunk.count, len(self.x)
         found = np.zeros((nodes, count, count))
         for node, i in product(range(nodes), range(count)):

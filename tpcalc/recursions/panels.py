@@ -10,8 +10,6 @@ from numpy.polynomial import chebyshev
 
 from tpcalc.recursions.trunk import Array
 
-__all__ = ["Panels"]
-
 
 @dataclass(frozen=True)
 class Panels:
@@ -88,28 +86,15 @@ class Panels:
         return found
 
     def from_left(self, panel: int) -> Array:
-        """Integrals from the left end of a panel to its nodes, of values at its nodes.
-
-        Args:
-            panel: Its place.
-        """
+        """Integrals from the left end of a panel to its nodes, of values at its nodes."""
         return self._over(panel, self._integrals)
 
     def from_right(self, panel: int) -> Array:
-        """Integrals from the nodes to the right end.
-
-        Args:
-            panel: Its place.
-        """
+        """Integrals from the nodes to the right end."""
         return self._over(panel, self._integrals[-1] - self._integrals)
 
     def from_right_beyond(self, panel: int, first: int) -> Array:
-        """The same, of polynomials through all values but the first ones.
-
-        Args:
-            panel: Its place.
-            first: How many are left out.
-        """
+        """The same, of polynomials through all values but the first ones."""
         degree = self.order - first
         through = np.linalg.inv(chebyshev.chebvander(self._points[first:], degree))
         missing = chebyshev.chebvander(self._points[:first], degree) @ through
@@ -137,23 +122,14 @@ class Panels:
         return roots**self.power, (high - low) / 2 * weights * speed
 
     def at(self, values: Array, place: float) -> Array:
-        """A function at one place, from its values at all nodes (the first axis).
-
-        Args:
-            values: The values.
-            place: p.
-        """
+        """A function at one place, from its values at all nodes (the first axis)."""
         rule = self.at_all(np.array([place]))[0]
         near = np.flatnonzero(rule)
         found: Array = np.tensordot(rule[near], values[near], axes=1)
         return found
 
     def at_all(self, places: Array) -> Array:
-        """What values at all nodes are taken times for the function at some places, one a row.
-
-        Args:
-            places: The p.
-        """
+        """What values at all nodes are taken times for the function at some places, one a row."""
         roots = places ** (1 / self.power)
         panels = np.clip(np.searchsorted(self._ends, roots, "right") - 1, 0, self.count - 1)
         inside = 2 * (roots - self._ends[panels]) / self._lengths[panels] - 1

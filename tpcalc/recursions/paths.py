@@ -23,8 +23,6 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch
 
-__all__ = ["follow", "is_path", "path_limit"]
-
 Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 NODES = (32, 24)  # of each coordinate; the coarser rule tells the error
@@ -33,11 +31,7 @@ ROUNDING = 1e-14
 
 
 def is_path(block: Branch) -> bool:
-    """Whether matrices of a block are paths.
-
-    Raises:
-        EvaluationError: One is, and another is random; or an average is taken off.
-    """
+    """Whether matrices of a block are paths."""
     laws = [along_of(law) for law in (block.outer, block.inner) if law is not None]
     paths = [law.row.path is not None for law in laws]
     if not any(paths):
@@ -52,16 +46,7 @@ def is_path(block: Branch) -> bool:
 
 
 def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
-    """Mean squares of pairs and of their adjoints, by a fine and by a coarse rule.
-
-    Args:
-        block: The block.
-        depth: L.
-
-    Returns:
-        For each rule R^2 and D^2 of the stream after l = 0, ..., L blocks, and the same of the
-        adjoint after the last l.
-    """
+    """Mean squares of pairs and of their adjoints, by a fine and by a coarse rule."""
     front = block.multiplier * float(depth) ** -float(block.alpha)  # type: ignore[arg-type]
     shares = np.arange(1, depth + 1) / depth
     outer, inner = (_Path.of(law, shares) for law in _laws(block))
@@ -90,12 +75,6 @@ def follow(block: Branch, depth: int) -> list[tuple[Array, ...]]:
 
 def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
     """The limits of R^2 and D^2 of the stream and of its adjoint in many blocks, with errors.
-
-    Args:
-        block: A block with alpha = 1.
-
-    Raises:
-        EvaluationError: The differential equation is not solved.
 
     Source: Marion, Fermanian, Biau, Vert, Proposition 11.
     """

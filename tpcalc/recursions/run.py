@@ -11,56 +11,33 @@ from tpcalc.recursions.averages import Averages, Pairs
 from tpcalc.recursions.trunk import Array, Trunk
 from tpcalc.results import Method
 
-__all__ = ["EPS", "Index", "Run", "bounds", "largest", "only", "places"]
-
 EPS = float(np.finfo(float).eps)
 Index = NDArray[np.intp]
 
 
 def places(trunk: Trunk) -> tuple[Index, Index]:
-    """The columns of x and of dx of all samples.
-
-    Args:
-        trunk: The network.
-    """
+    """The columns of x and of dx of all samples."""
     samples = np.arange(trunk.count)
     own = samples + trunk.batch * (samples // trunk.batch)
     return own, own + trunk.batch
 
 
 def only(jumps: Array, rows: Index) -> Array:
-    """The jumps of some rows, 0 in place of the others.
-
-    Args:
-        jumps: Jumps.
-        rows: The rows.
-    """
+    """The jumps of some rows, 0 in place of the others."""
     found = np.zeros_like(jumps)
     found[rows] = jumps[rows]
     return found
 
 
 def largest(values: Array, steps: int, square: bool = False) -> Array:
-    """The size of the largest number up to each step.
-
-    Args:
-        values: Numbers, those of all steps along the last axis but one.
-        steps: How many steps.
-        square: Whether the last axis is one of steps, too; then the later one counts.
-    """
+    """The size of the largest number up to each step."""
     rows = np.abs(np.tril(values) if square else values).max(axis=-1)
     found = rows.reshape(-1, rows.shape[-1]).max(axis=0).reshape(steps, -1).max(axis=1)
     return np.asarray(np.maximum.accumulate(found))
 
 
 def bounds(value: Array, errors: Array, square: bool = False) -> Array:
-    """Errors of numbers, relative to the largest of their step and those before.
-
-    Args:
-        value: Numbers, those of all steps along the first axis.
-        errors: Relative errors, by step.
-        square: Whether the second axis is one of steps, too; then the later one counts.
-    """
+    """Errors of numbers, relative to the largest of their step and those before."""
     rows = np.arange(len(value)) * len(errors) // len(value)
     last = np.maximum.outer(rows, rows) if square else rows.reshape(-1, *(1,) * (value.ndim - 1))
     found = errors * largest(value.reshape(len(value), -1), len(errors), square)

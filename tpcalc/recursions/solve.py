@@ -12,8 +12,6 @@ from tpcalc.recursions.panels import Panels
 from tpcalc.recursions.run import EPS, Index, Run
 from tpcalc.recursions.trunk import HALF, Array, Trunk
 
-__all__ = ["Solved"]
-
 ROUNDS = 100
 FEW = 3  # nodes of a panel that others tell
 

@@ -35,8 +35,6 @@ from tpcalc.recursions.paths import follow, is_path
 from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Estimate, Method
 
-__all__ = ["Displacement", "Start"]
-
 Array = NDArray[np.float64]
 NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
 ROUNDING, NEAR_ONE = 1e-15, 4e-9
@@ -157,29 +155,11 @@ class Start:
         )
 
     def at(self, depth: int) -> Displacement:
-        """Its displacements with a number of blocks.
-
-        Args:
-            depth: L.
-
-        Raises:
-            EvaluationError: They leave the range of floating point.
-            OutOfMemory: The covariances of all pairs of blocks do not fit.
-        """
+        """Its displacements with a number of blocks."""
         return self.along(depth, (1.0,))[0]
 
     def along(self, depth: int, places: Sequence[float]) -> tuple[Displacement, ...]:
-        """The same on the way: of the stream after, of its adjoint in front of a block.
-
-        Args:
-            depth: L.
-            places: How many of the blocks that come before are gone through, as shares of L: those
-                in front for the stream, those behind for its adjoint. 1 is the whole network.
-
-        Raises:
-            EvaluationError: As of ``at``.
-            OutOfMemory: As of ``at``.
-        """
+        """The same on the way: of the stream after, of its adjoint in front of a block."""
         _check_room(depth)
         if is_path(self):
             rules = follow(self, depth)
@@ -219,9 +199,6 @@ class Start:
 
         Where W^T meets the slope phi'(W x) of a block, an average over coordinates with E phi'' in
         it, which is 0 in the limit of the width, has fluctuations that add up like those of V.
-
-        Args:
-            depth: L.
         """
         if self.outer in (None, FRESH) or self.inner in (None, FRESH):
             return 0.0

@@ -15,8 +15,6 @@ from tpcalc.errors import UsageError
 from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.functions import Expr, Var
 
-__all__ = ["Array", "Trunk"]
-
 Array = NDArray[np.float64]
 HALF = Fraction(1, 2)
 ROUNDED = 1e-14  # a part of an input that is left of it by rounding
@@ -146,38 +144,22 @@ class Trunk:
         return np.where(known, 0.0, self.samples)
 
     def until(self, steps: int) -> Trunk:
-        """The run up to a step.
-
-        Args:
-            steps: How many steps are left of it.
-        """
+        """The run up to a step."""
         parts = ("inputs", "targets", "rates", "input_rates", "output_rates")
         return replace(self, **{name: getattr(self, name)[:steps] for name in parts})
 
     def branch(self, layers: float) -> float:
-        """The multiplier of a branch at this depth.
-
-        Args:
-            layers: L.
-        """
+        """The multiplier of a branch at this depth."""
         return float(self.multiplier * layers ** -float(self.alpha))
 
     def updates(self, layers: float) -> Array:
-        """The size of the update of a block by each sample at this depth; batches are averaged.
-
-        Args:
-            layers: L.
-        """
+        """The size of the update of a block by each sample at this depth; batches are averaged."""
         size = float(self.multiplier * layers ** -float(self.gamma))
         found: Array = np.repeat(self.rates, self.batch) * size / self.batch
         return found
 
     def ends(self, step: int) -> tuple[Array, Array]:
-        """Eta / B of U and of V for each sample before a step.
-
-        Args:
-            step: t.
-        """
+        """Eta / B of U and of V for each sample before a step."""
         parts = (
             np.repeat(part[:step], self.batch) for part in (self.input_rates, self.output_rates)
         )

@@ -19,8 +19,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.sources import Source
 
-__all__ = ["Entry", "Registry", "discover"]
-
 OWN = "tpcalc"
 
 
@@ -133,11 +131,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._keys.get(key)
 
     def __getitem__(self, name: str) -> T:
-        """The entry of a name.
-
-        Raises:
-            UnknownName: Nothing carries it; the nearest names are listed.
-        """
+        """The entry of a name."""
         found = self._name_of(name)
         if found is None:
             raise UnknownName(self.kind, str(name), self.names)
@@ -166,14 +160,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return tuple(sorted({*self._entries, *aliases}))
 
     def origin(self, name: str) -> str:
-        """The package that an entry comes from.
-
-        Args:
-            name: The entry.
-
-        Raises:
-            UnknownName: Nothing carries that name.
-        """
+        """The package that an entry comes from."""
         return self._origins[self[name].name]
 
 
@@ -182,17 +169,7 @@ def _key(name: str) -> str:
 
 
 def discover(package: str, kind: str, entry_type: type[T], folder: str = "") -> Registry[T]:
-    """Import every file of a folder of the catalogue and register its entries.
-
-    Args:
-        package: The folder's import name (``__name__`` in its ``__init__.py``).
-        kind: What an entry is, for messages.
-        entry_type: The class of the entries.
-        folder: What the entry point group calls the folder; its own name unless given.
-
-    Raises:
-        ImportError: A file without ``ENTRY`` or ``ENTRIES``, or with something else in it.
-    """
+    """Import every file of a folder of the catalogue and register its entries."""
     found: list[T] = []
     paths = sys.modules[package].__path__
     for name in sorted(info.name for info in pkgutil.iter_modules(paths)):

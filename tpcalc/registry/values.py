@@ -14,8 +14,6 @@ from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
 
-__all__ = ["exact", "exponent", "not_negative", "rooted", "squared"]
-
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.
 _LARGEST = 330
@@ -24,13 +22,6 @@ _DIGITS = 120  # of a root that is not rational, in bits
 
 def exact(value: object, *, what: str) -> Fraction:
     """A number or its text as the fraction it was meant to be.
-
-    Args:
-        value: An integer, a fraction, a float, or text such as ``"0.2"``, ``"1/5"``, ``"1e-3"``.
-        what: What the number is, for messages.
-
-    Raises:
-        StudyError: It is no finite number in the range of a float.
 
     Example:
         >>> exact("0.2", what="slope"), exact(0.2, what="slope")
@@ -51,15 +42,6 @@ def exact(value: object, *, what: str) -> Fraction:
 
 def not_negative(value: object, what: str, *, above: bool = False) -> Number:
     """A number that is not negative, or its text: a factor of a learning rate.
-
-    Args:
-        value: ``2``, ``0.5``, ``"1/5"``.
-        what: What it is, for messages.
-        above: Whether it may not be 0.
-
-    Raises:
-        StudyError: A text that is no number.
-        UsageError: No number, or one below 0.
 
     Example:
         >>> not_negative("0.1", "lr"), not_negative(0.5, "lr")
@@ -99,13 +81,6 @@ def _read(text: str) -> Fraction | None:
 def exponent(value: object, *, what: str) -> Ex:
     """An exponent: a number, its text, or a text with symbols (``"1 - alpha"``).
 
-    Args:
-        value: The exponent.
-        what: What it is, for messages.
-
-    Raises:
-        StudyError: It is none.
-
     Example:
         >>> str(exponent("1 - alpha", what="gamma")), str(exponent(0.5, what="gamma"))
         ('1 - alpha', '1/2')
@@ -132,9 +107,6 @@ def exponent(value: object, *, what: str) -> Ex:
 def rooted(square: Fraction | float) -> Fraction | float:
     """A root that ``squared`` takes back to the number, to its last digit.
 
-    Args:
-        square: A positive number.
-
     Example:
         >>> rooted(Fraction(9, 4)), squared(rooted(0.5)), squared(rooted(0.1 + 0.2))
         (Fraction(3, 2), Fraction(1, 2), 0.30000000000000004)
@@ -149,9 +121,6 @@ def rooted(square: Fraction | float) -> Fraction | float:
 
 def squared(number: Fraction | float) -> Fraction | float:
     """A square; where a number is the root of a simple one but for rounding, that one.
-
-    Args:
-        number: The number.
 
     Example:
         >>> squared(2**0.5), squared(Fraction(1, 2))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tpcalc.results.theorem import Hypothesis
 from tpcalc.sources import Source
 
-__all__ = ["Bound"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:

@@ -8,8 +8,6 @@ from tpcalc.results.orders import OrderTable, Verdict
 from tpcalc.results.tables import FiniteTable, LimitTable, ScalarRow
 from tpcalc.results.theorem import Theorems
 
-__all__ = ["Card", "Contrast"]
-
 
 @dataclass(frozen=True, slots=True)
 class Card:

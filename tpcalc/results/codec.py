@@ -21,8 +21,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from tpcalc import results
 from tpcalc.errors import StudyError, UnknownName, short
 
-__all__ = ["SCHEMA", "from_json", "load", "save", "to_json"]
-
 SCHEMA = 1
 
 # Matrices are kept as numpy writes them: ``Kernel.save``.
@@ -32,15 +30,6 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 def to_json(record: Any) -> dict[str, Any]:
     """A result record as plain dictionaries and lists, for ``json.dumps``.
-
-    Args:
-        record: A record that ``tpcalc.results`` exports.
-
-    Returns:
-        ``{"schema": 1, "type": "LimitTable", ...}``.
-
-    Raises:
-        StudyError: Not such a record, or a field holds something its type does not allow.
 
     Example:
         >>> from tpcalc.results import Formula
@@ -57,16 +46,7 @@ def to_json(record: Any) -> dict[str, Any]:
 
 
 def from_json(data: Any) -> Any:
-    """The record that ``to_json`` wrote.
-
-    Args:
-        data: What ``json.loads`` gives.
-
-    Raises:
-        StudyError: Another schema version, or a field that is missing, unknown or of the wrong
-            type; the message says where it stands.
-        UnknownName: A type of record that does not exist.
-    """
+    """The record that ``to_json`` wrote."""
     if not isinstance(data, Mapping) or "schema" not in data:
         raise StudyError("this JSON is no tpcalc result: it has no schema version.", where="$")
     if data["schema"] != SCHEMA:

@@ -14,18 +14,6 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = [
-    "CorrectionRow",
-    "CorrectionTable",
-    "CorrectionTerm",
-    "DependencyRow",
-    "DependencyTable",
-    "GaussianRow",
-    "Independence",
-    "InitialWeightRow",
-    "InitialWeightTable",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class GaussianRow:

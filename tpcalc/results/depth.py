@@ -16,20 +16,6 @@ from tpcalc.results.tables import Key, Provenance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "BlockRate",
-    "CriticalPower",
-    "DepthArray",
-    "DepthGap",
-    "DepthOrders",
-    "DepthRow",
-    "DepthTable",
-    "DepthValue",
-    "DepthVerdict",
-    "RealPower",
-    "SetRow",
-]
-
 NEVER = "oo"  # the e of L^(-e) of what is 0
 
 

@@ -8,17 +8,6 @@ from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 from tpcalc.results.transfer import Transfer
 
-__all__ = [
-    "Agreement",
-    "CriticalRow",
-    "DepthExperiment",
-    "Profile",
-    "Ratio",
-    "Reference",
-    "TrainedRow",
-    "WalkRow",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:

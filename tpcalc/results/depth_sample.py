@@ -9,15 +9,9 @@ from statistics import fmean, variance
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Provenance
 
-__all__ = ["DepthSample", "log10_of_root"]
-
 
 def log10_of_root(square: Estimate) -> Estimate | None:
-    """The decimal logarithm of a norm, from its square; None of 0.
-
-    Args:
-        square: The square.
-    """
+    """The decimal logarithm of a norm, from its square; None of 0."""
     if square.value <= 0:
         return None
     error = square.stderr / (2 * log(10) * square.value)

@@ -8,8 +8,6 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance, SlopeRow
 
-__all__ = ["Equivalence", "EquivalenceRow", "LimitRelation"]
-
 LimitRelation = Literal[
     "same graph", "both 0", "another power", "equal within errors", "different", "not compared"
 ]

@@ -9,8 +9,6 @@ from enum import Enum
 
 from tpcalc.results.score import normal_score
 
-__all__ = ["Estimate", "Method", "Status", "spread_error"]
-
 ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not show
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from tpcalc.results.tables import Provenance, SlopeRow
 
-__all__ = ["SHOWN", "Experiment", "Run", "Setting", "constant_class"]
-
 SHOWN = ("losses", "outputs", "accuracies", "ranks", "rates")
 """What an experiment can be about, in the order in which it is shown."""
 
@@ -178,14 +176,6 @@ def constant_class(
     """The classes whose share of the test images is the accuracy.
 
     A network that gives the same answer for every image has such an accuracy.
-
-    Args:
-        accuracy: The share of images that are classified right.
-        shares: The share of each class.
-        rounding: How far the accuracy was rounded.
-
-    Returns:
-        The classes; none where the network tells images apart.
 
     Example:
         >>> constant_class(0.098, (0.098, 0.1135, 0.1032), 0.0005)

@@ -13,8 +13,6 @@ from tpcalc.errors import StudyError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Images", "class_shares"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Images:
@@ -103,9 +101,6 @@ def class_shares(images: Images) -> tuple[float, ...]:
 
     The share of class k is the accuracy of a predictor that answers k always. A network whose
     outputs are all 0 answers class 0, where ties go to the smallest class.
-
-    Args:
-        images: Whose test labels are counted.
 
     Source:
         Hajjar, Chizat, Giraud, Training integrable parameterizations of deep neural networks in

@@ -18,8 +18,6 @@ from tpcalc.results.tables import Provenance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KINDS", "SCHEMA", "Kernel", "load_kernel", "rounded_up"]
-
 KINDS = ("nngp", "ntk")
 """The kernels there are, in the order in which they are shown."""
 
@@ -357,9 +355,6 @@ def load_kernel(path: str | Path) -> Kernel:
 
 def rounded_up(value: float) -> str:
     """A bound to two digits, never smaller than it is.
-
-    Args:
-        value: 0 or more.
 
     Example:
         >>> rounded_up(1.234e-15), rounded_up(2e-3), rounded_up(0.0999)

@@ -16,23 +16,12 @@ from tpcalc.errors import StudyError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["misfit", "read_matrices", "write_matrices"]
-
 _TEXT = "kernel"  # the entry that holds everything but the matrices
 _BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
 
 
 def write_matrices(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file, which appears whole or not at all.
-
-    Args:
-        place: A path ending in ``.npz``.
-        text: What describes the matrices.
-        arrays: The matrices by name.
-
-    Raises:
-        StudyError: Another suffix, or a place that cannot be written.
-    """
+    """Write a file, which appears whole or not at all."""
     import numpy as np
 
     if place.suffix.lower() != ".npz":
@@ -62,18 +51,7 @@ def write_matrices(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -
 
 
 def read_matrices(place: Path, names: Iterable[str]) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Read what ``write_matrices`` wrote.
-
-    Args:
-        place: The file.
-        names: Of the matrices that it may hold.
-
-    Returns:
-        The text and the matrices that there are, which are of float64.
-
-    Raises:
-        StudyError: The file cannot be read, or is none of these.
-    """
+    """Read what ``write_matrices`` wrote."""
     import numpy as np
 
     try:
@@ -103,12 +81,7 @@ def read_matrices(place: Path, names: Iterable[str]) -> tuple[str, dict[str, NDA
 
 
 def misfit(place: Path, reason: str) -> StudyError:
-    """The error for a file that holds something else.
-
-    Args:
-        place: The file.
-        reason: What is wrong with it.
-    """
+    """The error for a file that holds something else."""
     return StudyError(
         f"this is no kernel: {reason}.",
         where=str(place),

@@ -10,17 +10,6 @@ from tpcalc.results.estimate import Estimate
 from tpcalc.results.score import normal_score
 from tpcalc.results.tables import Provenance
 
-__all__ = [
-    "LayerRow",
-    "MeasuredEnd",
-    "MeasuredRow",
-    "MeasuredValue",
-    "NoiseReach",
-    "Nonlinearity",
-    "PathRow",
-    "Route",
-]
-
 Route = Literal["recursion", "program"]
 
 

@@ -12,19 +12,6 @@ from dataclasses import dataclass
 
 from tpcalc.results.tables import Explosion, Key, Provenance
 
-__all__ = [
-    "LayerFacts",
-    "OrderRow",
-    "OrderTable",
-    "PhaseCell",
-    "PhaseDiagram",
-    "Solution",
-    "SolvedParameter",
-    "SolvedStep",
-    "Verdict",
-    "order_key",
-]
-
 _SHORT = re.compile(
     r"^(?P<name>dW_x|d?[hx]|f|chi|loss)\[(?P<first>\d+)(?:\s*,\s*(?P<second>\d+))?\]$"
 )
@@ -33,10 +20,6 @@ _CHANGE = re.compile(r"^(?P<now>[^-\]]+\])\s*-\s*[^-\]]+\]$")
 
 def order_key(name: str) -> Key:
     """A name of an order taken apart: as ``Key.of``, and the short and difference forms besides.
-
-    Args:
-        name: ``h[2,1,0]``, ``dW_x[2,1]`` (layer, step), ``f[1]`` (step) or ``f[1,0]-f[0,0]``, which
-            keeps its whole name and has the place of its first part.
 
     Example:
         >>> order_key("dW_x[2,1]")

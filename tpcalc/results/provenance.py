@@ -8,8 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 
 from tpcalc.results.tables import Provenance
 
-__all__ = ["library_versions", "provenance"]
-
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
 
 
@@ -28,14 +26,7 @@ def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str
 def provenance(
     digest: str, seed: int | None, settings: Mapping[str, str], seconds: float
 ) -> Provenance:
-    """The provenance of a result computed now.
-
-    Args:
-        digest: Of the program.
-        seed: Of the draws.
-        settings: What else the numbers depend on.
-        seconds: Wall time.
-    """
+    """The provenance of a result computed now."""
     return Provenance(
         _own_version(), digest, seed, tuple(settings.items()), library_versions(), seconds
     )

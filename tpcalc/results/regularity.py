@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = ["Regularity", "ScaleRow"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScaleRow:

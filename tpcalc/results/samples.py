@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tpcalc import checks
 from tpcalc.errors import StudyError
 
-__all__ = ["Samples"]
-
 
 @dataclass(frozen=True)
 class Samples:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["normal_score"]
-
 # Degrees of freedom from which on Student's t is a Gaussian to the digits that are printed.
 MANY = 1e4
 TINY = 1e-280  # chances below leave the floats
@@ -16,11 +14,6 @@ def normal_score(gap: float, *errors: tuple[float, float]) -> float:
 
     A difference over a standard error from few seeds follows Student's t, which is far from 0 much
     more often: of two seeds one in 61 is beyond 39, as of a Gaussian beyond 2.4.
-
-    Args:
-        gap: The size of the difference; 0 or more.
-        errors: Standard errors that combine to its own, each with its degrees of freedom;
-            infinitely many where it is known.
 
     Source: Welch, The generalization of Student's problem (1947); Satterthwaite (1946), for the
         degrees of freedom of a sum.

@@ -9,19 +9,6 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = [
-    "Asymptote",
-    "CovarianceMap",
-    "CovarianceRow",
-    "LengthMap",
-    "LengthPoint",
-    "LengthRow",
-    "Sheet",
-    "SheetCurve",
-    "Sheets",
-    "SplitTable",
-]
-
 PointKind = Literal["stable", "unstable", "stable from below", "stable from above"]
 LengthClass = Literal[
     "all to a positive limit",

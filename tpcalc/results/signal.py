@@ -10,17 +10,6 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = [
-    "Curve",
-    "EdgePoint",
-    "FixedPoint",
-    "JacobianRow",
-    "LengthDrift",
-    "Scale",
-    "Signal",
-    "Survival",
-]
-
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 Kind = Literal["length", "correlation", "edge", "scale", "dynamics", "gradient", "variance"]
 

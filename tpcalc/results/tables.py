@@ -23,22 +23,6 @@ from tpcalc.errors import (
 )
 from tpcalc.results.estimate import Estimate
 
-__all__ = [
-    "Comparison",
-    "ComparisonRow",
-    "Explosion",
-    "FiniteRow",
-    "FiniteTable",
-    "Formula",
-    "Key",
-    "LimitTable",
-    "NotCovered",
-    "Provenance",
-    "ScalarRow",
-    "SlopeRow",
-    "VectorRow",
-]
-
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
     for kind in (ScaleError, LimitError, NotDifferentiable, EvaluationError, Exploded)

@@ -9,8 +9,6 @@ from typing import Literal
 from tpcalc.results.tables import Provenance
 from tpcalc.sources import Source
 
-__all__ = ["Answer", "Claim", "Hypothesis", "Theorem", "Theorems", "confirmed"]
-
 Answer = Literal["holds", "not confirmed", "does not hold", "outside"]
 
 

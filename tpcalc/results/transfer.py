@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 
-__all__ = ["LossRow", "Optimum", "Transfer"]
-
 
 @dataclass(frozen=True, slots=True)
 class LossRow:

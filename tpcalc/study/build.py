@@ -22,8 +22,6 @@ from tpcalc.training.generic import FEATURES, generic
 from tpcalc.training.losses import lookup as find_loss
 from tpcalc.training.training import Routine, Training
 
-__all__ = ["build", "data_of", "network_of"]
-
 # Settings of a network that are told where a study leaves them open, too.
 _SHOWN = {"depth", "length", "act", "bias"}
 # A few images show training at work; hundreds would make a long program.
@@ -33,16 +31,6 @@ PIXELS = 64  # of a digit
 
 def build(study: Study, watch: Sequence[str] = ()) -> Model:
     """The program of a study.
-
-    Args:
-        study: A checked study.
-        watch: What is reported besides f where the study does not say it; as it has it if empty.
-
-    Returns:
-        The program with its words.
-
-    Raises:
-        StudyError: The data cannot be read, or do not fit the loss.
 
     Example:
         >>> from tpcalc.study.load import study_of

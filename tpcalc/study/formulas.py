@@ -41,8 +41,6 @@ from tpcalc.results import Formula
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import network_program
 
-__all__ = ["drawn", "network_formulas"]
-
 ZERO, ONE = as_ex(0), as_ex(1)
 FEATURES = "in"
 WRITTEN = "W_x"  # what maps write is part of what the network reports, or of what is called z
@@ -55,14 +53,6 @@ def network_formulas(
     network: Architecture, parameterization: Parameterization, steps: int
 ) -> tuple[tuple[str, Formula], ...]:
     """Forward pass and update, with the powers of n filled in.
-
-    Args:
-        network: The network.
-        parameterization: Its parameterization.
-        steps: The number of updates; without any their formula is left out.
-
-    Returns:
-        What the formulas are of (``"x^l, l = 1, ..., 3"``) with the formulas.
 
     Source: Hajjar, Chizat, Giraud, equations (2.1), for tp.MLP, and (2.2).
     """

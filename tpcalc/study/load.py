@@ -13,11 +13,10 @@ from tpcalc.networks.network import Architecture
 from tpcalc.study.names import find_architecture
 from tpcalc.study.program_file import split_model
 from tpcalc.study.schema import ModelPart, Study
-from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
+from tpcalc.study.sections import Flag as Flag
+from tpcalc.study.sections import problems_of, read_sections, refusal
 from tpcalc.training.optimizers import FILES
 from tpcalc.training.parameterizations import Parameterization, lookup
-
-__all__ = ["Flag", "architecture", "load", "located", "merged_with", "parameterization", "study_of"]
 
 # Keys of a network that are not its architecture's.
 _OF_ALL = ("architecture", "param", "p", "parameters")
@@ -45,12 +44,7 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
 
 
 def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The sections of a file, with the files that they name looked for beside it.
-
-    Args:
-        sections: Section -> key -> value; changed in place.
-        folder: Where the file is.
-    """
+    """The sections of a file, with the files that they name looked for beside it."""
     training, model = sections.get("training"), sections.get("model")
     if isinstance(model, dict):
         own = model.get("architecture")
@@ -70,12 +64,7 @@ def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def merged_with(sections: Mapping[str, Any], flags: Sequence[Flag]) -> dict[str, Any]:
-    """Nested mappings with the values of flags in place of theirs.
-
-    Args:
-        sections: Section -> key -> value.
-        flags: The flags.
-    """
+    """Nested mappings with the values of flags in place of theirs."""
     merged = {key: dict(v) if isinstance(v, Mapping) else v for key, v in sections.items()}
     for flag in flags:
         section, key = flag.key.split(".")
@@ -89,15 +78,6 @@ def study_of(
     sections: Mapping[str, Any], flags: Sequence[Flag] = (), *, where: str | None = None
 ) -> Study:
     """A study from nested mappings, as a TOML file gives them.
-
-    Args:
-        sections: Section -> key -> value.
-        flags: Values that replace those of the sections.
-        where: The file they come from, for messages.
-
-    Raises:
-        StudyError: The study has problems; all of them are listed, with their keys.
-        UsageError: As above, but the flags alone are to blame.
 
     Example:
         >>> study_of({"model": {"depth": 2}}, [Flag("--act", "model.act", "tanh")]).model.act
@@ -126,23 +106,14 @@ def _prefer_given_data(merged: dict[str, Any], flags: Sequence[Flag]) -> None:
 
 
 def parameterization(model: ModelPart) -> Parameterization:
-    """The parameterization of a study, with its parameter p where one is given.
-
-    Raises:
-        UnknownName: It has no p.
-        StudyError: Its parameters make no sense.
-    """
+    """The parameterization of a study, with its parameter p where one is given."""
     if model.p is None:
         return lookup(model.param)
     return lookup(model.param, p=int(model.p) if model.p.is_integer() else model.p)
 
 
 def architecture(model: ModelPart) -> Architecture:
-    """The network of a study.
-
-    Raises:
-        StudyError: What it is given does not go together.
-    """
+    """The network of a study."""
     family = find_architecture(model.architecture)
     given = {
         name: getattr(model, name)

@@ -13,8 +13,6 @@ from tpcalc.study.schema import Study
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Training
 
-__all__ = ["Model", "Network"]
-
 
 @dataclass(frozen=True)
 class Model:

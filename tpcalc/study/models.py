@@ -18,8 +18,6 @@ from tpcalc.study.program_file import load_named, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.words import count
 
-__all__ = ["is_program", "open_model", "open_network"]
-
 _FORMS = (
     "MODEL is a study file (study.toml), a program or a network in a file (file.py:name, or "
     "file.json written by tp.save), or one of"
@@ -28,16 +26,6 @@ _FORMS = (
 
 def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ()) -> Model:
     """Find out what a MODEL is, and make its program.
-
-    Args:
-        word: ``study.toml``, ``file.py:name``, ``file.json``, or the name of an architecture.
-        flags: The flags that were given; they come before what a study file says.
-        watch: What a network reports besides its outputs where neither says it.
-
-    Raises:
-        StudyError: A file that cannot be used.
-        UsageError: Flags that do not fit each other or the model.
-        UnknownName: It is none of these.
 
     Example:
         >>> open_model("mlp", [Flag("--steps", "training.steps", 0)]).title
@@ -57,12 +45,6 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
 def is_program(word: str) -> bool:
     """Whether a MODEL is a program that is complete, and no network.
 
-    Args:
-        word: As of ``open_model``.
-
-    Raises:
-        StudyError: A file that cannot be used.
-
     Example:
         >>> is_program("mlp"), is_program("saved.json")
         (False, True)
@@ -75,15 +57,6 @@ def is_program(word: str) -> bool:
 
 def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
     """The network of a MODEL, for questions that train it themselves.
-
-    Args:
-        word: ``study.toml``, or the name of an architecture.
-        flags: The flags that were given; they come before what a study file says.
-
-    Raises:
-        StudyError: A file that cannot be used.
-        UsageError: A program in a file, or flags that do not fit each other or the model.
-        UnknownName: It is none of these.
 
     Example:
         >>> open_network("mlp", [Flag("--depth", "model.depth", 2)]).architecture.depth

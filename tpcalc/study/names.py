@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tpcalc.activations.entries import REGISTRY as ACTIVATIONS
-from tpcalc.activations.entries import lookup as find_activation
 from tpcalc.errors import StudyError
 from tpcalc.networks.architecture import ArchitectureFamily
 from tpcalc.networks.architectures import REGISTRY as ARCHITECTURES
@@ -14,35 +13,13 @@ from tpcalc.networks.own import Own
 from tpcalc.sources import Source
 from tpcalc.study.program_file import load_named, split_model
 from tpcalc.training.losses import REGISTRY as LOSSES
-from tpcalc.training.losses import lookup as find_loss
 from tpcalc.training.optimizers import REGISTRY as OPTIMIZERS
-from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import REGISTRY as PARAMETERIZATIONS
-from tpcalc.training.parameterizations import lookup as find_parameterization
 from tpcalc.training.schedules import REGISTRY as SCHEDULES
-from tpcalc.training.schedules import checked as checked_schedule
-
-__all__ = [
-    "architecture_names",
-    "catalogue",
-    "checked_schedule",
-    "find_activation",
-    "find_architecture",
-    "find_loss",
-    "find_optimizer",
-    "find_parameterization",
-]
 
 
 def find_architecture(name: str) -> ArchitectureFamily:
     """The networks of a name: of the catalogue, or one in a Python file.
-
-    Args:
-        name: ``"mlp"``, or ``"net.py:Net"``; what it takes are then its own parameters.
-
-    Raises:
-        UnknownName: There are none.
-        StudyError: A file that cannot be used, or holds no network of this name.
 
     Example:
         >>> find_architecture("mlp").name

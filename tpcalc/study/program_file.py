@@ -23,8 +23,6 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import Network, as_network, is_network
 from tpcalc.program.program import Program
 
-__all__ = ["load_activation", "load_named", "load_network", "split_model"]
-
 
 def split_model(model: str) -> tuple[str, str | None] | None:
     """Take ``file.py:name`` apart; None if the text is not of that form.
@@ -93,21 +91,7 @@ ACTIVATION = _Kind(
 
 
 def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program | Architecture]:
-    """Import a Python file and take a program or a network from it.
-
-    Args:
-        path: The file. It is run as a module, with its folder first on the import path; what it
-            prints goes to the error stream.
-        name: The variable that holds it; may be left out if there is one only.
-
-    Returns:
-        The name, and the program or network.
-
-    Raises:
-        StudyError: There is no such file, running it fails (the message names the line in the
-            file), it holds neither, or the name is something else.
-        UnknownName: The file has no such name.
-    """
+    """Import a Python file and take a program or a network from it."""
     found, value = _named(Path(path), name, MODEL)
     if not _is_program(value):
         return found, _network(Path(path), value)
@@ -116,31 +100,13 @@ def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program 
 
 
 def load_network(path: str | Path, name: str | None = None) -> tuple[str, Architecture]:
-    """Import a Python file and take a network from it.
-
-    Args:
-        path: The file, as for ``load_named``.
-        name: The variable that holds the network; may be left out if there is one only.
-
-    Raises:
-        StudyError: As for ``load_named``.
-        UnknownName: The file has no such name.
-    """
+    """Import a Python file and take a network from it."""
     found, value = _named(Path(path), name, NETWORK)
     return found, _network(Path(path), value)
 
 
 def load_activation(path: str | Path, name: str | None = None) -> tuple[str, Any]:
-    """Import a Python file and take an activation from it.
-
-    Args:
-        path: The file, as for ``load_named``.
-        name: The variable that holds it; may be left out if there is one only.
-
-    Raises:
-        StudyError: As for ``load_named``.
-        UnknownName: The file has no such name.
-    """
+    """Import a Python file and take an activation from it."""
     return _named(Path(path), name, ACTIVATION)
 
 

@@ -23,21 +23,6 @@ from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.registry.values import exact, exponent
 from tpcalc.study import names
 
-__all__ = [
-    "Count",
-    "GroupsPart",
-    "LimitPart",
-    "ModelPart",
-    "OptimizerWord",
-    "Part",
-    "Positive",
-    "ScheduleWords",
-    "SimulatePart",
-    "Study",
-    "TrainingPart",
-    "known",
-]
-
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

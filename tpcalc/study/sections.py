@@ -13,8 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from tpcalc.errors import StudyError, UsageError, short
 
-__all__ = ["BRANCH", "Flag", "problems_of", "read_sections", "refusal"]
-
 BRANCH = "|"
 """Begins the tag of one of two types of a value, which is no part of its key."""
 
@@ -35,14 +33,7 @@ class Flag:
 
 
 def read_sections(path: Path) -> dict[str, Any]:
-    """Section -> key -> value, of a TOML file.
-
-    Args:
-        path: The file.
-
-    Raises:
-        StudyError: It cannot be read, or is not TOML; the message says at which line.
-    """
+    """Section -> key -> value, of a TOML file."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -62,25 +53,14 @@ def read_sections(path: Path) -> dict[str, Any]:
 
 
 def problems_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[str, str]]:
-    """The dotted key of each problem, and what it is.
-
-    Args:
-        error: What the schema found.
-        root: The schema.
-    """
+    """The dotted key of each problem, and what it is."""
     return [_problem(found, root) for found in error.errors() if not _echo(found)]
 
 
 def refusal(
     problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
 ) -> StudyError:
-    """One error for all problems; a key that a flag set goes by the name of the flag.
-
-    Args:
-        problems: Keys with what is wrong.
-        flags: What was given on the command line.
-        where: The file, for messages.
-    """
+    """One error for all problems; a key that a flag set goes by the name of the flag."""
     lines: list[str] = []
     blame = []
     for key, text in problems:

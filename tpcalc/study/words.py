@@ -14,8 +14,6 @@ from tpcalc.study.formulas import drawn
 from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.training import Training
 
-__all__ = ["count", "facts", "heading", "program_words", "title"]
-
 
 def title(run: Training) -> str:
     """The heading of a report."""

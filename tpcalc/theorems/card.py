@@ -15,8 +15,6 @@ from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
-__all__ = ["card"]
-
 
 def card(
     architecture: Architecture | Training,

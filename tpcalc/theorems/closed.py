@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from tpcalc.results import Estimate
 from tpcalc.sources import Source
 
-__all__ = ["ClosedForm"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:

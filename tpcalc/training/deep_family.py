@@ -7,8 +7,6 @@ from tpcalc.networks.depth_powers import DepthPowers
 from tpcalc.sources import Source
 from tpcalc.training.parameterization import Argument, ParameterizationFamily, Rule, exponent
 
-__all__ = ["BASE", "TABLE", "deep_family", "powers"]
-
 BASE = Argument("base", "the number of blocks L0 that counts as one (1): powers are of L / L0")
 TABLE = Source(
     "Yang, Yu, Zhu, Hayou, Tensor Programs VI: Feature Learning in Infinite-Depth Neural Networks",
@@ -18,16 +16,7 @@ TABLE = Source(
 
 
 def powers(alpha: object, gamma: object, base: object = 1) -> DepthPowers:
-    """The powers of the depth, read.
-
-    Args:
-        alpha: Of 1/L in front of a block.
-        gamma: Of 1/L in updates.
-        base: The base depth.
-
-    Raises:
-        StudyError: An exponent or a base that is none.
-    """
+    """The powers of the depth, read."""
     number = int(base) if isinstance(base, str) and base.isdigit() else base
     whole = checks.whole(number, "base", least=1, hint="A number of blocks, as in 'depth-mup:8'.")
     return DepthPowers(exponent(alpha, what="alpha"), exponent(gamma, what="gamma"), whole)
@@ -43,17 +32,7 @@ def deep_family(
     source: Source = TABLE,
     aliases: tuple[str, ...] = (),
 ) -> ParameterizationFamily:
-    """An entry with these powers in the depth.
-
-    Args:
-        name: The name it is listed under.
-        alpha: The power of 1/L in front of a block.
-        gamma: The power of 1/L in updates.
-        text: What it is, in one line.
-        width: The exponents of the width, and those under Adam and sign.
-        source: Where it is defined.
-        aliases: Other names.
-    """
+    """An entry with these powers in the depth."""
     exponents, entrywise = width
 
     return ParameterizationFamily(

@@ -7,23 +7,11 @@ from collections.abc import Sequence
 from tpcalc.exponents import Ex
 from tpcalc.training.parameterization import Exponents, Parameterization
 
-__all__ = ["exponent_words"]
-
 
 def exponent_words(
     parameterization: Parameterization, depth: int, steps: int, biases: bool = False
 ) -> dict[str, str]:
     """The tables of a parameterization as pairs of words.
-
-    Args:
-        parameterization: The parameterization.
-        depth: Number of hidden layers L.
-        steps: How many steps are taken; their learning rates are told where they change, and what
-            becomes of the initial weights up to the networks after the last of them.
-        biases: Whether the network has biases, whose exponents are told where they are their own.
-
-    Raises:
-        StudyError: Tables for another depth.
 
     Example:
         >>> from tpcalc.training.parameterizations import lookup

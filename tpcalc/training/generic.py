@@ -13,8 +13,6 @@ from tpcalc.training.loss import Loss
 from tpcalc.training.losses import lookup as find_loss
 from tpcalc.training.training import Training
 
-__all__ = ["FEATURES", "far_query", "generic", "generic_data", "query", "same_targets"]
-
 # Acute angles and targets of one sign: no gate of a rectifier closes, no expectation is nearly 0.
 INPUTS = (
     (1.1, 0.5, 0.6, -0.1),

@@ -16,8 +16,6 @@ from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterization import exponent
 
-__all__ = ["Group", "Groups", "Own", "own", "read_groups"]
-
 Groups = Mapping[str, Mapping[str, Any]]
 """Settings by pattern: ``{"bias": {"lr": 0}, "blocks.*.up": {"power": "-1/2"}}``."""
 
@@ -61,11 +59,7 @@ class Own:
 
 
 def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
-    """What a parameter has of its own, from all groups that fit it.
-
-    Raises:
-        UsageError: Two groups contradict each other.
-    """
+    """What a parameter has of its own, from all groups that fit it."""
     settings: dict[str, tuple[str, Any]] = {}
     for group in groups:
         for name, value in group.settings if group.fits(mark) else ():
@@ -87,11 +81,7 @@ def _with(optimizer: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
 
 
 def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tuple[Group, ...]:
-    """Groups with exact numbers, all of which have parameters.
-
-    Raises:
-        UsageError: Something that is no mapping, or a pattern that fits nothing.
-    """
+    """Groups with exact numbers, all of which have parameters."""
     pairs = groups.items() if isinstance(groups, Mapping) else ((one, one) for one in groups)
     found = tuple(own if isinstance(own, Group) else _group(name, own) for name, own in pairs)
     for group in found:

@@ -9,8 +9,6 @@ from tpcalc.functions import Expr
 from tpcalc.results import Samples
 from tpcalc.sources import Source
 
-__all__ = ["Loss"]
-
 
 def _any_targets(samples: Samples) -> None:
     """Targets of every kind are fine."""

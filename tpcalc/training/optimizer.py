@@ -34,8 +34,6 @@ from tpcalc.training.optimizer_text import (
 )
 from tpcalc.training.update_kinds import is_lasting
 
-__all__ = ["Optimizer", "Setting", "setting"]
-
 ZERO = as_ex(0)
 START = Var(-2)  # the initial value, in expressions of gradients
 LONG = 10**15  # denominators beyond it are rounded
@@ -46,13 +44,6 @@ _SETTING = re.compile(r"(.*?)\*?\s*\bn(?:\s*(?:\^|\*\*)\s*(.+))?")
 
 def setting(value: object, what: str) -> Setting:
     """A hyperparameter: a number, or a text with a power of the width.
-
-    Args:
-        value: ``0.1``, ``"1/10"``, ``"0.1 n^-1"``, ``"n^(-3/2)"``.
-        what: Its name, for messages.
-
-    Raises:
-        StudyError: It is neither.
 
     Example:
         >>> number, power = setting("0.1 n^(-1/2)", "eps")
@@ -146,15 +137,7 @@ class Optimizer:
         return setting(value, f"the hyperparameter {name} of {self.name}")
 
     def with_settings(self, **values: object) -> Optimizer:
-        """The same optimizer with other hyperparameters.
-
-        Args:
-            values: By name.
-
-        Raises:
-            UnknownName: It has no such hyperparameter.
-            StudyError: A value that is neither a number nor a number times a power of n.
-        """
+        """The same optimizer with other hyperparameters."""
         for name, value in values.items():
             if name not in self.values:
                 raise UnknownName(f"hyperparameter of {self.name}", name, list(self.values))
@@ -199,9 +182,6 @@ class Optimizer:
         """The degree of an update in the gradient: 1 of sums of gradients, 0 of Adam and sign.
 
         What vanishes beside the gradient (eps) counts as absent.
-
-        Raises:
-            StudyError: Updates have no degree of 0 or 1.
         """
         bare = self.with_settings(eps=0) if "eps" in self.values else self
         moves = bare.path([(Fraction(1), ZERO)]).moves
@@ -239,15 +219,7 @@ class Optimizer:
         return tuple(found)
 
     def path(self, rates: Sequence[Rate]) -> Path:
-        """What a parameter has become, as a function of its gradients.
-
-        Args:
-            rates: For each step the factor and the exponent c of its learning rate.
-
-        Raises:
-            StudyError: An update that is a nonlinear function of the initial value, or of sums
-                with several powers of n.
-        """
+        """What a parameter has become, as a function of its gradients."""
         return _path(self, tuple(self.settings.items()), tuple(rates))
 
     @property
@@ -257,13 +229,6 @@ class Optimizer:
 
     def lines(self, step: int, numbers: Mapping[str, float]) -> tuple[tuple[str, Fn], ...]:
         """A step over arrays: for each line what it names, and the function that it becomes.
-
-        Args:
-            step: The number t = 1, 2, ... of the step.
-            numbers: The hyperparameters.
-
-        Returns:
-            Functions of the ``parts``, as they are after the lines before, and of the rate.
 
         Example:
             >>> from tpcalc.training.optimizers import lookup

@@ -19,8 +19,6 @@ from tpcalc.functions.roots import root
 from tpcalc.passes.separate import sign_of
 from tpcalc.registry.values import exact
 
-__all__ = ["FUNCTIONS", "UNBOUNDED", "OverArrays", "Powers", "Reader", "broken", "number_of"]
-
 ZERO = as_ex(0)
 Powers = dict[Ex, Expr]  # a sum of powers of n, each with its expression
 UNBOUNDED = "a division by what may be 0 where its numerator is not"

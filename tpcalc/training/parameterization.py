@@ -18,18 +18,6 @@ from tpcalc.program.marks import Mark
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
-__all__ = [
-    "Argument",
-    "Exponents",
-    "Parameterization",
-    "ParameterizationFamily",
-    "exponent",
-    "layers",
-    "reinitialised",
-    "shared",
-    "with_rates",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
@@ -116,13 +104,6 @@ class Parameterization:
     def under(self, degree: int) -> Parameterization:
         """The parameterization with the learning rates that an optimizer needs.
 
-        Args:
-            degree: The degree of an update in the gradient: 1 (sums of gradients), 0 (entrywise
-                optimizers such as Adam, whose steps do not grow with the gradient).
-
-        Raises:
-            StudyError: It is not defined for such optimizers.
-
         Example:
             >>> from tpcalc.training.parameterizations import lookup
             >>> [str(c) for c in lookup("mup").under(0).exponents(3).c]
@@ -145,11 +126,7 @@ class Parameterization:
         return own if self.rates == (None, None) else f"{own} with other learning rates"
 
     def layered(self) -> Parameterization:
-        """Itself, whose exponents are those of layers alone.
-
-        Raises:
-            StudyError: Single parameters have exponents of their own.
-        """
+        """Itself, whose exponents are those of layers alone."""
         if self.own is not None:
             raise StudyError(
                 f"the exponents of {self.text} are those of single parameters.",
@@ -159,15 +136,7 @@ class Parameterization:
         return self
 
     def power(self, mark: Mark, table: Exponents) -> Ex:
-        """The exponent a of a parameter.
-
-        Args:
-            mark: Its mark.
-            table: The exponents of its network.
-
-        Raises:
-            StudyError: The parameter has an init that this parameterization does not know.
-        """
+        """The exponent a of a parameter."""
         row = table.bias_a if mark.bias else table.a
         found = _first(self._own("a", mark, 0), row[mark.layer - 1])
         if mark.init is not None and -mark.init != found:
@@ -180,24 +149,13 @@ class Parameterization:
         return found
 
     def rate(self, mark: Mark, table: Exponents, step: int = 0) -> Ex:
-        """The exponent c of the learning rate of a parameter.
-
-        Args:
-            mark: Its mark.
-            table: The exponents of its network at the step.
-            step: The step t.
-        """
+        """The exponent c of the learning rate of a parameter."""
         row = table.bias_c if mark.bias else table.c
         found = _first(self._own("c", mark, step), row[mark.layer - 1])
         return found - mark.speed if mark.speed.terms else found
 
     def stored(self, mark: Mark, table: Exponents) -> Ex:
-        """The s of the n^(-s) w that is trained; 0: w is.
-
-        Args:
-            mark: The mark of a parameter.
-            table: The exponents of its network.
-        """
+        """The s of the n^(-s) w that is trained; 0: w is."""
         row = table.stored
         return _first(self._own("stored", mark, 0), row[mark.layer - 1] if row else as_ex(0))
 
@@ -253,16 +211,7 @@ class ParameterizationFamily:
     deep: Callable[..., DepthPowers] | None = None
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
-        """The member with these parameters.
-
-        Args:
-            ordered: Values in the order of ``parameters``.
-            named: Values by name.
-
-        Raises:
-            UnknownName: A parameter that it does not have.
-            StudyError: One that is missing, given twice, or makes no sense.
-        """
+        """The member with these parameters."""
         names = [argument.name for argument in self.parameters]
         if len(ordered) > len(names):
             takes = ", ".join(names) or "none"
@@ -308,14 +257,6 @@ def _shown(value: object) -> str:
 def exponent(value: object, *, what: str) -> Ex:
     """A number, a text or an exponent as an exponent; decimals are exact.
 
-    Args:
-        value: A number, ``"1/2"``, ``"a1 - 1/2"`` (with symbols), or an ``Ex``.
-        what: What it is, for messages.
-
-    Raises:
-        StudyError: It is none of these.
-        ScaleError: A text that is not a polynomial.
-
     Example:
         >>> str(exponent(0.5, what="a_1"))
         '1/2'
@@ -340,10 +281,6 @@ def layers(depth: int, first: Ex, hidden: Ex, last: Ex) -> tuple[Ex, ...]:
 def reinitialised(found: Exponents, power: Ex | None) -> Exponents:
     """The same exponents, the hidden layers 2..L re-initialised: w^l(0) times n^(-power).
 
-    Args:
-        found: The exponents of a step.
-        power: Of the width, that the initial weights lose; None: they are dropped.
-
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2 (HP, HPZ).
 
     Example:
@@ -367,16 +304,6 @@ def with_rates(
     bias_rate: RateExponent | None = None,
 ) -> Parameterization:
     """The same parameterization with other learning rates: c_l(t) = rate(l, t).
-
-    Args:
-        parameterization: The one whose scales are kept.
-        rate: ``rate(layer, step)``: the exponent of the weights, layers from 1; it may hold
-            symbols.
-        bias_rate: That of the biases; None: as they are.
-
-    Raises:
-        StudyError: A rate that is not a function, or (when they are asked for) exponents that are
-            none.
 
     Example:
         >>> from tpcalc.training.parameterizations import lookup

@@ -18,8 +18,6 @@ from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import REGISTRY, Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
-__all__ = ["FRONT", "RATE", "recipe"]
-
 FRONT = "number in front of a block"
 RATE = "learning rate of the weights of a block"
 ENDS = "learning rate of input map and readout"

@@ -9,8 +9,6 @@ from fractions import Fraction
 from tpcalc.functions.numbers import Number
 from tpcalc.sources import Source
 
-__all__ = ["Factors", "RateSchedule"]
-
 Factors = str | Sequence[Number | str] | Callable[[int], Number]
 """What stands for a schedule: a text, a factor for each step, or a function of the step."""
 

@@ -7,21 +7,9 @@ from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.results import Setting
 from tpcalc.training.training import Training
 
-__all__ = ["run_of"]
-
 
 def run_of(setting: Setting) -> Training:
     """The run of a setting, without its data.
-
-    Args:
-        setting: What is trained, and how.
-
-    Raises:
-        StudyError: A parameterization that is not defined for the optimizer, or an optimizer
-            that is outside the theory.
-        UsageError: A schedule shorter than the run, groups that fit nothing, or rates of the
-            first step that are calibrated and have a factor.
-        UnknownName: No such activation, parameterization, optimizer or schedule.
 
     Example:
         >>> run = run_of(Setting("tanh", "mup", 2, 64, optimizer="adam", schedule="linear"))

@@ -16,8 +16,6 @@ from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples
 from tpcalc.training.loss import Loss
 
-__all__ = ["OverArrays", "check_data", "loss_values", "no_samples", "slope_values", "slopes"]
-
 Array = NDArray[np.float64]
 OverArrays = Callable[[Array, Array], Array]
 
@@ -63,21 +61,12 @@ def slopes(loss: Loss, outputs: int, positions: int = 1) -> tuple[Expr, ...]:
 
 
 def slope_values(loss: Loss, outputs: int) -> OverArrays:
-    """The derivative of a loss by its outputs, for arrays (samples, outputs) of them and targets.
-
-    Args:
-        loss: The loss.
-        outputs: The number of outputs.
-    """
+    """Derivative of a loss by its outputs, for arrays (samples, outputs) of them and targets."""
     return _over_arrays(slopes(loss, outputs), outputs)
 
 
 def loss_values(loss: Loss, outputs: int) -> OverArrays:
     """The same of the loss itself, an array (samples, 1).
-
-    Args:
-        loss: The loss.
-        outputs: The number of outputs.
 
     Example:
         >>> from tpcalc.training.losses import lookup

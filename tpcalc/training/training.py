@@ -36,14 +36,6 @@ from tpcalc.training.schedules import Factors, factors
 from tpcalc.training.targets import check_data, no_samples, slopes
 from tpcalc.training.written import network_program
 
-__all__ = [
-    "Routine",
-    "Settings",
-    "Training",
-    "as_training",
-    "train",
-]
-
 Rate = float | Fraction | Callable[[int, int], float | Fraction]
 Exponent = Fraction | float | str | Ex
 DepthRate = Exponent | Mapping[str, Exponent] | None
@@ -355,12 +347,7 @@ def as_training(
     settings: Routine,
     steps: int,
 ) -> Training:
-    """The run that a question is about: a record as it is, or one of the question's arguments.
-
-    Raises:
-        UsageError: Arguments beside a record, or no parameterization.
-        UnknownName: An argument that no question takes.
-    """
+    """The run that a question is about: a record as it is, or one of the question's arguments."""
     for name in settings:
         if name not in Routine.__annotations__:
             raise UnknownName("argument of this question", name, Routine.__annotations__)
@@ -411,14 +398,7 @@ def train(
 
 
 def checked_rate(lr: Rate | str) -> Rate:
-    """The factor of a learning rate: a number, or what takes a layer and a step.
-
-    Args:
-        lr: The factor.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """The factor of a learning rate: a number, or what takes a layer and a step."""
     if not callable(lr):
         return not_negative(lr, "lr")
     try:
@@ -434,12 +414,7 @@ def checked_rate(lr: Rate | str) -> Rate:
 
 
 def _depth_rate(given: DepthRate, run: Training) -> Ex | Mapping[str, Ex] | None:
-    """The gamma of updates L^(-gamma) as an exponent.
-
-    Raises:
-        UsageError: The depth of the network is a number, or its parameterization has a gamma.
-        StudyError: It is none.
-    """
+    """The gamma of updates L^(-gamma) as an exponent."""
     if given is None:
         return None
     network, own = run.network, run.parameterization

@@ -11,8 +11,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
-__all__ = ["is_lasting"]
-
 # A sum of gradients and of the start, a bounded function of gradients, a sum of squares, its root.
 LINEAR, BOUNDED, SQUARE, ROOT = "linear", "bounded", "square", "root"
 Kinds = frozenset[str]  # of the terms of a sum
@@ -33,10 +31,6 @@ class _UnknownKindError(Exception):
 
 def is_lasting(lines: Sequence[tuple[str, ast.expr]], numbers: Mapping[str, bool]) -> bool:
     """Whether w is always a sum of gradients, bounded functions of them, and its start.
-
-    Args:
-        lines: The names of the text with their formulas.
-        numbers: The names of numbers, and whether they are other than 0.
 
     Example:
         >>> lines = [("m", ast.parse("b*m + g", mode="eval").body),

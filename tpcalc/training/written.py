@@ -15,8 +15,6 @@ from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 from tpcalc.training.parameterizations import Parameterization
 
-__all__ = ["network_program", "template_of"]
-
 
 def template_of(
     architecture: Architecture,
@@ -37,19 +35,7 @@ def network_program(
     *,
     between: bool = False,
 ) -> Program:
-    """A network with its parameterization written out.
-
-    Args:
-        architecture: The network.
-        parameterization: Its exponents.
-        dimension: The number of numbers of an input.
-        outputs: The number of outputs of its readout.
-        between: Whether what stands between maps and their readers is reported.
-
-    Raises:
-        StudyError: Means for another number of layers, or one for the first layer; the axes of an
-            input do not fit the numbers.
-    """
+    """A network with its parameterization written out."""
     depth = architecture.hidden
     table = parameterization.exponents(depth, 0)
     if table.mean and (len(table.mean) != depth + 1 or table.mean[0] != 0):

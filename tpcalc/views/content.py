@@ -22,8 +22,6 @@ from tpcalc.views.tables import (
 from tpcalc.views.traces import Trace
 from tpcalc.views.verdict import Verdict, judge, summary
 
-__all__ = ["PROGRAM_LINES", "Content", "Section", "Shown", "compose"]
-
 PROGRAM_LINES = 400
 """Lines of a program text that a report shows."""
 
@@ -80,14 +78,7 @@ def compose(
     most_rows: int,
     drawn: frozenset[str] = frozenset(),
 ) -> Content:
-    """Lay out a report.
-
-    Args:
-        report: The records.
-        traces: The records joined by name.
-        most_rows: Rows of one table that there is room for.
-        drawn: Keys of the sections that have a figure.
-    """
+    """Lay out a report."""
     lines = report.program_text.rstrip().splitlines()
     formulas = _formulas(report)
     parts = [summarize_exponents(report)]

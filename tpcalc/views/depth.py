@@ -14,20 +14,6 @@ from tpcalc.views.numbers import SETTLED, Measure, measured, settled
 from tpcalc.views.tables import Table, name, numbers, texts
 from tpcalc.views.verdict import Verdict as Judgement
 
-__all__ = [
-    "PROFILES",
-    "RATIOS",
-    "REGIMES",
-    "depth_lead",
-    "depth_profiles",
-    "depth_rows",
-    "depth_steps",
-    "depth_tables",
-    "depth_values",
-    "gammas",
-    "judge_depth",
-]
-
 _WORDS = {
     "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
     "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
@@ -79,11 +65,7 @@ _DIVERSITY = {
 
 
 def judge_depth(found: DepthVerdict) -> Judgement:
-    """The headline of a verdict on the depth, with the facts that it rests on.
-
-    Args:
-        found: The verdict.
-    """
+    """The headline of a verdict on the depth, with the facts that it rests on."""
     if not found.steps:
         level, words = _START.get(found.verdict, _WORDS["undecided"])
         return Judgement(level, f"{words}, at the start", found.facts)
@@ -94,20 +76,12 @@ def judge_depth(found: DepthVerdict) -> Judgement:
 
 
 def depth_lead(found: DepthVerdict) -> str:
-    """The headline as a sentence.
-
-    Args:
-        found: The verdict.
-    """
+    """The headline as a sentence."""
     return judge_depth(found).headline + "."
 
 
 def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
-    """What was decided, the learning rates, the parts of the stream, sets of updates.
-
-    Args:
-        found: The verdict.
-    """
+    """What was decided, the learning rates, the parts of the stream, sets of updates."""
     if not found.steps:
         return tuple(_start_tables(found))
     facts = (
@@ -186,11 +160,7 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
 
 
 def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
-    """Sizes in the depth.
-
-    Args:
-        rows: The sizes.
-    """
+    """Sizes in the depth."""
     return Table.of(
         "Sizes in the number of blocks L; in the width all are of order 1",
         texts("Name", "Part") + numbers("Size") + texts("Status"),
@@ -221,11 +191,7 @@ def _status(row: DepthRow) -> str:
 
 
 def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
-    """Root mean squares along the depth, of the first sample of each step.
-
-    Args:
-        found: The numbers.
-    """
+    """Root mean squares along the depth, of the first sample of each step."""
     tables = list(_trajectories(found)) if found.start else []
     for one in found.arrays:
         if one.axes == ("p", "i", "j"):
@@ -253,9 +219,6 @@ def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], N
 
     They are what the Gaussians of the middle block at step r are in x or dx of step t, first
     samples of the steps alone; in the limit where there is one, else of the deepest network.
-
-    Args:
-        found: The numbers.
     """
     known = [one for one in found.arrays if one.name == "coefficients" and 0.5 in one.places]
     if not known:
@@ -271,11 +234,7 @@ def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], N
 
 
 def depth_steps(found: DepthTable) -> tuple[Table, ...]:
-    """Gamma over the steps, a table for each kind.
-
-    Args:
-        found: The numbers.
-    """
+    """Gamma over the steps, a table for each kind."""
     return tuple(
         Table.of(
             f"Gamma of {words}, L = {one.depth}",
@@ -318,11 +277,7 @@ def _trajectories(found: DepthTable) -> Iterator[Table]:
 
 
 def depth_values(found: DepthTable) -> tuple[Table, ...]:
-    """Numbers of a run at several depths, one column for each.
-
-    Args:
-        found: The numbers.
-    """
+    """Numbers of a run at several depths, one column for each."""
     run = "The start: mean squares" if found.start else "A run"
     known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
     tables = []

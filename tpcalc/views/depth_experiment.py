@@ -20,14 +20,6 @@ from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, texts
 from tpcalc.views.verdict import Verdict as Judgement
 
-__all__ = [
-    "depth_experiment_figures",
-    "depth_experiment_lead",
-    "depth_experiment_tables",
-    "judge_depth_experiment",
-    "transfer_tables",
-]
-
 _WORDS = {
     "size": ("Root mean square of the stream", "share of the depth", False),
     "distance": ("Distance of features", "distance in the depth", True),
@@ -37,11 +29,7 @@ _Z = 5  # standard errors beyond which a reference number is another one
 
 
 def judge_depth_experiment(found: DepthExperiment) -> Judgement:
-    """The headline.
-
-    Args:
-        found: The experiment.
-    """
+    """The headline."""
     same = [_agrees(found, one) for one in found.references]
     same += [one.same for one in found.agreements]
     known, apart = len(same) - same.count(None), same.count(False)
@@ -55,11 +43,7 @@ def judge_depth_experiment(found: DepthExperiment) -> Judgement:
 
 
 def depth_experiment_lead(found: DepthExperiment) -> str:
-    """One sentence on each part.
-
-    Args:
-        found: The experiment.
-    """
+    """One sentence on each part."""
     parts = [found.source and f"{found.source}.", growth_lead(found)]
     if found.transfer is not None:
         parts.append(transfer_lead(found.transfer))
@@ -67,11 +51,7 @@ def depth_experiment_lead(found: DepthExperiment) -> str:
 
 
 def transfer_lead(found: Transfer) -> str:
-    """How far the best rates move, recipe by recipe.
-
-    Args:
-        found: The answer.
-    """
+    """How far the best rates move, recipe by recipe."""
     sentences = []
     for (recipe, width), own in _grouped(found.optima).items():
         slopes = [one.slope for one in own if one.slope is not None]
@@ -84,11 +64,7 @@ def transfer_lead(found: Transfer) -> str:
 
 
 def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
-    """Reference numbers, numbers along the depth, best rates, what is lacking.
-
-    Args:
-        found: The experiment.
-    """
+    """Reference numbers, numbers along the depth, best rates, what is lacking."""
     tables = [*_references(found), *growth_tables(found)]
     for what in ("size", "distance", "slope"):
         rows = [row for row in found.profiles if row.what == what]
@@ -174,11 +150,7 @@ def _sure(rows: Sequence[Profile]) -> str:
 
 
 def transfer_tables(found: Transfer) -> tuple[Table, ...]:
-    """The best rates, and what has no loss.
-
-    Args:
-        found: The answer.
-    """
+    """The best rates, and what has no loss."""
     sizes = numbers("L", "Width", "Multiplier", "Best rate", "Between", "Loss", "Slope in L")
     head = (*texts("Recipe"), *sizes, *texts("How"))
     rows = (
@@ -228,11 +200,7 @@ def _grouped(optima: Sequence[Optimum]) -> dict[tuple[str, str], list[Optimum]]:
 
 
 def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
-    """The figures, by the key of their section.
-
-    Args:
-        found: The experiment.
-    """
+    """The figures, by the key of their section."""
     figures = {}
     note = "Lines: infinite width; dots: networks, with standard errors."
     panels = [

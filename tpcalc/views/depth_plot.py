@@ -12,8 +12,6 @@ from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.traces import spread_out
 
-__all__ = ["PROFILE", "STEPS", "depth_figures"]
-
 PROFILE = "depths-profile"
 STEPS = "depths-steps"
 _LIMIT = "oo"
@@ -21,11 +19,7 @@ _RANGE = 20.0  # from this ratio on an axis is logarithmic
 
 
 def depth_figures(found: DepthTable) -> dict[str, Figure]:
-    """The figures, by the key of their section.
-
-    Args:
-        found: The numbers.
-    """
+    """The figures, by the key of their section."""
     if found.start:
         made = {"depths": _norms(found), PROFILE: _trajectories(found)}
     else:

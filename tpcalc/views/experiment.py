@@ -11,15 +11,6 @@ from tpcalc.views.numbers import Measure, count, counted, duration, measured, pl
 from tpcalc.views.tables import Cell, Part, Table, number, numbers, only, sentence, texts
 from tpcalc.views.verdict import Verdict
 
-__all__ = [
-    "CONFIDENCE",
-    "experiment_sections",
-    "experiment_summary",
-    "experiment_tables",
-    "interval",
-    "judge_experiment",
-]
-
 CONFIDENCE = 0.95
 """How often an interval around a mean over trials holds the truth, if trials are Gaussian."""
 
@@ -38,12 +29,6 @@ _NAMED = 3
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """The mean over trials, and half the width of its confidence interval.
-
-    Args:
-        values: One for each trial.
-
-    Returns:
-        Both; NaN for the half-width of a single trial, and for numbers that are not finite.
 
     Example:
         >>> mean, half = interval((0.9, 0.92, 0.94))
@@ -66,11 +51,7 @@ def _quantile(freedom: int) -> float:
 
 
 def experiment_summary(found: Experiment) -> str:
-    """One sentence: what was trained, on what.
-
-    Args:
-        found: The experiment.
-    """
+    """One sentence: what was trained, on what."""
     first = found.runs[0].setting if found.runs else None
     if first is None:
         return f"{found.title}, on {found.data}."
@@ -84,11 +65,7 @@ def experiment_summary(found: Experiment) -> str:
 
 
 def judge_experiment(found: Experiment) -> Verdict:
-    """What moved at this width, beside what the limit says of it.
-
-    Args:
-        found: The experiment.
-    """
+    """What moved at this width, beside what the limit says of it."""
     said = dict(found.predicted)
     lost = [run for run in found.runs if any(step is not None for step in run.diverged)]
     changes = [(run, _change(run)) for run in found.runs]
@@ -111,11 +88,7 @@ def judge_experiment(found: Experiment) -> Verdict:
 
 
 def experiment_sections(found: Experiment) -> tuple[Part, ...]:
-    """The parts of an experiment, in the order of a page.
-
-    Args:
-        found: The experiment.
-    """
+    """The parts of an experiment, in the order of a page."""
     makers = {
         "losses": _losses,
         "outputs": _outputs,
@@ -128,11 +101,7 @@ def experiment_sections(found: Experiment) -> tuple[Part, ...]:
 
 
 def experiment_tables(found: Experiment) -> tuple[Table, ...]:
-    """The tables of all parts, for a terminal.
-
-    Args:
-        found: The experiment.
-    """
+    """The tables of all parts, for a terminal."""
     return tuple(table for part in experiment_sections(found) for table in part.tables)
 
 

@@ -16,19 +16,13 @@ from tpcalc.views.svg import colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_experiment", "experiment_figures"]
-
 _POINTS = 150  # of a curve; more steps are averaged in blocks
 _HEADROOM = 1.3  # above the highest mean; bands of two trials may be far wider than the curves
 _Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
 
 
 def experiment_figures(found: Experiment) -> dict[str, Figure]:
-    """The figures of an experiment, by the key of their section.
-
-    Args:
-        found: The experiment.
-    """
+    """The figures of an experiment, by the key of their section."""
     makers: dict[str, Callable[[Experiment], Figure | None]] = {
         "losses": lambda each: _curves(each, "Training loss", lambda run: run.losses),
         "sizes": lambda each: _curves(each, "Mean absolute output", lambda run: run.outputs),
@@ -40,12 +34,7 @@ def experiment_figures(found: Experiment) -> dict[str, Figure]:
 
 
 def draw_experiment(found: Experiment, key: str) -> tuple[str, ...]:
-    """The panels of one figure as ``<svg>`` elements; the same runs give the same bytes.
-
-    Args:
-        found: The experiment.
-        key: The key of the figure.
-    """
+    """The panels of one figure as ``<svg>`` elements; the same runs give the same bytes."""
     figure = experiment_figures(found)[key]
     top = _top(figure)
     return tuple(_drawn(panel, f"{key}-{index}", top) for index, panel in enumerate(figure.panels))

@@ -52,18 +52,12 @@ from tpcalc.views.theorems import theorem_lead, theorem_tables
 from tpcalc.views.verdict import Verdict as Judgement
 from tpcalc.views.versus import versus_lead, versus_tables
 
-__all__ = ["exponent_parts", "judge_exponents", "summarize_exponents"]
-
 _Maker = Callable[[str, Any, ReportInput], Iterable[Part]]
 _INCOMPLETE = Judgement("warn", "The phase diagram is not exhaustive")
 
 
 def exponent_parts(report: ReportInput) -> tuple[Part, ...]:
-    """The parts that a report has, in its order.
-
-    Args:
-        report: The records.
-    """
+    """The parts that a report has, in its order."""
     return tuple(
         part
         for key, make in _MAKERS.items()
@@ -177,11 +171,7 @@ def _only_kernel(report: ReportInput) -> bool:
 
 
 def summarize_exponents(report: ReportInput) -> str:
-    """One paragraph about the answers that a report has.
-
-    Args:
-        report: The records.
-    """
+    """One paragraph about the answers that a report has."""
     given = ((say, getattr(report, key)) for key, say in _SUMMARIES.items())
     return " ".join(text for say, found in given if found is not None and (text := say(found)))
 
@@ -211,11 +201,7 @@ _SUMMARIES: dict[str, Callable[[Any], str]] = {
 
 
 def judge_exponents(report: ReportInput) -> Judgement:
-    """The answer in a few words, where no limit and no networks are there to compare.
-
-    Args:
-        report: The records.
-    """
+    """The answer in a few words, where no limit and no networks are there to compare."""
     for key, judge in _JUDGES.items():
         found = getattr(report, key)
         said = None if found is None else judge(found, report)

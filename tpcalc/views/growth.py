@@ -12,8 +12,6 @@ from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts
 from tpcalc.views.traces import spread_out
 
-__all__ = ["growth_figure", "growth_lead", "growth_tables"]
-
 _OO, _BEYOND = "oo", "-> oo"
 _TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
 _SEVERAL = 4  # laws and powers from which a table is a diagram
@@ -21,11 +19,7 @@ _PANELS = 12
 
 
 def growth_lead(found: DepthExperiment) -> str:
-    """Where outputs and gradients are critical.
-
-    Args:
-        found: The experiment.
-    """
+    """Where outputs and gradients are critical."""
     sentences = []
     for row in found.critical if len(found.critical) < _SEVERAL else ():
         side = f" ({row.side} at a fixed width)" if row.side not in ("", row.gradients) else ""
@@ -37,11 +31,7 @@ def growth_lead(found: DepthExperiment) -> str:
 
 
 def growth_tables(found: DepthExperiment) -> Iterator[Table]:
-    """Diagrams, or networks beside infinite width; critical powers; paths.
-
-    Args:
-        found: The experiment.
-    """
+    """Diagrams, or networks beside infinite width; critical powers; paths."""
     diagram = len(found.critical) >= _SEVERAL
     if diagram:
         for name in dict.fromkeys(one.name for one in found.agreements):
@@ -238,11 +228,7 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
 
 
 def growth_figure(found: DepthExperiment) -> Figure | None:
-    """All panels.
-
-    Args:
-        found: The experiment.
-    """
+    """All panels."""
     panels = tuple(_panels(found))
     note = (
         "Against L or its power, lines are infinite width and dots networks, with standard errors. "

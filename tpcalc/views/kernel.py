@@ -14,16 +14,6 @@ from tpcalc.views.verdict import Verdict
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "SPECTRUM_ROWS",
-    "has_spectrum",
-    "judge_kernel",
-    "kernel_lines",
-    "kernel_summary",
-    "kernel_tables",
-    "names",
-]
-
 SPECTRUM_ROWS = 4096
 """Rows of the largest matrix whose eigenvalues are found for a report."""
 
@@ -48,20 +38,12 @@ _HEADLINES = {
 
 
 def names(kernel: Kernel) -> str:
-    """Which kernels there are, in words.
-
-    Args:
-        kernel: The kernel.
-    """
+    """Which kernels there are, in words."""
     return " and ".join(kind.upper() for kind in kernel.kinds)
 
 
 def kernel_summary(kernel: Kernel) -> str:
-    """One sentence: what it is, and of what size.
-
-    Args:
-        kernel: The kernel.
-    """
+    """One sentence: what it is, and of what size."""
     rows, columns = kernel.shape
     inputs = counted(rows, "input")
     inputs += "" if kernel.symmetric else f" against {counted(columns, 'other')}"
@@ -72,11 +54,7 @@ def kernel_summary(kernel: Kernel) -> str:
 
 
 def kernel_lines(kernel: Kernel) -> tuple[str, ...]:
-    """How sure the entries are, and whether gradient independence holds.
-
-    Args:
-        kernel: The kernel.
-    """
+    """How sure the entries are, and whether gradient independence holds."""
     sampled = _sampled(kernel)
     unit = "in units of sqrt(K_ii K_jj)"
     near = kernel.coincident_error
@@ -105,30 +83,18 @@ def kernel_lines(kernel: Kernel) -> tuple[str, ...]:
 
 
 def judge_kernel(kernel: Kernel) -> Verdict:
-    """How the numbers were found, in a few words.
-
-    Args:
-        kernel: The kernel.
-    """
+    """How the numbers were found, in a few words."""
     level, headline = _HEADLINES[kernel.method]
     return Verdict(level, headline.format(names(kernel)), kernel_lines(kernel))
 
 
 def kernel_tables(kernel: Kernel) -> tuple[Table, ...]:
-    """Statistics of the kernels beside each other, then the first entries of each.
-
-    Args:
-        kernel: The kernel.
-    """
+    """Statistics of the kernels beside each other, then the first entries of each."""
     return (_statistics(kernel), *(_corner(kernel, kind) for kind in kernel.kinds))
 
 
 def has_spectrum(kernel: Kernel) -> bool:
-    """Whether a report finds the eigenvalues; of a large kernel the reader has to ask for them.
-
-    Args:
-        kernel: The kernel.
-    """
+    """Whether a report finds the eigenvalues; of a large kernel the reader has to ask for them."""
     rows = max(len(kernel.matrix(kind)) for kind in kernel.kinds)
     return kernel.symmetric and rows <= SPECTRUM_ROWS
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
     from numpy.typing import NDArray
 
-__all__ = ["MAP_SIDE", "blocks", "draw_kernel", "kernel_figure", "kernel_svgs", "sorted_rows"]
-
 MAP_SIDE = 256
 """The most rows and columns of a map; larger kernels are averaged in blocks."""
 
@@ -31,23 +29,14 @@ _COLOURS = {"nngp": "0", "ntk": "1"}
 
 
 def kernel_figure(kernel: Kernel) -> Figure:
-    """The panels of a page: the spectrum where there is one, then a map of each kernel.
-
-    Args:
-        kernel: The kernel.
-    """
+    """The panels of a page: the spectrum where there is one, then a map of each kernel."""
     panels = [_spectrum_panel(kernel)] if has_spectrum(kernel) else []
     panels += [_map_panel(kernel, kind) for kind in kernel.kinds]
     return Figure("Eigenvalues and entries", _note(kernel), tuple(panels))
 
 
 def draw_kernel(kernel: Kernel, identifier: str) -> tuple[str, ...]:
-    """The same panels as ``<svg>`` elements; the same kernel gives the same bytes.
-
-    Args:
-        kernel: The kernel.
-        identifier: A word that no other figure of the page carries.
-    """
+    """The same panels as ``<svg>`` elements; the same kernel gives the same bytes."""
     return tuple(
         on_page(svg, f"{identifier}-{index}", words)
         for index, (svg, words) in enumerate(_drawn(kernel))
@@ -55,11 +44,7 @@ def draw_kernel(kernel: Kernel, identifier: str) -> tuple[str, ...]:
 
 
 def kernel_svgs(kernel: Kernel) -> tuple[tuple[str, str], ...]:
-    """The same as texts of SVG files, each with what it shows in words.
-
-    Args:
-        kernel: The kernel.
-    """
+    """The same as texts of SVG files, each with what it shows in words."""
     return tuple((alone(svg, words), words) for svg, words in _drawn(kernel))
 
 
@@ -70,12 +55,6 @@ def blocks(
     most: int = MAP_SIDE,
 ) -> NDArray[Any]:
     """A matrix as at most so many rows and columns, each the mean of a block.
-
-    Args:
-        matrix: The matrix.
-        rows: Its rows in another order.
-        columns: Its columns in another order.
-        most: Rows and columns that there is room for.
 
     Example:
         >>> import numpy as np
@@ -92,11 +71,7 @@ def blocks(
 
 
 def sorted_rows(kernel: Kernel) -> tuple[list[int], list[tuple[str, int]]]:
-    """The order of the inputs by label, and each label with how many inputs have it.
-
-    Args:
-        kernel: The kernel; without labels the order is that of its rows.
-    """
+    """The order of the inputs by label, and each label with how many inputs have it."""
     labels = kernel.labels
     order = sorted(range(len(labels)), key=lambda row: _by_number(labels[row]))
     found: dict[str, int] = {}

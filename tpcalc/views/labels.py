@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tpcalc.results import Key
 
-__all__ = ["index", "place", "quantity", "sentence", "symbol"]
-
 _LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SYMBOLS = {"chi": "χ", "dW_x": "ΔW x", "dB": "ΔB"}
 _STATISTICS = {"value": "", "mean": "mean", "second_moment": "mean square"}

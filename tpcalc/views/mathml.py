@@ -10,8 +10,6 @@ from xml.etree import ElementTree
 
 from tpcalc.results import Formula
 
-__all__ = ["formula_html", "formula_line", "formula_markdown"]
-
 _ELEMENTS = frozenset(
     {
         "math",

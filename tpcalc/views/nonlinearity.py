@@ -17,14 +17,6 @@ from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.views.tables import Cell, Table, number, numbers, sentence, texts, z_cell
 from tpcalc.views.verdict import Verdict
 
-__all__ = [
-    "ends_of",
-    "judge_nonlinearity",
-    "nonlinearity_lead",
-    "nonlinearity_summary",
-    "nonlinearity_tables",
-]
-
 _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
 _LINEAR, _NONLINEAR = 1.01, 5.0  # all but linear below, overfitting above
 _FAINT, _ALIKE = 0.01, 10.0  # of the rules for second moments and LBIAS
@@ -38,11 +30,7 @@ _STABLE = {
 
 
 def nonlinearity_summary(found: Nonlinearity) -> str:
-    """One sentence: the coefficient, and how it was found.
-
-    Args:
-        found: The answer.
-    """
+    """One sentence: the coefficient, and how it was found."""
     way = "mean-field recursion" if found.route == "recursion" else "limit of the program"
     text = f"NLC {settled(found.nlc)} of {found.model} ({way})"
     value = _output(found)
@@ -54,11 +42,7 @@ def nonlinearity_summary(found: Nonlinearity) -> str:
 
 
 def nonlinearity_lead(found: Nonlinearity) -> str:
-    """What the coefficient means for this network.
-
-    Args:
-        found: The answer.
-    """
+    """What the coefficient means for this network."""
     lines = [
         "The nonlinearity coefficient (NLC) is 1 for linear maps. A network of the NLC N looks "
         "linear to inputs within about 1 / N of their range."
@@ -72,11 +56,7 @@ def nonlinearity_lead(found: Nonlinearity) -> str:
 
 
 def judge_nonlinearity(found: Nonlinearity) -> Verdict:
-    """The coefficient in a few words.
-
-    Args:
-        found: The answer.
-    """
+    """The coefficient in a few words."""
     fate = _fate(found)
     lines = tuple(f"Not met: {rule}." for rule, holds in found.guidelines if not holds)
     lines += tuple(sentence for _, sentence in fate)
@@ -118,12 +98,7 @@ def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
 
 
 def ends_of(table: Table, ends: int = 30) -> Table:
-    """A table of many layers where there is little room: its first and its last rows.
-
-    Args:
-        table: The table.
-        ends: Rows at either end.
-    """
+    """A table of many layers where there is little room: its first and its last rows."""
     hidden = len(table.rows) - 2 * ends
     if hidden <= 0:
         return table
@@ -134,11 +109,7 @@ def ends_of(table: Table, ends: int = 30) -> Table:
 
 
 def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
-    """Layers in the limit, networks beside them, the paths, rules and conditions.
-
-    Args:
-        found: The answer.
-    """
+    """Layers in the limit, networks beside them, the paths, rules and conditions."""
     tables = [_layers(found), _by_layer(found), _widths(found), _paths(found)]
     tables += [_reaches(found), _rules(found), _conditions(found)]
     return tuple(table for table in tables if table is not None and table.rows)

@@ -9,8 +9,6 @@ from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, No
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series
 
-__all__ = ["nonlinearity_figures"]
-
 _METRICS = ("NLC", "LBIAS", "LSCALE", "JACF")
 _WORDS = {
     "NLC": "NLC from the input to the layer",
@@ -23,11 +21,7 @@ _RANGE = 20.0  # from this ratio on an axis is logarithmic
 
 
 def nonlinearity_figures(found: Nonlinearity) -> dict[str, Figure]:
-    """The figures, by the key of their section.
-
-    Args:
-        found: The answer.
-    """
+    """The figures, by the key of their section."""
     made = {"nonlinearity": _layers(found)}
     sweep = _sweep(found)
     if sweep is not None:

@@ -54,23 +54,6 @@ from tpcalc.views.traces import gather
 from tpcalc.views.verdict import Verdict as Judgement
 from tpcalc.views.versus import versus_lead, versus_tables
 
-__all__ = [
-    "check_html",
-    "comparison_html",
-    "finite_html",
-    "kernel_html",
-    "limit_html",
-    "nonlinearity_html",
-    "notebook_html",
-    "orders_html",
-    "phases_html",
-    "sheet_html",
-    "signal_html",
-    "solution_html",
-    "theorems_html",
-    "versus_html",
-]
-
 _ROWS = 40
 _ENDS = 19  # of the layers of a deep network
 # A notebook brings its own colours; these two can be read on white and on black.
@@ -79,9 +62,6 @@ _TONES = {"": "", "warn": "color:#b8710a;font-weight:600", "bad": "color:#e0483e
 
 def limit_html(table: LimitTable) -> str:
     """Limits as HTML tables.
-
-    Args:
-        table: The limits.
 
     Example:
         >>> from tpcalc.results import Estimate, Method, Provenance, ScalarRow
@@ -94,79 +74,46 @@ def limit_html(table: LimitTable) -> str:
 
 
 def finite_html(table: FiniteTable) -> str:
-    """Averages at finite widths as an HTML table.
-
-    Args:
-        table: The finite networks.
-    """
+    """Averages at finite widths as an HTML table."""
     return _shown((), (finite_table(table),), table.notes)
 
 
 def comparison_html(comparison: Comparison, limit: LimitTable | None = None) -> str:
-    """A comparison as HTML tables: z-scores, then slopes.
-
-    Args:
-        comparison: The comparison.
-        limit: The limits, whose methods tell a sampled zero from an exact one.
-    """
+    """A comparison as HTML tables: z-scores, then slopes."""
     tables = [comparison_table(comparison.rows, "Limit and finite networks", limit)]
     tables += [*slope_tables(comparison.slopes), *alone_tables(comparison)]
     return _shown(exploded_line(comparison.exploded), tables, unfitted(comparison.slopes))
 
 
 def orders_html(table: OrderTable) -> str:
-    """Orders as HTML tables, with the region where they hold.
-
-    Args:
-        table: The orders.
-    """
+    """Orders as HTML tables, with the region where they hold."""
     return _shown((), order_tables(table), order_lines(table))
 
 
 def check_html(found: Verdict) -> str:
-    """A verdict: its headline, what decides, the tables.
-
-    Args:
-        found: The verdict.
-    """
+    """A verdict: its headline, what decides, the tables."""
     said, notes = judged(found), (*region_lines(found.region, ()), *found.notes)
     return _headline(said) + _shown(said.reasons, check_tables(found), notes)
 
 
 def theorems_html(found: Theorems) -> str:
-    """What theorems say of a network: the answers, and the statements beside what is derived.
-
-    Args:
-        found: The theorems.
-    """
+    """What theorems say of a network: the answers, and the statements beside what is derived."""
     return _shown((theorem_lead(found),), theorem_tables(found))
 
 
 def versus_html(found: Contrast) -> str:
-    """Two parameterizations side by side.
-
-    Args:
-        found: The two.
-    """
+    """Two parameterizations side by side."""
     return _shown((versus_lead(found),), versus_tables(found))
 
 
 def solution_html(solution: Solution) -> str:
-    """Learning-rate exponents as HTML tables.
-
-    Args:
-        solution: The exponents.
-    """
+    """Learning-rate exponents as HTML tables."""
     lines = region_lines(solution.region, solution.point)
     return _shown((), solution_tables(solution), lines)
 
 
 def phases_html(diagram: PhaseDiagram) -> str:
-    """A phase diagram: the picture where there are two symbols, then the cells.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """A phase diagram: the picture where there are two symbols, then the cells."""
     picture = ""
     if drawable(diagram):
         picture = f"<p>{_image(phase_svg(diagram), phase_lead(diagram))}</p>"
@@ -174,11 +121,7 @@ def phases_html(diagram: PhaseDiagram) -> str:
 
 
 def kernel_html(kernel: Kernel) -> str:
-    """Kernels: how sure they are, the spectrum and the maps, the tables.
-
-    Args:
-        kernel: The kernels.
-    """
+    """Kernels: how sure they are, the spectrum and the maps, the tables."""
     pictures = "".join(_image(svg, words) for svg, words in kernel_svgs(kernel))
     lines = (kernel_summary(kernel), *kernel_lines(kernel))
     tables = _shown((), kernel_tables(kernel), kernel.notes)
@@ -186,32 +129,20 @@ def kernel_html(kernel: Kernel) -> str:
 
 
 def signal_html(found: Signal) -> str:
-    """Signals in a deep network: the phase, what it means for the depth, the tables.
-
-    Args:
-        found: The answer.
-    """
+    """Signals in a deep network: the phase, what it means for the depth, the tables."""
     leads = tuple(part.lead for part in signal_sections(found) if part.lead)
     notes = (*leads, *found.notes)
     return _told(judge_signal(found), signal_summary(found), signal_tables(found), notes)
 
 
 def sheet_html(found: Sheet | Sheets) -> str:
-    """Activation sheets, side by side.
-
-    Args:
-        found: One sheet, or several.
-    """
+    """Activation sheets, side by side."""
     sheets = Sheets((found,)) if isinstance(found, Sheet) else found
     return _told(judge_sheets(sheets), sheet_summary(sheets), sheet_tables(sheets), ())
 
 
 def nonlinearity_html(found: Nonlinearity) -> str:
-    """The nonlinearity coefficient of a network, layer by layer.
-
-    Args:
-        found: The answer.
-    """
+    """The nonlinearity coefficient of a network, layer by layer."""
     tables = tuple(ends_of(table, _ENDS) for table in nonlinearity_tables(found))
     return _told(judge_nonlinearity(found), nonlinearity_summary(found), tables, found.notes)
 
@@ -248,11 +179,7 @@ _SHOWN: tuple[tuple[type, Callable[[Any], str]], ...] = (
 
 
 def notebook_html(result: Any) -> str:
-    """What a notebook shows for a result.
-
-    Args:
-        result: A result record, or what carries one as ``.table``.
-    """
+    """What a notebook shows for a result."""
     table = getattr(result, "table", result)
     return next(show(table) for kind, show in _SHOWN if isinstance(table, kind))
 

@@ -8,25 +8,6 @@ from dataclasses import dataclass
 
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = [
-    "ERRORS",
-    "SETTLED",
-    "Measure",
-    "count",
-    "counted",
-    "duration",
-    "mean_of",
-    "measured",
-    "plain",
-    "score",
-    "scores",
-    "settled",
-    "spread",
-    "superscript",
-    "typeset",
-    "with_power",
-]
-
 ERRORS = (
     "± is one standard error where the method is particles or finite, a bound on the error where "
     "it is quadrature."
@@ -123,10 +104,6 @@ def plain(value: float, digits: int = 6) -> str:
 def measured(measure: Measure, symbol: str = "") -> str:
     """A number with its error; a sampled zero is never printed as a bare 0.
 
-    Args:
-        measure: The number.
-        symbol: What it is the size of, for ``|f| < 1e-13``; empty for something that has no sign.
-
     Example:
         >>> measured(Measure(0.318412, 0.00124, "particles"))
         '0.3184 ± 0.0012'
@@ -152,9 +129,6 @@ def measured(measure: Measure, symbol: str = "") -> str:
 def settled(estimate: Estimate) -> str:
     """A number in a table of many: six digits, with its error only where that shows in them.
 
-    Args:
-        estimate: The number.
-
     Example:
         >>> settled(Estimate(0.287785755, 8.5e-15, Method.QUADRATURE))
         '0.287786'
@@ -168,9 +142,6 @@ def settled(estimate: Estimate) -> str:
 
 def mean_of(measure: Measure) -> str:
     """The mean of a quantity that is random, which has a size beside its mean.
-
-    Args:
-        measure: The quantity.
 
     Example:
         >>> mean_of(Measure(0.0, 0.0, "quadrature", sd=0.4378))
@@ -264,10 +235,6 @@ def spread(sd: float, error: float | None) -> str:
 def over_seeds(sd: float, seeds: int) -> str:
     """A standard deviation over seeds, with its sampling error for Gaussian values.
 
-    Args:
-        sd: The standard deviation.
-        seeds: Seeds that it was estimated from.
-
     Example:
         >>> over_seeds(1.25, 33), over_seeds(0.0, 1)
         ('1.25 ± 0.16', '?')
@@ -308,11 +275,7 @@ def score(z: float) -> str:
 
 
 def scores(seeds: int) -> str:
-    """What z is, of means over so many seeds.
-
-    Args:
-        seeds: How many.
-    """
+    """What z is, of means over so many seeds."""
     return (
         f"z: difference from the limit in combined standard errors over {count(seeds)} seeds, "
         "reduced to those of a Gaussian with the same tail (Student's t)."

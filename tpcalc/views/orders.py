@@ -10,8 +10,6 @@ from tpcalc.results.orders import order_key
 from tpcalc.views.labels import index, symbol
 from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
 
-__all__ = ["order_lines", "order_tables", "region_lines", "row_tables", "size", "solution_tables"]
-
 _LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
 _HIDDEN = ("h", "x", "dh", "dx")
 _STORED = "Weights as they are stored, W = n^(-a) w: standard deviation n^(-b), rates eta n^(-c)"
@@ -22,10 +20,6 @@ Cells = dict[int, OrderRow]  # by layer
 
 def size(n: str, status: str = "exact") -> str:
     """A size as a power of n; a bound is never written as an equality.
-
-    Args:
-        n: The growth exponent; ``"-oo"`` is identically 0, ``"oo"`` nothing known.
-        status: ``"exact"``, or else it is an upper bound.
 
     Example:
         >>> size("-1/2"), size("0"), size("-oo"), size("-1", "upper"), size("1/2 - a")
@@ -46,10 +40,6 @@ def size(n: str, status: str = "exact") -> str:
 def region_lines(region: Sequence[str], point: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """Where formulas with symbols hold; nothing where there are no symbols.
 
-    Args:
-        region: The conditions.
-        point: The values at which comparisons were decided.
-
     Example:
         >>> region_lines(("a > 1/2", "b > 0"), (("a", "1"), ("b", "1")))
         ('Holds where a > 1/2, b > 0.', 'Comparisons were decided at a = 1, b = 1.')
@@ -66,31 +56,18 @@ def region_lines(region: Sequence[str], point: Sequence[tuple[str, str]]) -> tup
 
 
 def order_lines(table: OrderTable) -> tuple[str, ...]:
-    """Where the orders of a table hold, and up to which step they are followed.
-
-    Args:
-        table: The orders.
-    """
+    """Where the orders of a table hold, and up to which step they are followed."""
     ended = (table.exploded.text,) if table.exploded else ()
     return (*ended, *region_lines(table.region, table.point))
 
 
 def order_tables(table: OrderTable) -> tuple[Table, ...]:
-    """All orders of a program.
-
-    Args:
-        table: The orders.
-    """
+    """All orders of a program."""
     return row_tables(table.rows, "Order of size of a coordinate")
 
 
 def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
-    """Orders by layer where their names say so, else one by one; then bounds, then slopes.
-
-    Args:
-        rows: The orders.
-        caption: The caption of the first table.
-    """
+    """Orders by layer where their names say so, else one by one; then bounds, then slopes."""
     keyed = [(order_key(row.name), row) for row in rows]
     hidden = [key.layer or 0 for key, _ in keyed if key.name in _HIDDEN]
     layered = any(key.name in _LETTERS for key, _ in keyed)
@@ -191,11 +168,7 @@ def _slopes(rows: Sequence[OrderRow]) -> Table:
 
 
 def solution_tables(solution: Solution) -> tuple[Table, ...]:
-    """Learning-rate exponents, a row for each step and a column for each layer.
-
-    Args:
-        solution: The exponents.
-    """
+    """Learning-rate exponents, a row for each step and a column for each layer."""
     tables = []
     steps, own = solution.steps, (solution.names, solution.bias_names)
     for what, names, rows in (

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["render_html", "render_markdown", "write"]
-
 _Drawer = Callable[[Any, str], tuple[str, ...]]
 _HTML_ROWS = 2000
 _MARKDOWN_ROWS = 200
@@ -40,12 +38,6 @@ _MARKDOWN_SIGNS = str.maketrans({sign: "\\" + sign for sign in "\\`*_[]<>|#"})
 
 def render_html(report: ReportInput) -> str:
     """One self-contained page: no script, and nothing loaded from elsewhere.
-
-    Args:
-        report: What to show.
-
-    Returns:
-        The text of the page. The same records give the same bytes.
 
     Example:
         >>> from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow
@@ -68,9 +60,6 @@ def render_html(report: ReportInput) -> str:
 def render_markdown(report: ReportInput) -> str:
     """The same report as Markdown: the tables and formulas, without the plots.
 
-    Args:
-        report: What to show.
-
     Example:
         >>> from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow
         >>> row = ScalarRow("f[0,0]", Estimate(0.25, 0.0, Method.EXACT))
@@ -85,17 +74,6 @@ def render_markdown(report: ReportInput) -> str:
 
 def write(report: ReportInput, path: str | Path) -> Path:
     """Write a report; the suffix says what kind.
-
-    Args:
-        report: What to show.
-        path: Where to; ``.html`` or ``.md``.
-
-    Returns:
-        The path written.
-
-    Raises:
-        StudyError: Another suffix, a folder that does not exist, or a place that cannot be
-            written.
 
     Example:
         >>> import tempfile

@@ -13,16 +13,6 @@ from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
 from tpcalc.views.traces import Point, Trace, spread_out
 
-__all__ = [
-    "COLOURS",
-    "Figure",
-    "Panel",
-    "Series",
-    "error_figure",
-    "feature_figure",
-    "output_figure",
-]
-
 COLOURS = 6
 """How many colours and markers a figure can tell apart."""
 

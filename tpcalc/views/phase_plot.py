@@ -21,8 +21,6 @@ from tpcalc.views.svg import alone, canvas, colour, on_page, written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_phases", "drawable", "phase_figure", "phase_svg"]
-
 Corner = tuple[Fraction, Fraction]
 _COLOURS = {
     "feature-learning": "good",
@@ -49,25 +47,12 @@ class _Piece:
 
 
 def drawable(diagram: PhaseDiagram) -> bool:
-    """Whether it has two symbols, and so a picture.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """Whether it has two symbols, and so a picture."""
     return len(diagram.symbols) == 2
 
 
 def phase_svg(diagram: PhaseDiagram) -> str:
     """A phase diagram as the text of an SVG file, with its legend.
-
-    Args:
-        diagram: Of two symbols.
-
-    Returns:
-        The same diagram gives the same bytes.
-
-    Raises:
-        StudyError: It has another number of symbols, or corners that are no rational numbers.
 
     Example:
         >>> from tpcalc.results import PhaseCell, Provenance
@@ -97,15 +82,7 @@ def phase_svg(diagram: PhaseDiagram) -> str:
 
 
 def draw_phases(diagram: PhaseDiagram, identifier: str) -> str:
-    """The same without a legend, as an element of a page.
-
-    Args:
-        diagram: Of two symbols.
-        identifier: A word that no other figure of the page carries.
-
-    Raises:
-        StudyError: As for ``phase_svg``.
-    """
+    """The same without a legend, as an element of a page."""
     with canvas(_WIDTH, _HEIGHT) as figure:
         _fill(figure.add_axes(_room(_HEIGHT, 0.0), facecolor="none"), diagram)
         svg = written(figure)
@@ -113,11 +90,7 @@ def draw_phases(diagram: PhaseDiagram, identifier: str) -> str:
 
 
 def phase_figure(diagram: PhaseDiagram) -> Figure | None:
-    """The figure of a page that the picture belongs to; None if there is no picture.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """The figure of a page that the picture belongs to; None if there is no picture."""
     if not drawable(diagram):
         return None
     title = f"{diagram.symbols[1]} against {diagram.symbols[0]}"

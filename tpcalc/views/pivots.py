@@ -24,8 +24,6 @@ from tpcalc.views.tables import (
 )
 from tpcalc.views.traces import Point, Trace, spread_out
 
-__all__ = ["FEATURES", "GRADIENTS", "features", "others", "outputs", "provenance"]
-
 FEATURES = ("h", "x")
 GRADIENTS = ("dh", "dx", "dW_x", "dB")
 _STEPPED = ("f", "chi", "loss")
@@ -67,17 +65,7 @@ def others(traces: Iterable[Trace], inputs: tuple[str, ...]) -> tuple[Table, ...
 def features(
     traces: Iterable[Trace], letters: tuple[str, ...], title: str, inputs: tuple[str, ...]
 ) -> Table | None:
-    """Mean squares of layered vectors: a column for each layer.
-
-    Args:
-        traces: All traces.
-        letters: Which vectors (``h``, ``x``, ...), in the order of the columns.
-        title: The caption's first words.
-        inputs: What each input is.
-
-    Returns:
-        The limits; without limits the values at the largest width; None without either.
-    """
+    """Mean squares of layered vectors: a column for each layer."""
     wanted = [
         t
         for t in traces

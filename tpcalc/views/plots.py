@@ -14,19 +14,12 @@ from tpcalc.views.svg import canvas, colour, on_page, written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MARKERS", "decades", "draw", "draw_on", "logarithmic", "power_label", "round_ticks"]
-
 MARKERS = ("o", "s", "^", "D", "v", "P")
 _WIDTH, _HEIGHT = 400.0, 270.0
 
 
 def draw(panel: Panel, identifier: str) -> str:
-    """One panel as an ``<svg>`` element; the same panel gives the same bytes.
-
-    Args:
-        panel: What to draw.
-        identifier: A word that no other figure of the page carries.
-    """
+    """One panel as an ``<svg>`` element; the same panel gives the same bytes."""
 
     def fill(axes: Axes) -> None:
         for series in panel.series:
@@ -39,14 +32,7 @@ def draw(panel: Panel, identifier: str) -> str:
 def draw_on(
     panel: Panel, identifier: str, fill: Callable[[Axes], None], right: float = 0.975
 ) -> str:
-    """The same with axes that are filled otherwise.
-
-    Args:
-        panel: What is drawn.
-        identifier: A word that no other figure of the page carries.
-        fill: What fills the axes.
-        right: Where they end.
-    """
+    """The same with axes that are filled otherwise."""
     with canvas(_WIDTH, _HEIGHT) as figure:
         axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
         fill(axes)
@@ -140,14 +126,7 @@ def _widths(axes: Axes, widths: list[float]) -> None:
 
 
 def logarithmic(axes: Axes, side: str, low: float, high: float) -> None:
-    """Make an axis logarithmic.
-
-    Args:
-        axes: The axes.
-        side: Which, ``"x"`` or ``"y"``.
-        low: Its lower end, above 0.
-        high: Its upper end.
-    """
+    """Make an axis logarithmic."""
     ticks = decades(low, high)
     axes.set(**{f"{side}scale": "log", f"{side}lim": (low, high)})
     getattr(axes, f"set_{side}ticks")(ticks, [power_label(tick) for tick in ticks])
@@ -155,12 +134,7 @@ def logarithmic(axes: Axes, side: str, low: float, high: float) -> None:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Where a logarithmic axis has its ticks.
-
-    Args:
-        low: Its lower end, above 0.
-        high: Its upper end.
-    """
+    """Where a logarithmic axis has its ticks."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     wide = math.log10(high / low) > 1.5
     leads = (1.0,) if wide else (1.0, 2.0, 5.0)
@@ -185,12 +159,7 @@ def power_label(value: float) -> str:
 
 
 def round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Where a linear axis has its ticks, and what stands there.
-
-    Args:
-        low: Its lower end.
-        high: Its upper end.
-    """
+    """Where a linear axis has its ticks, and what stands there."""
     from matplotlib.ticker import MaxNLocator
 
     found = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)

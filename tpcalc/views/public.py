@@ -11,8 +11,6 @@ from tpcalc.results import Card, Contrast
 from tpcalc.views.page import write
 from tpcalc.views.record import FIELDS, ReportInput
 
-__all__ = ["report"]
-
 _ANSWERS = (
     "tp.limit, tp.simulate, tp.compare, tp.orders, tp.check, tp.solve, tp.phases, tp.kernel or "
     "tp.card"

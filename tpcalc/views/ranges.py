@@ -19,8 +19,6 @@ from tpcalc.views.tables import (
 )
 from tpcalc.views.traces import Trace, gather
 
-__all__ = ["readable"]
-
 _MOST = 500
 _NOTE = (
     "Blocks of numbers are told by their ends: --json prints each, and limit.array(pattern) holds "
@@ -29,11 +27,7 @@ _NOTE = (
 
 
 def readable(table: LimitTable) -> tuple[Table, ...]:
-    """Limits one by one, or blocks of them by their ends where there are more than hundreds.
-
-    Args:
-        table: The limits.
-    """
+    """Limits one by one, or blocks of them by their ends where there are more than hundreds."""
     if len(table.scalars) + len(table.vectors) <= _MOST:
         return limit_tables(table)
     lost = (uncovered_table(table),) if table.uncovered else ()

@@ -28,8 +28,6 @@ from tpcalc.results import (
     Verdict,
 )
 
-__all__ = ["FIELDS", "KINDS", "ReportInput"]
-
 KINDS = {
     "limit": LimitTable,
     "finite": FiniteTable,

@@ -10,16 +10,6 @@ from tpcalc.views.orders import row_tables
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
 from tpcalc.views.verdict import Verdict as Judgement
 
-__all__ = [
-    "VERDICTS",
-    "at_start",
-    "by_verdict",
-    "check_tables",
-    "judged",
-    "phase_lead",
-    "phase_tables",
-]
-
 VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
 """In the order in which tables and legends list them."""
 
@@ -46,9 +36,6 @@ _UPDATES = {
 def judged(found: Verdict) -> Judgement:
     """The headline of a verdict, with the facts that it rests on.
 
-    Args:
-        found: The verdict.
-
     Example:
         >>> from tpcalc.results import Provenance
         >>> parts = (("the output does not move",), (), (), ())
@@ -62,20 +49,12 @@ def judged(found: Verdict) -> Judgement:
 
 
 def at_start(found: Verdict) -> str:
-    """What its layers and output do at the start.
-
-    Args:
-        found: The verdict.
-    """
+    """What its layers and output do at the start."""
     return "neither vanishes nor explodes" if found.initial == "ok" else found.initial
 
 
 def check_tables(found: Verdict) -> tuple[Table, ...]:
-    """What a verdict rests on: the layers, the updates, the outputs.
-
-    Args:
-        found: The verdict.
-    """
+    """What a verdict rests on: the layers, the updates, the outputs."""
     facts = (
         ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
         ("Valid for", found.valid_for),
@@ -121,11 +100,7 @@ def _answer(value: bool | None) -> str:
 
 
 def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
-    """The cells of each verdict, largest dimension first.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """The cells of each verdict, largest dimension first."""
     names = sorted(
         {cell.verdict for cell in diagram.cells},
         key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
@@ -135,11 +110,7 @@ def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]]
 
 
 def phase_lead(diagram: PhaseDiagram) -> str:
-    """A phase diagram in a sentence or two.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """A phase diagram in a sentence or two."""
     box = ", ".join(f"{low} <= {symbol} <= {high}" for symbol, low, high in diagram.box)
     parts = [
         f"{word} on {_counted(cells, len(diagram.symbols))}" for word, cells in by_verdict(diagram)
@@ -169,11 +140,7 @@ def _kind(dimension: int, symbols: int) -> str:
 
 
 def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
-    """The cells of a phase diagram, those of one verdict together.
-
-    Args:
-        diagram: The phase diagram.
-    """
+    """The cells of a phase diagram, those of one verdict together."""
     body = (
         (
             word,

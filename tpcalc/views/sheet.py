@@ -9,8 +9,6 @@ from tpcalc.views.numbers import SETTLED, Measure, measured, plain, settled
 from tpcalc.views.tables import Table, numbers, texts
 from tpcalc.views.verdict import Verdict
 
-__all__ = ["judge_sheets", "sheet_summary", "sheet_tables"]
-
 _SPLIT: tuple[tuple[str, Callable[[Sheet], Estimate | None]], ...] = (
     ("b = E τ(s)", lambda each: each.split.mean),
     ("a = E s τ(s)", lambda each: each.split.coefficient),
@@ -46,11 +44,7 @@ _STABILITY = (
 
 
 def sheet_summary(found: Sheets) -> str:
-    """One sentence for each activation: its coefficient, its case and what deep networks do.
-
-    Args:
-        found: The sheets.
-    """
+    """One sentence for each activation: its coefficient, its case and what deep networks do."""
     return " ".join(
         f"{each.name}: nonlinearity coefficient n(1, 0) = {plain(each.split.nlc.value)}, "
         f"{_CASES[each.covariance.kind]}, Gaussian stability: {each.stability}."
@@ -59,11 +53,7 @@ def sheet_summary(found: Sheets) -> str:
 
 
 def judge_sheets(found: Sheets) -> Verdict:
-    """How the numbers were found, and what deep networks of each activation do.
-
-    Args:
-        found: The sheets.
-    """
+    """How the numbers were found, and what deep networks of each activation do."""
     reasons = []
     for each in found.sheets:
         reasons += [f"{each.name}: {note}" for note in each.notes]
@@ -78,11 +68,7 @@ def judge_sheets(found: Sheets) -> Verdict:
 
 
 def sheet_tables(found: Sheets) -> tuple[Table, ...]:
-    """All tables.
-
-    Args:
-        found: The sheets.
-    """
+    """All tables."""
     sheets = found.sheets
     lengths = sorted({row.length for each in sheets for row in each.lengths})
     correlations = sorted({row.correlation for each in sheets for row in each.correlations})

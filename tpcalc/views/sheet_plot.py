@@ -13,8 +13,6 @@ from tpcalc.views.svg import colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_sheets", "sheet_figure"]
-
 # Kind, title, words on the horizontal axis, whether the axes are logarithmic.
 _PANELS = (
     ("activation", "Activation", "s", False, False),
@@ -27,11 +25,7 @@ _IDENTITY = ("length", "covariance")
 
 
 def sheet_figure(found: Sheets) -> Figure:
-    """The panels of a page.
-
-    Args:
-        found: The sheets; as many as there are colours are drawn.
-    """
+    """The panels of a page."""
     drawn = found.sheets[:COLOURS]
     panels = []
     for kind, title, x_label, log_x, log_y in _PANELS:
@@ -52,12 +46,7 @@ def sheet_figure(found: Sheets) -> Figure:
 
 
 def draw_sheets(found: Sheets, identifier: str) -> tuple[str, ...]:
-    """The same panels as ``<svg>`` elements; the same sheets give the same bytes.
-
-    Args:
-        found: The sheets.
-        identifier: A word that no other figure of the page carries.
-    """
+    """The same panels as ``<svg>`` elements; the same sheets give the same bytes."""
     return tuple(
         _drawn(panel, f"{identifier}-{index}")
         for index, panel in enumerate(sheet_figure(found).panels)

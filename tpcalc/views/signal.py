@@ -9,14 +9,6 @@ from tpcalc.views.numbers import SETTLED, plain, settled
 from tpcalc.views.tables import Cell, Part, Table, numbers, only, sentence, texts
 from tpcalc.views.verdict import Verdict
 
-__all__ = [
-    "judge_signal",
-    "signal_lead",
-    "signal_sections",
-    "signal_summary",
-    "signal_tables",
-]
-
 _REACH = 6.0  # depth scales of correlations that trained networks were found to bear
 _GROWTH = math.log(1e4)
 _EVERY = 0.5  # the error of c* where every correlation stays
@@ -34,11 +26,7 @@ _HEADLINES = {
 
 
 def signal_summary(found: Signal) -> str:
-    """One sentence: what the network is.
-
-    Args:
-        found: The answer.
-    """
+    """One sentence: what the network is."""
     rank = f" of rank {found.rank:g} N" if found.rank < 1 else ""
     return (
         f"{_count(found.depth)} of {found.activation} with {found.family} weights{rank}: σ_w² = "
@@ -47,11 +35,7 @@ def signal_summary(found: Signal) -> str:
 
 
 def signal_lead(found: Signal) -> str:
-    """What stands above its tables: the variances that count.
-
-    Args:
-        found: The answer.
-    """
+    """What stands above its tables: the variances that count."""
     lines = []
     if found.rank < 1:
         w, b = (plain(value) for value in found.effective)
@@ -71,11 +55,7 @@ def signal_lead(found: Signal) -> str:
 
 
 def judge_signal(found: Signal) -> Verdict:
-    """The phase in a few words, and what it means for the depth.
-
-    Args:
-        found: The answer.
-    """
+    """The phase in a few words, and what it means for the depth."""
     if found.drift is not None:
         return _adrift(found, found.drift)
     reasons = (*_depth_lines(found), _gradient_line(found), *_edge_lines(found))
@@ -114,20 +94,12 @@ def _adrift(found: Signal, drift: LengthDrift) -> Verdict:
 
 
 def signal_tables(found: Signal) -> tuple[Table, ...]:
-    """All tables, for the terminal.
-
-    Args:
-        found: The answer.
-    """
+    """All tables, for the terminal."""
     return tuple(table for section in signal_sections(found) for table in section.tables)
 
 
 def signal_sections(found: Signal) -> tuple[Part, ...]:
-    """The parts of a page.
-
-    Args:
-        found: The answer.
-    """
+    """The parts of a page."""
     maps = [_scales(found), _survival(found)]
     if len(found.fixed_points) > 1:
         maps.append(_fixed_points(found))

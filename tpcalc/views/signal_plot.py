@@ -15,18 +15,12 @@ from tpcalc.views.svg import canvas, colour, on_page, written
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_signal", "signal_figures"]
-
 _WIDTH, _HEIGHT = 400.0, 290.0
 _NONE: tuple[float, ...] = ()
 
 
 def signal_figures(found: Signal) -> dict[str, Figure]:
-    """The figures of a page, by the key of their section.
-
-    Args:
-        found: The answer.
-    """
+    """The figures of a page, by the key of their section."""
     maps = [_lengths(found), _correlations(found), _dynamics(found), _gradients(found)]
     edge = [panel for panel in (_edge(found), _scales(found)) if panel is not None]
     figures = {
@@ -47,12 +41,7 @@ def signal_figures(found: Signal) -> dict[str, Figure]:
 
 
 def draw_signal(found: Signal, key: str) -> tuple[str, ...]:
-    """The panels of one figure as ``<svg>`` elements; the same record gives the same bytes.
-
-    Args:
-        found: The answer.
-        key: The key of the figure.
-    """
+    """The panels of one figure as ``<svg>`` elements; the same record gives the same bytes."""
     drawers: dict[str, Callable[[Axes, Signal], None]] = {
         "Length map": _draw_lengths,
         "Correlation map": _draw_correlations,

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SERIES", "alone", "canvas", "colour", "on_page", "written"]
-
 SERIES = 6
 """How many colours of series the style sheet has."""
 
@@ -58,9 +56,6 @@ _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto 
 def colour(word: str) -> str:
     """The stand-in of a colour.
 
-    Args:
-        word: A name of the style sheet without its dashes (``"limit"``), or the number of a series.
-
     Example:
         >>> colour("ink"), colour("7") == colour("series-1")
         ('#010101', True)
@@ -70,12 +65,7 @@ def colour(word: str) -> str:
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the settings of a report; a user's matplotlibrc has no say in it.
-
-    Args:
-        width: In units of the picture.
-        height: The same.
-    """
+    """An empty figure in the settings of a report; a user's matplotlibrc has no say in it."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -89,36 +79,21 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
 
 
 def written(figure: Figure) -> str:
-    """A figure as matplotlib writes it; the same figure gives the same bytes.
-
-    Args:
-        figure: Made by ``canvas``, which is still open.
-    """
+    """A figure as matplotlib writes it; the same figure gives the same bytes."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     return buffer.getvalue()
 
 
 def on_page(svg: str, identifier: str, words: str) -> str:
-    """An ``<svg>`` element of a page, coloured by its style sheet.
-
-    Args:
-        svg: What ``written`` gave.
-        identifier: A word that no other figure of the page carries.
-        words: What it shows, for those who cannot see it.
-    """
+    """An ``<svg>`` element of a page, coloured by its style sheet."""
     view, body = _stripped(svg, identifier)
     root = f'<svg viewBox="{view}" role="img" aria-label="{html.escape(words)}" focusable="false">'
     return root + _recoloured(body, lambda name: f"var(--{name})")
 
 
 def alone(svg: str, words: str) -> str:
-    """The text of an SVG file.
-
-    Args:
-        svg: What ``written`` gave.
-        words: What it shows, for those who cannot see it.
-    """
+    """The text of an SVG file."""
     view, body = _stripped(svg, "t")
     light, dark = _palette()
     left, top, width, height = view.split()

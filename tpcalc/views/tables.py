@@ -30,32 +30,6 @@ from tpcalc.views.numbers import (
 )
 from tpcalc.views.traces import Trace, gather
 
-__all__ = [
-    "MISSED",
-    "Cell",
-    "Part",
-    "Table",
-    "alone_tables",
-    "bounded",
-    "comparison_table",
-    "exploded_line",
-    "finite_table",
-    "limit_cell",
-    "limit_tables",
-    "missed_note",
-    "name",
-    "number",
-    "numbers",
-    "only",
-    "sentence",
-    "slope_tables",
-    "texts",
-    "uncovered_table",
-    "unfitted",
-    "worst",
-    "z_cell",
-]
-
 MISSED = "† the error target was not met: raise max_samples or rel_error."
 _STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
 
@@ -289,13 +263,7 @@ def _finite(caption: str, table: FiniteTable) -> Table:
 def comparison_table(
     rows: Iterable[ComparisonRow], caption: str, limit: LimitTable | None
 ) -> Table:
-    """Limit against finite widths, one row a result and width.
-
-    Args:
-        rows: The rows to show.
-        caption: The caption.
-        limit: The limits themselves, which know how their numbers were found.
-    """
+    """Limit against finite widths, one row a result and width."""
     known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
     shown, seeds = [], 0
     for row in rows:

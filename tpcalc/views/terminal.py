@@ -70,26 +70,6 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = [
-    "SHOWN",
-    "check_group",
-    "comparison_group",
-    "depth_experiment_group",
-    "depth_group",
-    "depth_limit_group",
-    "depth_orders_group",
-    "experiment_group",
-    "finite_group",
-    "kernel_group",
-    "limit_group",
-    "nonlinearity_group",
-    "orders_group",
-    "phases_group",
-    "sheet_group",
-    "signal_group",
-    "solution_group",
-]
-
 # Numbers with a remark, which may go on a second line.
 _WRAPPED = ("Limit", "Finite, mean over seeds")
 _GAP, _EDGE = 3, 1  # blanks between columns and at the sides
@@ -106,10 +86,6 @@ _LEVELS = {
 def limit_group(table: LimitTable, most: int | None = None) -> Group:
     """Limits for ``rich.console.Console.print``.
 
-    Args:
-        table: The limits.
-        most: Rows shown of each table; all if None.
-
     Example:
         >>> from rich.console import Console
         >>> from tpcalc.results import Estimate, Method, Provenance, ScalarRow
@@ -125,25 +101,14 @@ def limit_group(table: LimitTable, most: int | None = None) -> Group:
 
 
 def finite_group(table: FiniteTable, most: int | None = None) -> Group:
-    """Averages at finite widths for ``rich.console.Console.print``.
-
-    Args:
-        table: The finite networks.
-        most: Rows shown; all if None.
-    """
+    """Averages at finite widths for ``rich.console.Console.print``."""
     return _group((finite_table(table),), table.notes, most)
 
 
 def comparison_group(
     comparison: Comparison, limit: LimitTable | None = None, most: int | None = None
 ) -> Group:
-    """A comparison for ``rich.console.Console.print``; z beyond 3 is yellow, beyond 5 red.
-
-    Args:
-        comparison: The comparison.
-        limit: The limits, whose methods tell a sampled zero from an exact one.
-        most: Rows shown of each table; then the largest differences come first. All if None.
-    """
+    """A comparison for ``rich.console.Console.print``; z beyond 3 is yellow, beyond 5 red."""
     rows, caption = comparison.rows, "Limit and finite networks"
     if most is not None and len(rows) > most:
         caption = f"The {most} largest differences of {len(rows)}"
@@ -155,12 +120,7 @@ def comparison_group(
 
 
 def orders_group(table: OrderTable, most: int | None = None) -> Group:
-    """Orders for ``rich.console.Console.print``, with the region where they hold.
-
-    Args:
-        table: The orders.
-        most: Rows shown of each table; all if None.
-    """
+    """Orders for ``rich.console.Console.print``, with the region where they hold."""
     notes = (*order_lines(table), *table.notes)
     return _group(order_tables(table), notes, most)
 
@@ -171,14 +131,7 @@ def check_group(
     most: int | None = None,
     theorems: Theorems | None = None,
 ) -> Group:
-    """A verdict for ``rich.console.Console.print``: the headline, what decides, the tables.
-
-    Args:
-        found: The verdict.
-        measured: Orders of the same network beside slopes at finite widths.
-        most: Rows shown of each table; all if None.
-        theorems: What theorems say of the network.
-    """
+    """A verdict for ``rich.console.Console.print``: the headline, what decides, the tables."""
     lead, more = _verdict(judged(found), theorems)
     tables = [*check_tables(found), *(order_tables(measured) if measured else ()), *more]
     notes = (*region_lines(found.region, ()), *found.notes, *(measured.notes if measured else ()))
@@ -200,57 +153,31 @@ def _verdict(said: Judgement, theorems: Theorems | None) -> tuple[list[Text], li
 def depth_group(
     found: DepthVerdict, most: int | None = None, *, theorems: Theorems | None = None
 ) -> Group:
-    """A verdict on the depth for ``rich.console.Console.print``.
-
-    Args:
-        found: The verdict.
-        most: Rows shown of each table; all if None.
-        theorems: What theorems say of the network.
-    """
+    """A verdict on the depth for ``rich.console.Console.print``."""
     lead, more = _verdict(judge_depth(found), theorems)
     notes = (*region_lines(found.region, ()), *found.notes)
     return _group([*depth_tables(found), *more], notes, most, lead)
 
 
 def depth_orders_group(found: DepthOrders, most: int | None = None) -> Group:
-    """Orders in the depth for ``rich.console.Console.print``.
-
-    Args:
-        found: The orders.
-        most: Rows shown of each table; all if None.
-    """
+    """Orders in the depth for ``rich.console.Console.print``."""
     notes = (*region_lines(found.region, ()), *found.notes)
     return _group((depth_rows(found.rows),), notes, most)
 
 
 def depth_limit_group(found: DepthTable, most: int | None = None) -> Group:
-    """A run at several depths for ``rich.console.Console.print``.
-
-    Args:
-        found: The numbers.
-        most: Rows shown of each table; all if None.
-    """
+    """A run at several depths for ``rich.console.Console.print``."""
     return _group(depth_values(found), found.notes, most)
 
 
 def solution_group(solution: Solution, most: int | None = None) -> Group:
-    """Learning-rate exponents for ``rich.console.Console.print``.
-
-    Args:
-        solution: The exponents.
-        most: Rows shown of each table; all if None.
-    """
+    """Learning-rate exponents for ``rich.console.Console.print``."""
     notes = (*region_lines(solution.region, solution.point), *solution.notes)
     return _group(solution_tables(solution), notes, most)
 
 
 def phases_group(diagram: PhaseDiagram, most: int | None = None) -> Group:
-    """The cells of a phase diagram for ``rich.console.Console.print``.
-
-    Args:
-        diagram: The phase diagram.
-        most: Rows shown; all if None.
-    """
+    """The cells of a phase diagram for ``rich.console.Console.print``."""
     from rich.text import Text
 
     return _group(phase_tables(diagram), diagram.notes, most, [Text(phase_lead(diagram))])

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from tpcalc.results import Claim, Theorem, Theorems
 from tpcalc.views.tables import Cell, Table, name, sentence, texts
 
-__all__ = ["answer_table", "contradictions", "theorem_lead", "theorem_tables"]
-
 _AGREES = {True: "yes", False: "no", None: "open"}
 _OPEN = "Open: not derived here, or only a bound is."
 _OUTSIDE = (
@@ -19,9 +17,6 @@ _OUTSIDE = (
 
 def theorem_lead(found: Theorems) -> str:
     """How many theorems apply, and whether the program contradicts one.
-
-    Args:
-        found: The theorems.
 
     Example:
         >>> from tpcalc.results import Provenance
@@ -42,11 +37,7 @@ def theorem_lead(found: Theorems) -> str:
 
 
 def theorem_tables(found: Theorems) -> tuple[Table, ...]:
-    """The theorems with their answers, and their statements beside what is derived.
-
-    Args:
-        found: The theorems.
-    """
+    """The theorems with their answers, and their statements beside what is derived."""
     if not found.rows:
         return ()
     table = _claims(found, lambda claim: bool(claim.stated or claim.derived))
@@ -54,11 +45,7 @@ def theorem_tables(found: Theorems) -> tuple[Table, ...]:
 
 
 def answer_table(found: Theorems) -> Table:
-    """The theorems with their answers and what decided them.
-
-    Args:
-        found: The theorems.
-    """
+    """The theorems with their answers and what decided them."""
     head = texts("Theorem", "Says", "Answer", "Because", "Source")
     body = (
         (name(row.name), sentence(row.title), _answer(row), sentence(_why(row)), row.source.item)
@@ -68,11 +55,7 @@ def answer_table(found: Theorems) -> Table:
 
 
 def contradictions(found: Theorems) -> tuple[Table, ...]:
-    """The statements that the program contradicts, if there are any.
-
-    Args:
-        found: The theorems.
-    """
+    """The statements that the program contradicts, if there are any."""
     table = _claims(found, lambda claim: claim.agrees is False)
     return (table,) if table.rows else ()
 

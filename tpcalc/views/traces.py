@@ -19,8 +19,6 @@ from tpcalc.results import (
 )
 from tpcalc.views.numbers import Measure
 
-__all__ = ["Point", "Trace", "gather", "spread_out"]
-
 Item = TypeVar("Item")
 
 

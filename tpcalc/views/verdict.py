@@ -12,8 +12,6 @@ from tpcalc.views.numbers import count, counted, mean_of, measured, score, sprea
 from tpcalc.views.record import ReportInput
 from tpcalc.views.traces import Trace
 
-__all__ = ["Verdict", "judge", "summary"]
-
 _AGREE = 5.0
 _NAMED = 3
 

@@ -14,8 +14,6 @@ from tpcalc.views.regimes import at_start
 from tpcalc.views.tables import Cell, Table, name
 from tpcalc.views.traces import gather
 
-__all__ = ["versus_lead", "versus_tables"]
-
 _LONG = 60  # letters from which on the cells of a row are broken into lines
 _INPUTS = "f[t,i]: after t steps, at the i-th input of that step; inputs are counted from 0."
 _WIDEST = "At the largest width that has finite numbers: mean over seeds ± one standard error."
@@ -23,11 +21,7 @@ _ABOUT = "–: the theorem is not about this parameterization."
 
 
 def versus_lead(found: Contrast) -> str:
-    """The two verdicts in a sentence.
-
-    Args:
-        found: The two.
-    """
+    """The two verdicts in a sentence."""
     left, right = found.left, found.right
     ended = [
         f" {card.name}: {card.check.exploded.text}" for card in (left, right) if card.check.exploded
@@ -39,11 +33,7 @@ def versus_lead(found: Contrast) -> str:
 
 
 def versus_tables(found: Contrast) -> tuple[Table, ...]:
-    """Definitions, verdicts, orders, limits, networks and theorems, a column for each of the two.
-
-    Args:
-        found: The two.
-    """
+    """Definitions, verdicts, orders, limits, networks, theorems, a column for each of the two."""
     left, right = found.left, found.right
     parts = (
         ("Powers that define them", dict(left.exponents), dict(right.exponents), False),

@@ -16,8 +16,6 @@ from tpcalc.functions.numbers import Number
 from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 from tpcalc.registry.registry import Registry, discover
 
-__all__ = ["REGISTRY", "atom", "lookup"]
-
 REGISTRY: Registry[ActivationFamily] = discover(
     __name__, "activation", ActivationFamily, folder="activations"
 )
@@ -27,18 +25,6 @@ _BRACKETS = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
 
 def lookup(text: str | Activation) -> Activation:
     """The activation that a text names.
-
-    Args:
-        text: A name, with parameters after a colon, in brackets, or (a power) after a caret:
-            ``"tanh"``, ``"leaky_relu:0.2"``, ``"leaky_relu[1/5]"``, ``"relu^2"``. An activation is
-            returned as it is.
-
-    Returns:
-        The activation; the same object for the same function.
-
-    Raises:
-        UnknownName: There is no activation of that name.
-        StudyError: Its parameters are not what it takes.
 
     Example:
         >>> lookup("leaky_relu:0.2").text, lookup("relu^1").text
@@ -73,15 +59,6 @@ def lookup(text: str | Activation) -> Activation:
 
 def atom(name: str, params: tuple[Number, ...] = ()) -> Atom:
     """The named function of one variable, as the text of a program spells it.
-
-    Args:
-        name: Its name.
-        params: Its parameters.
-
-    Raises:
-        UnknownName: There is no such function.
-        TraceError: The name stands for an expression that programs write out (a polynomial).
-        StudyError: The parameters are not what it takes.
 
     Example:
         >>> atom("relu_pow", (2,)).text

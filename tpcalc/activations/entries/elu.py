@@ -57,9 +57,6 @@ def _slope_near_zero(z: Expr, order: int, alpha: Fraction | float) -> Expr:
 def elu_slope(alpha: Fraction) -> Atom:
     """The derivative of ELU: 1 for z > 0, alpha * exp(z) for z <= 0.
 
-    Args:
-        alpha: As in ``elu``.
-
     Source: Clevert, Unterthiner, Hochreiter, section 3.
     """
     number = float(alpha)
@@ -82,9 +79,6 @@ def elu_slope(alpha: Fraction) -> Atom:
 
 def elu(alpha: Fraction) -> Atom:
     """ELU: z for z > 0, alpha * (exp(z) - 1) for z <= 0.
-
-    Args:
-        alpha: Minus the value at -infinity.
 
     Source: Clevert, Unterthiner, Hochreiter, section 3.
     """

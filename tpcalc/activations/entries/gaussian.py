@@ -22,9 +22,6 @@ GAUSSIAN: Atom = Atom(
 def gaussian(rate: Fraction) -> Atom:
     """The bump exp(-rate z^2).
 
-    Args:
-        rate: 1/2 gives the bump of standard deviation 1.
-
     Source: Broomhead, Lowe, Multivariable functional interpolation and adaptive networks.
     """
     if rate == 1:

@@ -13,9 +13,6 @@ from tpcalc.sources import Source
 def leaky_relu(slope: Fraction) -> Atom:
     """Leaky ReLU: z for z > 0, slope * z for z <= 0.
 
-    Args:
-        slope: The slope on the left.
-
     Source: Maas, Hannun, Ng, section 2.
     """
     left = float(slope)

@@ -16,12 +16,6 @@ SOURCE = Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1")
 def polynomial(*coefficients: Fraction) -> Composite:
     """The polynomial with these coefficients, constant term first.
 
-    Args:
-        coefficients: Exact coefficients c_0, c_1, ...
-
-    Raises:
-        StudyError: All are 0.
-
     Example:
         >>> from tpcalc.functions import Var
         >>> polynomial(Fraction(1), Fraction(0), Fraction(1, 2))(Var(0)).text

@@ -23,9 +23,6 @@ from tpcalc.sources import Source
 def relu_pow(p: Fraction | Ex) -> Atom:
     """The power max(z, 0)^p for a rational p > 0, or for a symbol; ReLU itself for p = 1.
 
-    Args:
-        p: The power.
-
     Source: Hajjar, Chizat, Giraud, Assumption 3 and Remark 3.2.
     """
     if isinstance(p, Ex):

@@ -22,9 +22,6 @@ def _kinks(amplitude: Fraction) -> tuple[float, ...]:
 def square_wave(amplitude: Fraction) -> Atom:
     """The slope of ``sawtooth``: 1 and -1 in turn, each over a length of two amplitudes.
 
-    Args:
-        amplitude: Where it jumps first.
-
     Source: Schoenherr, The Nonlinearity Coefficient, Table 2.1.
     """
     a = float(amplitude)
@@ -51,9 +48,6 @@ def square_wave(amplitude: Fraction) -> Atom:
 
 def sawtooth(amplitude: Fraction) -> Atom:
     """The triangle wave of slope 1 and -1 through 0.
-
-    Args:
-        amplitude: Its largest value, a quarter of its period.
 
     Source: Schoenherr, The Nonlinearity Coefficient, Table 2.1.
     """

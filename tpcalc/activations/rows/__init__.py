@@ -5,16 +5,11 @@ from __future__ import annotations
 from tpcalc.functions.rows import RowFn
 from tpcalc.registry.registry import Registry, discover
 
-__all__ = ["REGISTRY", "row"]
-
 REGISTRY: Registry[RowFn] = discover(__name__, "row function", RowFn)
 
 
 def row(name: str) -> RowFn:
     """The row function of a name.
-
-    Raises:
-        UnknownName: There is none.
 
     Example:
         >>> row("softmax").name

@@ -12,8 +12,6 @@ from tpcalc.cli.flags import AsJson
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["catalogue"]
-
 Kind = Annotated[
     str | None,
     typer.Argument(

@@ -21,8 +21,6 @@ from tpcalc.cli.flags import (
     takes,
 )
 
-__all__ = ["check"]
-
 EXITS = {
     "trivial": SAYS_NO,
     "unstable": SAYS_NO,

@@ -16,8 +16,6 @@ from tpcalc.cli.flags import (
     takes,
 )
 
-__all__ = ["compare"]
-
 
 @clean
 @takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)

@@ -7,8 +7,6 @@ from typing import Any
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 
-__all__ = ["doctor"]
-
 LIBRARIES = (
     "numpy",
     "scipy",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.load import Flag
 
-__all__ = ["experiment"]
-
 FileWord = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="An experiment file, such as examples/integrable/E1.toml."),

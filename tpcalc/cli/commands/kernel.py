@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
     from tpcalc.study import Model, Network
 
-__all__ = ["kernel"]
-
 METHODS = ("auto", "exact", "quadrature", "particles")
 _DIGITS = 100
 _CLASSES = list(range(10))

@@ -16,8 +16,6 @@ from tpcalc.cli.flags import (
     takes,
 )
 
-__all__ = ["limit"]
-
 
 @clean
 @takes(NETWORK, DATA, LIMIT, RUN, DEVICE)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tpcalc.meanfield.operations import Input as Moments
     from tpcalc.results.nonlinearity import Nonlinearity
 
-__all__ = ["nlc"]
-
 _NETWORKS = ("mlp", "resnet")
 
 Model = Annotated[

@@ -22,8 +22,6 @@ from tpcalc.cli.flags import (
     takes,
 )
 
-__all__ = ["orders"]
-
 Budget = Annotated[
     str | None,
     typer.Option(metavar="K", help="Largest power of 1/n followed below the leading one."),

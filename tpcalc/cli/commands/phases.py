@@ -10,8 +10,6 @@ import typer
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, takes
 
-__all__ = ["phases"]
-
 Box = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,8 +9,6 @@ import typer
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 
-__all__ = ["recipe"]
-
 ParamWord = Annotated[
     str | None,
     typer.Argument(

@@ -13,8 +13,6 @@ from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
 if TYPE_CHECKING:
     from tpcalc.networks.architectures.resnet import ResNet
 
-__all__ = ["regularity"]
-
 BLOCK = ("--act", "--nonlin", "--layers", "--center", "--multiplier")
 OF_BLOCKS = tuple(option for option in NETWORK if option.name in BLOCK)
 
@@ -77,11 +75,7 @@ def _network(flags: Flags) -> ResNet | None:
 
 
 def _numbers(file: Path) -> Any:
-    """The numbers of a file.
-
-    Raises:
-        StudyError: It cannot be read.
-    """
+    """The numbers of a file."""
     import warnings
 
     import numpy as np

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tpcalc.study import Model
     from tpcalc.study.model import Network
 
-__all__ = ["report"]
-
 Out = Annotated[
     Path,
     typer.Option(
@@ -116,11 +114,7 @@ def report(
 def _deep(
     network: Network, depths: Sequence[str], out: Path, versus: str | None, as_json: bool
 ) -> None:
-    """The report of a network of L blocks.
-
-    Raises:
-        UsageError: Another parameterization is asked for beside it.
-    """
+    """The report of a network of L blocks."""
     from tpcalc.cli import payload
     from tpcalc.cli.depths import page
     from tpcalc.cli.show import put
@@ -168,11 +162,7 @@ def _answers(card: Card | None, other: Card | None) -> dict[str, Any]:
 
 
 def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
-    """The card of the other parameterization, with limits and networks of the same outputs.
-
-    Raises:
-        UsageError: The model has no parameterization, is not trained, or has this one.
-    """
+    """The card of the other parameterization, with limits and networks of the same outputs."""
     from tpcalc.cli.runs import card_of, limit_of, networks_of
     from tpcalc.study import Flag, open_model
 

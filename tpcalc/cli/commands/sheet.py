@@ -9,8 +9,6 @@ import typer
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
 
-__all__ = ["sheet"]
-
 MOST = 6  # activations side by side, one colour each
 
 Word = Annotated[

@@ -9,8 +9,6 @@ import typer
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, NETWORK, AsJson, Flags, ModelWord, takes
 
-__all__ = ["show"]
-
 VECTORS = ("h", "x", "dh", "dx")
 
 InWords = Annotated[bool, typer.Option("--words", help="What it is and computes, in words.")]

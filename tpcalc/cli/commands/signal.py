@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
     from tpcalc.functions import Expr
 
-__all__ = ["signal"]
-
 Word = Annotated[
     str,
     typer.Argument(

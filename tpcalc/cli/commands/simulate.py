@@ -5,8 +5,6 @@ from __future__ import annotations
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, DEVICE, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
 
-__all__ = ["simulate"]
-
 
 @clean
 @takes(NETWORK, DATA, SIMULATE, RUN, DEVICE)

@@ -9,8 +9,6 @@ import typer
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Flags, NetworkWord, takes
 
-__all__ = ["solve"]
-
 SYMBOLS = ("p", "L")
 Symbolic = Annotated[
     str | None,

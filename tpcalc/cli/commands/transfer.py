@@ -20,9 +20,6 @@ from tpcalc.cli.flags import (
     takes,
 )
 
-__all__ = ["transfer"]
-
-
 Rates = Annotated[
     str | None,
     typer.Option(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tpcalc.cli.exits import clean
 
-__all__ = ["warm"]
-
 
 @clean
 def warm() -> None:

@@ -20,8 +20,6 @@ from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.errors import Exploded
 
-__all__ = ["Basis", "Batch", "batch_of"]
-
 Array = NDArray[np.float64]
 
 # For entries of 8 and of 4 bytes: rounding of an inner product of unit vectors, the deviation from
@@ -101,15 +99,7 @@ class Basis:
         return self.store.data[:, : self.rows]
 
     def push(self, batch: Batch) -> Push:
-        """Coordinates of vectors in the basis, which grows where they leave its span.
-
-        Returns:
-            As ``directions_basis.Push``, with a tensor of coordinates (replicates, B, rows).
-
-        Raises:
-            Exploded: A vector holds infinities or NaN.
-            EvaluationError: The capacity is used up.
-        """
+        """Coordinates of vectors in the basis, which grows where they leave its span."""
         replicates, count = self.space.replicates, batch.samples.shape[1]
         before = self.counts.copy()
         coords = self.place.zeros(replicates, count, self.rows + count, double=True)

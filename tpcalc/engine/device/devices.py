@@ -9,17 +9,6 @@ from tpcalc import checks
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
 
-__all__ = [
-    "device_name",
-    "devices",
-    "free_memory",
-    "is_out_of_memory",
-    "known_device",
-    "load_torch",
-    "resolve_device",
-    "resolve_dtype",
-]
-
 _DTYPES = {
     "float64": "float64",
     "float32": "float32",
@@ -30,11 +19,7 @@ _DEVICES = ("cpu", "cuda", "cuda:0", "auto")
 
 
 def load_torch() -> Any:
-    """The torch module.
-
-    Raises:
-        MissingBackend: torch is not installed; the message says how to install it.
-    """
+    """The torch module."""
     try:
         import torch
     except ImportError as error:
@@ -47,26 +32,13 @@ def load_torch() -> Any:
 
 
 def known_device(name: Any) -> None:
-    """Refuse what is the name of no device on any machine.
-
-    Raises:
-        UsageError: It is no text.
-        UnknownName: No such kind of device.
-    """
+    """Refuse what is the name of no device on any machine."""
     if not re.fullmatch(r"cpu|auto|cuda(:\d{1,9})?", checks.text(name, "device"), re.ASCII):
         raise UnknownName("device", name, _DEVICES)
 
 
 def resolve_device(name: str) -> Any:
-    """The torch device of a name.
-
-    Args:
-        name: ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or ``"auto"`` (CUDA where there is one).
-
-    Raises:
-        UnknownName: No such kind of device.
-        MissingBackend: torch is not installed, or there is no such CUDA device here.
-    """
+    """The torch device of a name."""
     known_device(name)
     torch = load_torch()
     if name == "auto":
@@ -92,13 +64,7 @@ def resolve_device(name: str) -> Any:
 
 
 def device_name(name: str | None) -> str | None:
-    """The name of a device that is there, or None; an argument is checked before any work.
-
-    Raises:
-        UsageError: It is no text.
-        UnknownName: No such kind of device.
-        MissingBackend: torch is not installed, or there is no such CUDA device here.
-    """
+    """The name of a device that is there, or None; an argument is checked before any work."""
     return None if name is None else str(resolve_device(checks.text(name, "device")))
 
 
@@ -120,10 +86,6 @@ def devices() -> tuple[str, ...]:
 
 def resolve_dtype(name: str) -> Any:
     """The torch number format of a name: float64, float32, bfloat16 (or bf16).
-
-    Raises:
-        UnknownName: Another name; the known ones are listed.
-        MissingBackend: torch is not installed.
 
     Example:
         >>> resolve_dtype("float63")

@@ -45,8 +45,6 @@ from tpcalc.functions import Fn
 from tpcalc.functions.forms import tiles
 from tpcalc.functions.tape import lower, run
 
-__all__ = ["HANDLERS", "Workspace"]
-
 TILE = 2**24  # entries of an outer function that are held at once
 WIDTH = 2**12  # columns of them, whose sum has the precision of the storage
 BATCH = 256  # vectors formed in one pass over the stores
@@ -92,14 +90,7 @@ class Workspace:
         self._unseen: list[tuple[Any, Callable[[], str]]] = []
 
     def run(self, report: Callable[[float], None]) -> list[Outcome]:
-        """Run the replicates.
-
-        Args:
-            report: Called with the fraction done; raising from it stops the run.
-
-        Raises:
-            Exploded: A number left the floating-point range; the message names the vector.
-        """
+        """Run the replicates."""
         script = self.plan.script
         for index, step in enumerate(script.instructions):
             HANDLERS[type(step)](self, step)

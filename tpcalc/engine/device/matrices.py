@@ -21,8 +21,6 @@ from tpcalc.engine.directions_haar import HaarMatrix, Law
 from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.engine.draws import Draws
 
-__all__ = ["Finite", "Haar", "Limit", "Side"]
-
 Counts = NDArray[np.int64]
 TOLERANCE = {"limit": 1e-5, "finite": 1e-10}
 

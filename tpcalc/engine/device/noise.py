@@ -9,8 +9,6 @@ import numpy as np
 
 from tpcalc.engine.device.rows import Place
 
-__all__ = ["NoiseFamily"]
-
 
 class NoiseFamily:
     """The law of ``noise.NoiseFamily``; a draw that earlier ones determine is a row of zeros.
@@ -30,13 +28,7 @@ class NoiseFamily:
     def draw(
         self, weights: Sequence[float], vectors: Sequence[tuple[Any, int]], normal: Any
     ) -> Any:
-        """The values for weights and vectors.
-
-        Args:
-            weights: As many for every draw of a family.
-            vectors: Tensors (replicates, padded), each with its number of samples.
-            normal: Fresh N(0, 1) draws, one for each replicate.
-        """
+        """The values for weights and vectors."""
         torch, known = self._place.torch, self._draws.shape[1]
         self._weights.append(np.array(weights))
         self._vectors.append([vector.clone() for vector, _ in vectors])

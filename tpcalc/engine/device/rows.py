@@ -18,8 +18,6 @@ from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_store import SampleSpace, full_store
 from tpcalc.engine.draws import Draws
 
-__all__ = ["Place", "Store", "block_of", "combine", "drawn"]
-
 BLOCKS = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16)
 PADDING = 1 / 16  # of the samples: what may be added to fill the last block
 PARTIAL = 2**26  # sums over blocks that are held at once
@@ -78,11 +76,7 @@ class Place:
         return int(self.dtype.itemsize)
 
     def dots(self, rows: Any, vectors: Any, replicates: int) -> Any:
-        """Sums over samples of row i (blocks, k, block) times vector j (blocks, B, block).
-
-        Returns:
-            float64 numbers (replicates, B, k).
-        """
+        """Sums over samples of row i (blocks, k, block) times vector j (blocks, B, block)."""
         blocks, batch, _ = vectors.shape
         step = max(1, PARTIAL // max(blocks * batch, 1))
         found = []
@@ -156,14 +150,7 @@ class Store:
 
 
 def combine(terms: Sequence[tuple[Any, Any]]) -> Any:
-    """Linear combinations of rows: sum over terms and i of coefficients[r, j, i] row_i.
-
-    Args:
-        terms: Rows (blocks, k, block), and float64 coefficients (replicates, B, up to k).
-
-    Returns:
-        Vectors (blocks, B, block).
-    """
+    """Linear combinations of rows: sum over terms and i of coefficients[r, j, i] row_i."""
     out = None
     for rows, given in terms:
         count = given.shape[2]

@@ -21,8 +21,6 @@ from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 
-__all__ = ["run_on_device"]
-
 CPU_BUNDLE = 2**29  # bytes: larger bundles are no faster there, and smaller ones can be stopped
 WORK = 6  # copies of the largest batch while it is multiplied
 
@@ -34,20 +32,7 @@ def run_on_device(
     memory_limit: int | None,
     report: Callable[[float], None],
 ) -> list[Outcome]:
-    """Run one replicate for each seed, in the order of the seeds.
-
-    Args:
-        plan: The scheduled script.
-        setting: How; with a device.
-        seeds: Entropy of each replicate.
-        memory_limit: Bytes to stay within; None: half of what is free on the device.
-        report: Called with the fraction done.
-
-    Raises:
-        MissingBackend: torch is not installed, or there is no such device.
-        OutOfMemory: One replicate does not fit; the message has the sizes.
-        Exploded: Numbers left the floating-point range.
-    """
+    """Run one replicate for each seed, in the order of the seeds."""
     torch, device = load_torch(), resolve_device(str(setting.device))
     place = Place(torch, device, resolve_dtype(setting.storage))
     needed = _needed(plan, setting)

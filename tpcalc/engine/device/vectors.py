@@ -18,8 +18,6 @@ from tpcalc.engine.device.rows import Place
 from tpcalc.engine.instructions import Panel, Sum
 from tpcalc.engine.vectors import Key
 
-__all__ = ["Part", "Table", "Vector", "combined", "grams", "parts_of"]
-
 
 @dataclass(slots=True)
 class Vector:
@@ -82,13 +80,7 @@ class Part:
 
 
 def parts_of(step: Sum | Panel, scalars: Any, place: Place) -> list[Part]:
-    """What a sum or a panel adds up.
-
-    Args:
-        step: The instruction.
-        scalars: The numbers of all replicates, by register.
-        place: Where tensors are.
-    """
+    """What a sum or a panel adds up."""
     replicates = scalars.shape[1]
     if isinstance(step, Sum):
         factors = place.numbers(step.numbers).expand(replicates, -1)
@@ -117,15 +109,7 @@ def combined(
     sizes: Mapping[Key, int],
     place: Place,
 ) -> list[Vector]:
-    """Linear combinations, on stored rows where possible.
-
-    Args:
-        parts: What is added up.
-        vectors: All vectors, by register.
-        tables: Coordinates of what matrices were applied to.
-        sizes: Rows of each store that are in use.
-        place: Where tensors are.
-    """
+    """Linear combinations, on stored rows where possible."""
     found = _Combined(parts[0].factors, tables, sizes, place)
     for part in parts:
         found.add(part, vectors)

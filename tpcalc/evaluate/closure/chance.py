@@ -28,8 +28,6 @@ from tpcalc.limit.views import fluctuation_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 
-__all__ = ["Chance", "Spread", "random_nodes"]
-
 T = TypeVar("T")
 
 
@@ -38,9 +36,6 @@ def random_nodes(graph: LimitGraph) -> frozenset[LRef]:
 
     By structure: a node is a monomial in random scalars times what does not depend on them, or it
     is taken to be random. What is normalised loses its monomial, and is not random.
-
-    Args:
-        graph: A limit graph.
 
     Example:
         >>> from tpcalc.program.nodes import Family
@@ -236,15 +231,7 @@ class Chance(Generic[T]):
         return self.closure.field.total(terms)
 
     def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], list[tuple[LRef, LRef]]]]:
-        """The covariance of two scalars as a sum: factors, and x, y of others E Z^x Z^y.
-
-        Args:
-            left: The node of one.
-            right: The node of the other.
-
-        Raises:
-            Unknown: One of them is no affine function of random scalars.
-        """
+        """The covariance of two scalars as a sum: factors, and x, y of others E Z^x Z^y."""
         a, b = self.spread(left), self.spread(right)
         found = []
         for p, own in a.parts.items():

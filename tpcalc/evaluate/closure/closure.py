@@ -34,8 +34,6 @@ from tpcalc.limit.views import average_of, function_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Closure"]
-
 T = TypeVar("T")
 CENTRED = Var(0) - Par(0)
 LARGEST = 2000  # parts of an expression: what is larger is not expanded
@@ -96,14 +94,7 @@ class Closure(Generic[T]):
     # -- what is asked -----------------------------------------------------------------------
 
     def scalar(self, ref: LRef) -> T:
-        """The value of a scalar node.
-
-        Args:
-            ref: Its number.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature, or is random.
-        """
+        """The value of a scalar node."""
         found: T = self._demands.get(("scalar", ref))
         return found
 
@@ -114,15 +105,7 @@ class Closure(Generic[T]):
         return found
 
     def inner(self, left: LRef, right: LRef) -> T:
-        """E Z Z' of two vector nodes.
-
-        Args:
-            left: One.
-            right: The other.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """E Z Z' of two vector nodes."""
         found: T = self._demands.get(("inner", *sorted((left, right))))
         return found
 

@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 from tpcalc.functions import Expr
 from tpcalc.limit.graph import LRef
 
-__all__ = ["Correction", "Gaussian", "Hat", "Member", "Primitive", "Vector", "family", "related"]
-
 T = TypeVar("T")
 
 
@@ -36,9 +34,6 @@ Primitive = Member | Hat
 
 def family(primitive: Primitive) -> tuple[str, ...]:
     """What is correlated at all: one group, or one side of one matrix.
-
-    Args:
-        primitive: A Gaussian of the graph.
 
     Example:
         >>> family(Hat("W", True, 3)) == family(Hat("W", True, 4))
@@ -102,11 +97,6 @@ def related(
     left: Gaussian[T], right: Gaussian[T], diagonal: frozenset[str]
 ) -> Iterator[tuple[Primitive, Primitive]]:
     """The pairs of primitives of two Gaussians that may be correlated.
-
-    Args:
-        left: A Gaussian.
-        right: Another one.
-        diagonal: Groups whose members are independent of each other.
 
     Example:
         >>> u = Gaussian({Member("u", 0): 1.0, Member("u", 1): 1.0}, 0.0)

@@ -23,8 +23,6 @@ from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 
-__all__ = ["Joint"]
-
 LOG2, REPLICATES = 14, 16  # samples of a replicate
 SHARP = 1e-9  # relative error of what is known beside which that of samples is all there is
 FAMILY = 2  # first entropy word: no draws are shared with particles or networks
@@ -45,14 +43,7 @@ class Joint:
         self._chance, self._seed = chance, seed
 
     def estimate(self, ref: LRef) -> Estimate:
-        """The mean and the spread of a random scalar.
-
-        Args:
-            ref: Its node.
-
-        Raises:
-            Unknown: It holds more than functions of Gaussian scalars.
-        """
+        """The mean and the spread of a random scalar."""
         values = self.samples((ref,))[ref]
         mean, square = self._mean(values), self._covariance(values, values)
         std = sqrt(square.value)
@@ -99,14 +90,7 @@ class Joint:
         )
 
     def samples(self, refs: tuple[LRef, ...]) -> Mapping[LRef, Array]:
-        """Joint samples of scalars, each of shape (replicates, samples).
-
-        Args:
-            refs: Their nodes.
-
-        Raises:
-            Unknown: One of them holds more than functions of Gaussian scalars.
-        """
+        """Joint samples of scalars, each of shape (replicates, samples)."""
         nodes, random = self._chance.closure.graph.nodes, self._chance.random
         cone, stack = set(refs), list(refs)
         while stack:

@@ -11,8 +11,6 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, wa
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.exact import DELTA
 
-__all__ = ["Affine", "Product", "affine", "is_odd", "is_tame", "products"]
-
 MOST = 4096  # terms of an expanded product
 
 Affine = tuple[tuple[tuple[int, Expr], ...], Expr]  # coefficients of Gaussians, and a constant
@@ -33,13 +31,6 @@ class Product:
 
 def products(expr: Expr, derived: Callable[[Affine], int]) -> list[Product]:
     """Expand a function of Gaussians into products.
-
-    Args:
-        expr: An expression; ``Var(i)`` is Gaussian i, ``Par(i)`` scalar i.
-        derived: Makes a new Gaussian from an affine function of others: its number.
-
-    Raises:
-        Unknown: A named function is applied to what is not Gaussian, or there are too many terms.
 
     Example:
         >>> found = products((Var(0) + Var(1)) * Var(0), lambda form: 2)
@@ -105,9 +96,6 @@ def _argument(expr: Expr, derived: Callable[[Affine], int]) -> Expr:
 def affine(expr: Expr) -> Affine | None:
     """An expression as an affine function of Gaussians; None where it is none.
 
-    Args:
-        expr: An expression; coefficients may hold scalars.
-
     Example:
         >>> affine(2 * Var(3) + 1)[0][0][0]
         3
@@ -169,11 +157,7 @@ def _mixed(expr: Expr) -> bool:
 
 
 def is_tame(expr: Expr) -> bool:
-    """Whether a function grows like a polynomial at most, and is bounded near every point.
-
-    Args:
-        expr: An expression of Gaussians.
-    """
+    """Whether a function grows like a polynomial at most, and is bounded near every point."""
     return all(
         (not isinstance(part, Call) or part.atom.facts.growth is not None or part.atom == DELTA)
         and (not isinstance(part, Pow) or part.exponent > 0)
@@ -183,9 +167,6 @@ def is_tame(expr: Expr) -> bool:
 
 def is_odd(expr: Expr) -> bool | None:
     """Whether a function of ``Var(0)`` is odd (True), even (False) or neither (None).
-
-    Args:
-        expr: An expression of ``Var(0)``.
 
     Example:
         >>> is_odd(Var(0) ** 3), is_odd(Var(0) ** 2), is_odd(Var(0) + 1)

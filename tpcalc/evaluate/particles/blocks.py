@@ -17,17 +17,11 @@ from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Rename, Stack
 
-__all__ = ["directions", "emit_blocks", "samples_for"]
-
 ENOUGH = 4  # samples for each direction: averages are off by a part of 0.003 then, or less
 
 
 def directions(graph: LimitGraph) -> int:
-    """The largest number of vectors that a side of a matrix is applied to.
-
-    Args:
-        graph: A limit graph.
-    """
+    """The largest number of vectors that a side of a matrix is applied to."""
     found: dict[tuple[str, bool], int] = {}
     for ref, node in enumerate(map(product_of, graph.nodes)):
         if node is not None:
@@ -40,11 +34,7 @@ def directions(graph: LimitGraph) -> int:
 
 
 def samples_for(graph: LimitGraph) -> int:
-    """How many samples a replicate has where nobody says it.
-
-    Args:
-        graph: A limit graph.
-    """
+    """How many samples a replicate has where nobody says it."""
     if not graph.has_blocks:
         return 2**14
     least = max(2**12, ENOUGH * directions(graph))
@@ -52,11 +42,7 @@ def samples_for(graph: LimitGraph) -> int:
 
 
 def emit_blocks(state: State) -> None:
-    """Write the instructions of a graph of blocks, with the registers of its nodes.
-
-    Args:
-        state: The script.
-    """
+    """Write the instructions of a graph of blocks, with the registers of its nodes."""
     graph = state.graph
     blocks = Blocks(state, graph.axes, graph.vector_dim, held=state.blocks)
     for ref, node in enumerate(graph.nodes):

@@ -23,8 +23,6 @@ from tpcalc.program.base import Table
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Nonlin
 
-__all__ = ["Compiled", "compile_graph"]
-
 ZERO = Fn(const(0), 0)
 
 
@@ -78,13 +76,7 @@ class _Columns:
 def compile_graph(
     graph: LimitGraph, *, moments: bool = True, collect: Sequence[str] = ()
 ) -> Compiled:
-    """Compile a limit graph.
-
-    Args:
-        graph: The graph.
-        moments: Whether mean and second moment of vector targets are computed.
-        collect: Vector targets whose samples are returned, or cells of them.
-    """
+    """Compile a limit graph."""
     state = State(graph)
     if graph.has_blocks:
         emit_blocks(state)

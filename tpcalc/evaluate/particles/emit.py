@@ -27,8 +27,6 @@ from tpcalc.limit.graph import Expect, Fluctuation, LimitGraph, LRef, Number, Ou
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 
-__all__ = ["COLUMNS", "INSTRUCTIONS", "Reading", "Registers", "State"]
-
 COLUMNS = 2048  # that an outer function is averaged over: the others change little
 
 

@@ -19,17 +19,6 @@ from tpcalc.results import Estimate, Method, Status, spread_error
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = [
-    "Budget",
-    "Draws",
-    "doubtful",
-    "estimate",
-    "paired",
-    "recorded",
-    "run_particles",
-    "with_bias",
-]
-
 PAIRS = 16  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
 SHARE = 0.2  # of the spread that sampling may be: by chance it is less once in 10^4 times
@@ -116,19 +105,7 @@ def run_particles(
     *,
     twin: Sequence[int] = (),
 ) -> Draws:
-    """Run replicates; with an error target double the samples until it is met.
-
-    Args:
-        compiled: The script.
-        budget: The work allowed.
-        seed: The seed; same seed, same answer, for any number of threads.
-        progress: Called with a fraction and a text.
-        twin: A number: other coordinates beside the same random scalars.
-
-    Raises:
-        OutOfMemory: The first size does not fit.
-        Exploded: Numbers left the floating-point range.
-    """
+    """Run replicates; with an error target double the samples until it is met."""
     samples = budget.samples
     draws = _run(compiled, budget, samples, seed, progress, twin)
     _check_denominators(compiled, draws.values)
@@ -173,12 +150,6 @@ def doubtful(compiled: Compiled, budget: Budget, seed: int, enough: int) -> froz
 
     What does not depend on the random scalars scatters as much where these stay the same. A spread
     that few samples leave open is told with more: their error falls, and what is random stays.
-
-    Args:
-        compiled: The script.
-        budget: The work allowed.
-        seed: The seed.
-        enough: Samples with which what is hardly random is told.
     """
     left = compiled.random
     fewer, own = max(budget.samples // FEWER, 2), replace(budget, replicates=PAIRS)
@@ -201,11 +172,6 @@ def with_bias(draws: Draws, compiled: Compiled, budget: Budget) -> Draws:
     """The draws with the bias of functions of averages over sampled columns.
 
     It falls at least like 1 over their number, so that half of them move a result by as much.
-
-    Args:
-        draws: What was found.
-        compiled: The script.
-        budget: The work that was allowed.
     """
     steps = compiled.script.instructions
     halves = tuple(replace(s, part=2) if isinstance(s, Outer) and not s.forms else s for s in steps)
@@ -262,15 +228,7 @@ def _mean_and_error(draws: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def estimate(draws: Draws, column: int, *, random: bool = False, doubt: bool = False) -> Estimate:
-    """The estimate of one result.
-
-    Args:
-        draws: All replicates.
-        column: Which result.
-        doubt: Whether it may be random, by less than samples tell: then the error is its spread.
-        random: Whether the scalar is itself random in the limit: each replicate then holds one
-            draw of it, ``value`` is the mean and ``std`` the spread.
-    """
+    """The estimate of one result."""
     own = draws.values[:, column]
     mean, stderr = _mean_and_error(own)
     stderr *= sqrt(len(own)) if doubt else 1.0
@@ -295,12 +253,7 @@ def estimate(draws: Draws, column: int, *, random: bool = False, doubt: bool = F
 
 
 def paired(left: Estimate, right: Estimate) -> Estimate:
-    """The covariance of two random scalars of one run, replicate by replicate.
-
-    Args:
-        left: One of them.
-        right: The other.
-    """
+    """The covariance of two random scalars of one run, replicate by replicate."""
     a, b = (np.array(one.draws) - one.value for one in (left, right))
     count = len(a)
     value, stderr = _mean_and_error(a * b * count / (count - 1))

@@ -27,8 +27,6 @@ from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Rename, Stack
 
-__all__ = ["rarely_sampled", "sampled_degrees"]
-
 ENOUGH = 30  # samples beyond the place where the variance of an average comes from
 FAR = (1e4, 1e8)  # where the growth of a function of one variable is read off
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -41,13 +39,6 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
     sqrt(2 D). Where hardly a sample lies there, neither the average nor the spread of replicates
     has seen it. Degrees add up in products, though values of independent variables are less rare:
     what is marked may be in order.
-
-    Args:
-        graph: A limit graph.
-        samples: Samples of all replicates together.
-
-    Returns:
-        Names with degrees as texts; "oo" where no polynomial bounds what is averaged.
 
     Example:
         >>> from tpcalc.limit.graph import Target
@@ -70,14 +61,7 @@ def rarely_sampled(graph: LimitGraph, samples: int) -> dict[str, str]:
 
 
 def sampled_degrees(graph: LimitGraph) -> dict[str, Degree]:
-    """For each target the largest degree of what is averaged on the way to it.
-
-    Args:
-        graph: A limit graph; of a vector the square of the target itself is averaged too.
-
-    Returns:
-        0 where nothing is averaged, None where there is no polynomial bound.
-    """
+    """For each target the largest degree of what is averaged on the way to it."""
     own: list[Degree] = []
     worst: list[Degree] = []
     read: dict[tuple[str, bool], list[Degree]] = {}

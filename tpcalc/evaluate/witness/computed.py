@@ -14,18 +14,11 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Target
 
-__all__ = ["evaluated", "has_value"]
-
 WORK = 5000  # closed forms that a number may take
 
 
 def evaluated(context: Context, ref: LRef) -> Answer:
-    """A scalar by closed forms or quadrature.
-
-    Raises:
-        Unknown: They do not give it.
-        TpcalcError: It has no value.
-    """
+    """A scalar by closed forms or quadrature."""
     graph = graph_of(context, (("", Target(Fraction(0), ref)),))
     ((_, target),) = graph.targets
     assert target.node is not None
@@ -37,12 +30,7 @@ def evaluated(context: Context, ref: LRef) -> Answer:
 
 
 def has_value(context: Context, ref: LRef) -> tuple[bool | None, str]:
-    """Whether closed forms or quadrature give a scalar, and what speaks against it.
-
-    Args:
-        context: A graph under construction.
-        ref: The scalar.
-    """
+    """Whether closed forms or quadrature give a scalar, and what speaks against it."""
     try:
         evaluated(context, ref)
     except Unknown as reason:

@@ -21,8 +21,6 @@ from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.functions.tape import evaluate, numpy_space
 
-__all__ = ["ROUNDING", "Dual", "Unvalued", "constant", "dual", "exact", "mixed", "shared"]
-
 ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
 STEP = 1e-6
 UNKNOWN = 1e200  # the size of the terms of a slope that may be another's: it may be 0
@@ -77,16 +75,7 @@ def shared(found: Dual, common: int) -> Array:
 
 
 def dual(expr: Expr, arguments: Mapping[Expr, Dual], common: int) -> Dual:
-    """An expression of duals.
-
-    Args:
-        expr: Over the keys of ``arguments``.
-        arguments: A dual for each ``Var`` and ``Par`` in it.
-        common: Where the common samples begin.
-
-    Raises:
-        Unvalued: A part of it is not followed.
-    """
+    """An expression of duals."""
     known: dict[Expr, Dual] = dict(arguments)
 
     def at(found: Dual) -> Array:

@@ -24,8 +24,6 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import average_of, outer_of
 from tpcalc.program.base import references
 
-__all__ = ["Finding", "Law", "comes_near_zero", "law", "nonzero"]
-
 SAMPLED = 5.0  # standard deviations of an average
 MISJUDGED = 1e-3  # of the coordinates: near a kink by chance
 FEWEST = 8  # pairs that must tell something
@@ -83,14 +81,6 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     Twins multiply two values whose averages are independent, so that what is 0 and was sampled has
     no sign; more samples are drawn until all is settled.
 
-    Args:
-        context: A graph under construction.
-        refs: Nodes.
-        seed: Of the draws.
-
-    Returns:
-        A finding for each node.
-
     Source: Hajjar, Chizat, Giraud, Lemma C.1 (positive finite moments), by numbers.
     """
     found: dict[LRef, Finding] = {}
@@ -147,14 +137,6 @@ def law(context: Context, claims: Sequence[Claim], seed: int = 0) -> list[tuple[
 
     A function of Gaussians has no mass at a point where its gradient is not 0 (Bouleau and Hirsch).
 
-    Args:
-        context: A graph under construction.
-        claims: Vector nodes with the points.
-        seed: Of the draws.
-
-    Returns:
-        For each what is known, and the evidence.
-
     Source: Bouleau and Hirsch, Dirichlet Forms and Analysis on Wiener Space, section I.7.
     """
     found: dict[int, tuple[Law, str]] = {}
@@ -197,9 +179,6 @@ def _brought(claim: Claim, sweeps: Sequence[Sweep]) -> bool:
 def _is_new(parts: Sequence[tuple[int, Dual]]) -> bool:
     """Whether what is left of a vector beside those that were multiplied before is not 0.
 
-    Args:
-        parts: By samples; the fewest and the most.
-
     Of a sum of them rounding is left; of one but for a sampled 0 a part that is small beside its
     terms, and falls with the samples.
     """
@@ -216,13 +195,7 @@ def _is_new(parts: Sequence[tuple[int, Dual]]) -> bool:
 
 
 def comes_near_zero(context: Context, refs: Sequence[LRef], seed: int = 0) -> dict[LRef, bool]:
-    """Whether random scalars have values near 0 beside their usual size.
-
-    Args:
-        context: A graph under construction.
-        refs: Scalars.
-        seed: Of the draws.
-    """
+    """Whether random scalars have values near 0 beside their usual size."""
     found = {}
     for ref, one in Sweep(context, replace(BUDGETS[0], slopes=0), seed).run(refs).items():
         values = np.zeros(1) if isinstance(one, Unvalued) else np.abs(one.value)
@@ -297,14 +270,7 @@ class Level:
 
 
 def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[Finding, Level]:
-    """The finding of one budget, and the level it rests on.
-
-    Args:
-        one: The samples.
-        budget: Their number.
-        dim: Of a vector.
-        fixed: Whether it is one number, so that its average counts beside the signs of pairs.
-    """
+    """The finding of one budget, and the level it rests on."""
     value = one.value if dim is None else one.value[:, budget.own :]
     value = np.broadcast_to(value, (2 * budget.pairs, value.shape[1]))
     size = np.broadcast_to(one.size, value.shape)

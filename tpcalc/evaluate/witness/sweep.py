@@ -29,8 +29,6 @@ from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterEx
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 
-__all__ = ["BUDGETS", "COLUMNS", "LAWS", "Budget", "Sweep"]
-
 Array = NDArray[np.float64]
 
 
@@ -116,15 +114,7 @@ class Sweep:
         self._matrices = {f.name: (f.width[0], f.width[1]) for f in families if len(f.width) == 2}
 
     def run(self, asked: Iterable[LRef]) -> dict[LRef, Dual | Unvalued]:
-        """Samples of some nodes.
-
-        Args:
-            asked: The nodes.
-
-        Returns:
-            For each a dual of shape (replicates, samples), or (replicates, 1) for a scalar; or why
-            there is none.
-        """
+        """Samples of some nodes."""
         against = self._entangled(list(asked))
         wanted = {ref for ref, reason in against.items() if reason is None}
         last: dict[LRef, int] = {}

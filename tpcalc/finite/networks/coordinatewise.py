@@ -14,20 +14,11 @@ from tpcalc.engine.device.space import TorchSpace
 from tpcalc.functions import Fn, Par, Var, tape
 from tpcalc.functions.expr import substitute
 
-__all__ = ["coordinatewise", "evaluated"]
-
 Tensor = Any
 
 
 def coordinatewise(fn: Fn, *arguments: Tensor) -> Tensor:
     """A function of tensors, coordinate by coordinate, in both modes of differentiation.
-
-    Args:
-        fn: The function.
-        arguments: Tensors for its vectors, then for its scalars, of shapes that go together.
-
-    Returns:
-        A tensor of the shape that they have together.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -105,13 +96,7 @@ _space = lru_cache(maxsize=16)(TorchSpace)
 
 
 def evaluated(fn: Fn, *vectors: Tensor) -> Tensor:
-    """A function of tensors that is not differentiated.
-
-    Args:
-        fn: The function.
-        vectors: Tensors of one shape for its vectors, the first one a tensor of its own; then
-            numbers for its scalars.
-    """
+    """A function of tensors that is not differentiated."""
     torch, first = load_torch(), vectors[0]
     space = _space(torch, first.dtype, first.device)
     found = tape.run(tape.lower(fn), space, list(vectors))

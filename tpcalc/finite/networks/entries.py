@@ -10,22 +10,11 @@ from numpy.typing import NDArray
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.program.family import Family
 
-__all__ = ["drawn", "noise"]
-
 Array = NDArray[np.float64]
 
 
 def drawn(family: Family, network: Network, sizes: Mapping[str, int]) -> Array:
-    """All cells of a family; ``finite.dense`` draws the same after ``split``.
-
-    Args:
-        family: What is drawn.
-        network: Seed and width.
-        sizes: Of the dimension classes.
-
-    Returns:
-        An array with the finite axes of the family, then its width axes.
-    """
+    """All cells of a family; ``finite.dense`` draws the same after ``split``."""
     shape = _shape(family, sizes)
     if len(family.width) == 1:
         cells = range(family.size)
@@ -43,14 +32,7 @@ def drawn(family: Family, network: Network, sizes: Mapping[str, int]) -> Array:
 
 
 def noise(family: Family, network: Network, sizes: Mapping[str, int], inputs: int) -> Array:
-    """What every input of a batch draws for itself; an input's noise is that of its place.
-
-    Args:
-        family: What is drawn.
-        network: Seed of the call, and width.
-        sizes: Of the dimension classes.
-        inputs: How many inputs the batch has.
-    """
+    """What every input of a batch draws for itself; an input's noise is that of its place."""
     stream = network.stream("noise", family.name)
     return stream.standard_normal((inputs, *_shape(family, sizes)))
 

@@ -19,8 +19,6 @@ from tpcalc.finite.networks.uses import Use, layout_of
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of
 
-__all__ = ["Forward", "Gradients", "times"]
-
 Tensor = Any
 # Numbers beyond these are applied in two halves, so that float32 holds each of them.
 _LARGE = 1e30
@@ -56,11 +54,7 @@ class Forward:
         return value
 
     def gradients(self, chi: Tensor) -> Gradients:
-        """The derivatives of a loss; a pass can be differentiated once.
-
-        Args:
-            chi: The derivative of the loss by the outputs.
-        """
+        """The derivatives of a loss; a pass can be differentiated once."""
         torch, values = load_torch(), self._values
         asked = [ref for ref in values if ref in self._writes or ref in self._leaves]
         found = torch.autograd.grad(
@@ -175,12 +169,7 @@ class Gradients:
         return total
 
     def step(self, rates: Mapping[str, float], kept: Mapping[str, float] | None = None) -> None:
-        """One step of gradient descent, in place.
-
-        Args:
-            rates: The learning rates of parameters by name; one without stays.
-            kept: What a parameter is multiplied by before, where that is not 1.
-        """
+        """One step of gradient descent, in place."""
         for name, rate in rates.items():
             left = (kept or {}).get(name, 1.0)
             parameter = self.network.parameters[name]
@@ -192,12 +181,7 @@ class Gradients:
 
 
 def times(values: Tensor, factor: float) -> Tensor:
-    """Multiply a tensor in place by a number that its format may not hold.
-
-    Args:
-        values: The tensor.
-        factor: The number.
-    """
+    """Multiply a tensor in place by a number that its format may not hold."""
     if factor == 0 or 1 / _LARGE < abs(factor) < _LARGE:
         return values.mul_(factor)
     half = abs(factor) ** 0.5

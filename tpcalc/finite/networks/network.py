@@ -24,8 +24,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.program.views import data_of, input_of
 
-__all__ = ["DrawnNetwork", "Start"]
-
 Tensor = Any
 Start = Callable[[Mark], tuple[float, float]]
 """For a parameter the factor in front of its entries at the start, and what is added to them."""
@@ -126,11 +124,7 @@ class DrawnNetwork:
         return load_torch().from_numpy(array).to(self.device, self.dtype)
 
     def to(self, dtype: str) -> None:
-        """Round all parameters to another number format.
-
-        Args:
-            dtype: Its name.
-        """
+        """Round all parameters to another number format."""
         self.dtype = resolve_dtype(dtype)
         for name, tensor in self.parameters.items():
             self.parameters[name] = tensor.to(self.dtype)
@@ -152,54 +146,24 @@ class DrawnNetwork:
     # ------------------------------------------------------------------------------------ values
 
     def __call__(self, x: Tensor, noise: int = 0) -> Tensor:
-        """The outputs on a batch, a row for each input.
-
-        Args:
-            x: A tensor with a row for each input, its tokens one after the other.
-            noise: Seed of what every input draws for itself.
-
-        Raises:
-            DimMismatch: Inputs of another dimension.
-        """
+        """The outputs on a batch, a row for each input."""
         return self.joined(dict(self.walk(self.known(x, noise), self.outputs)), len(x))
 
     def joined(self, values: Mapping[Ref, Tensor], inputs: int) -> Tensor:
-        """The outputs one after the other, from the values of their nodes.
-
-        Args:
-            values: The values.
-            inputs: How many inputs there are.
-        """
+        """The outputs one after the other, from the values of their nodes."""
         rows = [values[ref].flatten(1) if values[ref].ndim > 1 else values[ref][:, None]
                 for ref in self.outputs]  # fmt: skip
         rows = [row.expand(inputs, -1) for row in rows]
         return rows[0] if len(rows) == 1 else load_torch().cat(rows, 1)
 
     def values(self, x: Tensor, names: Collection[str] = (), noise: int = 0) -> dict[str, Tensor]:
-        """What the network reports on a batch (``"h[2]"``), by name.
-
-        Args:
-            x: The batch.
-            names: Which; all by default.
-            noise: Seed of what every input draws for itself.
-
-        Returns:
-            Tensors with the inputs as the first axis, then the finite axes, then the width.
-        """
+        """What the network reports on a batch (``"h[2]"``), by name."""
         wanted = {name: self.program.ref(name) for name in names or self.program.output}
         found = dict(self.walk(self.known(x, noise), wanted.values()))
         return {name: found[ref] for name, ref in wanted.items()}
 
     def known(self, x: Tensor, noise: int = 0) -> dict[Ref, Tensor]:
-        """The values that a batch gives: those of the input, and noise.
-
-        Args:
-            x: The batch.
-            noise: Its seed.
-
-        Raises:
-            DimMismatch: Inputs of another dimension.
-        """
+        """The values that a batch gives: those of the input, and noise."""
         sizes = [size for _, size in self.program.types[self._slot].axes]
         numbers = load_torch().Size(sizes).numel()
         if x.ndim != 2 or x.shape[1] != numbers:
@@ -220,16 +184,7 @@ class DrawnNetwork:
         wanted: Collection[Ref],
         change: Callable[[Ref, Tensor], Tensor] | None = None,
     ) -> Iterator[tuple[Ref, Tensor]]:
-        """The values of nodes in order; each is let go once nothing reads it.
-
-        Args:
-            known: Values that are known.
-            wanted: The nodes that are asked for.
-            change: Gives the value that goes on in place of the one of a node.
-
-        Raises:
-            UsageError: A node depends on the input, and neither it nor what leads there is known.
-        """
+        """The values of nodes in order; each is let go once nothing reads it."""
         nodes, table = self.program.nodes, NETWORK_RULES.table
         plan, asked = self._plan(frozenset(known), frozenset(wanted)), frozenset(wanted)
         values: list[Tensor] = [None] * len(nodes)
@@ -309,12 +264,7 @@ class DrawnNetwork:
         return found
 
     def layer(self, index: int, reads: Sequence[Tensor]) -> Tensor:
-        """One layer as a function of the layers that it reads.
-
-        Args:
-            index: Its number, not 0.
-            reads: The layers that it reads, in the order of its parents.
-        """
+        """One layer as a function of the layers that it reads."""
         return self._from(dict(zip(self.taps[index].parents, reads, strict=True)), index)
 
     def between(self, start: int, end: int) -> Callable[[Tensor], Tensor]:
@@ -335,15 +285,7 @@ class DrawnNetwork:
         return lambda x: self._from({start: x}, end)
 
     def is_bottleneck(self, start: int, end: int) -> bool:
-        """Whether every path from the input to ``end`` leads through ``start``.
-
-        Args:
-            start: Number of a layer.
-            end: Number of a layer that does not come before it.
-
-        Raises:
-            UsageError: There are no such layers in this order.
-        """
+        """Whether every path from the input to ``end`` leads through ``start``."""
         if not 0 <= start <= end < len(self.taps):
             raise UsageError(
                 f"there are no layers {start} and {end} in this order.",

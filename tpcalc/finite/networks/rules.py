@@ -35,8 +35,6 @@ from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
 from tpcalc.program.views import only
 
-__all__ = ["NETWORK_RULES", "Reading"]
-
 Tensor = Any
 
 

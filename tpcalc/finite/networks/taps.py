@@ -10,8 +10,6 @@ from tpcalc.program.base import references
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
-__all__ = ["HasTaps", "Kind", "Tap", "dependent", "shown"]
-
 Tensor = Any
 Kind = Literal["", "input", "weights", "biases", "coordinates", "product", "norm", "sum"]
 
@@ -53,12 +51,7 @@ class Tap:
         return found if len(found) == inputs else found.expand(inputs, -1)
 
     def back(self, layer: Tensor, value: Tensor) -> Tensor:
-        """The value of its node, made from the layer, so that later ones depend on it.
-
-        Args:
-            layer: The layer.
-            value: The value of its node.
-        """
+        """The value of its node, made from the layer, so that later ones depend on it."""
         found = layer if self.factor == 1 else layer / self.factor
         return found if found.shape == value.shape else found.reshape(-1, *value.shape[1:])
 
@@ -86,12 +79,7 @@ class HasTaps(Protocol):
 
 
 def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:
-    """The input, all vectors that depend on it, and the outputs.
-
-    Args:
-        program: The network.
-        slot: The node of its input.
-    """
+    """The input, all vectors that depend on it, and the outputs."""
     depends = dependent(program, slot)
     outputs = [ref for name, ref in program.outputs if name.partition("[")[0] == "f"]
     vectors = [ref for ref in sorted(depends) if program.types[ref].width]

@@ -13,8 +13,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of
 
-__all__ = ["Layout", "Use", "layout_of", "uses_of"]
-
 Names = tuple[str, ...]
 Places = tuple[int, ...]
 
@@ -138,10 +136,6 @@ def uses_of(program: Program, is_data: Callable[[Ref], bool]) -> Mapping[str, tu
     """The products of each parameter that is used in products with data alone.
 
     Others (biases, gains, what is read under other names of its axes) are not among them.
-
-    Args:
-        program: The network.
-        is_data: Whether a node depends on the input.
     """
     found: dict[str, list[Use | None]] = {}
     drawn = enumerate(map(input_of, program.nodes))

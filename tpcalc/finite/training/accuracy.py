@@ -6,8 +6,6 @@ from typing import Any
 
 from tpcalc.engine.device.devices import load_torch
 
-__all__ = ["accuracy", "classes"]
-
 
 def classes(outputs: Any) -> Any:
     """For each row the most probable class; among equally probable ones the smallest number.
@@ -16,12 +14,6 @@ def classes(outputs: Any) -> Any:
     network whose outputs are of size 1e-9 names class 0, as where accuracies are computed from
     probabilities. Libraries leave open which of equal numbers wins; here it does not depend on
     the device.
-
-    Args:
-        outputs: A tensor of shape (samples, K).
-
-    Returns:
-        A tensor of whole numbers; K where an output is nan.
 
     Source: Hajjar, Chizat, Giraud, Table 3, where networks that learn nothing have the share of
         the digit 0, as in their published code.
@@ -40,13 +32,6 @@ def classes(outputs: Any) -> Any:
 
 def accuracy(outputs: Any, labels: Any) -> float:
     """The share of rows whose class is the right one.
-
-    Args:
-        outputs: A tensor of shape (samples, K).
-        labels: The right classes, numbers from 0.
-
-    Returns:
-        A number from 0 to 1; nan where an output is not finite.
 
     Example::
 

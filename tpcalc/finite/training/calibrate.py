@@ -19,8 +19,6 @@ from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.program.types import Ref
 
-__all__ = ["calibrated_rates", "rate_slopes"]
-
 # Narrower networks have corrections as large as the powers that are looked for.
 _NARROWEST = 16
 _FEWEST = 3
@@ -35,15 +33,6 @@ def calibrated_rates(
     preactivations on the second batch by Delta^l = Delta W^l x^{l-1} + Delta B^l, where the x^{l-1}
     come from the layers below with the rates they were given; its rate is 1 / mean |Delta^l|, and
     at most ``cap``. The network stays as it is.
-
-    Args:
-        gradients: The derivatives of the loss on the first batch, of a fully connected network.
-        second: Inputs of the second batch.
-        updates: The steps of the network, none of which has been taken.
-        cap: The largest rate.
-
-    Raises:
-        Exploded: A contribution that is not finite.
 
     Source: Hajjar, Chizat, Giraud, section 6.1, layer by layer as in their published code.
     """
@@ -97,16 +86,6 @@ def rate_slopes(
     small numbers, so a mean of them would follow the largest. Its interval uses the spread over
     trials; where the points lie further from the line than that explains, it is wider by the
     ratio.
-
-    Args:
-        rates: For each width the rates of the trials, each over the layers 1..L+1.
-        cap: The largest rate there could be; a layer that reached it has no slope.
-
-    Returns:
-        For each layer the slope with its 95 % interval, or the reason why there is none.
-
-    Raises:
-        UsageError: Widths that are too few or too small for a fit, or rates of different depths.
 
     Source: Hajjar, Chizat, Giraud, section 6.1.
 

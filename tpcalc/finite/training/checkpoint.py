@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from tpcalc.errors import StudyError
 
-__all__ = ["Store", "Trial"]
-
 _BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
 _LABEL = "label"
 
@@ -58,11 +56,7 @@ class Trial:
 
     @classmethod
     def fresh(cls, steps: int) -> Trial:
-        """A trial that has not begun.
-
-        Args:
-            steps: Number of updates it will have.
-        """
+        """A trial that has not begun."""
         return cls(np.full(steps, np.nan), np.full(steps, np.nan))
 
 

@@ -25,8 +25,6 @@ from tpcalc.results.images import Images
 from tpcalc.training.targets import loss_values, slope_values
 from tpcalc.training.training import Training
 
-__all__ = ["losses_of", "tested", "trained"]
-
 
 def losses_of(
     run: Training,
@@ -38,21 +36,6 @@ def losses_of(
     report: Callable[[int], None] | None = None,
 ) -> tuple[float, ...]:
     """The loss of the batch of every step t = 0..T, before its update.
-
-    Args:
-        run: The run, of a network whose depth is a number.
-        width: The width n.
-        seed: Of the network.
-        device: Where torch computes.
-        dtype: Number format.
-        report: Called with each step that is done.
-
-    Returns:
-        The losses; they end where one is not finite.
-
-    Raises:
-        UsageError: It has no data.
-        MissingBackend: No torch, or no such device.
 
     Example::
 
@@ -70,19 +53,7 @@ def trained(
     dtype: str = "float64",
     report: Callable[[int], None] | None = None,
 ) -> tuple[tuple[float, ...], DrawnNetwork]:
-    """The losses of a run, and the network after it.
-
-    Args:
-        run: As of ``losses_of``.
-        width: The width n.
-        seed: Of the network.
-        device: Where torch computes.
-        dtype: Number format.
-        report: Called with each step that is done.
-
-    Raises:
-        UsageError: It has no data.
-    """
+    """The losses of a run, and the network after it."""
     data, network = run.data, run.network
     if data is None:
         raise UsageError("the run has no data.", hint="Give tp.Samples(inputs, targets).")
@@ -124,18 +95,7 @@ def trained(
 def tested(
     run: Training, width: int, seed: int, images: Images
 ) -> tuple[float, NDArray[np.float64] | None]:
-    """The share of test images that a trained network names, and its weights along the depth.
-
-    Args:
-        run: The run, of inputs that are images divided by the root of their dimension.
-        width: The width n.
-        seed: Of the network.
-        images: The images.
-
-    Returns:
-        The share and the first square matrix of every block, shape (L, n, n); 0 and None where
-        training diverges.
-    """
+    """The share of test images that a trained network names, and its weights along the depth."""
     losses, drawn = trained(run, width, seed)
     if len(losses) <= run.steps:
         return 0.0, None

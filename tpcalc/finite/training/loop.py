@@ -37,8 +37,6 @@ from tpcalc.results.images import Images
 from tpcalc.training.setting import run_of
 from tpcalc.training.training import Training
 
-__all__ = ["Progress", "initial_rates", "train_setting"]
-
 Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
@@ -81,32 +79,6 @@ def train_setting(
     gradients are powers of n apart, has a precision of its own. Large networks on a CPU use torch's
     threads, on whose number the last digits of torch's products may depend.
 
-    Args:
-        setting: What is trained, and how.
-        images: The data.
-        trials: Independent networks.
-        seed: Seed of initial weights and of the order of images.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"auto"``.
-        dtype: Number format of weights and activations: ``"float32"`` or ``"float64"``.
-        first: That of the first step.
-        ranks: Over how many of the first training images the ranks of features after the first
-            update are taken; 0 for none.
-        checkpoint: A file to keep trials in; if it is there, they go on from it, with the same
-            result (bit by bit on the same device and number of threads).
-        every: Steps between checkpoints and calls of ``progress``.
-        progress: Called with the fraction done and what is being done.
-
-    Returns:
-        Curves and accuracies of all trials.
-
-    Raises:
-        UsageError: An argument that does not fit: sizes, steps, a batch larger than the data.
-        StudyError: A parameterization that cannot be trained, or a checkpoint of something else.
-        ScaleError: Exponents that hold symbols, or powers of n out of range.
-        UnknownName: No such activation, parameterization, device or number format.
-        OutOfMemory: The network does not fit.
-        MissingBackend: torch or the device is not there.
-
     Source: Hajjar, Chizat, Giraud, section 6.
 
     Example::
@@ -144,20 +116,6 @@ def initial_rates(
     dtype: str = "float64",
 ) -> tuple[tuple[float, ...], ...]:
     """The calibrated base rates of the first step, without training.
-
-    Args:
-        setting: What would be trained; it need not be ``calibrated``.
-        images: The data.
-        trials: Independent networks.
-        seed: Seed of initial weights and of the order of images.
-        device: As for ``train_setting``.
-        dtype: Number format.
-
-    Returns:
-        For each trial the rates of the layers 1..L+1, at most ``setting.cap``.
-
-    Raises:
-        TpcalcError: As ``train_setting``.
 
     Source: Hajjar, Chizat, Giraud, section 6.1.
 

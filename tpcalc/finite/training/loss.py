@@ -6,21 +6,11 @@ from typing import Any
 
 from tpcalc.engine.device.devices import load_torch
 
-__all__ = ["cross_entropy"]
-
 
 def cross_entropy(outputs: Any, labels: Any) -> tuple[Any, Any, Any]:
     """The mean loss, the mean absolute output, and the derivative of the loss by the outputs.
 
     Both means are of float64, whatever the outputs are: they are curves that others subtract.
-
-    Args:
-        outputs: A tensor of shape (samples, K).
-        labels: The right classes, numbers from 0.
-
-    Returns:
-        Two tensors that hold one number, and (softmax - one-hot) / samples in the number format
-        of the outputs.
 
     Source: Hajjar, Chizat, Giraud, section 6.1.
     """

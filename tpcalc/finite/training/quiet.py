@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from tpcalc.engine.device.devices import load_torch
 
-__all__ = ["quiet"]
-
 # Multiplications of a product up to which it stays on one thread.
 _ALONE = 2**25
 
@@ -19,9 +17,6 @@ def quiet(cost: int) -> Iterator[None]:
 
     Products too small to be shared lose more by waiting for other threads than they gain, many
     times over where the cores have other work.
-
-    Args:
-        cost: The multiplications of the product of a batch with a matrix.
     """
     torch = load_torch()
     threads = torch.get_num_threads()

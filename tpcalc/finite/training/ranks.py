@@ -10,21 +10,12 @@ from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.network import DrawnNetwork
 
-__all__ = ["feature_ranks", "rank"]
-
 # Singular values below this, relative to the largest and times the width, count as zero.
 _TOLERANCE = 1e-7
 
 
 def rank(features: Any, width: int) -> int:
     """The rank of a matrix: singular values that are not below sigma_max * n * 1e-7.
-
-    Args:
-        features: A tensor, a row for each image.
-        width: The width n.
-
-    Raises:
-        Exploded: An entry is not finite.
 
     Source: Hajjar, Chizat, Giraud, section 6.3.
     """
@@ -49,15 +40,6 @@ def feature_ranks(
     """The ranks of the preactivations h^l and of the activations x^l of images, l = 1..L.
 
     Layers are computed one after the other, so that a few matrices of images times n are held.
-
-    Args:
-        network: The network; its number format is that of the features.
-        inputs: A tensor of shape (images, d).
-        memory_limit: Bytes that may be used; None: half of what is free.
-
-    Raises:
-        OutOfMemory: The features do not fit.
-        Exploded: Features that are not finite.
 
     Source: Hajjar, Chizat, Giraud, section 6.3.
     """

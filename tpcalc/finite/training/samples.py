@@ -11,8 +11,6 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.results.images import Images
 
-__all__ = ["Batches", "Pixels", "load_pixels"]
-
 # Tells the stream of the order from those of weights, which have the width in this place.
 _ORDER = 2**32 - 1
 
@@ -33,23 +31,12 @@ class Pixels:
         return len(self.labels)
 
     def part(self, start: int, stop: int, dtype: Any) -> tuple[Any, Any]:
-        """Consecutive images in a number format.
-
-        Args:
-            start: The first.
-            stop: The one after the last.
-            dtype: A torch number format.
-        """
+        """Consecutive images in a number format."""
         return self.inputs[start:stop].to(dtype), self.labels[start:stop]
 
 
 def load_pixels(images: Images, device: Any) -> tuple[Pixels, Pixels]:
-    """The training and the test images on a device.
-
-    Args:
-        images: The data.
-        device: A torch device.
-    """
+    """The training and the test images on a device."""
     torch = load_torch()
 
     def moved(array: Any) -> Any:
@@ -91,12 +78,7 @@ class Batches:
         self._order: Any = None
 
     def __call__(self, step: int, dtype: Any) -> tuple[Any, Any]:
-        """Inputs and labels of a step.
-
-        Args:
-            step: Its number from 0.
-            dtype: The number format of the inputs.
-        """
+        """Inputs and labels of a step."""
         epoch, position = divmod(step, len(self._pixels) // self._batch)
         if epoch != self._epoch:
             words = [*self._words, _ORDER, epoch]

@@ -14,8 +14,6 @@ from tpcalc.program.marks import Mark
 from tpcalc.training.parameterization import Exponents, Parameterization
 from tpcalc.training.training import Training
 
-__all__ = ["Scales", "Start", "start_scales"]
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -34,14 +32,6 @@ class Start:
 
 def start_scales(parameterization: Parameterization, depth: int, width: int) -> Start:
     """The scales of the initial weights.
-
-    Args:
-        parameterization: The parameterization.
-        depth: Number of hidden layers L.
-        width: The width n.
-
-    Raises:
-        ScaleError: An exponent that holds a symbol, or a power beyond the range of a float.
 
     Source: Hajjar, Chizat, Giraud, Definition 2.1.
 

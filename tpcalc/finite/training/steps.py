@@ -20,8 +20,6 @@ from tpcalc.networks.network import INPUT
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
 
-__all__ = ["Updates", "begun", "marks_of"]
-
 Tensor = Any
 
 # Entries that one thread takes at a time.
@@ -45,16 +43,6 @@ def begun(
     The entries of w^l are N(mean_l, std^2) in the layers 1..L and N(mean_{L+1}, 1) in the last;
     those of the first layer, weights and biases, are divided by sqrt(d + 1), so that inputs with
     entries of order one give preactivations of order one.
-
-    Args:
-        program: The network.
-        start: Scales and means.
-        std: Standard deviation of the entries of the layers 1..L.
-        width: The width n.
-        seed: The seed.
-        trial: Number of the trial.
-        device: As for ``DrawnNetwork``.
-        dtype: As for ``DrawnNetwork``.
 
     Source: Hajjar, Chizat, Giraud, section 6.1.
     """
@@ -122,23 +110,13 @@ class Updates:
                 self.states[name] = {part: weight * 0 for part in rule.optimizer.parts[2:]}
 
     def to(self, dtype: str) -> None:
-        """Round the network and all states to another number format.
-
-        Args:
-            dtype: Its name.
-        """
+        """Round the network and all states to another number format."""
         self.network.to(dtype)
         for state in self.states.values():
             state.update({part: found.to(self.network.dtype) for part, found in state.items()})
 
     def take(self, gradients: Gradients, step: int, rates: Sequence[float]) -> None:
-        """One step, in place.
-
-        Args:
-            gradients: The derivatives of the loss.
-            step: The step t.
-            rates: Base learning rates of the layers 1..L+1.
-        """
+        """One step, in place."""
         scaled: dict[str, float] = {}
         kept: dict[str, float] = {}
         left = self.scales.kept(step)
@@ -155,13 +133,7 @@ class Updates:
         gradients.step(scaled, kept)
 
     def contribution(self, gradients: Gradients, name: str, read: Tensor) -> Tensor:
-        """What the first step, with the base rate 1, adds to the sum that a parameter writes.
-
-        Args:
-            gradients: The derivatives of the loss; they stay as they are.
-            name: The parameter.
-            read: What it is multiplied with; a bias is added as it is.
-        """
+        """What the first step, with the base rate 1, adds to the sum that a parameter writes."""
         rule = self._rules[name]
         rate = rule.rate(0)
         product = next(iter(gradients.products.get(name, ())), None)
@@ -182,15 +154,7 @@ class Updates:
 
 
 def _advance(rule: _Rule, parts: Mapping[str, Tensor], step: int, rate: float, kept: float) -> None:
-    """A step of an optimizer, in place, on blocks that fit the caches; the gradient is used up.
-
-    Args:
-        rule: The optimizer, its numbers and units.
-        parts: Weight, gradient and the parts of the state.
-        step: The step t.
-        rate: The learning rate.
-        kept: What the weight is multiplied by before.
-    """
+    """A step of an optimizer, in place, on blocks that fit the caches; the gradient is used up."""
     lines, names, unit = rule.optimizer.lines(step + 1, rule.numbers), tuple(parts), rule.unit
     for block in _blocks(parts):
         if unit * kept != 1:

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any, overload
 
-__all__ = ["UNIT", "Ball", "better", "finite_error", "quotient", "root", "total", "ulps"]
-
 # A little more than half the distance of floats at 1, for the rounding of the bounds themselves.
 LEAST = 5e-324  # the smallest number above 0: nothing is divided by 0
 UNIT = 1.13e-16

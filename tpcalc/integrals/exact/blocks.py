@@ -9,8 +9,6 @@ from typing import Any
 from tpcalc.integrals.exact.ball import Ball, finite_error
 from tpcalc.integrals.exact.groups import Group
 
-__all__ = ["entries", "in_blocks", "mapped", "shape_of"]
-
 BLOCK = 8192
 
 
@@ -60,12 +58,7 @@ def _slices(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 
 
 def in_blocks(group: Group, work: Callable[[Group], Ball]) -> Ball:
-    """A function of a group on arrays, block by block.
-
-    Args:
-        group: The group.
-        work: What to do with each part.
-    """
+    """A function of a group on arrays, block by block."""
     import numpy as np
 
     shape = shape_of(group)

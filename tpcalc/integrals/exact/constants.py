@@ -14,21 +14,12 @@ from tpcalc.functions.expr import Add, Const, Mul, Pow
 from tpcalc.integrals.exact.ball import UNIT, Ball, total
 from tpcalc.integrals.exact.piece import level
 
-__all__ = ["constant"]
-
 LARGEST_WHOLE = 1 << 53
 
 
 @lru_cache(maxsize=4096)
 def constant(expr: Expr) -> Any:
-    """A constant expression as a ball, or as a Python integer where it is one.
-
-    Args:
-        expr: An expression without arguments.
-
-    Raises:
-        EvaluationError: It leaves the range of floats.
-    """
+    """A constant expression as a ball, or as a Python integer where it is one."""
     if isinstance(expr, Const):
         value = Fraction(expr.value)
         if value.denominator == 1 and abs(value) < LARGEST_WHOLE:

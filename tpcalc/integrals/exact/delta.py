@@ -8,8 +8,6 @@ from typing import Any
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Atom, Facts, in_sympy
 
-__all__ = ["DELTA", "no_density"]
-
 
 def no_density() -> EvaluationError:
     """What is raised where a delta is asked of a number."""

@@ -13,8 +13,6 @@ from typing import Any
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.exact.ball import UNIT, Ball, total
 
-__all__ = ["close_sum", "determinant"]
-
 SPLIT = 134217729.0  # 2^27 + 1
 # Outside of this the errors of products underflow or overflow.
 SMALLEST, LARGEST = 1e-140, 1e140
@@ -44,11 +42,7 @@ def _two_sum(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def determinant(a: Ball, d: Ball, b: Ball, c: Ball, definite: bool) -> Ball:
-    """The number a d - b c; a definite one is cut off at 0.
-
-    Raises:
-        EvaluationError: A definite one is clearly negative: these are no covariances.
-    """
+    """The number a d - b c; a definite one is cut off at 0."""
     import numpy as np
 
     if a.relative or d.relative or b.relative or c.relative:
@@ -96,11 +90,7 @@ def _rounded(found: Ball, definite: bool) -> Ball:
 
 
 def _cut(found: Ball, size: Any) -> Ball:
-    """What cannot be negative, cut off at 0.
-
-    Raises:
-        EvaluationError: It is clearly negative.
-    """
+    """What cannot be negative, cut off at 0."""
     import numpy as np
 
     value = found.value

@@ -10,8 +10,6 @@ from typing import Any
 from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.numbers import Numbers
 
-__all__ = ["Edge", "Given", "Root"]
-
 HALF = Fraction(1, 2)
 
 

@@ -15,16 +15,11 @@ from tpcalc.integrals.exact.plan import compiled
 from tpcalc.integrals.exact.regimes import by_regime
 from tpcalc.integrals.exact.small import with_series
 
-__all__ = ["expectation", "supported"]
-
 
 def supported(factors: Sequence[Expr]) -> bool:
     """Whether the functions have a form that is integrated, for means and covariances that allow.
 
     Three half-lines (powers of smooth steps count each) need means of 0, as do real powers.
-
-    Args:
-        factors: The functions, each an expression of ``Var(0)``.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -41,18 +36,6 @@ def expectation(
 
     The covariances are taken to be exactly the floats given; they may be singular. A variance of 0
     makes its variable a number, at which the function itself is taken.
-
-    Args:
-        factors: The functions, each an expression of ``Var(0)``.
-        mean: The means, floats or arrays that broadcast against each other.
-        cov: The covariances, k rows; only the upper triangle is read. A plain 0 says that two
-            variables are independent.
-
-    Returns:
-        Values with a bound of their error, or None where there is no closed form here.
-
-    Raises:
-        EvaluationError: The expectation is infinite, or the matrix is not one of covariances.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -16,8 +16,6 @@ from tpcalc.integrals.exact.constants import constant
 from tpcalc.integrals.exact.determinant import close_sum, determinant
 from tpcalc.integrals.exact.weighted import Corner, weighted
 
-__all__ = ["FLOATS", "Floats", "ball"]
-
 
 def ball(x: Any) -> Ball:
     """A number of the rules as a ball."""

@@ -15,8 +15,6 @@ from tpcalc.integrals.exact.integral import integral, prepared
 from tpcalc.integrals.exact.piece import Unsupported
 from tpcalc.integrals.exact.plan import compiled
 
-__all__ = ["formula"]
-
 # A float in an expression is a fraction with a larger power of two below.
 SIMPLE = 1 << 40
 
@@ -25,18 +23,6 @@ def formula(
     factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
 ) -> Any | None:
     """E[f_1(G_1) ... f_k(G_k)] for jointly Gaussian G, as a formula.
-
-    Args:
-        factors: The functions, each an expression of ``Var(0)``.
-        mean: The means: sympy expressions, integers or fractions.
-        cov: The covariances, k rows; only the upper triangle is read. Symbols on the diagonal stand
-            for positive numbers, and a determinant of symbols for one that is not 0.
-
-    Returns:
-        A sympy expression, or None where there is no closed form here.
-
-    Raises:
-        EvaluationError: The expectation is infinite, or the numbers are no covariances.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -222,11 +208,7 @@ class Formulas:
 
 
 def constant(expr: Expr) -> Any:
-    """A constant expression in sympy; floats that are multiples of roots of pi are written so.
-
-    Args:
-        expr: An expression without arguments.
-    """
+    """A constant expression in sympy; floats that are multiples of roots of pi are written so."""
     import sympy
 
     if isinstance(expr, Const):

@@ -13,8 +13,6 @@ from typing import Any
 from tpcalc.integrals.exact.delta import no_density
 from tpcalc.integrals.exact.numbers import Numbers
 
-__all__ = ["Variables"]
-
 HALF = Fraction(1, 2)
 
 

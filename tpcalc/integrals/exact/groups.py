@@ -10,8 +10,6 @@ from typing import Any
 from tpcalc.functions import Expr
 from tpcalc.functions.expr import mul
 
-__all__ = ["Group", "grouped"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -31,13 +29,7 @@ class Group:
 def grouped(
     factors: tuple[Expr, ...], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
 ) -> list[Group]:
-    """The groups; the expectation is the product of theirs.
-
-    Args:
-        factors: The functions.
-        mean: Means.
-        cov: Covariances, full rows; the number 0 (of Python) separates.
-    """
+    """The groups; the expectation is the product of theirs."""
     kept: list[int] = []
     functions: dict[int, Expr] = {}
     for i, factor in enumerate(factors):

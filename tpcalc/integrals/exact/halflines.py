@@ -7,8 +7,6 @@ from typing import Any
 
 from tpcalc.integrals.exact.ball import UNIT, Ball, quotient, ulps
 
-__all__ = ["exponential", "half", "heavy", "side", "standard", "tail"]
-
 PEAK = 1 / sqrt(2 * pi)
 
 
@@ -74,12 +72,7 @@ def shift_error(height: Ball) -> Any:
 
 
 def half(kind: str, height: Ball) -> Ball:
-    """P(N < height), or 2 P(N < height) - 1 for a sign.
-
-    Args:
-        kind: ``"step"`` or ``"sign"``.
-        height: The mean over the deviation.
-    """
+    """P(N < height), or 2 P(N < height) - 1 for a sign."""
     from scipy import special
 
     error = PEAK * shift_error(height)
@@ -105,13 +98,7 @@ def _tail_rounding(height: Any) -> Any:
 
 
 def tail(weight: Ball, height: Ball, edge: Ball) -> Ball:
-    """exp(weight) P(N < height), where the first may be huge and the second tiny.
-
-    Args:
-        weight: A logarithm.
-        height: h.
-        edge: weight - h^2 / 2, known better than as that difference.
-    """
+    """exp(weight) P(N < height), where the first may be huge and the second tiny."""
     import numpy as np
     from scipy import special
 

@@ -15,8 +15,6 @@ from tpcalc.integrals.exact.piece import Half, Unsupported, level
 from tpcalc.integrals.exact.plan import Line, Plan, Product
 from tpcalc.integrals.exact.recurrence import Moments, root
 
-__all__ = ["Prepared", "integral", "prepared"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -42,12 +40,7 @@ class Prepared:
 
 
 def prepared(plan: Plan, numbers: Numbers) -> list[Prepared]:
-    """A plan with its constants as numbers.
-
-    Args:
-        plan: What to integrate.
-        numbers: The number system.
-    """
+    """A plan with its constants as numbers."""
     states: dict[Any, int] = {}
     out = []
     for whole, entries in plan.terms:
@@ -75,17 +68,7 @@ def _edge(index: int, half: Half, numbers: Numbers) -> Edge:
 
 
 def integral(terms: Sequence[Prepared], numbers: Numbers, base: Variables) -> Any:
-    """The mean of everything in a plan.
-
-    Args:
-        terms: What to integrate.
-        numbers: The number system.
-        base: The variables.
-
-    Raises:
-        Unsupported: There is no closed form here.
-        EvaluationError: The mean is infinite.
-    """
+    """The mean of everything in a plan."""
     states: dict[int, Variables] = {}
     found = []
     for term in terms:

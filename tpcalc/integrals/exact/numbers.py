@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from tpcalc.functions import Expr
 
-__all__ = ["Numbers"]
-
 
 class Numbers(Protocol):
     """Operations on numbers beside ``+``, ``-`` and ``*``; every argument may be the number 0.
@@ -42,11 +40,7 @@ class Numbers(Protocol):
         """The number a d - b c; ``definite`` says that it cannot be negative."""
 
     def tilted(self, square: Any, variance: Any) -> Any:
-        """1 - 2 square variance, which must be positive.
-
-        Raises:
-            EvaluationError: It is not: the expectation is infinite.
-        """
+        """1 - 2 square variance, which must be positive."""
 
     def root(self, x: Any) -> Any:
         """The square root."""

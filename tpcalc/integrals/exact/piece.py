@@ -14,8 +14,6 @@ from tpcalc.functions import Expr, Fn, const
 from tpcalc.functions.expr import mul
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["PLAIN", "Half", "Piece", "Pieces", "Polynomial", "Unsupported", "Wave", "level"]
-
 ZERO, ONE, TWO, HALF = const(0), const(1), const(2), const(Fraction(1, 2))
 
 

@@ -19,19 +19,10 @@ from tpcalc.integrals.exact.piece import ONE, PLAIN, ZERO, Piece, Pieces, Polyno
 from tpcalc.integrals.exact.primitives import positive_power, primitive
 from tpcalc.integrals.exact.products import combined, product, total, whole_power
 
-__all__ = ["decompose"]
-
 
 @lru_cache(maxsize=2048)
 def decompose(expr: Expr) -> Pieces:
-    """The pieces of a function of ``Var(0)``.
-
-    Args:
-        expr: The function.
-
-    Raises:
-        Unsupported: It has none, or too many.
-    """
+    """The pieces of a function of ``Var(0)``."""
     if not any(isinstance(part, Var) for part in walk(expr)):
         exact = _exact(expr)
         return {} if exact == ZERO else {PLAIN: {0: exact}}

@@ -14,8 +14,6 @@ from tpcalc.functions.expr import add, mul
 from tpcalc.integrals.exact.piece import HALF, Half, Piece, Pieces, Unsupported
 from tpcalc.integrals.exact.pieces import decompose
 
-__all__ = ["Line", "Plan", "Product", "Tilt", "compiled", "planned"]
-
 MOST_PRODUCTS = 3000
 Degrees = tuple[int, ...]
 
@@ -73,14 +71,7 @@ class Plan:
 
 
 def planned(factors: tuple[Pieces, ...]) -> Plan:
-    """The plan for a product of decomposed functions.
-
-    Args:
-        factors: The pieces of each.
-
-    Raises:
-        Unsupported: There are too many products, or one that is not integrated.
-    """
+    """The plan for a product of decomposed functions."""
     if prod(map(len, factors)) > MOST_PRODUCTS:
         raise Unsupported("too many products")
     collected: dict[Product, dict[Degrees, Expr]] = {}
@@ -161,11 +152,7 @@ def _times(one: Line, other: Line) -> list[tuple[Expr, Line]]:
 
 @lru_cache(maxsize=1024)
 def compiled(factors: tuple[Expr, ...]) -> Plan | None:
-    """The plan for a product of functions of one variable each; None where there is none.
-
-    Args:
-        factors: The functions; factor i is taken at variable i.
-    """
+    """The plan for a product of functions of one variable each; None where there is none."""
     try:
         return planned(tuple(decompose(factor) for factor in factors))
     except Unsupported:

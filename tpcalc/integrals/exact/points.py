@@ -12,20 +12,11 @@ from tpcalc.integrals.exact.delta import DELTA, no_density
 from tpcalc.integrals.exact.piece import level
 from tpcalc.integrals.exact.pieces import decompose
 
-__all__ = ["at_point"]
-
 
 def at_point(factor: Expr, point: Any) -> Ball:
     """f(point) for a float or an array.
 
     The bound is that of a sum of its pieces in any order.
-
-    Args:
-        factor: f.
-        point: Where.
-
-    Raises:
-        EvaluationError: f is a Dirac delta.
     """
     import numpy as np
 

@@ -26,8 +26,6 @@ from tpcalc.integrals.exact.piece import (
     level,
 )
 
-__all__ = ["positive_power", "primitive"]
-
 
 def _bounded(found: Polynomial, degree: int) -> Polynomial:
     if max(found, default=0) > degree:
@@ -90,15 +88,7 @@ def _delta(arg: Polynomial) -> Pieces:
 
 
 def positive_power(arg: Polynomial, exponent: Fraction) -> Pieces:
-    """max(a z, 0)^p for a p that is no integer.
-
-    Args:
-        arg: The argument; only a multiple of z.
-        exponent: The power p.
-
-    Raises:
-        Unsupported: A shifted argument, or a power that is not integrable.
-    """
+    """max(a z, 0)^p for a p that is no integer."""
     side, width, shift = _line(arg)
     if shift != ZERO or exponent <= -1:
         raise Unsupported("a real power of a shifted argument")
@@ -117,15 +107,7 @@ _RULES: tuple[tuple[Atom, Callable[[Polynomial], Pieces]], ...] = (
 
 
 def primitive(atom: Atom, arg: Polynomial) -> Pieces:
-    """The pieces of a primitive at a polynomial.
-
-    Args:
-        atom: The function.
-        arg: Its argument.
-
-    Raises:
-        Unsupported: It is no primitive, or the argument is of a form that is not integrated.
-    """
+    """The pieces of a primitive at a polynomial."""
     for known, rule in _RULES:
         if atom.name == known.name and atom == known:
             return rule(arg)

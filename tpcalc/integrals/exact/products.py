@@ -21,8 +21,6 @@ from tpcalc.integrals.exact.piece import (
     level,
 )
 
-__all__ = ["combined", "product", "total", "whole_power"]
-
 LARGEST_DEGREE = 48
 MOST_PIECES = 64
 
@@ -39,11 +37,7 @@ def _add_to(total: Pieces, piece: Piece, degree: int, coefficient: Expr) -> None
 
 
 def total(parts: list[Pieces]) -> Pieces:
-    """The sum of sums of pieces.
-
-    Args:
-        parts: Any number of them.
-    """
+    """The sum of sums of pieces."""
     found: Pieces = {}
     for part in parts:
         for piece, polynomial in part.items():
@@ -197,15 +191,7 @@ def _sign_and_step(turn: Expr, half: Half, order: float) -> list[tuple[Expr, Hal
 
 
 def whole_power(base: Pieces, exponent: int) -> Pieces:
-    """A power of a sum of pieces.
-
-    Args:
-        base: The sum.
-        exponent: A positive integer.
-
-    Raises:
-        Unsupported: It is not integrated, or has too many pieces.
-    """
+    """A power of a sum of pieces."""
     if exponent > LARGEST_DEGREE:
         raise Unsupported("a power that is too high")
     out: Pieces = {PLAIN: {0: ONE}}

@@ -16,8 +16,6 @@ from typing import Any
 from tpcalc.integrals.exact.ball import UNIT, Ball, quotient, root, total, ulps
 from tpcalc.integrals.exact.halflines import half, shift_error, standard
 
-__all__ = ["Pair", "angle", "beyond", "ramps", "signs", "steps"]
-
 # Up to this correlation Plackett's integral is taken with so many nodes.
 LARGEST_CORRELATION = 0.5
 NODES = 12
@@ -42,13 +40,7 @@ def _opening(kind: str, covariance: Ball, deviation: Ball) -> Ball:
 
 
 def angle(kind: str, covariance: Ball, minor: Ball) -> Ball:
-    """The mean of two steps or of two signs, both means 0.
-
-    Args:
-        kind: ``"step"`` or ``"sign"``.
-        covariance: Their covariance.
-        minor: The determinant of their covariance matrix.
-    """
+    """The mean of two steps or of two signs, both means 0."""
     share = Ball(1 / (2 * pi) if kind == "step" else 2 / pi, 2 * UNIT, 0.0, True)
     return _opening(kind, covariance, root(minor)) * share
 
@@ -57,10 +49,6 @@ def ramps(covariance: Ball, minor: Ball) -> Ball:
     """E relu(x) relu(y) = (s + c (pi - acos rho)) / (2 pi), s the root of the determinant.
 
     Near rho = -1 the two terms cancel; there the series of tan(t) - t is taken.
-
-    Args:
-        covariance: c.
-        minor: s^2.
     """
     import numpy as np
 

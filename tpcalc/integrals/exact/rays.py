@@ -9,8 +9,6 @@ from typing import Any
 
 from tpcalc.integrals.exact.ball import UNIT, Ball, root, ulps
 
-__all__ = ["double", "single"]
-
 STEP = 1 / 16
 REACH = 6.5
 BLOCK = 2**14  # values held at a time
@@ -29,12 +27,7 @@ def _powered(base: Any, exponent: float) -> Any:
 
 
 def single(exponent: Fraction, variance: Ball) -> Ball:
-    """E max(x, 0)^p = (2 q)^(p / 2) Gamma((p + 1) / 2) / (2 sqrt pi).
-
-    Args:
-        exponent: p.
-        variance: q.
-    """
+    """E max(x, 0)^p = (2 q)^(p / 2) Gamma((p + 1) / 2) / (2 sqrt pi)."""
     p = float(exponent)
     value = _powered(2 * variance.value, p / 2)
     spread = abs(p) / 2 * variance.relative * (1 + abs(p) * variance.relative) + ulps(4)
@@ -80,14 +73,7 @@ def _nodes(halvings: int) -> Any:
 
 
 def _angular(p: float, q: float, opening: Any, away: Any) -> tuple[Any, Any]:
-    """int_0^w sin(t)^p sin(w - t)^q dt by two rules, the first with half the step of the second.
-
-    Args:
-        p: Power.
-        q: Power.
-        opening: w.
-        away: pi - w, for sin(t) near t = pi.
-    """
+    """int_0^w sin(t)^p sin(w - t)^q dt by two rules, the first with half the step of the second."""
     import numpy as np
 
     shape = np.shape(opening)
@@ -117,13 +103,6 @@ def double(
     int_0^w sin(t)^p sin(w - t)^q dt over the opening w = pi - acos(rho), is taken by the tanh-sinh
     rule, which does not mind the roots at its ends. Halving the step squares the error of that
     rule, so the difference from the coarser one bounds it.
-
-    Args:
-        exponents: p and q.
-        variance: Var x.
-        other: Var y.
-        cov: Their covariance.
-        minor: The determinant.
     """
     import numpy as np
 

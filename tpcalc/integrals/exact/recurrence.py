@@ -22,8 +22,6 @@ from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.numbers import Numbers
 from tpcalc.integrals.exact.piece import Unsupported
 
-__all__ = ["Moments", "root"]
-
 
 class Moments:
     """Means of monomials on half-lines; each is computed once.
@@ -151,15 +149,7 @@ def _less(degrees: tuple[int, ...], index: int) -> tuple[int, ...]:
 def root(
     numbers: Numbers, base: Variables, used: Sequence[int], halves: Sequence[Edge]
 ) -> list[tuple[Any, Moments]]:
-    """The moments of some variables on half-lines, as a sum of (coefficient, moments).
-
-    Args:
-        numbers: The number system.
-        base: The variables.
-        used: Those that the polynomial holds.
-        halves: The half-lines; more than two steps of centred variables become signs, because the
-            mean of an odd function vanishes.
-    """
+    """The moments of some variables on half-lines, as a sum of (coefficient, moments)."""
     plain = [Edge(index, 1, 0, 0, "") for index in used]
     choices: list[tuple[Any, Sequence[Edge]]] = [(1, halves)]
     if len(halves) > 2:

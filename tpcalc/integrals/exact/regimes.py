@@ -11,16 +11,9 @@ from tpcalc.integrals.exact.blocks import mapped, shape_of
 from tpcalc.integrals.exact.groups import Group
 from tpcalc.integrals.exact.points import at_point
 
-__all__ = ["by_regime"]
-
 
 def by_regime(group: Group, work: Callable[[Group], Ball]) -> Ball:
-    """The expectation, where variables without variance are numbers.
-
-    Args:
-        group: The group.
-        work: The expectation for positive variances.
-    """
+    """The expectation, where variables without variance are numbers."""
     import numpy as np
 
     variances = [group.cov[i][i] for i in range(len(group.mean))]

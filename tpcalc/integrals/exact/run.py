@@ -12,16 +12,9 @@ from tpcalc.integrals.exact.groups import Group
 from tpcalc.integrals.exact.integral import Prepared, integral, prepared
 from tpcalc.integrals.exact.plan import Plan
 
-__all__ = ["run"]
-
 
 def run(plan: Plan, group: Group) -> Ball:
-    """The value of a plan at the means and covariances of a group.
-
-    Args:
-        plan: What to integrate.
-        group: Entries; the number 0 (of Python) is 0 whatever the rest is.
-    """
+    """The value of a plan at the means and covariances of a group."""
     count = len(group.mean)
     mean = [value if type(value) is int else Ball(value) for value in group.mean]
     cov: list[list[Any]] = [[0] * count for _ in range(count)]

@@ -23,8 +23,6 @@ from tpcalc.integrals.exact.piece import ZERO, Piece, Pieces, Polynomial, level
 from tpcalc.integrals.exact.pieces import decompose
 from tpcalc.integrals.exact.products import total
 
-__all__ = ["expanded", "norm", "rate", "remainder"]
-
 ORDER = 16
 # The series stands for the function where rate * (sqrt(q) + |m|) is at most this.
 REACH = 0.25
@@ -76,11 +74,7 @@ def _wave(piece: Piece) -> list[Expr]:
 
 @lru_cache(maxsize=256)
 def expanded(factor: Expr) -> Pieces:
-    """The pieces of a function with its exponentials and waves as polynomials.
-
-    Args:
-        factor: The function.
-    """
+    """The pieces of a function with its exponentials and waves as polynomials."""
     parts: list[Pieces] = []
     for piece, polynomial in decompose(factor).items():
         rest = Piece(
@@ -116,13 +110,7 @@ def _power_norm(j: int, mean: Any, deviation: Any) -> Any:
 
 
 def norm(factor: Expr, mean: Any, deviation: Any) -> Any:
-    """A bound of the root mean square of the expanded function.
-
-    Args:
-        factor: The function.
-        mean: m.
-        deviation: sqrt(q).
-    """
+    """A bound of the root mean square of the expanded function."""
     found: Any = 0.0
     for polynomial in expanded(factor).values():
         for degree, coefficient in polynomial.items():
@@ -131,13 +119,7 @@ def norm(factor: Expr, mean: Any, deviation: Any) -> Any:
 
 
 def remainder(factor: Expr, mean: Any, deviation: Any) -> Any:
-    """A bound of the root mean square of what the expansion leaves out.
-
-    Args:
-        factor: The function.
-        mean: m.
-        deviation: sqrt(q).
-    """
+    """A bound of the root mean square of what the expansion leaves out."""
     found: Any = 0.0
     for piece, polynomial in decompose(factor).items():
         if not _rate(piece):

@@ -16,8 +16,6 @@ from tpcalc.integrals.exact.plan import Plan, compiled, planned
 from tpcalc.integrals.exact.run import run
 from tpcalc.integrals.exact.series import REACH, expanded, norm, rate, remainder
 
-__all__ = ["with_series"]
-
 
 @lru_cache(maxsize=512)
 def _plan(factors: tuple[Expr, ...], code: int) -> Plan:
@@ -39,14 +37,7 @@ def _rates(factors: tuple[Expr, ...]) -> tuple[float, ...]:
 
 
 def with_series(group: Group) -> Ball:
-    """The expectation for positive variances.
-
-    Args:
-        group: At most two functions can be expanded.
-
-    Raises:
-        Unsupported: There is no closed form.
-    """
+    """The expectation for positive variances."""
     import numpy as np
 
     plan = compiled(group.factors)

@@ -18,8 +18,6 @@ from typing import Any
 
 from tpcalc.integrals.exact.ball import UNIT, Ball
 
-__all__ = ["wedge"]
-
 NODES = 24
 BLOCK = 2**14  # values held at a time
 # Sum of the half-axes of the ellipse of the error bound, in half lengths of a panel.
@@ -61,14 +59,7 @@ def _panels(reach: float) -> list[tuple[float, float]]:
 
 
 def wedge(means: tuple[Ball, Ball], rho: Ball, s: Ball, corner: Ball) -> tuple[Any, Any]:
-    """The value and a bound of its error, for flat arrays.
-
-    Args:
-        means: Whitened means: h of X, and (k - rho h) / s of what Y adds to it.
-        rho: The correlation.
-        s: sqrt(1 - rho^2).
-        corner: The weight at the corner, with the exponent of the density there.
-    """
+    """The value and a bound of its error, for flat arrays."""
     import numpy as np
 
     first, second = means

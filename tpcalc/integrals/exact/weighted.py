@@ -15,8 +15,6 @@ from tpcalc.integrals.exact.halflines import exponential, standard, tail
 from tpcalc.integrals.exact.quadrants import Pair, beyond, steps
 from tpcalc.integrals.exact.wedge import wedge
 
-__all__ = ["Corner", "weighted"]
-
 # Up to this weight its exponential times the error of Owen's function is small enough.
 LARGEST_WEIGHT = 4.0
 # Phi(-9) is 1e-19.
@@ -58,12 +56,7 @@ class Corner:
 
 
 def weighted(pair: Pair, at: Corner) -> Ball:
-    """exp(weight) P(X < h, Y < k).
-
-    Args:
-        pair: The two Gaussians.
-        at: The weights.
-    """
+    """exp(weight) P(X < h, Y < k)."""
     import numpy as np
 
     found = exponential(at.weight) * steps(pair)

@@ -10,8 +10,6 @@ import numpy as np
 from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
 from tpcalc.integrals.quadrature.panels import Panels, split
 
-__all__ = ["EPS", "FINEST", "Effort", "Integrals", "Sampled", "Work", "in_blocks", "integrate"]
-
 EPS = float(np.finfo(np.float64).eps)
 NOISE = 64 * EPS
 FINEST = 4e-12  # of the size of a variable at an anchor: its rounding is seen at that distance
@@ -47,13 +45,7 @@ class Sampled(NamedTuple):
 
 
 def in_blocks(values: Callable[[Panels], Sampled], cover: Panels, size: int) -> Sampled:
-    """An integrand on panels, so many of them at a time.
-
-    Args:
-        values: The integrand.
-        cover: The panels.
-        size: How many are held at a time.
-    """
+    """An integrand on panels, so many of them at a time."""
     starts = range(0, len(cover.problem), size)
     parts = [values(cover.at(slice(start, start + size))) for start in starts]
     return Sampled(*map(np.concatenate, zip(*parts, strict=True)))
@@ -71,11 +63,7 @@ class Work:
         return self.left < 0
 
     def spend(self, panels: int) -> None:
-        """Take some of them.
-
-        Args:
-            panels: How many.
-        """
+        """Take some of them."""
         self.left -= panels
 
 
@@ -102,17 +90,7 @@ def integrate(
     lean: Array | None,
     effort: Effort,
 ) -> Integrals:
-    """Integrate over the panels of every problem.
-
-    Args:
-        integrand: Its values on panels.
-        cover: The panels to begin with.
-        scale: For each problem a size that its error is small against; 0 for its own.
-        lean: Where several variables depend on z: for each problem how many units of z their values
-            at z = 0 are away, as their rounding moves them against the anchor of another. None
-            where there is one, which is exact at its anchors.
-        effort: When to stop.
-    """
+    """Integrate over the panels of every problem."""
     count = len(scale)
     value, error, size = np.zeros(count), np.zeros(count), np.zeros(count)
     allowed = scale

@@ -18,8 +18,6 @@ from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.nodes import ORDER, Array, gauss_legendre
 
-__all__ = ["gap_by_angle"]
-
 MOVE = 1e-6  # of the variance, for a derivative
 WIDTH = 1.0  # of the first panel, in units of the function
 WIDEST = 0.8
@@ -57,15 +55,6 @@ def _between(values: Array, place: Array) -> Array:
 
 def gap_by_angle(product: Product, q: float, delta: float, unit: float) -> Carried | None:
     """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta.
-
-    Args:
-        product: E f'(u) f'(v) at arrays of variances and covariances; None where it is not known.
-        q: The variance.
-        delta: Variance less covariance, above 0 and below 2 q.
-        unit: The distance over which f' changes near its kinks.
-
-    Returns:
-        None where polynomials on few panels do not resolve the product.
 
     Source: Price, A useful theorem for nonlinear devices having Gaussian inputs.
     """

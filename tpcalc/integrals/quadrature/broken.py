@@ -21,8 +21,6 @@ from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["BrokenLine", "broken_gap", "broken_line", "broken_moments"]
-
 REACH = 9.0  # standard deviations
 MOVE = 1e-6  # of the variance, for a derivative
 FEW = np.array([0.0, 1 / 16, 1 / 4, 1.0])  # ends of panels for one kink, of the angle
@@ -48,12 +46,7 @@ class BrokenLine(NamedTuple):
 
 
 def broken_line(function: Shape, slope: Shape) -> BrokenLine | None:
-    """A function as a broken line; None where its slope is not constant between kinks.
-
-    Args:
-        function: f.
-        slope: f'.
-    """
+    """A function as a broken line; None where its slope is not constant between kinks."""
     found = {f.place for part in (function, slope) for f in part.features if f.kink}
     if not found:
         return None
@@ -76,15 +69,7 @@ def broken_line(function: Shape, slope: Shape) -> BrokenLine | None:
 
 
 def broken_moments(line: BrokenLine, q: float) -> Moments | None:
-    """The moments of one layer.
-
-    Args:
-        line: f.
-        q: The variance, above 0.
-
-    Returns:
-        None where the Gaussian reaches beyond where the line is known.
-    """
+    """The moments of one layer."""
     from scipy.special import ndtr
 
     spread = sqrt(q)
@@ -118,14 +103,6 @@ def broken_moments(line: BrokenLine, q: float) -> Moments | None:
 
 def broken_gap(line: BrokenLine, q: float, delta: float) -> Carried | None:
     """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta.
-
-    Args:
-        line: f.
-        q: The variance.
-        delta: Variance less covariance, above 0 and below 2 q.
-
-    Returns:
-        None where the Gaussian reaches beyond where the line is known.
 
     Source: Price, A useful theorem for nonlinear devices having Gaussian inputs.
     """

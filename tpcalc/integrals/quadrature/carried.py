@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Carried", "Moments"]
-
 
 class Carried(NamedTuple):
     """An average of one Gaussian, or of two.

@@ -12,8 +12,6 @@ import numpy as np
 from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients
 
-__all__ = ["Surface", "conditional_mean", "squared_mean"]
-
 Surface = dict[tuple[int, int], Array]
 Exponents = tuple[int, ...]
 
@@ -26,16 +24,6 @@ def conditional_mean(
     residual: Sequence[Sequence[Array]],
 ) -> Surface:
     """E[p_1(g_1) p_2(g_2) ... | z, w] in powers of z and w.
-
-    Args:
-        polynomials: The p_j.
-        mean: Means of the g_j.
-        along: Cov(g_j, z).
-        across: Cov(g_j, w).
-        residual: Covariances of the g_j given z and w.
-
-    Returns:
-        The coefficient of z^a w^b under (a, b).
 
     Source: Isserlis, On a formula for the product-moment coefficient of any order of a normal
     frequency distribution in any number of variables (with means).

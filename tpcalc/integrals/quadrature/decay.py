@@ -6,8 +6,6 @@ from math import sqrt
 
 from tpcalc.integrals.quadrature.adaptive import EPS
 
-__all__ = ["shortfall"]
-
 SAFETY = 4.0
 
 
@@ -17,11 +15,6 @@ def shortfall(size: float, halved: float, quartered: float) -> float:
     Errors of analytic functions fall exponentially in the order: with the decay from a quarter to a
     half seen again twice, or with a factor of the square root of the relative error at half the
     order, whichever is slower.
-
-    Args:
-        size: The integral of the absolute value.
-        halved: What a rule of half the order is off.
-        quartered: What one of a quarter is off.
 
     Example:
         >>> shortfall(1.0, 1e-8, 1e-4) < 1e-11

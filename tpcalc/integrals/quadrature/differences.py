@@ -21,8 +21,6 @@ from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["Difference", "difference_integrals"]
-
 NARROW = 0.5  # of the smallest unit: a difference over less is an integral of the slope
 PIECES = (10, 7)  # nodes of that integral on each side of a kink, and of the rule that judges it
 BLOCK = 2**19
@@ -53,15 +51,7 @@ class Difference(NamedTuple):
 
 
 def difference_integrals(whole: Difference, reach: float) -> Integrals:
-    """The integrals for every pair of scales.
-
-    Args:
-        whole: The differences.
-        reach: Values of s and t beyond it are left out.
-
-    Returns:
-        The integrals, infinite where they take too many panels.
-    """
+    """The integrals for every pair of scales."""
     count = len(whole.spread)
     effort = INNER._replace(work=Work(WORK * count))
 

@@ -17,8 +17,6 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import coefficients
 from tpcalc.integrals.quadrature.shape import DIRAC
 
-__all__ = ["Given", "Peak", "continuous", "given", "holds_delta", "peaks"]
-
 ZERO = Const(Fraction(0))
 NEAR = 1e-9
 JUMP = 1e-6
@@ -43,11 +41,7 @@ def holds_delta(expr: Expr) -> bool:
 
 
 def peaks(expr: Expr) -> tuple[Expr, list[Peak]] | None:
-    """A function as a function without deltas plus deltas; None where it is no such sum.
-
-    Args:
-        expr: A function of ``Var(0)``.
-    """
+    """A function as a function without deltas plus deltas; None where it is no such sum."""
     if not holds_delta(expr):
         return expr, []
     if isinstance(expr, Call) and expr.atom.name == DIRAC:
@@ -108,14 +102,7 @@ class Given:
 
 
 def given(index: int, x: float, mean: Sequence[Array], cov: Sequence[Sequence[Array]]) -> Given:
-    """Condition on the value of one Gaussian; its variance must not be 0.
-
-    Args:
-        index: Which one.
-        x: Its value.
-        mean: Means of all.
-        cov: Covariances of all.
-    """
+    """Condition on the value of one Gaussian; its variance must not be 0."""
     q = cov[index][index]
     others = [j for j in range(len(mean)) if j != index]
     shift = (x - mean[index]) / q

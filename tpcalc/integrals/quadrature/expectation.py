@@ -22,19 +22,11 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape, shape
 from tpcalc.limit.degrees import degree_of
 
-__all__ = ["expectation", "supported"]
-
 ROUNDS = 16.0
 
 
 def supported(factors: Sequence[Expr]) -> bool:
     """Whether quadrature takes a product of functions of Gaussians.
-
-    Args:
-        factors: Functions of ``Var(0)``, one for each Gaussian.
-
-    Returns:
-        Whether at most two of them are no polynomials and all have values.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -65,18 +57,6 @@ def _has_mean(factor: Expr) -> bool:
 
 def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Computed | None:
     """E[f_1(G_1) ... f_k(G_k)] by quadrature.
-
-    Args:
-        factors: The f_i, functions of ``Var(0)``; at most two are no polynomials.
-        mean: The k means, floats or arrays.
-        cov: The k x k covariances, floats or arrays that broadcast. A 0.0 stands for independence.
-
-    Returns:
-        Values with bounds on their errors: at most 1e-12 (functions with kinks: 1e-10) of
-        sqrt(E f_1^2 ... E f_k^2). None where that cannot be promised.
-
-    Raises:
-        EvaluationError: The numbers are no means and covariances.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -14,8 +14,6 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import Lines, line_integrals, outer_sizes
 from tpcalc.integrals.quadrature.shape import Shape, shape
 
-__all__ = ["Family", "Index", "Pairs", "beyond", "distinct", "family"]
-
 Index = NDArray[np.intp]
 
 
@@ -56,12 +54,7 @@ class Pairs(NamedTuple):
 
 
 def distinct(mean: Array, spread: Array) -> tuple[Array, Array, Index]:
-    """The different Gaussians of an array, and for each entry its place among them.
-
-    Args:
-        mean: Means.
-        spread: Standard deviations.
-    """
+    """The different Gaussians of an array, and for each entry its place among them."""
     mean, spread = np.broadcast_arrays(mean, spread)
     if mean.size == 1:
         return mean.ravel(), spread.ravel(), np.zeros(mean.shape, dtype=np.intp)
@@ -71,14 +64,7 @@ def distinct(mean: Array, spread: Array) -> tuple[Array, Array, Index]:
 
 
 def family(function: Shape, mean: Array, spread: Array, power: int = 0) -> Family | None:
-    """A function at different Gaussians; None where its square has no finite mean.
-
-    Args:
-        function: f.
-        mean: Means, of shape (n,).
-        spread: Standard deviations.
-        power: The p of a factor z^p, z the standardised Gaussian.
-    """
+    """A function at different Gaussians; None where its square has no finite mean."""
     square = shape(function.expr * function.expr)
     if square is None:
         return None
@@ -91,12 +77,7 @@ def family(function: Shape, mean: Array, spread: Array, power: int = 0) -> Famil
 
 
 def beyond(part: Family, reach: float) -> Array:
-    """Bounds on E f^2 outside of what a rule over |z|, |w| < reach sees.
-
-    Args:
-        part: The function.
-        reach: Where the rule ends.
-    """
+    """Bounds on E f^2 outside of what a rule over |z|, |w| < reach sees."""
     square = shape(part.shape.expr * part.shape.expr)
     if square is None:
         raise AssertionError(part.shape.expr.text)  # a family has one

@@ -20,8 +20,6 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import REACH, WHOLE
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["carried_gap", "gap"]
-
 DEGREES = (64, 256, 1024)
 ENOUGH = 1e-12
 MISSED = 1e-14
@@ -74,14 +72,6 @@ def gap(factor: Expr, q: Any, delta: Any) -> Computed:
 
 def carried_gap(factor: Expr, q: float, delta: float) -> Carried:
     """The gap at two numbers, with its derivatives in both.
-
-    Args:
-        factor: f, a function of ``Var(0)`` without Dirac deltas.
-        q: The variance, above 0.
-        delta: The difference of variance and covariance, above 0, at most 2 q.
-
-    Raises:
-        EvaluationError: Quadrature does not take this function.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -9,8 +9,6 @@ import numpy as np
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.quadrature.nodes import Array
 
-__all__ = ["Plane", "determinant", "plane", "regression"]
-
 SPLITTER = 2.0**27 + 1.0
 ROUNDED = 1e-12  # a correlation this far above 1 is the rounding of whoever computed it
 
@@ -68,18 +66,7 @@ def _balanced(q: Array) -> tuple[Array, Array]:
 
 
 def plane(u0: Array, v0: Array, qu: Array, qv: Array, c: Array) -> Plane:
-    """The two directions of a pair.
-
-    Args:
-        u0: Means of u.
-        v0: Means of v.
-        qu: Variances of u.
-        qv: Variances of v.
-        c: Covariances.
-
-    Raises:
-        EvaluationError: A covariance is larger than the variances allow.
-    """
+    """The two directions of a pair."""
     a, k_u = _balanced(qu)
     b, k_v = _balanced(qv)
     cross = np.ldexp(c, -(k_u + k_v))
@@ -98,15 +85,7 @@ def plane(u0: Array, v0: Array, qu: Array, qv: Array, c: Array) -> Plane:
 
 
 def regression(pair: Plane, qu: Array, c: Array, cu: Array, cv: Array) -> tuple[Array, Array]:
-    """Cov(g, z) and Cov(g, w) of another Gaussian g.
-
-    Args:
-        pair: The two directions.
-        qu: Variance of u.
-        c: Covariance of u and v.
-        cu: Covariance of g and u.
-        cv: Covariance of g and v.
-    """
+    """Cov(g, z) and Cov(g, w) of another Gaussian g."""
     with np.errstate(all="ignore"):
         along = np.where(pair.su > 0, cu / pair.su, np.where(pair.sv > 0, cv / pair.sv, 0.0))
         across = determinant(cv, c, cu, qu) / (qu * pair.sv * pair.kappa)

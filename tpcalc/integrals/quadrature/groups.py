@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.one_dimension import Lines, line_integrals
 from tpcalc.integrals.quadrature.pairs import pair_integrals
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["group_mean"]
-
 SMOOTH, KINKED = 1e-12, 1e-10  # errors promised, relative to the natural scale
 ROUNDS = 4.0
 
@@ -46,16 +44,7 @@ class _Found:
 
 
 def group_mean(shapes: list[Shape], mean: list[Array], cov: Matrix) -> Computed | None:
-    """E[f_1(G_1) f_2(G_2) ...] of jointly Gaussian G.
-
-    Args:
-        shapes: The functions, at most two of them no polynomials.
-        mean: Means.
-        cov: Covariances.
-
-    Returns:
-        None where the promised accuracy is not reached.
-    """
+    """E[f_1(G_1) f_2(G_2) ...] of jointly Gaussian G."""
     bent = [i for i, one in enumerate(shapes) if one.polynomial is None]
     frame = _frame(bent, shapes, mean, cov)
     if not bent:

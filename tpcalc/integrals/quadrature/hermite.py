@@ -13,8 +13,6 @@ from tpcalc.integrals.quadrature.one_dimension import PEAK, REACH, Lines, line_b
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels, split
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["Series", "expand"]
-
 PHASE = 10.0  # half-turns of the highest polynomial that one panel takes, in radians
 WITNESSES = 16
 CHEAP = 256  # degree up to which all functions are witnesses
@@ -37,13 +35,6 @@ class Series(NamedTuple):
 
 def expand(function: Shape, mean: Array, spread: Array, degree: int, power: int = 0) -> Series:
     """Expand z^p f(m + s z) in orthonormal Hermite polynomials of z.
-
-    Args:
-        function: f.
-        mean: The m, of shape (n,).
-        spread: The s.
-        degree: The highest degree.
-        power: p.
 
     Source: DLMF 18.3 and 18.9(i) (the recurrence, normalised).
     """

@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.decay import shortfall
 from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["centre", "kink_gap", "kink_moments"]
-
 POINTS = 16
 REACH = 9.0  # standard deviations
 WIDTH = 1.0  # of a panel beside the kink, in units of the function
@@ -82,11 +80,7 @@ class _Side(NamedTuple):
         return self._replace(weights=self.weights * density, density=density)
 
     def unseen(self, row: Array) -> float:
-        """The error of a sum, from the coefficients of the integrand on polynomials.
-
-        Args:
-            row: The terms of the sum.
-        """
+        """The error of a sum, from the coefficients of the integrand on polynomials."""
         size = float(np.abs(row).sum())
         if size == 0.0:
             return 0.0
@@ -142,15 +136,7 @@ def _half_line(step: float) -> _Side:
 
 
 def centre(function: Shape, slope: Shape) -> float | None:
-    """The place of the only kink of a function and its slope, or where a smooth one varies.
-
-    Args:
-        function: f.
-        slope: f'.
-
-    Returns:
-        None where there are several.
-    """
+    """The place of the only kink of a function and its slope, or where a smooth one varies."""
     features = [feature for part in (function, slope) for feature in part.features]
     kinks = {feature.place for feature in features if feature.kink}
     places = kinks or {feature.place for feature in features}
@@ -169,15 +155,6 @@ def _unit(function: Shape, slope: Shape) -> float:
 
 def kink_moments(function: Shape, slope: Shape, kink: float, q: float) -> Moments | None:
     """The moments of one layer, all from the same nodes.
-
-    Args:
-        function: f.
-        slope: Its derivative.
-        kink: Where it is not smooth.
-        q: The variance, above 0.
-
-    Returns:
-        None where the panels do not resolve the functions.
 
     Source: Davis, Rabinowitz, Methods of Numerical Integration, 2.7 (Gauss rules on panels).
     """
@@ -255,16 +232,6 @@ def kink_gap(
     function: Shape, slope: Shape, kink: float, variances: tuple[float, float], moments: Moments
 ) -> Carried | None:
     """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta.
-
-    Args:
-        function: f.
-        slope: Its derivative.
-        kink: Where it is not smooth.
-        variances: q, and delta above 0 and below 2 q.
-        moments: Those of f at q, for what rounding does to differences.
-
-    Returns:
-        None where the panels do not resolve the function.
 
     Source: Davis, Rabinowitz, Methods of Numerical Integration, 2.7 (Gauss rules on panels).
     """

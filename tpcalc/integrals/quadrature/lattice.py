@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.decay import shortfall
 from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["COARSEST", "Line", "lattice_gap", "lattice_moments", "line_of"]
-
 REACH = 9.0  # standard deviations; what is beyond is judged by what is near the end
 COARSEST = 0.42  # step, of the smallest standard deviation
 SHARE = 0.2  # step, of the smallest unit of the function
@@ -78,11 +76,7 @@ def _on_ladder(step: float) -> float:
 
 
 def line_of(step: float) -> Line | None:
-    """A rule with at most this step; None where it takes too many nodes.
-
-    Args:
-        step: The distance of nodes.
-    """
+    """A rule with at most this step; None where it takes too many nodes."""
     found = _line(_on_ladder(step))
     return found if len(found.z) <= LONGEST else None
 
@@ -96,14 +90,6 @@ def _unit(function: Shape, slope: Shape) -> float:
 
 def lattice_moments(function: Shape, slope: Shape, q: float) -> Moments | None:
     """The moments of one layer, all from the same nodes.
-
-    Args:
-        function: f, smooth.
-        slope: Its derivative.
-        q: The variance, above 0.
-
-    Returns:
-        None where a fine lattice does not resolve the functions.
 
     Source: Trefethen, Weideman, The exponentially convergent trapezoidal rule, theorem 5.1.
     """
@@ -133,15 +119,6 @@ def lattice_moments(function: Shape, slope: Shape, q: float) -> Moments | None:
 
 def lattice_gap(function: Shape, slope: Shape, q: float, delta: float) -> Carried | None:
     """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta.
-
-    Args:
-        function: f, smooth.
-        slope: Its derivative.
-        q: The variance.
-        delta: Variance less covariance, above 0 and below 2 q.
-
-    Returns:
-        None where a fine lattice does not resolve the function.
 
     Source: Trefethen, Weideman, The exponentially convergent trapezoidal rule, theorem 5.1.
     """

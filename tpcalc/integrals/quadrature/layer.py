@@ -29,8 +29,6 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape, shape
 from tpcalc.integrals.quadrature.waves import Wave, wave, wave_gap, wave_moments
 
-__all__ = ["Pair", "direct_gap", "layer_moments", "prepared"]
-
 GOOD = 1e-12  # relative error with which no other way is tried
 USABLE = 1e-11  # and up to which the best is taken
 LARGE = 1e-3  # of the variance: such gaps are differences of closed forms
@@ -61,11 +59,7 @@ class Pair(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def prepared(factor: Expr) -> Pair | None:
-    """A function with what quadrature must know of it and its slope.
-
-    Args:
-        factor: f, a function of ``Var(0)``.
-    """
+    """A function with what quadrature must know of it and its slope."""
     function = None if holds_delta(factor) else shape(factor)
     if function is None:
         return None
@@ -85,13 +79,6 @@ def prepared(factor: Expr) -> Pair | None:
 @lru_cache(maxsize=4096)
 def layer_moments(factor: Expr, q: float) -> Moments | None:
     """E f(s), E f(s)^2 and E f'(s)^2 for a centred Gaussian s, all from the same nodes.
-
-    Args:
-        factor: f, a function of ``Var(0)``.
-        q: The variance, above 0.
-
-    Returns:
-        None where f varies in several places, or is not resolved.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -119,16 +106,7 @@ Way = Callable[[Pair, float, float], Carried | None]
 
 
 def direct_gap(pair: Pair, q: float, delta: float) -> Carried | None:
-    """E f(u)^2 - E f(u) f(v) by rules made for one pair of numbers.
-
-    Args:
-        pair: f and its slope.
-        q: The variance.
-        delta: Variance less covariance, above 0 and below 2 q.
-
-    Returns:
-        None where none of them is accurate.
-    """
+    """E f(u)^2 - E f(u) f(v) by rules made for one pair of numbers."""
     if pair.slope is None or not 0.0 < delta < 2.0 * q:
         return None
     closed: tuple[Way, ...] = ()

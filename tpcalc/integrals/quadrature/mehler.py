@@ -16,8 +16,6 @@ from tpcalc.integrals.quadrature.families import Family, Index
 from tpcalc.integrals.quadrature.hermite import Series, expand
 from tpcalc.integrals.quadrature.nodes import Array
 
-__all__ = ["mehler"]
-
 DEGREES = (64, 256, 1536)
 FEW = 4  # pairs for which a two-dimensional rule costs less than a long series
 SLOW = 0.62  # the correlation at which 64 terms of an arbitrary series are enough
@@ -33,13 +31,6 @@ def mehler(
     first: Family, second: Family, left: Index, right: Index, rho: Array
 ) -> tuple[Array, Array]:
     """E f(u) g(v) and bounds on the errors, infinite where the series is too slow.
-
-    Args:
-        first: f.
-        second: g.
-        left: For each pair its place in ``first``; broadcasts to the shape of ``rho``.
-        right: For each pair its place in ``second``.
-        rho: The correlations, an array of two axes.
 
     Pairs of correlation 1 or -1 are left to one-dimensional rules.
 

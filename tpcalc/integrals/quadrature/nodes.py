@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ORDER", "Array", "Rule", "gauss_legendre"]
-
 Array = NDArray[np.float64]
 ORDER = 32
 JUDGES = 4

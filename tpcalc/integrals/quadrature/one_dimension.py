@@ -13,17 +13,6 @@ from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = [
-    "FIRST",
-    "PEAK",
-    "REACH",
-    "WHOLE",
-    "Lines",
-    "line_bends",
-    "line_integrals",
-    "outer_sizes",
-]
-
 PEAK = 1.0 / sqrt(2.0 * pi)
 WHOLE = 38.0  # where the density of N(0, 1) leaves the range of floats
 REACH = 13.0  # what two-dimensional rules cover
@@ -54,12 +43,7 @@ class Lines(NamedTuple):
 
 
 def line_integrals(lines: Lines, scale: Array) -> Integrals:
-    """E of the integrands for z ~ N(0, 1).
-
-    Args:
-        lines: The integrands.
-        scale: For each problem a size that its error is small against; 0 for its own.
-    """
+    """E of the integrands for z ~ N(0, 1)."""
 
     def integrand(cover: Panels) -> Sampled:
         z, values = sampled(lines, cover)
@@ -74,10 +58,6 @@ def outer_sizes(lines: Lines, reach: float) -> Array:
 
     Given the standardised v = r the mass of |w| > reach is largest where the two are correlated as
     r / reach; times the density at r it is at most the density at max(|r|, reach).
-
-    Args:
-        lines: The squares of the functions.
-        reach: Where the rule ends.
     """
 
     def integrand(cover: Panels) -> Sampled:

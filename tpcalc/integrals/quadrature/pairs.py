@@ -17,20 +17,12 @@ from tpcalc.integrals.quadrature.shape import Shape
 from tpcalc.integrals.quadrature.turned import turned_series
 from tpcalc.integrals.quadrature.two_dimensions import plane_integrals
 
-__all__ = ["pair_integrals"]
-
 BATCH = 64  # pairs that a two-dimensional rule takes at a time
 MISSED = 1e-15
 
 
 def pair_integrals(first: Family, second: Family, pairs: Pairs) -> Integrals:
-    """E[f(u) g(v) P(z, w)] for every pair.
-
-    Args:
-        first: f.
-        second: g.
-        pairs: The pairs.
-    """
+    """E[f(u) g(v) P(z, w)] for every pair."""
     shown = pairs.plane.rho.shape
     size = np.zeros(shown)
     value, error = plane_sums(first, second, pairs)

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from tpcalc.integrals.quadrature.nodes import Array
 
-__all__ = ["Bends", "Panels", "panels", "split"]
-
 GROWTH = 2.0  # a panel next to one of distance t from a bend may be this many t long
 SLIVER = 0.3
 GRADED = np.array([0.0, 1 / 64, 1 / 16, 1 / 4, 1.0])
@@ -69,14 +67,7 @@ class Panels(NamedTuple):
 
 
 def panels(bends: Bends, origin: Array, reach: float) -> Panels:
-    """Cover [-reach, reach] for every problem.
-
-    Args:
-        bends: Points to grade around.
-        origin: The values of the variables at z = 0, of shape (variables, n): the anchor where a
-            problem has no bend in reach.
-        reach: Half the length to cover.
-    """
+    """Cover [-reach, reach] for every problem."""
     place, first, finest, base = _sorted(bends, origin, reach)
     count = len(place)
     middle = 0.5 * (place[:, :-1] + place[:, 1:])

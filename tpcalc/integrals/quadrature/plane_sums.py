@@ -16,8 +16,6 @@ from tpcalc.integrals.quadrature.lattice import COARSEST, Line, line_of
 from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["plane_sums"]
-
 SHARE = 0.17  # step, of the smallest unit of a function
 FINER = (1.0, 0.5)
 ENOUGH = 4e-14  # relative to the natural scale: no more than a series leaves out
@@ -28,11 +26,6 @@ ROUNDS = 16.0
 
 def plane_sums(first: Family, second: Family, pairs: Pairs) -> tuple[Array, Array]:
     """E f(u) g(v) and bounds on the errors, infinite where the sums do not serve.
-
-    Args:
-        first: f.
-        second: g.
-        pairs: The pairs; those of correlation 1 or -1 are left out.
 
     Source: Trefethen, Weideman, The exponentially convergent trapezoidal rule, theorem 5.1.
     """

@@ -10,8 +10,6 @@ from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Add, Mul, Pow
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Coefficients", "coefficients", "shifted"]
-
 Coefficients = tuple[Fraction, ...]
 HIGHEST = 40  # degree
 
@@ -19,13 +17,6 @@ HIGHEST = 40  # degree
 @lru_cache(maxsize=4096)
 def coefficients(expr: Expr) -> Coefficients | None:
     """The coefficients of a polynomial in ``Var(0)``, constant term first.
-
-    Args:
-        expr: An expression.
-
-    Returns:
-        None where it is no polynomial, or one of a degree above 40. Floats become the fractions
-        that they are.
 
     Example:
         >>> [str(c) for c in coefficients((Var(0) - 1) ** 2)]

@@ -14,8 +14,6 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients, coefficients, shifted
 
-__all__ = ["Root", "preimages"]
-
 SEARCHED = 2000  # points on each side of 0
 WIDEST, FINEST = 1e5, 1e-5
 MOST = 64
@@ -36,13 +34,7 @@ class Root(NamedTuple):
 
 
 def preimages(inner: Expr, target: float) -> list[Root]:
-    """The points where an argument takes a value.
-
-    Args:
-        inner: The argument, an expression of ``Var(0)``: solved where it is a polynomial, searched
-            for changes of sign where it is not.
-        target: The value.
-    """
+    """The points where an argument takes a value."""
     found = coefficients(inner)
     if found is None:
         return _searched(inner, target)

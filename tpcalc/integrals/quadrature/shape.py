@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients, coefficients
 from tpcalc.integrals.quadrature.roots import preimages
 
-__all__ = ["DIRAC", "Feature", "Shape", "depends", "shape"]
-
 DIRAC = "delta"
 
 
@@ -68,11 +66,7 @@ def depends(expr: Expr) -> bool:
 
 @lru_cache(maxsize=1024)
 def shape(expr: Expr) -> Shape | None:
-    """The shape of a function; None where quadrature cannot be trusted with it.
-
-    Args:
-        expr: A function of ``Var(0)`` alone.
-    """
+    """The shape of a function; None where quadrature cannot be trusted with it."""
     parts = list(walk(expr))
     if any(_foreign(part) for part in parts):
         return None

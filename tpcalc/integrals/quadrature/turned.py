@@ -17,20 +17,12 @@ from tpcalc.integrals.quadrature.geometry import Plane
 from tpcalc.integrals.quadrature.mehler import mehler
 from tpcalc.integrals.quadrature.nodes import Array
 
-__all__ = ["turned_series"]
-
 STEEP = 0.3  # below this kappa the turned polynomial has large terms that cancel
 ENOUGH = 3e-13
 
 
 def turned_series(first: Family, second: Family, pairs: Pairs) -> tuple[Array, Array]:
-    """E[f(u) g(v) P(z, w)] by series, with errors that are infinite where they do not serve.
-
-    Args:
-        first: f.
-        second: g.
-        pairs: The pairs.
-    """
+    """E[f(u) g(v) P(z, w)] by series, with errors that are infinite where they do not serve."""
     rho = pairs.plane.rho
     if set(pairs.surface) == {(0, 0)}:
         factor = pairs.surface[0, 0]

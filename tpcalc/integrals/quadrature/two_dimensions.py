@@ -25,8 +25,6 @@ from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK, Lines, line_b
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 
-__all__ = ["plane_integrals"]
-
 SMOOTHED = 3.0  # a bend washed out over this much of z needs no panels of its own
 BLOCK = 2**18  # values of the second function held at a time
 INNER = Effort(tolerance=1e-13, rounds=24, most=256)
@@ -38,19 +36,7 @@ WORK = 2 * 10**5  # inner panels for each pair
 def plane_integrals(
     first: Shape, second: Shape, pair: Plane, powers: Array, scale: Array, reach: float
 ) -> Integrals:
-    """E[f(u) g(v) P(z, w)] of n pairs.
-
-    Args:
-        first: f.
-        second: g.
-        pair: The n pairs, none with kappa = 0.
-        powers: The coefficients of P, of shape (degree in z + 1, degree in w + 1, n).
-        scale: For each pair a size that its error is small against.
-        reach: Values of z and w beyond it are left out.
-
-    Returns:
-        The integrals, infinite where they take too many panels.
-    """
+    """E[f(u) g(v) P(z, w)] of n pairs."""
     effort = INNER._replace(work=Work(WORK * len(scale)))
     outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
     origin = np.stack([pair.u0])

@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.broken import FLAT, BrokenLine
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.nodes import Array
 
-__all__ = ["Wave", "wave", "wave_gap", "wave_moments"]
-
 SHARE = 1e-9  # of a period: kinks nearer than that are one
 MANY = 4096  # harmonics
 ROUNDING = 32 * EPS
@@ -70,23 +68,14 @@ class Wave(NamedTuple):
         return float(self.shares @ self.slopes**2)
 
     def coefficients(self, count: int) -> Array:
-        """c_1, c_2, ...
-
-        Args:
-            count: How many.
-        """
+        """c_1, c_2, ..."""
         k = np.arange(1, count + 1)
         turned = np.exp(-1j * self.frequency * np.outer(k, self.kinks)) @ self.jumps
         return np.asarray(-turned / (2.0 * pi * self.frequency * k * k))
 
 
 def wave(line: BrokenLine, period: float | None) -> Wave | None:
-    """One period of a broken line; None where it has none, or is not known over one.
-
-    Args:
-        line: The line.
-        period: Its period, if it has one.
-    """
+    """One period of a broken line; None where it has none, or is not known over one."""
     if not period or line.reach < period:
         return None
     first = int(np.searchsorted(line.kinks, -0.5 * period))
@@ -98,15 +87,7 @@ def wave(line: BrokenLine, period: float | None) -> Wave | None:
 
 
 def wave_moments(found: Wave, q: float) -> Moments | None:
-    """The moments of one layer.
-
-    Args:
-        found: The function.
-        q: The variance.
-
-    Returns:
-        None where the phase is not uniform.
-    """
+    """The moments of one layer."""
     if found.frequency**2 * q < 2.0 * FLAT:
         return None
     mean, variance, energy = found.mean, found.variance, found.energy
@@ -120,16 +101,7 @@ def wave_moments(found: Wave, q: float) -> Moments | None:
 
 
 def wave_gap(found: Wave, q: float, delta: float) -> Carried | None:
-    """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta.
-
-    Args:
-        found: f.
-        q: The variance.
-        delta: Variance less covariance, above 0 and below 2 q.
-
-    Returns:
-        None where the phase is not uniform.
-    """
+    """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta."""
     if found.frequency**2 * q < 4.0 * FLAT:
         return None
     if delta > q:

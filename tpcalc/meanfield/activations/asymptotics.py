@@ -21,8 +21,6 @@ from tpcalc.meanfield.activations.length import LengthKernel, sides
 from tpcalc.meanfield.activations.reach import longest
 from tpcalc.results import Asymptote, Estimate, Method, Status
 
-__all__ = ["asymptotes"]
-
 End = Literal["0", "infinity"]
 Rule = tuple[float, Estimate, str]
 SHORT, LONG = 1e-3, 1e3  # where a rule is held against the values, or measured

@@ -12,8 +12,6 @@ from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.given import of_activation
 
-__all__ = ["calibrated", "check_spread", "debiased", "dilated", "normalized"]
-
 Number = Fraction | float | int
 CLOSE = 1e-10  # of E tau^2: what the constants may miss
 CONSTANT = 1e-12
@@ -53,14 +51,6 @@ def calibrated(
 @of_activation
 def dilated(tau: Expr, dilate: Number = 1, shift: Number = 0) -> Expr:
     """tau(d s + h).
-
-    Args:
-        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-        dilate: d.
-        shift: h.
-
-    Raises:
-        StudyError: d is 0, or a number is none.
 
     Example:
         >>> dilated(Var(0) ** 2, 3, 1).text
@@ -147,15 +137,7 @@ def _close(what: str, found: Bounded, size: float) -> None:
 
 
 def check_spread(mean: Bounded, second: Bounded) -> None:
-    """Refuse an activation of which a Gaussian sees a constant.
-
-    Args:
-        mean: E tau.
-        second: E tau^2.
-
-    Raises:
-        StudyError: Its spread is lost in rounding.
-    """
+    """Refuse an activation of which a Gaussian sees a constant."""
     if second.value - mean.value**2 <= CONSTANT * second.value:
         raise StudyError(
             "the Gaussian sees a constant activation: less than 1e-12 of E tau^2 is spread.",

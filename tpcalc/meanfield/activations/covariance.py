@@ -20,8 +20,6 @@ from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 
-__all__ = ["CovarianceKernel"]
-
 Array = Any
 EDGE = 1e-9  # |slope - 1| that counts as none
 CLOSE = 1e-10  # relative error of a difference that asks for the careful quadrature

@@ -21,8 +21,6 @@ from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.meanfield.state import logarithm
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
 
-__all__ = ["Iteration"]
-
 Array = Any
 Kind = Literal["stable", "unstable", "stable from below", "stable from above"]
 SMALLEST, LARGEST, PER_DECADE = -3, 3, 20

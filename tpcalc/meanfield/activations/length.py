@@ -22,8 +22,6 @@ from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.split import slope_of
 from tpcalc.results import Method
 
-__all__ = ["LengthKernel", "sides"]
-
 Array = Any
 NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
 FAR = 1e6
@@ -182,9 +180,6 @@ class LengthKernel:
 
 def sides(expr: Expr) -> tuple[float, float]:
     """The limits of a function at 0 from the left and from the right.
-
-    Args:
-        expr: A function of ``Var(0)``.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

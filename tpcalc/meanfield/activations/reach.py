@@ -7,17 +7,12 @@ from math import inf
 from tpcalc.functions import Expr
 from tpcalc.integrals.quadrature.shape import shape
 
-__all__ = ["longest"]
-
 MANY = 16  # kinks: an activation with more of them goes on bending
 SIGMAS = 8.0
 
 
 def longest(tau: Expr) -> float:
     """The standard deviation up to which averages are taken; infinite for most activations.
-
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

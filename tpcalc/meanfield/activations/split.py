@@ -19,8 +19,6 @@ from tpcalc.integrals.quadrature.shape import depends
 from tpcalc.meanfield.activations.calibrate import check_spread
 from tpcalc.results import Method
 
-__all__ = ["Split", "ratio", "slope_of", "split"]
-
 LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
 NEARLY = 1e-9
 LARGEST = 1e280  # beyond it products of averages leave the range of floats
@@ -81,11 +79,7 @@ class Split:
 
     @cached_property
     def rest_nlc(self) -> Bounded:
-        """The nonlinearity coefficient of the rest.
-
-        Raises:
-            EvaluationError: There is no rest.
-        """
+        """The nonlinearity coefficient of the rest."""
         if self.linear:
             raise EvaluationError("a linear activation has no nonlinear part.")
         return ratio(self.q * self.rest_slope, self.rest).root()
@@ -100,9 +94,6 @@ class Split:
 
     def interpolated(self, line: float) -> Bounded:
         """The nonlinearity coefficient of tau(s) + l s, from the same split.
-
-        Args:
-            line: l.
 
         Source: Schoenherr, The nonlinearity coefficient, Theorem 3.
 
@@ -198,14 +189,7 @@ def _rest(
 
 
 def slope_of(tau: Expr) -> Expr:
-    """The derivative of an activation.
-
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
-
-    Raises:
-        EvaluationError: The derivative is not a function, so that E tau'^2 does not exist.
-    """
+    """The derivative of an activation."""
     try:
         return derivative(tau, Var(0))
     except NotDifferentiable as error:
@@ -217,15 +201,7 @@ def slope_of(tau: Expr) -> Expr:
 
 
 def ratio(over: Bounded, under: Bounded) -> Bounded:
-    """One number over another that is above 0.
-
-    Args:
-        over: Above.
-        under: Below.
-
-    Raises:
-        EvaluationError: What is below may be 0.
-    """
+    """One number over another that is above 0."""
     if under.value - under.error <= 0:
         raise EvaluationError(
             f"the activation is constant: its spread is {under.value:.1g} with an error up to "

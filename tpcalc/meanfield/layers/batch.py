@@ -16,18 +16,9 @@ from tpcalc.program.family import AVERAGE, Family
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
 from tpcalc.program.program import Builder, Program
 
-__all__ = ["alone", "batch_of"]
-
 
 def batch_of(network: Architecture) -> tuple[str, int | None]:
-    """The axis of an input that is a batch (empty: none), and its size (None: infinite).
-
-    Args:
-        network: The network.
-
-    Raises:
-        StudyError: An input has several axes.
-    """
+    """The axis of an input that is a batch (empty: none), and its size (None: infinite)."""
     if len(network.axes) > 1:
         raise _joined(network, network.name)
     for axis, size in network.axes.items():
@@ -36,16 +27,7 @@ def batch_of(network: Architecture) -> tuple[str, int | None]:
 
 
 def alone(network: Architecture, program: Program) -> Program:
-    """The program with the axis of a batch dropped, if there is one.
-
-    Args:
-        network: The network.
-        program: What it writes.
-
-    Raises:
-        StudyError: An input has several axes, or a node joins its cells otherwise than in sums of
-            vectors.
-    """
+    """The program with the axis of a batch dropped, if there is one."""
     axis, _ = batch_of(network)
     if not axis:
         return program

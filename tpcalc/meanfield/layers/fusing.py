@@ -41,8 +41,6 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.registry.values import squared
 
-__all__ = ["HINT", "Fusing"]
-
 HINT = (
     "tp.kernel and tp.limit take programs as they are; for the recursion put a matrix in between."
 )
@@ -89,17 +87,7 @@ class Fusing:
     # -------------------------------------------------------------------------------- functions
 
     def applied(self, ref: Ref, expr: Expr, parts: Sequence[Part], scalars: Sequence[Expr]) -> Part:
-        """A function of vectors and scalars.
-
-        Args:
-            ref: Its node.
-            expr: The function.
-            parts: The vectors.
-            scalars: The scalars.
-
-        Raises:
-            StudyError: It bends two vectors together.
-        """
+        """A function of vectors and scalars."""
         given: dict[Expr, Expr] = {Par(index): own for index, own in enumerate(scalars)}
         if len(parts) == 1 and parts[0].power != ZERO:
             pair = linear(substitute(expr, given))
@@ -167,14 +155,7 @@ class Fusing:
         return self.formed(ref, layer, mul((*number, const(weight), Var(0))))
 
     def formed(self, ref: Ref, head: int | None, expr: Expr, power: Ex = ZERO) -> Part:
-        """A function of one layer; one that normalises it is a layer.
-
-        Args:
-            ref: Its node.
-            head: The layer; None for a constant.
-            expr: The function.
-            power: Its power of n.
-        """
+        """A function of one layer; one that normalises it is a layer."""
         if head is None or not holds(expr, Var):
             return Part(None, expr, power)
         if not holds(expr, Par):
@@ -244,16 +225,7 @@ class Fusing:
     # ------------------------------------------------------------------------------------- sums
 
     def summed(self, ref: Ref, terms: Iterable[tuple[Expr, Part]], rest: Expr = NOTHING) -> Part:
-        """A sum of vectors with factors.
-
-        Args:
-            ref: Its node.
-            terms: Factors and vectors.
-            rest: A constant.
-
-        Raises:
-            StudyError: What is added is not independent, or of different sizes.
-        """
+        """A sum of vectors with factors."""
         found: dict[int, Expr] = {}
         terms = [(factor, part) for factor, part in terms if mul((factor, part.expr)) != NOTHING]
         powers = {part.power for _, part in terms} | ({ZERO} if rest != NOTHING else set())
@@ -420,15 +392,7 @@ class Fusing:
         return part
 
     def layer(self, ref: Ref, part: Part) -> tuple[int, Number]:
-        """A vector as a layer and a factor in front of it.
-
-        Args:
-            ref: The node that reads it, for messages.
-            part: The vector.
-
-        Raises:
-            StudyError: No input reaches it, or it bends what is not Gaussian.
-        """
+        """A vector as a layer and a factor in front of it."""
         if part.head is None and self._batch_in(part.expr):
             raise self.averaged(ref, part.expr)
         if part.head is None or self.is_start(part.head):

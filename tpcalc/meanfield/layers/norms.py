@@ -9,8 +9,6 @@ from typing import NamedTuple
 from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import Mul, Number, Pow, add, mul, power, walk
 
-__all__ = ["Averages", "Normed", "normed"]
-
 Averages = Mapping[int, tuple[int, Expr]]
 """For nodes that are averages the layer, and the function of it that is averaged."""
 
@@ -35,11 +33,6 @@ class Normed(NamedTuple):
 
 def normed(expr: Expr, head: int, averages: Averages) -> Normed | None:
     """The normalisation that a function is; None where it is none.
-
-    Args:
-        expr: A function of ``Var(0)`` and of averages ``Par(r)``.
-        head: The layer that ``Var(0)`` stands for.
-        averages: What the averages are.
 
     Source: Ba, Kiros, Hinton, Layer normalization (2016), equation (3); Zhang, Sennrich, Root mean
         square layer normalization (2019), equation (4).

@@ -13,19 +13,6 @@ from tpcalc.functions.expr import Add, add, substitute, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.meanfield.operations import Number, Operation
 
-__all__ = [
-    "NOTHING",
-    "ZERO",
-    "Made",
-    "NotFollowed",
-    "Part",
-    "holds",
-    "linear",
-    "multiple",
-    "slope",
-    "without_averages",
-]
-
 ZERO, NOTHING = Ex(), const(0)
 ROUNDING = 1e-14
 
@@ -78,9 +65,6 @@ class Made:
 
 def linear(expr: Expr) -> tuple[Number, Number] | None:
     """Slope and value at 0 of a function that is a straight line; None of any other.
-
-    Args:
-        expr: A function of ``Var(0)``.
 
     Example:
         >>> linear(2 * Var(0) + 1), linear(Var(0) ** 2)

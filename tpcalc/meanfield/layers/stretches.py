@@ -35,8 +35,6 @@ from tpcalc.program.types import Ref
 from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.registry.values import squared
 
-__all__ = ["STRETCH_RULES", "stretches"]
-
 HALF = as_ex(Fraction(1, 2))
 POWERS = {"hidden": HALF, "readout": HALF}  # of 1 / n in front of weights: each map keeps sizes
 NUMBERS = 2  # enough to see whether every number of an input is read alike
@@ -50,13 +48,6 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
 
     Weights have the variance 1 / fan-in times the squares of the factors in front of them, also
     those of the input map and of the readout. The output counts as a wide layer of outputs.
-
-    Args:
-        network: The network.
-        start: The second moments of inputs.
-
-    Raises:
-        StudyError: A node that the recursion does not follow; it is named with the user's line.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.1 and Definition 22.
 

@@ -20,18 +20,6 @@ from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve
 
-__all__ = [
-    "EdgeCurve",
-    "ScaleCurve",
-    "correlation_curve",
-    "correlation_step",
-    "correlations",
-    "edge_curve",
-    "length_curve",
-    "lengths",
-    "scale_curve",
-]
-
 Array = Any
 NEWTON = 40
 FAIR = 1e-6  # relative error of 1 - c that a curve may have from each layer
@@ -227,11 +215,6 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Comput
 
 def correlation_step(layer: LayerMap, x: Array, off: Array) -> tuple[Array, Array]:
     """1 - c one layer on, at the fixed point of the lengths, with its error.
-
-    Args:
-        layer: The layer.
-        x: 1 - c for any number of pairs.
-        off: Bounds on the errors of these.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

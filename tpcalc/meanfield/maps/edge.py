@@ -22,8 +22,6 @@ from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.results import EdgePoint, Estimate
 
-__all__ = ["checked_rank", "edge_biases", "edge_of_chaos", "edges"]
-
 Array = Any
 Kind = Literal["stable", "unstable", "marginal"]
 SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
@@ -116,10 +114,6 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
 def edge_biases(tau: Expr, q: Array) -> Computed:
     """The variance of full-rank biases that the edge needs at many q; below 0 there is no edge.
 
-    Args:
-        tau: The activation.
-        q: Second moments of preactivations.
-
     Example:
         >>> from tpcalc.functions import Var
         >>> edge_biases(Var(0), np.array([1.0])).value.tolist()
@@ -154,13 +148,6 @@ def _finite(tau: Expr, largest: float) -> tuple[Array, Computed]:
 
 def checked_rank(rank: Fraction | float, where: str) -> float:
     """A rank as a share of the width.
-
-    Args:
-        rank: The rank.
-        where: For the message.
-
-    Raises:
-        StudyError: It is 0, or above the width.
 
     Example:
         >>> checked_rank(0.25, "LayerMap")

@@ -14,8 +14,6 @@ from tpcalc.integrals.computed import Computed
 from tpcalc.meanfield.crossings import Changes, Crossing, crossings
 from tpcalc.meanfield.maps.roots import log_root
 
-__all__ = ["FixedLength", "Lengths", "fixed_lengths"]
-
 Array = Any
 SMALLEST, HIGHEST = 1e-12, (1e12, 1e6, 1e3, 30.0)
 BY_TENFOLD = 12  # points of the grid
@@ -53,11 +51,7 @@ class Lengths:
     grow: bool
 
     def reached(self, start: float = 1.0) -> FixedLength | None:
-        """The stable one to which lengths from ``start`` tend, or else the nearest stable one.
-
-        Args:
-            start: The length.
-        """
+        """The stable one to which lengths from ``start`` tend, or else the nearest stable one."""
         stable = [point for point in self.points if point.kind != "unstable"]
         free = [point for point in stable if self._free(start, point)]
         near = free or stable
@@ -78,17 +72,6 @@ def fixed_lengths(
     slope: Callable[[Bounded], Bounded],
 ) -> Lengths:
     """All fixed points above 0.
-
-    Args:
-        many: The map at an array of lengths.
-        one: The map at a length.
-        slope: Its slope at a length.
-
-    Returns:
-        They, and where other lengths go.
-
-    Raises:
-        EvaluationError: The map is infinite already for small lengths.
 
     Example:
         >>> found = fixed_lengths(

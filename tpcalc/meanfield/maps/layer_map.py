@@ -17,7 +17,9 @@ from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.given import Act, tau_of
 from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, square_growth
-from tpcalc.meanfield.maps.edge import checked_rank, edge_of_chaos, edges
+from tpcalc.meanfield.maps.edge import checked_rank
+from tpcalc.meanfield.maps.edge import edge_of_chaos as edge_of_chaos
+from tpcalc.meanfield.maps.edge import edges as edges
 from tpcalc.meanfield.maps.fixed_lengths import (
     HIGHEST,
     SMALLEST,
@@ -27,8 +29,6 @@ from tpcalc.meanfield.maps.fixed_lengths import (
 )
 from tpcalc.meanfield.maps.roots import falling_root, scale
 from tpcalc.results import Scale
-
-__all__ = ["LayerMap", "Variances", "edge_of_chaos", "edges", "low_rank_start"]
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 STEP = 1e-4

@@ -12,20 +12,12 @@ from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.results import Scale
 
-__all__ = ["falling_root", "log_root", "rate", "scale"]
-
 Array = Any
 FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
 
 
 def rate(slope: Bounded) -> Bounded:
     """-ln |slope|: what a map with this slope takes off the logarithm of a small difference.
-
-    Args:
-        slope: The slope.
-
-    Returns:
-        A number with its error; infinite for a slope of 0.
 
     Example:
         >>> rate(Bounded(1.0)).value
@@ -42,9 +34,6 @@ def rate(slope: Bounded) -> Bounded:
 def scale(slope: Bounded) -> Scale:
     """Over how many layers a small difference changes by a factor e.
 
-    Args:
-        slope: The slope of the map at its fixed point.
-
     Example:
         >>> from math import e
         >>> round(scale(Bounded(1 / e**2)).layers, 12)
@@ -55,11 +44,6 @@ def scale(slope: Bounded) -> Scale:
 
 def log_root(function: Callable[[float], Bounded], low: float, high: float) -> Bounded:
     """Where a function of x > 0 changes its sign, with the error that its own errors leave.
-
-    Args:
-        function: The function; values of one sign at ``low`` and of the other at ``high``.
-        low: Below the root.
-        high: Above it.
 
     Example:
         >>> round(log_root(lambda x: Bounded(x * x - 2.0), 1.0, 2.0).value, 12)
@@ -93,15 +77,6 @@ def log_root(function: Callable[[float], Bounded], low: float, high: float) -> B
 
 def falling_root(many: Callable[[Array], Computed], low: float, high: float) -> tuple[float, float]:
     """Where a function that falls crosses 0, from its values at many places at once.
-
-    Args:
-        many: The function, with its error, at an array.
-        low: Where it is above 0.
-        high: Where it is below 0.
-
-    Returns:
-        The root and a bound on its error: between the places nearest to it where the sign is
-        beyond doubt.
 
     Example:
         >>> root, error = falling_root(lambda x: Computed(2 - x * x, 1e-15), 1e-9, 4.0)

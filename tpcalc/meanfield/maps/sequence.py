@@ -16,8 +16,6 @@ from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.layers import products
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
-__all__ = ["Gradients", "LayerSequence"]
-
 Array = Any
 
 

@@ -12,8 +12,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Estimate, Method
 
-__all__ = ["shared_bias_length", "shared_bias_lengths"]
-
 
 def shared_bias_length(layer: LayerMap, q: Bounded | float) -> Estimate:
     """The length after a layer whose bias is b (C_1 + ... + C_r) with one scalar b.

@@ -19,8 +19,6 @@ from tpcalc.meanfield.operations import (
     Number,
 )
 
-__all__ = ["BIASES", "NORMS", "Design", "mlp", "resnet"]
-
 NORMS = ("none", "layer", "batch")
 BIASES = ("independent", "span", "shared")
 

@@ -6,14 +6,9 @@ from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.notation.notation import written
 from tpcalc.meanfield.operations import Activation, Dense, Gain, Operation, SharedBias
 
-__all__ = ["described"]
-
 
 def described(graph: LayerGraph) -> str:
     """The layers, one a line; what is a function of coordinates is written as a formula.
-
-    Args:
-        graph: The layers.
 
     Example:
         >>> from tpcalc.networks.architectures import lookup

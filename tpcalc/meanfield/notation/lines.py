@@ -34,8 +34,6 @@ from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.base import Table
 from tpcalc.registry.values import rooted
 
-__all__ = ["Line", "Lines", "Word"]
-
 Word = (
     Input
     | Map
@@ -163,12 +161,7 @@ class Lines(Architecture):
         return (BATCH,) if endless else ()
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Any:
-        """The last layer; every vector is reported as ``h[name]``.
-
-        Args:
-            t: Makes parameters.
-            x: The input.
-        """
+        """The last layer; every vector is reported as ``h[name]``."""
         values: list[Any] = [x]
         for index, line in enumerate(self.lines[1:], 1):
             read = [values[parent] for parent in line.parents]

@@ -21,8 +21,6 @@ from tpcalc.meanfield.operations import (
     Number,
 )
 
-__all__ = ["MacroLayers", "drawn_macro_layers"]
-
 COMMON = ("relu", "selu", "gaussian:1/2")
 RARE = ("tanh", "even_tanh", "sigmoid", "square", "odd_square")
 

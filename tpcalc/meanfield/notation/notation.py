@@ -23,8 +23,6 @@ from tpcalc.meanfield.operations import (
     Product,
 )
 
-__all__ = ["graph_text", "parse_graph"]
-
 WORDS: dict[str, Callable[..., Word]] = {
     "input": Input,
     "dense": Map,

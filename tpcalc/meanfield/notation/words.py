@@ -9,8 +9,6 @@ from tpcalc.meanfield.operations import Number
 from tpcalc.meanfield.operations.operation import finite, positive, required, whole
 from tpcalc.networks.layers.low_rank import FAMILIES
 
-__all__ = ["Map", "SharedBias", "SpanBias"]
-
 
 @dataclass(frozen=True, slots=True)
 class Map:

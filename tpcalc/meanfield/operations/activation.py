@@ -12,8 +12,6 @@ from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.operations.operation import required
 from tpcalc.meanfield.state import State, logarithm
 
-__all__ = ["Activation"]
-
 
 @dataclass(frozen=True)
 class Activation:

@@ -10,8 +10,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number, finite, required
 from tpcalc.meanfield.state import State, exponential, logarithm
 
-__all__ = ["Addition"]
-
 
 @dataclass(frozen=True, slots=True)
 class Addition:

@@ -10,8 +10,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number, required, whole
 from tpcalc.meanfield.state import State, logarithm, ratio
 
-__all__ = ["BatchNorm"]
-
 
 @dataclass(frozen=True, slots=True)
 class BatchNorm:

@@ -9,8 +9,6 @@ from tpcalc.integrals.bounded import bounded
 from tpcalc.meanfield.operations.operation import Number, positive, required
 from tpcalc.meanfield.state import State
 
-__all__ = ["Bias"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bias:

@@ -10,8 +10,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number
 from tpcalc.meanfield.state import State, logarithm
 
-__all__ = ["Dense"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dense:

@@ -11,8 +11,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number
 from tpcalc.meanfield.state import State, logarithm
 
-__all__ = ["Gain"]
-
 
 @dataclass(frozen=True, slots=True)
 class Gain:
@@ -51,11 +49,7 @@ class Gain:
         return Kernels(self.tau).second(bounded(self.variance))
 
     def state(self, parents: Sequence[State]) -> State:
-        """The state of the layer.
-
-        Args:
-            parents: The layer that it reads.
-        """
+        """The state of the layer."""
         (own,) = parents
         s = self.square
         return State(

@@ -10,8 +10,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number, finite, required
 from tpcalc.meanfield.state import State
 
-__all__ = ["Input"]
-
 
 @dataclass(frozen=True, slots=True)
 class Input:

@@ -10,8 +10,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number, required
 from tpcalc.meanfield.state import State, logarithm, ratio
 
-__all__ = ["LayerNorm"]
-
 
 @dataclass(frozen=True, slots=True)
 class LayerNorm:

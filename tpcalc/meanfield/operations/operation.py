@@ -11,8 +11,6 @@ from typing import Protocol
 from tpcalc.errors import StudyError
 from tpcalc.meanfield.state import State
 
-__all__ = ["Number", "Operation", "finite", "positive", "required", "whole"]
-
 Number = Fraction | float
 
 
@@ -25,25 +23,12 @@ class Operation(Protocol):
         ...
 
     def state(self, parents: Sequence[State]) -> State:
-        """The state of the layer.
-
-        Args:
-            parents: Those of the layers that it reads.
-        """
+        """The state of the layer."""
         ...
 
 
 def required(holds: bool, where: str, said: str, hint: str) -> None:
     """Refuse the description of a layer unless it makes sense.
-
-    Args:
-        holds: Whether it does.
-        where: The operation.
-        said: What is wrong.
-        hint: What to give instead.
-
-    Raises:
-        StudyError: It does not.
 
     Example:
         >>> required(2 > 0, "Dense", "the variance is 2.", "It is larger than 0.")
@@ -55,9 +40,6 @@ def required(holds: bool, where: str, said: str, hint: str) -> None:
 def positive(value: Number) -> bool:
     """Whether a number is finite and larger than 0.
 
-    Args:
-        value: The number.
-
     Example:
         >>> positive(0.5), positive(float("nan"))
         (True, False)
@@ -67,9 +49,6 @@ def positive(value: Number) -> bool:
 
 def finite(value: Number) -> bool:
     """Whether a number is finite as a float.
-
-    Args:
-        value: The number.
 
     Example:
         >>> finite(0.5), finite(Fraction(10**400))
@@ -83,9 +62,6 @@ def finite(value: Number) -> bool:
 
 def whole(value: Number) -> bool:
     """Whether a number is whole; 3.0 is no name for 3.
-
-    Args:
-        value: The number.
 
     Example:
         >>> whole(3), whole(2.5), whole(Fraction(3))

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from tpcalc.meanfield.state import State, exponential, logarithm
 
-__all__ = ["Product"]
-
 
 @dataclass(frozen=True, slots=True)
 class Product:

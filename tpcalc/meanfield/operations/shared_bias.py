@@ -11,8 +11,6 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number
 from tpcalc.meanfield.state import State
 
-__all__ = ["SharedBias"]
-
 
 @dataclass(frozen=True, slots=True)
 class SharedBias:

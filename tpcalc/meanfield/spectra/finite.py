@@ -8,8 +8,6 @@ from typing import NamedTuple
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError
 
-__all__ = ["FiniteMoments", "finite_moments", "finite_variance"]
-
 Rows = tuple[tuple[float, float], tuple[float, float]]
 
 

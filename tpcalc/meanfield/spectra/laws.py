@@ -13,8 +13,6 @@ from tpcalc.errors import StudyError, UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 
-__all__ = ["WeightLaw"]
-
 Array = Any
 # S(z) = (1 + z)^a (gamma + z)^b / sigma^2 for one layer.
 TINY, DEEPEST = 1e-9, 12

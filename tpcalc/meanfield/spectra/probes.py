@@ -27,8 +27,6 @@ from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate
 
-__all__ = ["probe_moments", "probe_program"]
-
 SQUARE = Fn(Var(0) ** 2, 1)
 TIMES = Fn(Var(0) * Var(1), 2)
 ROUNDING = 1e-12  # of q: a bias variance that is 0 but for rounding
@@ -181,11 +179,7 @@ def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:
 def _fixed(
     tau: Expr, family: str, rank: Fraction | float, q: float, variance: float | None
 ) -> tuple[Number, float]:
-    """The variance of the weights, and the variance of the bias that keeps q.
-
-    Raises:
-        StudyError: There is none.
-    """
+    """The variance of the weights, and the variance of the bias that keeps q."""
     if family not in FAMILIES:
         raise StudyError(
             f"weights are {family!r}.",

@@ -19,8 +19,6 @@ from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
 from tpcalc.meanfield.spectra.spectrum import FAMILIES, weight_spectrum
 
-__all__ = ["PADDED", "SingularValues", "active_share", "singular_values", "slope_variance"]
-
 PADDED = "padded orthogonal"
 REACH, GRID = 8.5, 2001
 
@@ -108,10 +106,6 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
 def slope_variance(tau: Expr, q: Bounded | float) -> Bounded:
     """Variance over squared mean of tau'(s)^2, for a centred Gaussian s of variance q.
 
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
-        q: The variance.
-
     Source: mu_2 / mu_1^2 - 1 in On the initialisation of wide low-rank feedforward neural networks,
         section 3.1.
 
@@ -127,10 +121,6 @@ def slope_variance(tau: Expr, q: Bounded | float) -> Bounded:
 
 def active_share(tau: Expr, q: float) -> float:
     """The chance that tau'(s) is not 0, for a centred Gaussian s of variance q.
-
-    Args:
-        tau: The activation, an expression of ``Var(0)``.
-        q: The variance.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

@@ -20,19 +20,8 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.maps.edge import checked_rank
-from tpcalc.meanfield.spectra.finite import finite_moments, finite_variance
-
-__all__ = [
-    "FAMILIES",
-    "Spectrum",
-    "finite_moments",
-    "finite_variance",
-    "jacobian",
-    "of_moments",
-    "padded_variance",
-    "slope_spectrum",
-    "weight_spectrum",
-]
+from tpcalc.meanfield.spectra.finite import finite_moments as finite_moments
+from tpcalc.meanfield.spectra.finite import finite_variance as finite_variance
 
 Series = tuple[Any, ...]
 FAMILIES = ("gaussian", "orthogonal", "gaussian-gaussian")

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from tpcalc.networks.architecture import ArchitectureFamily
-from tpcalc.networks.network import Architecture
+from tpcalc.networks.architecture import ArchitectureFamily as ArchitectureFamily
+from tpcalc.networks.network import Architecture as Architecture
 from tpcalc.registry.registry import Registry, discover
-
-__all__ = ["REGISTRY", "Architecture", "ArchitectureFamily", "lookup"]
 
 REGISTRY: Registry[ArchitectureFamily] = discover(__name__, "architecture", ArchitectureFamily)
 
 
 def lookup(name: str) -> ArchitectureFamily:
     """The architectures of a name; calling ``make`` with parameters yields a network.
-
-    Args:
-        name: Its name.
-
-    Raises:
-        UnknownName: There are none.
 
     Example:
         >>> lookup("mlp").make(2, "tanh").hidden

@@ -30,18 +30,12 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
-__all__ = ["BIASES", "ENTRY", "MLP", "biased_layers"]
-
 BIASES = ("none", "first", "hidden", "all")
 VARIANCES = ("factors", "initial")
 
 
 def biased_layers(bias: str, depth: int) -> range:
     """The layers that have a bias.
-
-    Args:
-        bias: ``"none"``, ``"first"``, ``"hidden"`` or ``"all"``.
-        depth: Number of hidden layers L.
 
     Example:
         >>> list(biased_layers("first", 2)), list(biased_layers("all", 2))

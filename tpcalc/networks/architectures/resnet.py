@@ -39,8 +39,6 @@ from tpcalc.program.laws import LAWS
 from tpcalc.registry.values import exact, exponent
 from tpcalc.sources import Source
 
-__all__ = ["ENTRY", "ResNet"]
-
 T = TypeVar("T")
 HALF = Fraction(1, 2)
 SYMBOL = "L"  # the depth that is none in particular

@@ -29,8 +29,6 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
-__all__ = ["ENTRY", "RNN"]
-
 OUTPUTS = ("last", "all")
 
 

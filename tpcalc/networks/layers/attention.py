@@ -17,8 +17,6 @@ from tpcalc.networks.layers.given import part, size_of, tracer, whole, word
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Attention", "attention", "causal_softmax"]
-
 SCALES = ("1/d", "1/sqrt(d)")
 HEAD = "head"
 

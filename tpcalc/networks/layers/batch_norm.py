@@ -14,8 +14,6 @@ from tpcalc.networks.layers.norms import scaled
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["BatchNorm", "batch_norm"]
-
 
 def batch_norm(
     x: Vector,

@@ -9,8 +9,6 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.functions.numbers import Number
 
-__all__ = ["Parallel", "Residual", "Serial", "parallel", "residual", "serial"]
-
 Step = Callable[[Any], Any]
 
 

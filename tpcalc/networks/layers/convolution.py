@@ -15,8 +15,6 @@ from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Conv"]
-
 
 class Conv(Layer):
     """A convolution over one or several axes of positions, the same weights at all of them.

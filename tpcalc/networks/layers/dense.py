@@ -10,8 +10,6 @@ from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Dense"]
-
 
 class Dense(Layer):
     """An activation of a linear map: act(W x + b).

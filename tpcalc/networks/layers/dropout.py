@@ -16,8 +16,6 @@ from tpcalc.networks.layers.given import block, tracer, word
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Dropout"]
-
 LAWS = ("bernoulli", "gaussian")
 
 

@@ -12,8 +12,6 @@ from tpcalc.networks.layers.given import block, part, size_of, tracer
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["Embedding", "Positions"]
-
 
 class Embedding(Layer):
     """A trained vector for each token of a vocabulary; tokens are one-hot data.

@@ -14,8 +14,6 @@ from tpcalc.networks.maps import Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["GEGLU", "GLU", "SwiGLU"]
-
 
 class GLU(Layer):
     """A gated linear unit: act(W x + b) * (V x + c), coordinate by coordinate.

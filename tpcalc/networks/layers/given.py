@@ -12,15 +12,9 @@ from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import noun
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["activation", "axes_of", "block", "part", "size_of", "tracer", "whole", "word"]
-
 
 def tracer(t: Any, layer: str) -> NetworkTracer:
-    """The tracer of a network, the first argument of a layer.
-
-    Raises:
-        TraceError: It is something else.
-    """
+    """The tracer of a network, the first argument of a layer."""
     if not isinstance(t, NetworkTracer):
         raise misuse(
             f"{layer} is made with {noun(t)} for its first argument.",
@@ -31,22 +25,14 @@ def tracer(t: Any, layer: str) -> NetworkTracer:
 
 
 def block(x: Any, what: str) -> Any:
-    """A vector or scalar of a program, or a block of them.
-
-    Raises:
-        TraceError: It is something else.
-    """
+    """A vector or scalar of a program, or a block of them."""
     if not isinstance(x, Value):
         raise misuse(f"{what} is applied to {noun(x)}; it takes a vector or a scalar of a network.")
     return x
 
 
 def size_of(x: Any, axis: str, what: str) -> int:
-    """The size of an axis that a block must have.
-
-    Raises:
-        TraceError: It does not have this axis, or is no block.
-    """
+    """The size of an axis that a block must have."""
     sizes = block(x, what).axes
     if axis not in sizes:
         known = ", ".join(f"{name}: {size}" for name, size in sizes.items())
@@ -59,11 +45,7 @@ def size_of(x: Any, axis: str, what: str) -> int:
 
 
 def axes_of(given: object, what: str) -> tuple[str, ...]:
-    """One axis or several, each once.
-
-    Raises:
-        TraceError: They are no names.
-    """
+    """One axis or several, each once."""
     axes = (given,) if isinstance(given, str) else given
     if not isinstance(axes, Sequence) or not axes or not all(isinstance(a, str) for a in axes):
         raise misuse(f"the axes of {what} are {given!r}.", "Give a name, or several: ('y', 'x').")
@@ -89,22 +71,14 @@ def activation(act: Any, what: str) -> Callable[[Any], Any]:
 
 
 def whole(value: object, name: str, what: str, least: int = 1) -> int:
-    """A count.
-
-    Raises:
-        TraceError: It is no whole number, or too small.
-    """
+    """A count."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise misuse(f"{name} of {what} is {value!r}.", f"It is a whole number from {least} on.")
     return value
 
 
 def word(value: object, name: str, what: str, words: Sequence[str]) -> str:
-    """One of several words.
-
-    Raises:
-        TraceError: It is none of them.
-    """
+    """One of several words."""
     if not isinstance(value, str) or value not in words:
         raise misuse(f"{name} of {what} is {value!r}.", f"It is one of {', '.join(words)}.")
     return value

@@ -19,8 +19,6 @@ from tpcalc.networks.maps import ONE, Linear, Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["FAMILIES", "LowRank", "width"]
-
 FAMILIES = {  # the laws of A, which reads, and of C, which writes
     "gaussian": ("gaussian", "orthogonal"),
     "orthogonal": ("orthogonal", "orthogonal"),

@@ -14,8 +14,6 @@ from tpcalc.networks.maps import Parameter
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["LayerNorm", "RMSNorm", "layer_norm", "rms_norm", "scaled"]
-
 
 def layer_norm(
     h: Vector, eps: Number = 0, gain: Vector | None = None, bias: Vector | None = None

@@ -15,8 +15,6 @@ from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import axes_of, size_of
 from tpcalc.networks.layers.windows import windows
 
-__all__ = ["average_pool", "max_pool"]
-
 Block = TypeVar("Block", Vector, Scalar)
 POSITIVE = elementwise(RELU)
 

@@ -17,8 +17,6 @@ from tpcalc.networks.maps import Linear, Side
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
-__all__ = ["GRU", "LSTM", "recur"]
-
 SIGMA, TANGENT = elementwise(SIGMOID), elementwise(TANH)
 RESETS = ("before", "after")
 

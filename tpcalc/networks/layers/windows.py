@@ -10,8 +10,6 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import size_of, whole, word
 
-__all__ = ["PADDINGS", "windows"]
-
 Block = TypeVar("Block", Vector, Scalar)
 PADDINGS = ("zero", "none")
 

@@ -9,18 +9,10 @@ from typing import Any
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 
-__all__ = ["batch_moments"]
-
 
 @contextmanager
 def batch_moments(function: Any) -> Iterator[None]:
     """Let all batch norms of a module use the moments of their batch, and leave their averages.
-
-    Args:
-        function: A torch module, or anything else, which is left alone.
-
-    Raises:
-        UsageError: A module that draws dropout anew in each run.
 
     Example:
         >>> torch = load_torch()

@@ -17,8 +17,6 @@ from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of, mean_of_draws, root_of_ratio
 from tpcalc.results import Estimate
 
-__all__ = ["Between", "between"]
-
 Tensor = Any
 _DRAWN = ("inputs", "others")
 

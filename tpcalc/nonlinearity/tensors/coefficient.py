@@ -18,8 +18,6 @@ from tpcalc.nonlinearity.tensors.spread import Passes, Spread, outputs, spread_o
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, root_of_ratio
 from tpcalc.results import Estimate, Method
 
-__all__ = ["Estimator", "MeasuredNLC", "nlc"]
-
 Function = Callable[[Any], Any]
 Estimator = Literal["backward", "forward"]
 

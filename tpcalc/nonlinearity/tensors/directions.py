@@ -10,8 +10,6 @@ import numpy as np
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.nonlinearity.tensors.shard import Shard
 
-__all__ = ["Directions"]
-
 Tensor = Any
 
 
@@ -41,21 +39,11 @@ class Directions:
             self._root = values[:, None] * vectors
 
     def gaussian(self, generator: np.random.Generator, count: int) -> Tensor:
-        """Directions N(0, Cov_x).
-
-        Args:
-            generator: Random numbers.
-            count: How many.
-        """
+        """Directions N(0, Cov_x)."""
         return self._turned(generator.standard_normal((count, self._features)))
 
     def sphere(self, generator: np.random.Generator, count: int) -> Tensor:
-        """Directions u Cov_x^(1/2), u uniform on the sphere whose radius is the root of d_in.
-
-        Args:
-            generator: Random numbers.
-            count: How many.
-        """
+        """Directions u Cov_x^(1/2), u uniform on the sphere whose radius is the root of d_in."""
         u = generator.standard_normal((count, self._features))
         u *= sqrt(self._features) / np.linalg.norm(u, axis=1, keepdims=True)
         return self._turned(u)

@@ -18,8 +18,6 @@ from tpcalc.nonlinearity.tensors.layer_moments import (
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, jackknife
 from tpcalc.results import Estimate
 
-__all__ = ["Gaussianity", "gaussianity"]
-
 Array = NDArray[np.float64]
 
 # Layers of wide networks have 0 of both; beyond these their limit says little.
@@ -71,10 +69,6 @@ def gaussianity(moments: LayerMoments, seed: int | None = None) -> Gaussianity:
 
     With n inputs and d neurons, chance alone gives an overlap below 1 by about 1.3 / sqrt(n), a
     spread of standard deviations of 1 / sqrt(2 n) and correlations of sqrt(1 / n + 1 / d).
-
-    Args:
-        moments: Its moments.
-        seed: The seed of the inputs' order.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.2.1.
 

@@ -14,8 +14,6 @@ from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of
 from tpcalc.results import Estimate
 
-__all__ = ["JacobianMoments", "jacobian", "jacobian_moments", "singular_values"]
-
 Tensor = Any
 Array = NDArray[np.float64]
 

@@ -10,8 +10,6 @@ from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.spread import outputs
 from tpcalc.nonlinearity.tensors.uncertainty import Measured
 
-__all__ = ["unseen"]
-
 # Steps, in deviations of the inputs. Small jumps show at small steps, rare ones at large steps.
 _STEPS = (0.05, 0.01, 1e-3)
 _INPUTS = 500
@@ -26,15 +24,6 @@ def unseen(
 
     E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where f
     has no jumps; it is compared for steps h of .05 to .001 along deviations d of other inputs.
-
-    Args:
-        f: The function.
-        shard: The inputs.
-        numerator: E Tr J Cov_x J^T, as derivatives give it.
-        noise: Mean square change of outputs by rounding.
-
-    Returns:
-        The ratio; 1 where it is no larger than chance allows.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.2 (functions that are differentiable
         almost everywhere, and integrals of their derivatives).

@@ -18,8 +18,6 @@ from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, mean_of, root_of_ratio
 from tpcalc.results import Estimate, Method
 
-__all__ = ["LayerMetrics", "layer_metrics"]
-
 _ULPS = 16
 
 

@@ -18,8 +18,6 @@ from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.taps import HasLayers
 
-__all__ = ["EDGES", "LayerMoments", "excess_kurtosis", "layer_moments", "normal_overlap"]
-
 Array = NDArray[np.float64]
 Tensor = Any
 
@@ -62,13 +60,6 @@ class LayerMoments:
 def layer_moments(network: HasLayers, shard: Shard) -> list[LayerMoments]:
     """The moments of all layers.
 
-    Args:
-        network: The network.
-        shard: The inputs.
-
-    Raises:
-        EvaluationError: A layer is not finite; its number is told.
-
     Source: Schoenherr, The nonlinearity coefficient, sections 3.4.1 and 5.2.1.
 
     Example:
@@ -107,11 +98,6 @@ def layer_moments(network: HasLayers, shard: Shard) -> list[LayerMoments]:
 def excess_kurtosis(second: Array, fourth: Array, count: int) -> Array:
     """Excess kurtosis from biased central moments, unbiased for Gaussians; 0 without spread.
 
-    Args:
-        second: The second central moments.
-        fourth: The fourth.
-        count: Numbers behind them; below four there is none, and 0 is given.
-
     Source: Schoenherr, The nonlinearity coefficient, section 3.4.1.
 
     Example:
@@ -132,9 +118,6 @@ def normal_overlap(below: Array) -> Array:
     """The share of a law that a standard Gaussian has as well, in eleven intervals.
 
     A sample of n stays below 1 by about the square root of 11 / n, times .4, by chance.
-
-    Args:
-        below: Shares of each law below -1.8, -1.4, ..., 1.8, of shape (10, laws).
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.2.1 (NGHI).
 

@@ -20,8 +20,6 @@ from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, mean_of, root_of_ratio
 from tpcalc.results import Estimate
 
-__all__ = ["chain_nlc", "layerwise_nlc"]
-
 _CURVED = ("coordinates", "product", "norm")
 
 

@@ -17,8 +17,6 @@ from tpcalc.nonlinearity.tensors.spread import outputs
 from tpcalc.nonlinearity.tensors.uncertainty import estimate
 from tpcalc.results import Estimate
 
-__all__ = ["LinearPart", "linear_part"]
-
 Tensor = Any
 _GROUPS = 10
 
@@ -42,11 +40,7 @@ class LinearPart:
     offset: Tensor
 
     def rest(self, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """The function without its linear fit.
-
-        Args:
-            f: The function.
-        """
+        """The function without its linear fit."""
         return lambda x: outputs(f, x) - x.flatten(1) @ self.slope - self.offset
 
 

@@ -19,8 +19,6 @@ from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.uncertainty import median
 from tpcalc.results import Estimate
 
-__all__ = ["LocalLinearity", "local_linearity"]
-
 Tensor = Any
 Array = NDArray[np.float64]
 

@@ -17,8 +17,6 @@ from tpcalc.nonlinearity.tensors.taps import HasLayers, Tapped, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of, root_of_ratio
 from tpcalc.results import Estimate
 
-__all__ = ["GradientLengths", "Loss", "gradient_lengths", "gradient_nlc"]
-
 Tensor = Any
 Loss = Callable[[Tensor, Tensor], Tensor]
 

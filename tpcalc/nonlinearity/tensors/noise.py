@@ -15,8 +15,6 @@ from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.spread import outputs
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of_draws
 
-__all__ = ["Jacobians", "backward", "forward", "pulled"]
-
 Tensor = Any
 Function = Callable[[Any], Any]
 
@@ -38,14 +36,6 @@ def backward(f: Function, shard: Shard, draws: int) -> Jacobians:
     """Send Gaussian noise u back from the outputs: E (u J (x' - mean)^T)^2.
 
     Every x of a batch meets every x' of another one; noise serves both means.
-
-    Args:
-        f: The function.
-        shard: The inputs.
-        draws: How many pairs of batches.
-
-    Raises:
-        EvaluationError: The outputs do not depend on the inputs through torch.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.4; for a function with batch norm
         4.4.4.1, whose factors are these for a batch of any size.
@@ -76,16 +66,7 @@ def backward(f: Function, shard: Shard, draws: int) -> Jacobians:
 
 
 def pulled(f: Function, x: Tensor, above: Callable[[Tensor], Tensor]) -> Tensor:
-    """The derivative u J of a batch.
-
-    Args:
-        f: The function.
-        x: The batch.
-        above: Gives u for outputs.
-
-    Raises:
-        EvaluationError: The outputs do not depend on the inputs through torch.
-    """
+    """The derivative u J of a batch."""
     torch = load_torch()
     with torch.enable_grad():
         start = x.detach().requires_grad_()
@@ -106,14 +87,6 @@ def forward(
 
     The x' are drawn one by one: then directions of different positions of a batch are independent,
     and the means are right for functions with batch norm as well.
-
-    Args:
-        layers: Gives the layers on a batch.
-        shard: The inputs.
-        draws: How many batches of directions.
-
-    Returns:
-        Mean squares for each layer.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.4.
 

@@ -18,8 +18,6 @@ from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of, median
 from tpcalc.results import Estimate
 
-__all__ = ["class_error", "error_radius", "noise_errors"]
-
 Tensor = Any
 Array = NDArray[np.float64]
 Error = Callable[[Tensor, Tensor], Tensor]
@@ -27,10 +25,6 @@ Error = Callable[[Tensor, Tensor], Tensor]
 
 def class_error(outputs: Tensor, labels: Tensor) -> Tensor:
     """1 for each input whose largest output is not that of its class, else 0.
-
-    Args:
-        outputs: Of shape (inputs, classes).
-        labels: The classes, from 0.
 
     Example:
         >>> torch = load_torch()

@@ -15,8 +15,6 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, UsageError
 
-__all__ = ["Shard", "shard_of"]
-
 Tensor = Any
 Places = NDArray[np.int64]
 _BATCH = 250
@@ -70,85 +68,40 @@ class Shard:
         yield from self.rows.split(self.batch)
 
     def drawn(self, what: str, draw: int) -> Tensor:
-        """A random batch of different inputs.
-
-        Args:
-            what: What it is for.
-            draw: Its number.
-        """
+        """A random batch of different inputs."""
         return self.at(self.places(what, draw))
 
     def independent(self, what: str, draw: int) -> Tensor:
-        """A random batch of inputs that are drawn one by one, so that some may be the same.
-
-        Args:
-            what: What it is for.
-            draw: Its number.
-        """
+        """A random batch of inputs that are drawn one by one, so that some may be the same."""
         return self.at(self.repeatable_places(what, draw))
 
     def places(self, what: str, draw: int) -> Places:
-        """Where the inputs of ``drawn`` are.
-
-        Args:
-            what: What it is for.
-            draw: Its number.
-        """
+        """Where the inputs of ``drawn`` are."""
         return self.stream(what, draw).choice(len(self), self.batch, replace=False)
 
     def repeatable_places(self, what: str, draw: int) -> Places:
-        """Where the inputs of ``independent`` are.
-
-        Args:
-            what: What it is for.
-            draw: Its number.
-        """
+        """Where the inputs of ``independent`` are."""
         return self.stream(what, draw).integers(len(self), size=self.batch)
 
     def noise(self, like: Tensor, what: str, draw: int) -> Tensor:
-        """Independent N(0, 1) entries.
-
-        Args:
-            like: A tensor of the shape, number format and device.
-            what: What they are for.
-            draw: Number of the draw.
-        """
+        """Independent N(0, 1) entries."""
         entries = self.stream(what, draw).standard_normal(tuple(like.shape))
         return load_torch().from_numpy(entries).to(like.device, like.dtype)
 
     def stream(self, what: str, draw: int) -> np.random.Generator:
-        """The random numbers of one draw; drawn on the host, so the same on every device.
-
-        Args:
-            what: What they are for.
-            draw: Number of the draw.
-        """
+        """The random numbers of one draw; drawn on the host, so the same on every device."""
         digest = blake2b(what.encode(), digest_size=8).digest()
         words = [self.seed, int.from_bytes(digest, "little"), draw]
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
     def at(self, places: Places) -> Tensor:
-        """The inputs at some places.
-
-        Args:
-            places: Their numbers.
-        """
+        """The inputs at some places."""
         torch = load_torch()
         return self.rows.index_select(0, torch.from_numpy(places).to(self.rows.device))
 
 
 def shard_of(x: Any, batch: int | None = None, seed: int = 0) -> Shard:
     """Inputs, brought into a random order and cut into batches.
-
-    Args:
-        x: A tensor whose first dimension counts inputs, on the device where the function takes
-            them; or rows of numbers, which become float64 on the CPU.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
-
-    Raises:
-        UsageError: Fewer than two inputs, or than one batch holds; all inputs are equal.
-        StudyError: An entry is not finite.
 
     Example:
         >>> shard = shard_of([[0.0], [1.0], [2.0]], batch=2)

@@ -16,8 +16,6 @@ from tpcalc.nonlinearity.tensors.spread import spread_of
 from tpcalc.nonlinearity.tensors.uncertainty import mean_of_draws, root_of_ratio
 from tpcalc.results import Estimate
 
-__all__ = ["single_batch_nlc"]
-
 
 def single_batch_nlc(f: Callable[[Any], Any], x: Any, *, seed: int = 0) -> Estimate:
     """NLC^single: one batch gives inputs, their deviations, and the spread of outputs.

@@ -14,8 +14,6 @@ from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of
 
-__all__ = ["Passes", "Spread", "outputs", "spread_of"]
-
 Tensor = Any
 Function = Callable[[Any], Any]
 Passes = Literal["two-pass", "batches"]
@@ -46,15 +44,7 @@ class Spread:
 
 
 def outputs(f: Function, batch: Tensor) -> Tensor:
-    """The outputs of a function on a batch, a row for each input.
-
-    Args:
-        f: The function.
-        batch: The batch.
-
-    Raises:
-        EvaluationError: It gives no output for each input, or fails.
-    """
+    """The outputs of a function on a batch, a row for each input."""
     try:
         found = f(batch.clone())  # a function may change its input in place
     except (RuntimeError, ValueError, TypeError) as error:
@@ -79,17 +69,6 @@ def spread_of(f: Function, shard: Shard, passes: Passes = "two-pass") -> Spread:
     """Tr Cov of the outputs.
 
     The difference of a mean square and a squared mean would be noise where the spread is small.
-
-    Args:
-        f: The function.
-        shard: The inputs.
-        passes: ``"two-pass"``: the mean over all inputs, then squares of deviations from it;
-            ``"batches"``: the mean over batches of the sample variance in each. With batch norm the
-            mean of a batch is not random, and only the first is right.
-
-    Raises:
-        UnknownName: Another word for ``passes``.
-        EvaluationError: Outputs that are not finite.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.4.
 

@@ -12,8 +12,6 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import UsageError
 
-__all__ = ["elementlike_inputs", "gaussian_inputs"]
-
 Tensor = Any
 # Tells these streams from those of weights.
 _INPUTS = 0x1A7E5

@@ -15,8 +15,6 @@ from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 from tpcalc.nonlinearity.tensors.uncertainty import estimate
 from tpcalc.results import Estimate
 
-__all__ = ["parameter_growth", "tangent_transfer"]
-
 Tensor = Any
 Loss = Callable[[Tensor, Tensor], Tensor]
 _BATCH = 250

@@ -11,8 +11,6 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 
-__all__ = ["HasLayers", "Tapped", "measuring", "tapped"]
-
 Tensor = Any
 
 
@@ -88,10 +86,6 @@ def tapped(module: Any) -> Tapped:
 
 @contextmanager
 def measuring(network: Any) -> Iterator[None]:
-    """Batch norms of a network on the moments of the batch at hand.
-
-    Args:
-        network: The network.
-    """
+    """Batch norms of a network on the moments of the batch at hand."""
     with batch_moments(getattr(network, "module", network)):
         yield

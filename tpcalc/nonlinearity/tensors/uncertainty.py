@@ -12,16 +12,6 @@ from numpy.typing import NDArray
 from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method
 
-__all__ = [
-    "Measured",
-    "estimate",
-    "jackknife",
-    "mean_of",
-    "mean_of_draws",
-    "median",
-    "root_of_ratio",
-]
-
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 _GROUPS = 10
@@ -57,11 +47,7 @@ class Measured:
     few: bool = False
 
     def times(self, factor: float) -> Measured:
-        """The same times a positive number.
-
-        Args:
-            factor: The number.
-        """
+        """The same times a positive number."""
         draws = tuple(factor * draw for draw in self.draws)
         return Measured(
             factor * self.value,
@@ -77,9 +63,6 @@ class Measured:
 
 def mean_of(terms: Array) -> Measured:
     """The mean of one number for each of independent inputs.
-
-    Args:
-        terms: The numbers, two or more.
 
     Example:
         >>> mean_of(np.array([1.0, 2.0, 3.0, 2.0])).value
@@ -103,17 +86,6 @@ def mean_of_draws(
     Draws share inputs where there are few, and inputs of a draw share its noise: the error is the
     larger of the scatter over draws and the scatter over inputs. A number of two inputs, x and the
     deviation x' along which a derivative is taken, varies with both.
-
-    Args:
-        terms: Of shape (draws, inputs of a draw).
-        inputs: How many different inputs there are.
-        places: Which inputs x they belong to; None: unknown.
-        others: Which inputs x' they belong to.
-        columns: For each x' the mean over the x of its draw, where all x met all x'; None: each x
-            met one.
-
-    Raises:
-        EvaluationError: A number is not finite.
 
     Source: Aronow, Samii, Assenova, Cluster-robust variance estimation for dyadic data, section 2.
 
@@ -156,14 +128,6 @@ def mean_of_draws(
 
 def root_of_ratio(over: Measured, under: Measured, seed: int) -> Estimate:
     """sqrt(a / b) with the error of the delta method.
-
-    Args:
-        over: a.
-        under: b.
-        seed: The seed.
-
-    Raises:
-        EvaluationError: A part of it is not finite, or b is 0.
 
     Example:
         >>> print(root_of_ratio(Measured(4.0, 0.4), Measured(1.0, 0.0), 0))
@@ -224,18 +188,7 @@ def _few(terms: Array) -> bool:
 def estimate(
     value: float, stderr: float, samples: int, seed: int | None, draws: Sequence[float] = ()
 ) -> Estimate:
-    """A measured number.
-
-    Args:
-        value: The number.
-        stderr: Its standard error.
-        samples: Numbers behind it.
-        seed: The seed.
-        draws: What each draw gave.
-
-    Raises:
-        EvaluationError: The number is not finite.
-    """
+    """A measured number."""
     if not isfinite(value):
         raise EvaluationError(
             f"a measured number is {value}.",
@@ -254,10 +207,6 @@ def estimate(
 
 def median(values: Array, seed: int | None = None) -> Estimate:
     """The median; its error is half the distance of the quantiles one deviation of ranks away.
-
-    Args:
-        values: The values; some may be infinite.
-        seed: The seed.
 
     Example:
         >>> found = median(np.arange(101.0))
@@ -279,14 +228,6 @@ def jackknife(
     columns: Sequence[Array], statistic: Callable[..., float], seed: int | None = None
 ) -> Estimate:
     """A statistic of independent rows, with its error by leaving out a tenth at a time.
-
-    Args:
-        columns: Arrays of one length, a number for each row.
-        statistic: Takes the columns and gives a number.
-        seed: The seed.
-
-    Raises:
-        EvaluationError: The statistic is not finite.
 
     Source: B. Efron, The jackknife, the bootstrap and other resampling plans, chapter 2.
 

@@ -10,8 +10,6 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.taps import HasTaps
 
-__all__ = ["LayerVariance", "layer_variances"]
-
 
 @dataclass(frozen=True, slots=True)
 class LayerVariance:

@@ -8,44 +8,25 @@ nothing else carries one.
 
 from __future__ import annotations
 
-from tpcalc.program.family import Family
-from tpcalc.program.nodes.data import Data
-from tpcalc.program.nodes.input import Input, members
-from tpcalc.program.nodes.lincomb import LinComb
-from tpcalc.program.nodes.matmul import MatMul
-from tpcalc.program.nodes.moment import Moment
-from tpcalc.program.nodes.nonlin import Nonlin
-from tpcalc.program.nodes.outer import OuterNonlin
-from tpcalc.program.nodes.rename import Rename
-from tpcalc.program.nodes.repeat import Carry, Repeat
-from tpcalc.program.nodes.row import RowNonlin
-from tpcalc.program.nodes.scale import Scale
-from tpcalc.program.nodes.stack import Stack
-from tpcalc.program.types import Dim, Kind, Ref, Type
-
-__all__ = [
-    "NODE_TYPES",
-    "Carry",
-    "Data",
-    "Dim",
-    "Family",
-    "Input",
-    "Kind",
-    "LinComb",
-    "MatMul",
-    "Moment",
-    "Node",
-    "Nonlin",
-    "OuterNonlin",
-    "Ref",
-    "Rename",
-    "Repeat",
-    "RowNonlin",
-    "Scale",
-    "Stack",
-    "Type",
-    "members",
-]
+from tpcalc.program.family import Family as Family
+from tpcalc.program.nodes.data import Data as Data
+from tpcalc.program.nodes.input import Input as Input
+from tpcalc.program.nodes.input import members as members
+from tpcalc.program.nodes.lincomb import LinComb as LinComb
+from tpcalc.program.nodes.matmul import MatMul as MatMul
+from tpcalc.program.nodes.moment import Moment as Moment
+from tpcalc.program.nodes.nonlin import Nonlin as Nonlin
+from tpcalc.program.nodes.outer import OuterNonlin as OuterNonlin
+from tpcalc.program.nodes.rename import Rename as Rename
+from tpcalc.program.nodes.repeat import Carry as Carry
+from tpcalc.program.nodes.repeat import Repeat as Repeat
+from tpcalc.program.nodes.row import RowNonlin as RowNonlin
+from tpcalc.program.nodes.scale import Scale as Scale
+from tpcalc.program.nodes.stack import Stack as Stack
+from tpcalc.program.types import Dim as Dim
+from tpcalc.program.types import Kind as Kind
+from tpcalc.program.types import Ref as Ref
+from tpcalc.program.types import Type as Type
 
 Node = (
     Data

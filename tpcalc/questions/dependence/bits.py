@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from tpcalc.limit.graph import LRef
 
-__all__ = ["Bits", "Cell", "Home", "Weights", "united_bits"]
-
 Bits = NDArray[Any]  # of ints, with the axes of a node
 Cell = tuple[int, ...]
 Home = tuple[LRef, Cell]  # a cell of a node
@@ -20,11 +18,7 @@ Weights = tuple[tuple[tuple[str, int], Fraction], ...]  # members of groups with
 
 
 def united_bits(sets: Iterable[int] | Bits) -> int:
-    """All of several sets.
-
-    Args:
-        sets: The sets, also as an array.
-    """
+    """All of several sets."""
     bits = 0
     for one in sets.flat if isinstance(sets, np.ndarray) else sets:
         bits |= one

@@ -29,8 +29,6 @@ from tpcalc.questions.dependence.bits import Home
 from tpcalc.questions.dependence.sets import Sets
 from tpcalc.results import Estimate, Method, spread_error
 
-__all__ = ["LARGEST", "Coefficient", "coefficients", "is_large"]
-
 Pair = tuple[int, int]
 Values = NDArray[np.float64]
 BUDGET = Budget(samples=2**13, replicates=16)
@@ -56,15 +54,6 @@ class Coefficient:
 
 def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pair, Coefficient]:
     """The coefficients of the corrections of some products that may be different from 0.
-
-    Args:
-        sets: What each node depends on.
-        products: Their nodes.
-        seed: Of the draws.
-
-    Returns:
-        For pairs of a hat and an earlier one the coefficient; pairs that could not be evaluated
-        are left out.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZDot).
     """
@@ -110,12 +99,7 @@ def _evaluated(sets: Sets, pairs: Sequence[Pair]) -> dict[Pair, Coefficient]:
 
 
 def is_large(sets: Sets, products: Iterable[LRef]) -> bool:
-    """Whether blocks of products have too many cells for the linear systems of their corrections.
-
-    Args:
-        sets: What each node depends on.
-        products: Their nodes.
-    """
+    """Whether blocks of products have too many cells for the systems of their corrections."""
     if not sets.context.program.has_blocks:
         return False
     return sum(len(sets.hats(ref)) for ref in _with_earlier(sets, products)) > LARGEST

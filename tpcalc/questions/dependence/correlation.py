@@ -10,16 +10,9 @@ from tpcalc.program.base import Table
 from tpcalc.questions.dependence.bits import Weights
 from tpcalc.questions.dependence.sets import Sets
 
-__all__ = ["may_correlate"]
-
 
 def may_correlate(sets: Sets, a: int, b: int) -> bool:
     """Whether two Gaussians may be correlated; if not, they are independent.
-
-    Args:
-        sets: The graph.
-        a: One of them.
-        b: The other.
 
     Source: Hajjar, Chizat, Giraud, section B.2 (ZHat).
     """

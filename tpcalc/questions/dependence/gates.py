@@ -25,8 +25,6 @@ from tpcalc.limit.views import function_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Gates", "Support", "picks"]
-
 Gate = tuple[LRef, bool]  # Z > 0 (True) or Z < 0
 LARGEST = 200  # operations in a function with others put in
 SIGNS = {True: const(1), False: const(-1)}
@@ -67,22 +65,14 @@ class Gates:
         self._certainty = Certainty(self.context)
 
     def nonzero(self, scalar: LRef | None) -> bool:
-        """Whether a coefficient is not 0, by its form or by numbers.
-
-        Args:
-            scalar: Its node; None: no coefficient.
-        """
+        """Whether a coefficient is not 0, by its form or by numbers."""
         if scalar is None or self._certainty.holds(scalar):
             return True
         finding = self.tests.get(scalar)
         return finding is not None and bool(finding.nonzero)
 
     def opened(self, node: Nonlin) -> Nonlin:
-        """A function with those of its arguments put in that ask where something is exactly 0.
-
-        Args:
-            node: A function of vectors.
-        """
+        """A function with those of its arguments put in that ask where something is exactly 0."""
         inner = {i: function_of(self.context.nodes[ref]) for i, ref in enumerate(node.vectors)}
         asks = {i: n for i, n in inner.items() if n is not None and picks(n.fn.expr)}
         if not asks:
@@ -103,19 +93,11 @@ class Gates:
         return Nonlin(fn, tuple(vectors[i] for i in kept), tuple(scalars[i] for i in used))
 
     def felt(self, node: Nonlin) -> tuple[Expr, ...]:
-        """The summands of a function that are not 0 almost surely.
-
-        Args:
-            node: A function of vectors, opened; the supports of its arguments are there.
-        """
+        """The summands of a function that are not 0 almost surely."""
         return tuple(term for term in _summands(node.fn.expr) if not self._is_shut(term, node))
 
     def add(self, ref: LRef) -> None:
-        """Find the support of a vector.
-
-        Args:
-            ref: Its node; those of its arguments are there.
-        """
+        """Find the support of a vector."""
         self._of[ref] = (
             EVERYWHERE
             if self.context.laws.density(ref) is not Density.NONE
@@ -204,11 +186,7 @@ def _sides(atom: Atom) -> list[bool]:
 
 
 def picks(expr: Expr) -> bool:
-    """Whether an expression picks coordinates where something is exactly 0.
-
-    Args:
-        expr: The expression.
-    """
+    """Whether an expression picks coordinates where something is exactly 0."""
     return any(_marks(part) for part in walk(expr))
 
 

@@ -29,8 +29,6 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.questions.dependence.sets import Sets
 
-__all__ = ["Growth"]
-
 ZERO, ONE = Fraction(0), Fraction(1)
 
 

@@ -22,8 +22,6 @@ from tpcalc.questions.dependence.openings import image_of
 from tpcalc.questions.dependence.sets import Sets
 from tpcalc.results.dependencies import GaussianRow
 
-__all__ = ["Names", "block_name", "side"]
-
 LONGEST = 40
 SHOWN = 4
 NUMBERS = r"(?<=[\[,])(\d+)(?=[\],])"  # of cells
@@ -50,12 +48,7 @@ class Names:
                 self._of.setdefault(self._source(ref, ()), name)
 
     def vector(self, ref: LRef, cell: Cell = ()) -> str:
-        """A vector by its output, or by what it is made of.
-
-        Args:
-            ref: Its node.
-            cell: Its cell.
-        """
+        """A vector by its output, or by what it is made of."""
         ref, cell = self._source(ref, cell)
         if (ref, cell) in self._of:
             return self._of[ref, cell]
@@ -73,20 +66,12 @@ class Names:
         return text if text and len(text) <= LONGEST else f"v{ref}{where}"
 
     def home(self, name: str) -> Home | None:
-        """The cell that the leading term of an output is; None where there is none.
-
-        Args:
-            name: The output.
-        """
+        """The cell that the leading term of an output is; None where there is none."""
         lead = self.leads[name]
         return None if lead is None else self._source(lead, ())
 
     def gaussian(self, number: int) -> GaussianRow:
-        """A Gaussian of a dependency set.
-
-        Args:
-            number: Which one.
-        """
+        """A Gaussian of a dependency set."""
         if number not in self._rows:
             ref, cell = self.sets.homes[number]
             weights = self.sets.weights.get(number, ())
@@ -99,12 +84,7 @@ class Names:
         return self._rows[number]
 
     def listed(self, bits: int, doubtful: int = 0) -> list[tuple[GaussianRow, bool]]:
-        """The Gaussians of a set, those of a whole block as one, and whether they are doubtful.
-
-        Args:
-            bits: The set.
-            doubtful: A part of it.
-        """
+        """The Gaussians of a set, those of a whole block as one, and whether they are doubtful."""
         found = list[tuple[GaussianRow, bool]]()
         while bits:
             number = next(self.sets.names(bits))
@@ -128,33 +108,17 @@ class Names:
         return self._blocks[numbers]
 
     def part(self, of: LRef, ref: LRef, cell: Cell) -> str:
-        """What the cell of a node reads of an operand.
-
-        Args:
-            of: The operand.
-            ref: The node.
-            cell: Its cell.
-        """
+        """What the cell of a node reads of an operand."""
         return self.vector(*self.sets.part(of, ref, cell))
 
     def matrix(self, hat: int) -> str:
-        """The matrix of a product.
-
-        Args:
-            hat: Its Gaussian.
-        """
+        """The matrix of a product."""
         ref, cell = self.sets.homes[hat]
         name: str = self.drawn(self.sets.context.nodes[ref], ref, cell).matrix
         return name
 
     def drawn(self, node: Any, ref: LRef, cell: Cell) -> Any:
-        """What a cell of a block of draws is.
-
-        Args:
-            node: Of the block.
-            ref: Its number.
-            cell: The cell.
-        """
+        """What a cell of a block of draws is."""
         where = dict(zip(dict(self.sets.context.axes[ref]), cell, strict=True))
         return as_drawn(node, self._graph, where) if where else node
 
@@ -309,9 +273,6 @@ _ROWS: Table[GaussianRow] = Table(
 def block_name(names: Sequence[str]) -> str | None:
     """One name of all cells of a block, which differ in one number; None where they do not.
 
-    Args:
-        names: Of the cells, in order.
-
     Example:
         >>> block_name(["hat W2 x[1,0,0]", "hat W2 x[1,0,1]"]), block_name(["x[2,4]", "x[2,5]"])
         ('hat W2 x[1,0,0:2]', 'x[2,4:6]')
@@ -331,10 +292,6 @@ def block_name(names: Sequence[str]) -> str | None:
 
 def side(matrix: str, transpose: bool) -> str:
     """A matrix or its transpose.
-
-    Args:
-        matrix: Its name.
-        transpose: Whether it is transposed.
 
     Example:
         >>> side("W2", True)

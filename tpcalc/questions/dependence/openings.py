@@ -20,8 +20,6 @@ from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Rename, Stack
 from tpcalc.program.views import lincomb_of
 
-__all__ = ["Opened", "Openings", "image_of"]
-
 DIGITS = 12  # in which numbers of one Gaussian agree, whatever sum they were found in
 LARGEST = 2**24  # cells times start vectors
 
@@ -142,12 +140,7 @@ _OPENED: Table[Opened | None] = Table(
 
 
 def image_of(context: Context, ref: LRef) -> tuple[LRef, ...]:
-    """The start vectors that a node is a given linear combination of; none for any other node.
-
-    Args:
-        context: The graph.
-        ref: The node.
-    """
+    """The start vectors that a node is a given linear combination of; none for any other node."""
     node = lincomb_of(context.nodes[ref])
     if node is None or any(scalar is not None for scalar in node.scalars):
         return ()

@@ -27,8 +27,6 @@ from tpcalc.questions.dependence.sets import Sets
 from tpcalc.questions.orders import Orders
 from tpcalc.questions.verdict.ledger import particle_tests
 
-__all__ = ["Dots", "Reading"]
-
 Dots = dict[tuple[int, int], Coefficient]  # hats, each with an earlier one
 
 
@@ -114,11 +112,7 @@ class Reading:
         return Names(self.sets, self.leads)
 
     def vector(self, ref: Ref) -> str:
-        """The name of a vector of the program.
-
-        Args:
-            ref: Its node.
-        """
+        """The name of a vector of the program."""
         for name, other in self.orders.program.outputs:
             if other == ref:
                 return name
@@ -131,11 +125,7 @@ class Reading:
         return self.estimated(ref for ref in self.cone if ref in self.sets.dots)
 
     def estimated(self, products: Iterable[LRef]) -> Dots:
-        """The coefficients of the corrections of some products.
-
-        Args:
-            products: Their nodes.
-        """
+        """The coefficients of the corrections of some products."""
         return coefficients(self.sets, products, self.seed) if self.verify else {}
 
     @cached_property

@@ -42,8 +42,6 @@ from tpcalc.questions.dependence.bits import Bits, Cell, Home, Weights, united_b
 from tpcalc.questions.dependence.gates import Gates
 from tpcalc.questions.dependence.openings import Opened, Openings, image_of
 
-__all__ = ["Sets"]
-
 
 @dataclass
 class Sets:
@@ -95,13 +93,7 @@ class Sets:
         dots: Iterable[tuple[int, int]],
         terms: Iterable[tuple[LRef, Expr]],
     ) -> list[Bits]:
-        """The sets if some coefficients and terms were 0.
-
-        Args:
-            coefficients: Scalars in front of vectors.
-            dots: Hats, each with the earlier one whose coefficient it is.
-            terms: Functions of vectors, each with one of its summands.
-        """
+        """The sets if some coefficients and terms were 0."""
         kept, self.of, inner, rest = self.of, [], dict(self._inner), dict(self._rest)
         self._none, self._gone = frozenset(coefficients), frozenset(dots)
         self._shut = frozenset(terms)
@@ -112,30 +104,18 @@ class Sets:
         return found
 
     def names(self, bits: int) -> Iterator[int]:
-        """The Gaussians of a set, in the order of the graph.
-
-        Args:
-            bits: The set.
-        """
+        """The Gaussians of a set, in the order of the graph."""
         while bits:
             low = bits & -bits
             yield low.bit_length() - 1
             bits ^= low
 
     def random(self, bits: int) -> int:
-        """The part of a set that is scalars.
-
-        Args:
-            bits: The set.
-        """
+        """The part of a set that is scalars."""
         return bits & self._scalars
 
     def whole(self, ref: LRef) -> int:
-        """What the cells of a node depend on, all together.
-
-        Args:
-            ref: The node.
-        """
+        """What the cells of a node depend on, all together."""
         return united_bits(self.of[ref])
 
     @cached_property
@@ -147,31 +127,18 @@ class Sets:
         return found
 
     def at(self, ref: LRef, cell: Cell) -> int:
-        """What a cell of a node depends on.
-
-        Args:
-            ref: The node.
-            cell: The cell.
-        """
+        """What a cell of a node depends on."""
         found: int = np.broadcast_to(self.of[ref], self._shape(ref))[cell]
         return found
 
     def hats(self, ref: LRef) -> dict[Cell, int]:
-        """The Gaussians of the cells of a product.
-
-        Args:
-            ref: Its node.
-        """
+        """The Gaussians of the cells of a product."""
         zeros = self.context.zeros(ref)
         cells = np.ndindex(*self._shape(ref))
         return {cell: self._number(ref, cell) for cell in cells if zeros is None or not zeros[cell]}
 
     def below(self, hat: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The earlier hats in the correction of one: those that may count, and those that do not.
-
-        Args:
-            hat: The Gaussian.
-        """
+        """Earlier hats in the correction of one: those that may count, and those that do not."""
         ref, cell = self.homes[hat]
         dot, felt = self.dots[ref], self._inner[hat] & self._same(ref, cell)
         return (
@@ -180,39 +147,21 @@ class Sets:
         )
 
     def alike(self, hat: int) -> int:
-        """The hats of the same matrix, and of others of which no block holds the matrix.
-
-        Args:
-            hat: The Gaussian.
-        """
+        """The hats of the same matrix, and of others of which no block holds the matrix."""
         return self._same(*self.homes[hat])
 
     def argument(self, hat: int) -> Home:
-        """The vector that a product multiplies.
-
-        Args:
-            hat: Its Gaussian.
-        """
+        """The vector that a product multiplies."""
         ref, cell = self.homes[hat]
         return self.part(the_product(self.context.nodes[ref]).vector, ref, cell)
 
     def part(self, of: LRef, ref: LRef, cell: Cell) -> Home:
-        """The cell of an operand that the cell of a node reads.
-
-        Args:
-            of: The operand.
-            ref: The node.
-            cell: Its cell.
-        """
+        """The cell of an operand that the cell of a node reads."""
         where = dict(zip(dict(self.context.axes[ref]), cell, strict=True))
         return of, tuple(where[name] for name, _ in self.context.axes[of])
 
     def start_part(self, home: Home) -> tuple[int | None, bool]:
-        """The Gaussian that the start vectors in a sum make, and whether it is all of the sum.
-
-        Args:
-            home: A cell of a sum of blocks.
-        """
+        """The Gaussian that the start vectors in a sum make, and whether it is all of the sum."""
         ref, cell = home
         opened = self._openings.of(ref) if self.context.program.has_blocks else None
         if opened is None or len(found := opened.weights(cell)) < 2:
@@ -220,12 +169,7 @@ class Sets:
         return self._numbers[found], not np.broadcast_to(self._rest[ref], self._shape(ref))[cell]
 
     def correlated(self, a: LRef, b: LRef) -> bool:
-        """Whether the vectors of two products may have E[Z Z'] different from 0.
-
-        Args:
-            a: One product (or fluctuation).
-            b: The other.
-        """
+        """Whether the vectors of two products may have E[Z Z'] different from 0."""
         return correlated(self.context.nodes, self.context.parity, a, b)
 
     def _shape(self, ref: LRef) -> Cell:
@@ -431,11 +375,7 @@ class Sets:
                     stack += own
 
     def summed(self, vectors: Sequence[LRef]) -> LRef | None:
-        """The node of a sum of blocks, which functions of it do not read.
-
-        Args:
-            vectors: The terms.
-        """
+        """The node of a sum of blocks, which functions of it do not read."""
         if not self.context.program.has_blocks or len(vectors) < 2:
             return None
         ones, none = (Fraction(1),) * len(vectors), (None,) * len(vectors)

@@ -16,8 +16,6 @@ from tpcalc.program.program import Program
 from tpcalc.questions.depth.rates import generic_block
 from tpcalc.training.training import Training
 
-__all__ = ["at_depth"]
-
 
 @overload
 def at_depth(source: Program, depth: int | None = None, base: int | None = None) -> Program: ...
@@ -67,11 +65,7 @@ def at_depth(
 
 
 def _check_start(run: Training, block: Block) -> None:
-    """That a start which is correlated along the depth is kept: it is no part of what is trained.
-
-    Raises:
-        UsageError: It is not.
-    """
+    """That a start which is correlated along the depth is kept: it is not trained."""
     marks = [family.mark for family in block.program.families.values() if family.mark]
     for mark in marks if block.correlated else ():
         path, plain = run.path(mark), ((as_ex(0), 1),)

@@ -18,15 +18,9 @@ from tpcalc.training.training import Training
 if TYPE_CHECKING:
     from tpcalc.questions.depth.paths import Paths
 
-__all__ = ["depth_check"]
-
 
 def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
     """What becomes of training a network of L blocks of infinite width as L grows.
-
-    Args:
-        training: The run.
-        at: The sample point of symbols.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 7, with the calculus of sums over
         blocks of docs/theory/depth.md.

@@ -11,8 +11,6 @@ from tpcalc.program.nodes import Kind, Moment, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.views import applied_of, input_of, matmul_of, moment_of
 
-__all__ = ["Closed", "closed"]
-
 
 @dataclass(frozen=True)
 class Closed:
@@ -28,11 +26,7 @@ class Closed:
 
 
 def closed(body: Program) -> Closed:
-    """Where the stream is a sum of itself and products with fresh matrices, or read by these alone.
-
-    Args:
-        body: A repetition of the block.
-    """
+    """Where the stream is a sum of itself and products with fresh matrices, or read by them."""
     # Vectors that are jointly Gaussian, vectors that hold entries of the stream, matrices in use.
     gaussian, held, applied = set[Ref](), set[Ref](), set[Ref]()
     matrices, entrywise = "", list[str]()

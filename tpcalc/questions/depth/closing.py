@@ -27,8 +27,6 @@ from tpcalc.program.views import lincomb_of
 from tpcalc.questions.depth.correlation import Correlation, below
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Direction, Pass, R
 
-__all__ = ["Sum", "Sums", "in_depth", "sums"]
-
 HALF, ONE = Fraction(1, 2), Fraction(1)
 WAYS = {CARRY: FORWARD, SEED: BACKWARD}
 NOTHING = 2**20  # of what nothing is known: no power of L that is met is as large
@@ -82,14 +80,7 @@ def in_depth(power: Power) -> tuple[Fraction, Ex]:
 def sums(
     found: Scales, passes: tuple[Pass, ...], chamber: Chamber, laws: Mapping[str, Ex | None]
 ) -> Sums:
-    """What the blocks add to the stream in each pass.
-
-    Args:
-        found: The derivation of a generic block.
-        passes: The passes.
-        chamber: Compares sums of one kind.
-        laws: How what the block draws is correlated along the depth, by name.
-    """
+    """What the blocks add to the stream in each pass."""
     return {one: _sum(found, one, chamber, laws) for one in passes}
 
 

@@ -24,8 +24,6 @@ from tpcalc.passes.block import CARRY, SEED
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 
-__all__ = ["Correlation", "below"]
-
 HALF, ONE = Fraction(1, 2), Fraction(1)
 FACTORS = 3  # of a part: what has more is correlated less, and adds nothing to a sum
 Part = tuple[str, ...]

@@ -13,8 +13,6 @@ from tpcalc.questions.depth.rates import has_paths
 from tpcalc.results import DepthVerdict
 from tpcalc.training.training import Training
 
-__all__ = ["Critical", "critical_powers", "verdict_at"]
-
 
 class Critical(NamedTuple):
     """The power at which something is of order one: below it explodes, above it vanishes.
@@ -45,13 +43,6 @@ def verdict_at(network: ResNet, alpha: Fraction) -> DepthVerdict:
 
 def critical_powers(network: ResNet) -> Critical:
     """The powers of 1/L at which outputs and gradients stay of order one.
-
-    Args:
-        network: A network of L blocks.
-
-    Raises:
-        EvaluationError: What its blocks add to one of them is not known.
-        UsageError: Matrices that are not random.
 
     Example:
         >>> net = ResNet("L", "relu", nonlin="between", layers=2, hurst="4/5")

@@ -10,8 +10,6 @@ from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin
 from tpcalc.program.views import matmul_of
 
-__all__ = ["curvature"]
-
 Pair = tuple[str, str]
 Places = tuple[int, int]
 
@@ -21,9 +19,6 @@ def curvature(block: Template) -> frozenset[Pair]:
 
     A map that reads what another writes is multiplied by it; besides only functions whose slopes
     depend on what they read have one.
-
-    Args:
-        block: The block; its first output is asked.
     """
     reads: list[frozenset[str]] = []  # for each node the maps that it depends on
     found: list[frozenset[Pair]] = []

@@ -9,8 +9,6 @@ from tpcalc.exponents import Ex
 from tpcalc.questions.depth.found import STARTS, WORDS, Found
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 
-__all__ = ["facts", "notes"]
-
 LATER = "sums over blocks after the first update: that nothing cancels is not proved"
 SHARED = "blocks have the same matrices: only the start is followed"
 CORRELATED = (

@@ -15,21 +15,12 @@ from tpcalc.passes.block import Block
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Moment, Node, Nonlin
 
-__all__ = ["far_out"]
-
 PLACES = np.array([-1e8, -1e4, 1e4, 1e8])
 CLOSE = 1e-3  # of slopes between these places
 
 
 def far_out(block: Block) -> Block | None:
-    """The block with a homogeneous function in place of each one that differs little from it there.
-
-    Args:
-        block: The block.
-
-    Returns:
-        None where nothing changes, or a function in it is not like multiples of |z| on both sides.
-    """
+    """The block with homogeneous functions in place of those that differ little from them."""
     nodes = tuple(_FAR(node) for node in block.program.nodes)
     calls = [call for node in nodes for call in _CALLS(node)]
     if nodes == block.program.nodes or any(call.atom.facts.homogeneity is None for call in calls):

@@ -36,8 +36,6 @@ from tpcalc.questions.depth.closing import in_depth
 from tpcalc.questions.depth.generic import Clear, Generic, R, in_width
 from tpcalc.results import Estimate, RealPower
 
-__all__ = ["Flow", "Regime", "grows_faster"]
-
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before
 ONE, NEAR, BELOW = Fraction(1), Fraction(1, 64), Fraction(4)
 DEPTH = 16  # powers of 1/L that are followed
@@ -288,11 +286,7 @@ class Flow:
         return Regime("order", proved=self.trapped, words=words), beside
 
     def balanced(self, size: Ex) -> tuple[float, Regime]:
-        """At which part of L^(2 size) blocks keep the mean square; what they do to the adjoint.
-
-        Raises:
-            LimitError: It is not found.
-        """
+        """At which part of L^(2 size) blocks keep the mean square; what they do to the adjoint."""
         if self.moves(size)[0].rough:
             raise LimitError("where blocks bring it rests on its mean, which is not followed")
 

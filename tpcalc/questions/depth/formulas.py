@@ -12,8 +12,6 @@ from tpcalc.results import Formula
 from tpcalc.training.generic import generic_data
 from tpcalc.training.training import Training
 
-__all__ = ["recursion"]
-
 FUNCTIONS = ("C", "D", "V", "V1")
 TRAINED = ("A", "B", "K", "A1")
 STREAM = "the stream: C(l) is <x_i | x_j> after block l, V(C) is Cov(phi(z_i), phi(z_j))"
@@ -28,10 +26,6 @@ BACK = "B(t, r, p, q) is the same of dx_t, K what dx_t is moved by x_s"
 
 def recursion(training: Training) -> tuple[tuple[str, Formula], ...]:
     """Kernels over the blocks before the first update; z are Gaussians of covariance C.
-
-    Args:
-        training: A run of a network of L blocks; of one that closed recursions do not know, or
-            whose averages add up over the blocks, there are none.
 
     Source: Tensor Programs VI, section 6; Appendix E for phi that is not the identity.
 

@@ -21,8 +21,6 @@ from tpcalc.questions.depth.stream import Stream, stream
 from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
 from tpcalc.training.training import Training
 
-__all__ = ["STARTS", "WORDS", "Found", "found_of"]
-
 STARTS: tuple[Pass, ...] = ((FORWARD, 0), (BACKWARD, 0))
 WORDS = {FORWARD: "outputs", BACKWARD: "gradients"}
 FAR_OUT = (
@@ -32,12 +30,7 @@ FAR_OUT = (
 
 
 def found_of(training: Training, at: Mapping[str, Fraction]) -> Found:
-    """What is read off the generic block of a run, or off what it is far out where that decides.
-
-    Args:
-        training: The run, of a network of L blocks.
-        at: The sample point of symbols.
-    """
+    """What is read off the generic block of a run, or off what it is far out where that decides."""
     generic, rates = generic_block(training, at)
     found = Found(stream(generic, at), rates)
     if found.verdict == "undecided" and any(found.sign(power) > 0 for _, power in found.grown):

@@ -30,8 +30,6 @@ from tpcalc.program.program import Builder, Program
 from tpcalc.program.views import matmul_of
 from tpcalc.training.training import Training
 
-__all__ = ["Clear", "Direction", "Generic", "Pass", "R", "in_width"]
-
 R = Fraction(1, 2**12)  # L = n^R: every power of n is larger than every power of L that is met
 FORWARD, BACKWARD = "F", "B"
 Pass = tuple[str, int]  # which way, and the step

@@ -30,8 +30,6 @@ from tpcalc.results import DepthArray, DepthGap, DepthTable, DepthValue, Estimat
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
-__all__ = ["depth_limit", "depth_text"]
-
 T = TypeVar("T")
 Progress = Callable[[float, str], None]
 Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray | DepthGap]]
@@ -175,11 +173,7 @@ def _table(
 
 
 def depth_text(value: int | str) -> str:
-    """A number of blocks, or the limit, as tables have it.
-
-    Raises:
-        UsageError: It is neither.
-    """
+    """A number of blocks, or the limit, as tables have it."""
     if isinstance(value, str) and value.strip() in (OO, "inf", "infinity"):
         return OO
     if isinstance(value, str) and value.strip().isdigit():
@@ -188,11 +182,7 @@ def depth_text(value: int | str) -> str:
 
 
 def _followed(solve: Callable[[int], T], most: int) -> tuple[int, T, str]:
-    """All passes; or those that have numbers, how many they are and why the next has none.
-
-    Raises:
-        EvaluationError: The first has none.
-    """
+    """All passes; or those that have numbers, how many they are and why the next has none."""
     try:
         return most, solve(most), ""
     except EvaluationError as error:
@@ -219,11 +209,7 @@ def _place(value: float) -> float:
 def _passes(
     training: Training, trunk: Trunk | None, depth: str, progress: Progress | None, passes: int
 ) -> tuple[str, Recursion]:
-    """The first passes at a depth, and how they were found.
-
-    Raises:
-        EvaluationError: They have no limit, or none that is known.
-    """
+    """The first passes at a depth, and how they were found."""
     updates = (passes - 1) // 2
     if depth == OO:
         if trunk is not None or updates in (0, training.steps):

@@ -13,16 +13,9 @@ from tpcalc.results import DepthOrders, DepthRow
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
-__all__ = ["depth_orders"]
-
 
 def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
-    """The sizes of the stream, of preactivations and of updates of a run of L blocks.
-
-    Args:
-        training: The run.
-        at: The sample point of symbols.
-    """
+    """The sizes of the stream, of preactivations and of updates of a run of L blocks."""
     started = time.perf_counter()
     found = found_of(training, at)
     rows = (*found.rows, *_inside(found))

@@ -31,8 +31,6 @@ from tpcalc.recursions.paths import is_path
 from tpcalc.recursions.start import Start
 from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
 
-__all__ = ["Paths", "paths_of"]
-
 Polynomial = tuple[Fraction, ...]  # of the share of the depth, from its constant on
 ONE, HALF = Fraction(1), Fraction(1, 2)
 DRIFT = "drift, a function of x[0]"
@@ -59,14 +57,6 @@ EARLIER = (
 
 def paths_of(network: Architecture, at: Mapping[str, Fraction]) -> Paths:
     """What is read off the block of a network of L blocks along paths of matrices.
-
-    Args:
-        network: The network.
-        at: Numbers of symbols in the power of L in front of it.
-
-    Raises:
-        UsageError: Another block than x + a L^(-alpha) V phi(W x), or a power that is no number.
-        EvaluationError: It has random matrices besides.
 
     Source: Marion, Fermanian, Biau, Vert, Propositions 12 and 13 with the corrections of
         docs/claims.md; where these say nothing, the series above.
@@ -260,11 +250,7 @@ class Paths:
 
 
 def _polynomial(path: Along) -> Polynomial:
-    """The number in front of the matrix.
-
-    Raises:
-        ProgramError: It holds a symbol.
-    """
+    """The number in front of the matrix."""
     assert path.numbers
     return tuple(value.constant or Fraction(0) for value in path.arguments)
 

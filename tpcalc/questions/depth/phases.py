@@ -16,8 +16,6 @@ from tpcalc.results import PhaseCell, PhaseDiagram
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
-__all__ = ["depth_phases"]
-
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 Answer = tuple[str, str]
 NEAR = Fraction(1, 8)
@@ -29,11 +27,6 @@ CHECKED = (
 
 def depth_phases(training: Training, box: Box, most: int) -> PhaseDiagram:
     """The phase diagram in the exponents of the depth.
-
-    Args:
-        training: The run, of a network of L blocks with symbols in its exponents of L.
-        box: The two ends of the interval of each symbol.
-        most: The number of points to take at most.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Figure 1, by the calculus of
         docs/theory/depth.md.

@@ -11,8 +11,6 @@ from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.kets import Kets, Recursion
 from tpcalc.results import DepthArray, DepthGap
 
-__all__ = ["ARRAYS", "KERNEL", "KETS", "SPREAD", "profile"]
-
 KETS = ("inputs", "outputs", "coefficients")
 ARRAYS = ("features", "gradients", "preactivations", "distances", *KETS)
 AVERAGED = "streams are functions of the first and last weights there, of no Gaussians of blocks."
@@ -25,14 +23,7 @@ GAMMA = ("ket", "base", "p", "q", "i", "j")
 def profile(
     found: Recursion, depth: str, route: str, places: Sequence[float]
 ) -> Iterator[DepthArray | DepthGap]:
-    """The arrays of a run, and those that are lacking.
-
-    Args:
-        found: The passes.
-        depth: The number of blocks, or the limit.
-        route: How they were found.
-        places: Shares of the depth.
-    """
+    """The arrays of a run, and those that are lacking."""
     if not places:
         return
     shares = tuple(found.at(place) for place in places)

@@ -20,8 +20,6 @@ from tpcalc.results import NEVER, BlockRate
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 
-__all__ = ["generic_block", "has_paths"]
-
 
 def has_paths(network: Architecture) -> bool:
     """Whether matrices of a network are no random ones, but paths along the depth."""
@@ -32,18 +30,7 @@ def has_paths(network: Architecture) -> bool:
 def generic_block(
     training: Training, at: Mapping[str, Fraction], depth: int | None = None
 ) -> tuple[Generic, tuple[BlockRate, ...]]:
-    """The generic block of a training run, and the rates of its parameters.
-
-    Args:
-        training: The run, of a network of L blocks.
-        at: The sample point of symbols.
-        depth: L, where it is a number.
-
-    Raises:
-        ProgramError: A network without a repeated block, or with several.
-        UsageError: A parameterization that differs from block to block, or a rate of no parameter.
-        EvaluationError: A law along the depth that no sequence of so many numbers has.
-    """
+    """The generic block of a training run, and the rates of its parameters."""
     network, own = training.network, training.parameterization
     rows = (own.exponents(network.hidden + k, 0) for k in (0, 3))
     few, more = ([(row[-1], set(row[1:-1])) for row in (one.a, one.c)] for one in rows)

@@ -29,8 +29,6 @@ from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow
 from tpcalc.results.provenance import provenance
 
-__all__ = ["regularity"]
-
 Array = NDArray[np.float64]
 LEAST = 16  # numbers along the depth below which no exponent is told
 GROUPS = 24  # of sequences, for the error

@@ -21,8 +21,6 @@ from tpcalc.questions.depth.profile import ARRAYS, KERNEL, KETS, SPREAD
 from tpcalc.results import DepthArray, DepthGap, DepthValue, Estimate, Method
 from tpcalc.training.training import Training
 
-__all__ = ["sampled"]
-
 ROUTE = "limit of the width of the program of {} blocks"
 SAMPLED = "samples of a program do not tell what of each Gaussian is in the stream."
 UNNAMED = "the program names no such vector: it is not watched, or blocks of this network lack it."
@@ -38,15 +36,7 @@ def sampled(
     seed: int,
     settings: dict[str, Any],
 ) -> tuple[list[DepthValue], list[DepthArray | DepthGap]]:
-    """The numbers of the program of so many blocks, and what has none.
-
-    Args:
-        training: A run of a network of L blocks.
-        depth: L.
-        places: Shares of the depth.
-        seed: Of samples.
-        settings: Those of the limit of the width that are given.
-    """
+    """The numbers of the program of so many blocks, and what has none."""
     asked = _Asked(training, depth, places)
     given: dict[str, Any] = {name: one for name, one in settings.items() if one is not None}
     found = limit(asked.builder.finish(keep_unused=False), seed=seed, rescale=["<*"], **given)
@@ -179,13 +169,7 @@ class _Asked:
     def arrays(
         self, known: dict[str, Estimate], gone: dict[str, str], route: str
     ) -> Iterator[DepthArray | DepthGap]:
-        """The arrays, from the limits of scalars by name, and those that are lacking.
-
-        Args:
-            known: The limits.
-            gone: Scalars without a limit, each with the reason.
-            route: How they were found.
-        """
+        """The arrays, from the limits of scalars by name, and those that are lacking."""
         for what in ARRAYS if self.layers else ():
             if what not in self.cells:
                 yield DepthGap(str(self.depth), SAMPLED if what in KETS else UNNAMED, what)

@@ -26,8 +26,6 @@ from tpcalc.recursions.start import Start
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.written import network_program
 
-__all__ = ["Unlike", "block_at_start", "peeled", "start_of"]
-
 HALF = Fraction(1, 2)
 LESS = Fn(Var(0) - Par(0), 1, 1)
 
@@ -37,28 +35,12 @@ class Unlike(Exception):
 
 
 def block_at_start(network: Architecture) -> Block:
-    """The repeated block of a network with its powers of n.
-
-    Args:
-        network: A network of L blocks.
-
-    Raises:
-        ProgramError: It repeats no block, or several.
-    """
+    """The repeated block of a network with its powers of n."""
     return block_of(network_program(network, lookup("mup"), network.tokens, 1))
 
 
 def start_of(block: Block, at: Mapping[str, Fraction] | None = None) -> Start:
-    """What the recursion takes, read off the shape of a block.
-
-    Args:
-        block: The block.
-        at: Numbers of symbols in the power of L in front of it.
-
-    Raises:
-        Unlike: It has another shape.
-        UsageError: The power of L in front of it holds a symbol.
-    """
+    """What the recursion takes, read off the shape of a block."""
     return _Shape(block, at or {}).start
 
 

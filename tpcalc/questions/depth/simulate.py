@@ -18,8 +18,6 @@ from tpcalc.registry.values import exact
 from tpcalc.results import DepthSample
 from tpcalc.results.provenance import provenance
 
-__all__ = ["depth_simulate"]
-
 NAMES = ("R", "D", "Rp", "Dp")
 
 

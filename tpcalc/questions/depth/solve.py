@@ -16,21 +16,12 @@ from tpcalc.questions.depth.stream import stream
 from tpcalc.results import DepthVerdict
 from tpcalc.training.training import Training
 
-__all__ = ["depth_solve"]
-
 TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))
 SOLVED = "gamma is solved for: the largest updates at which the stream does not grow"
 
 
 def depth_solve(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
     """The verdict at the gamma that makes the sum of all updates of order one.
-
-    Args:
-        training: A run of a network of L blocks; its gammas are not looked at.
-        at: The sample point of symbols.
-
-    Raises:
-        ScaleError: The network explodes at the start, or no gamma is known to move the stream.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Claim 7.2.
     """

@@ -30,8 +30,6 @@ from tpcalc.recursions.start import Displacement, Start
 from tpcalc.results import DepthArray, DepthValue, Estimate, Method
 from tpcalc.training.training import Training
 
-__all__ = ["COMPARE", "NAMES", "start_found", "start_program"]
-
 COMPARE = "Take numbers of blocks, (16, 32, 64), and compare."
 VALUE = ("value", "stderr")
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
@@ -47,17 +45,7 @@ SQUARED = Fn((Var(0) - Var(1)) * (Var(0) - Var(1)), 2)
 
 
 def start_program(block: Block, depth: int) -> Program:
-    """The program of a number of blocks at the start, from a stream of mean square 1.
-
-    Args:
-        block: The block.
-        depth: L.
-
-    Returns:
-        Outputs ``R^2``, ``D^2``, the mean square of what leaves the last block and of its
-        difference to what enters the first; ``Rp^2``, ``Dp^2``, the same of the adjoint of a
-        random readout.
-    """
+    """The program of a number of blocks at the start, from a stream of mean square 1."""
     flat = at_depth(block.run, depth)
     out = Builder.copy(flat)
     first, last = flat.ref("first"), flat.ref("last")
@@ -84,20 +72,7 @@ def start_found(
     seed: int,
     settings: dict[str, Any],
 ) -> tuple[list[DepthValue], list[DepthArray]]:
-    """The displacements at a number of blocks, or in the limit, and on the way.
-
-    Args:
-        network: The network.
-        block: Its block.
-        depth: A number of blocks, or ``"oo"``.
-        start: What the recursion takes; None: it does not know this block.
-        places: Shares of the depth.
-        seed: Of samples.
-        settings: Of samples.
-
-    Raises:
-        EvaluationError: There is no limit, or none that is known.
-    """
+    """The displacements at a number of blocks, or in the limit, and on the way."""
     if depth.isdigit():
         for law in (start.outer, start.inner) if start is not None else ():
             along_of(law or FRESH).check(int(depth))

@@ -19,8 +19,6 @@ from tpcalc.limit.scales import Scales, scales
 from tpcalc.questions.depth.closing import Sum, Sums, in_depth, sums
 from tpcalc.questions.depth.generic import FORWARD, Clear, Direction, Generic, Pass, Push, Pushes, R
 
-__all__ = ["Stream", "stream"]
-
 ROUNDS, PATIENT = 12, 4  # after so many pushes that come and go stay: sizes are bounds there
 FAR = 8  # powers of 1/L that are followed at the start, where there is little to expand
 HALF, ONE = Fraction(1, 2), Fraction(1)
@@ -71,15 +69,7 @@ class Stream:
 
 
 def stream(generic: Generic, at: Mapping[str, Fraction]) -> Stream:
-    """The parts of the stream of a network in training.
-
-    Args:
-        generic: The generic block.
-        at: The sample point of symbols.
-
-    Raises:
-        LimitError: The parts do not settle.
-    """
+    """The parts of the stream of a network in training."""
     pushes: Pushes = {}
     depth = R if generic.steps else FAR * R
     for round_ in range(ROUNDS):

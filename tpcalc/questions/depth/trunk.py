@@ -22,18 +22,9 @@ from tpcalc.training.targets import slope_values
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 
-__all__ = ["trunk_of"]
-
 
 def trunk_of(training: Training) -> Trunk:
-    """The residual network and the run as the closed recursions take them.
-
-    Args:
-        training: A run of a network of L blocks.
-
-    Raises:
-        Unlike: It is another network, or trained otherwise.
-    """
+    """The residual network and the run as the closed recursions take them."""
     if training.data is None:
         raise Unlike("it has no data")
     if not training.optimizer.is_plain:

@@ -19,8 +19,6 @@ from tpcalc.questions.kernel.sampled import Place, sampled
 from tpcalc.questions.kernel.tiles import Inputs, tiled
 from tpcalc.results import Method
 
-__all__ = ["answer"]
-
 Progress = Callable[[float, str], None]
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
@@ -32,18 +30,7 @@ def answer(
     threads: int | None,
     progress: Progress | None,
 ) -> Found:
-    """The kernels of a network.
-
-    Args:
-        task: The network with inputs.
-        method: As of ``tp.kernel``.
-        seed: Of particles.
-        threads: Parts computed at once.
-        progress: Called with a fraction and a text.
-
-    Raises:
-        EvaluationError: The method does not give them.
-    """
+    """The kernels of a network."""
     chain = None if method in ("quadrature", "particles") else chain_of(task)
     if chain is not None:
         return run_chain(chain, task.left, task.right, task.kinds, threads, progress)

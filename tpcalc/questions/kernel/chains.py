@@ -23,8 +23,6 @@ from tpcalc.questions.kernel.tiles import Inputs
 from tpcalc.registry.values import squared
 from tpcalc.results import Method
 
-__all__ = ["chain_of", "run_chain"]
-
 ZERO, HALF = as_ex(0), as_ex(Fraction(1, 2))
 POWERS = {"input": ZERO, "hidden": HALF, "readout": HALF, "bias": ZERO}
 
@@ -36,9 +34,6 @@ SIMPLE = (
 
 def chain_of(task: Network) -> Chain | None:
     """The chain that a network is; None where it is none.
-
-    Args:
-        task: The network with its inputs.
 
     Source: Cho, Saul, Kernel methods for deep learning, section 2; Williams, Computing with
         infinite networks, section 3.1; the recursion of the NTK by Jacot, Gabriel, Hongler,
@@ -74,14 +69,6 @@ def run_chain(
     progress: Callable[[float, str], None] | None,
 ) -> Found:
     """The kernels of a chain.
-
-    Args:
-        chain: The chain.
-        left: The inputs of the rows, of one token.
-        right: Those of the columns; None: the same.
-        kinds: Of ``"nngp"``, ``"ntk"``.
-        threads: Blocks computed at once.
-        progress: Called with a fraction and a text.
 
     Source: Jacot, Gabriel, Hongler, Neural Tangent Kernel, Theorem 1.
     """

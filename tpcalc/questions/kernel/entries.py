@@ -18,8 +18,6 @@ from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.passes.tangent import TangentProgram
 
-__all__ = ["Entries", "Evaluated"]
-
 Covariances = Sequence[Sequence[Answer]]
 
 
@@ -84,65 +82,24 @@ class Evaluated:
         self.chance = Chance(closure)
 
     def entry(self, kind: str, i: int, k: int, j: int, m: int) -> Answer:
-        """An entry of a kernel; what overflows is not finite, without a warning.
-
-        Args:
-            kind: ``"nngp"`` or ``"ntk"``.
-            i: A copy.
-            k: Its output.
-            j: A copy.
-            m: Its output.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """An entry of a kernel; what overflows is not finite, without a warning."""
         with np.errstate(all="ignore"):
             return (self.nngp if kind == "nngp" else self.ntk)(i, k, j, m)
 
     def nngp(self, i: int, k: int, j: int, m: int) -> Answer:
-        """The covariance of output k for copy i and output m for copy j.
-
-        Args:
-            i: A copy.
-            k: Its output.
-            j: A copy.
-            m: Its output.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """The covariance of output k for copy i and output m for copy j."""
         left, right = (self.entries.nodes[f"f[{a},{b}]"] for a, b in ((i, k), (j, m)))
         if left is None or right is None:
             return self.closure.field.number(0)
         return self.chance.covariance(left, right)
 
     def ntk(self, i: int, k: int, j: int, m: int) -> Answer:
-        """The tangent kernel between output k for copy i and output m for copy j, i <= j.
-
-        Args:
-            i: A copy.
-            k: Its output.
-            j: A copy.
-            m: Its output.
-
-        Raises:
-            Unknown: It has no closed form and no quadrature.
-        """
+        """The tangent kernel between output k for copy i and output m for copy j, i <= j."""
         terms = [[*factors, self._scalar(name)] for name, factors in self.parts(i, k, j, m)]
         return self.closure.field.total(terms)
 
     def parts(self, i: int, k: int, j: int, m: int) -> Iterator[tuple[str, list[Answer]]]:
-        """The outputs of the program that an entry of the tangent kernel is the sum of.
-
-        Args:
-            i: A copy.
-            k: Its output.
-            j: A copy.
-            m: Its output.
-
-        Yields:
-            The name of an output and its factors.
-        """
+        """The outputs of the program that an entry of the tangent kernel is the sum of."""
         place = f"{i},{k},{j},{m}"
         yield f"ntk[{place}]", []
         tokens = range(self.entries.tangent.tokens)

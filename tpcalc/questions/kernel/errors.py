@@ -17,8 +17,6 @@ from tpcalc.questions.kernel.network import Network
 from tpcalc.questions.kernel.tiles import Inputs, aligned
 from tpcalc.results import Method
 
-__all__ = ["COINCIDENT", "Checked", "check_entries", "dependence_note"]
-
 Array = NDArray[np.float64]
 COINCIDENT = 0.99  # correlation of inputs above which they nearly coincide
 PROBES = 16  # pairs of each kind
@@ -53,13 +51,7 @@ class Checked:
 def check_entries(
     task: Network, matrices: dict[str, Array], methods: tuple[Method, ...]
 ) -> Checked:
-    """Follow errors for the pairs of extreme correlations and sizes, and for the diagonal.
-
-    Args:
-        task: The network with its inputs.
-        matrices: The kernels, of shape (N, K, M, K).
-        methods: What evaluated their integrals.
-    """
+    """Follow errors for the pairs of extreme correlations and sizes, and for the diagonal."""
     left = task.left
     right = left if task.right is None else task.right
     rows, columns, correlation = _pairs(left, right, same=task.right is None)
@@ -198,11 +190,6 @@ def _compared(
 
 def dependence_note(corrections: Sequence[Correction[Any]], value: float, naive: float) -> str:
     """Words for a network whose backward pass depends on its forward pass.
-
-    Args:
-        corrections: What was found.
-        value: An entry of the tangent kernel.
-        naive: The same without corrections.
 
     Example:
         >>> dependence_note([Correction("W", True, 0.5, 3)], 2.0, 1.5)[:34]

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from tpcalc.results import Method
 
-__all__ = ["Found"]
-
 
 @dataclass(frozen=True)
 class Found:

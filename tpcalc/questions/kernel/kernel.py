@@ -26,8 +26,6 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
-__all__ = ["kernel"]
-
 Array = NDArray[np.float64]
 Progress = Callable[[float, str], None]
 STANDARD = (

@@ -25,8 +25,6 @@ from tpcalc.questions.kernel.tiles import Inputs
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import template_of
 
-__all__ = ["Network", "network"]
-
 Array = NDArray[np.float64]
 LARGE = 1e75  # numbers whose fourth powers are still floats
 

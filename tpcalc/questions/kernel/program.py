@@ -24,8 +24,6 @@ from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.sampled import Place, sampled
 from tpcalc.results import Method
 
-__all__ = ["Trained", "program_kernel"]
-
 Array = NDArray[np.float64]
 Trained = Sequence[str] | Mapping[str, Fraction | float]
 
@@ -38,22 +36,7 @@ def program_kernel(
     seed: int,
     progress: Callable[[float, str], None] | None,
 ) -> Found:
-    """The kernels between the scalar outputs of a program.
-
-    Args:
-        program: The program.
-        kinds: Of ``"nngp"``, ``"ntk"``.
-        trained: Names of trained matrices, start vectors and scalars, or these with a rate for
-            each; None: all that are random.
-        method: As of ``tp.kernel``.
-        seed: Of particles.
-        progress: Called with a fraction and a text.
-
-    Raises:
-        UsageError: It has no scalar outputs, or averages alone.
-        UnknownName: It has no such weights.
-        EvaluationError: The method does not give the kernels.
-    """
+    """The kernels between the scalar outputs of a program."""
     names = [name for name, ref in program.outputs if program.types[ref].kind is Kind.SCALAR]
     if not names:
         raise UsageError(
@@ -94,11 +77,7 @@ def program_kernel(
 
 
 def _deterministic(entries: Entries, names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
-    """A note on outputs whose rows are 0 because they are averages: their limit is a number.
-
-    Raises:
-        UsageError: All outputs are such.
-    """
+    """A note on outputs whose rows are 0 because they are averages: their limit is a number."""
     targets, random = dict(entries.graph.targets), random_nodes(entries.graph)
 
     def still(i: int) -> bool:

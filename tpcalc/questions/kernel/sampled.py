@@ -17,8 +17,6 @@ from tpcalc.results import Method
 if TYPE_CHECKING:
     from tpcalc.engine.run import Progress
 
-__all__ = ["Place", "sampled"]
-
 Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
 
 
@@ -39,20 +37,7 @@ def sampled(
     progress: Progress | None = None,
     budget: Budget | None = None,
 ) -> dict[Place, Answer]:
-    """Entries of a kernel; those of one run of particles share their samples.
-
-    Args:
-        entries: A tangent program.
-        gram: Inner products of the data vectors of all copies; None: those of the program.
-        places: The entries.
-        numeric: What is tried before particles; without methods, particles evaluate all.
-        seed: Of the draws.
-        progress: Called with a fraction and a text.
-        budget: The work that particles may take.
-
-    Raises:
-        Unknown: An entry is no affine function of random scalars.
-    """
+    """Entries of a kernel; those of one run of particles share their samples."""
     given = None if gram is None else [[Answer(float(v), 0.0) for v in row] for row in gram]
     evaluated = entries.at(given, numeric)
     found: dict[Place, Answer] = {}

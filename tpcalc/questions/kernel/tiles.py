@@ -16,8 +16,6 @@ from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.results import Method
 
-__all__ = ["Inputs", "Tiled", "tiled"]
-
 Array = NDArray[np.float64]
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
 LONG = 512  # where quadrature prepares each input once for a tile
@@ -46,11 +44,7 @@ class Inputs:
         return found
 
     def products(self, other: Inputs) -> Array:
-        """Inner products of tokens of two sets of inputs, of shape (T, T, N, M).
-
-        Args:
-            other: The other set.
-        """
+        """Inner products of tokens of two sets of inputs, of shape (T, T, N, M)."""
         count, tokens, size = self.rows.shape
         flat = self.rows.reshape(-1, size) @ other.rows.reshape(-1, size).T
         split = flat.reshape(count, tokens, len(other.rows), tokens)
@@ -58,11 +52,7 @@ class Inputs:
         return found
 
     def at(self, places: Any) -> Inputs:
-        """Some of the inputs.
-
-        Args:
-            places: A slice or indices.
-        """
+        """Some of the inputs."""
         return Inputs(self.rows[places], self.scale)
 
 
@@ -89,21 +79,7 @@ def tiled(
     threads: int | None,
     progress: Callable[[float, str], None] | None,
 ) -> Tiled:
-    """All entries of a kernel.
-
-    Args:
-        pair: The tangent program of two inputs.
-        single: That of one.
-        left: The inputs of the rows.
-        right: Those of the columns; None: the same, so that half of the entries do.
-        kinds: Of ``"nngp"``, ``"ntk"``.
-        numeric: How integrals are evaluated; errors are not followed.
-        threads: Tiles at once; None: one for each core.
-        progress: Called with a fraction and a text.
-
-    Raises:
-        Unknown: An entry has no closed form and no quadrature.
-    """
+    """All entries of a kernel."""
     other = left if right is None else right
     outputs = pair.tangent.outputs
     shape = (len(left.rows), outputs, len(other.rows), outputs)
@@ -161,14 +137,7 @@ def _diagonal(
 
 
 def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answer]]:
-    """Inner products of the tokens of two copies, of shapes that broadcast to (N, M).
-
-    Args:
-        left: The inputs of copy 0, along the rows.
-        right: Those of copy 1, along the columns.
-        same: Whether they are the same: pairs of equal inputs, which are evaluated apart, are
-            given a correlation of 0, because the true one is the most expensive.
-    """
+    """Inner products of the tokens of two copies, of shapes that broadcast to (N, M)."""
     tokens = range(left.rows.shape[1])
     own, other, cross = left.squares, right.squares, left.products(right)
     if same:
@@ -186,12 +155,7 @@ def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answe
 
 
 def aligned(left: Inputs, right: Inputs) -> list[list[Answer]]:
-    """Inner products of input i on the left with input i on the right alone, of shape (N,).
-
-    Args:
-        left: The inputs of copy 0.
-        right: As many inputs of copy 1.
-    """
+    """Inner products of input i on the left with input i on the right alone, of shape (N,)."""
     both = np.concatenate([left.rows, right.rows], axis=1)
     found = Inputs(both, left.scale).squares
     every = range(both.shape[1])

@@ -22,8 +22,6 @@ from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import grows, power
 
-__all__ = ["Bounded", "Lowered", "bounded", "with_readout"]
-
 Formula = Callable[[Fraction], tuple[Ex, Region]]
 OFF = Fraction(64)  # the power of a rate at which an update does nothing that is followed
 MOST = 16  # pieces of a piecewise affine function that are looked at
@@ -48,11 +46,7 @@ class Lowered:
     contributes: Ex
 
     def words(self, steps: Sequence[int]) -> str:
-        """What binds, in words.
-
-        Args:
-            steps: The steps at which it is the same.
-        """
+        """What binds, in words."""
         layer = self.unknown.words.partition(" at step")[0]
         when = f"step {steps[0]}" if len(steps) == 1 else f"steps {', '.join(map(str, steps))}"
         rate = f"{self.unknown.letter.partition('(')[0]} = {self.alone}"
@@ -95,16 +89,7 @@ class Bounded:
 
 
 def bounded(run: Run, watched: Probe, values: Mapping[str, Ex]) -> Bounded:
-    """Solve for all powers so that every update contributes as much as it can.
-
-    Args:
-        run: What is asked, without symbols.
-        watched: Its program (``Run.watched``).
-        values: Powers that are settled.
-
-    Raises:
-        ScaleError: No value of some power is known.
-    """
+    """Solve for all powers so that every update contributes as much as it can."""
     fixed = dict(values)
     found = Bounded(run.derive(watched.program, {}, fixed))
     start = _growth(watched, 0, found.rates.found.solved)
@@ -174,14 +159,7 @@ def _value(n: Ex | None) -> Fraction:
 
 
 def _calm(formula: Formula, symbol: str, above: Fraction, growth: Fraction) -> Ex | None:
-    """The least power above one at which a quantity that falls with it no longer grows.
-
-    Args:
-        formula: The exponent of the quantity at a sample point, and where it holds.
-        symbol: What stands for the power.
-        above: Where the quantity grows.
-        growth: Its exponent there.
-    """
+    """The least power above one at which a quantity that falls with it no longer grows."""
     low, point = above, above + growth / 2
     for _ in range(MOST):
         size, region = formula(point)
@@ -236,13 +214,6 @@ def with_readout(run: Run, watched: Probe) -> dict[str, Ex]:
     """The power of the readout: the smallest at which outputs stay bounded as features move.
 
     At first it is that of an output of order one at the start.
-
-    Args:
-        run: A run whose multipliers are asked for, without symbols.
-        watched: Its program.
-
-    Returns:
-        The power by its symbol.
     """
     readout = run.readout
     names = [u.output for u in run.unknowns() if u.kind == "a"]

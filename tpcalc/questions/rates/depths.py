@@ -30,8 +30,6 @@ from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sampl
 from tpcalc.results import Solution
 from tpcalc.results.provenance import provenance
 
-__all__ = ["in_depth"]
-
 DEPTHS = (2, 3, 4, 5)
 HALF = Fraction(1, 2)
 # Powers that come into a layer, that of h^L, and those that are solved for.
@@ -93,20 +91,6 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
     of the size of x^(l-1) at the start, and of an x^(l-1) at the next step, which is of order one
     as the layers below contribute so much.
 
-    Args:
-        run: The training run; its depth is not looked at.
-        at: The sample point of the symbols.
-        started: When the question was asked.
-
-    Returns:
-        Formulas by name: ``c_1(0)``, ``c_l(0)`` for l = 2..L, ``c_{L+1}(0)``, their limits at
-        p -> 1, and the powers of later steps.
-
-    Raises:
-        UsageError: Multipliers, biases above the first layer, or powers a_l that change with l.
-        ScaleError: A layer whose sizes do not follow from those of its neighbours by one rule, or
-            powers with which something explodes.
-
     Source: Hajjar, Chizat, Giraud, Definition 3.2, Lemmas F.2 to F.4 and H.4.
     """
     chain = _layers(run)
@@ -153,11 +137,7 @@ def in_depth(run: Run, at: Mapping[str, object] | None, started: float) -> Solut
 
 
 def _weights(run: Run, chain: Chain) -> _Weights:
-    """The powers a_l of the three kinds of layers.
-
-    Raises:
-        UsageError: They are not the same at every depth, or the question has other parts.
-    """
+    """The powers a_l of the three kinds of layers."""
     if run.solved_for == "multipliers":
         raise UsageError(
             "multipliers of a network of symbolic depth are not solved for.",
@@ -192,11 +172,7 @@ def _uneven(run: Run) -> UsageError:
 
 
 def _layer(chain: Chain, weights: _Weights, point: Mapping[str, Fraction]) -> _Layer:
-    """Derive one hidden layer.
-
-    Raises:
-        ScaleError: What it does depends on the sizes that come in.
-    """
+    """Derive one hidden layer."""
     program = _layer_program(chain, weights)
     try:
         found = scales(program, at={**SAMPLE, **point}, unknowns={"rate": RATE, "final": FINAL})
@@ -350,11 +326,7 @@ def _sympy(power: Ex) -> Any:
 
 
 def _layers(run: Run) -> Chain:
-    """The layers of the network, which are all alike.
-
-    Raises:
-        UsageError: They are not.
-    """
+    """The layers of the network, which are all alike."""
     chain = chain_of(run.network)
     if chain is not None and not chain.skips and None in chain.functions:
         raise UsageError(

@@ -10,8 +10,6 @@ from tpcalc.questions.verdict.table import Sizes
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.training.training import Training
 
-__all__ = ["parts_of_groups", "parts_of_rates", "parts_of_run"]
-
 BOTH = "no rate of this parameter is right for both parts: split it, or change the init of one"
 ALL = "no rate of this parameter is right for all parts: split it, or change the init of some"
 APART = "groups give its parts settings of their own, which one parameter cannot have: split it"

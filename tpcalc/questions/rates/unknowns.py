@@ -25,16 +25,6 @@ from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Training
 
-__all__ = [
-    "ASSUMED",
-    "DEPTHS",
-    "SYMBOLIC",
-    "Rates",
-    "Run",
-    "Unknown",
-    "sample_point",
-]
-
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 # Inside the integrable range, a_1 > 0, a_l > 1/2, a_{L+1} > 1, and where no two powers tie.
 FIRST, HIDDEN, LAST, DEGREE, OTHER = (
@@ -365,30 +355,18 @@ class Rates:
     found: Scales
 
     def value(self, unknown: Unknown) -> Ex | None:
-        """The power found for an unknown; None where its update is 0 whatever it is.
-
-        Args:
-            unknown: One of ``unknowns``.
-        """
+        """The power found for an unknown; None where its update is 0 whatever it is."""
         return None if unknown.symbol in self.run.idle else self.found.solved[unknown.symbol]
 
     def _chosen(self, kind: str, step: int) -> dict[str, Ex | None]:
         return {u.label: self.value(u) for u in self.unknowns if (u.kind, u.step) == (kind, step)}
 
     def weights(self, step: int) -> Mapping[str, Ex | None]:
-        """The powers c of the weights by their labels.
-
-        Args:
-            step: The step t.
-        """
+        """The powers c of the weights by their labels."""
         return self._chosen("c", step)
 
     def biases(self, step: int) -> Mapping[str, Ex | None]:
-        """Those of the biases.
-
-        Args:
-            step: The step t.
-        """
+        """Those of the biases."""
         every = {**self.weights(step), **self._chosen("bias_c", step)}
         return {label: every[label] for label in self.run.biased}
 
@@ -419,14 +397,6 @@ def sample_point(run: Run, program: Program, given: Mapping[str, Fraction]) -> d
 
     Powers of multipliers get a_1 = 1/10, a_l = 3/4, a_{L+1} = 14/13, each a little apart; degrees
     of homogeneity 7/3; so no two powers are equal there that are not always.
-
-    Args:
-        run: The run.
-        program: Its program.
-        given: The values that are given.
-
-    Raises:
-        UsageError: A power of the activation below 1, where it has no gradient.
 
     Example:
         >>> from tpcalc.networks.architectures.mlp import MLP

@@ -11,8 +11,6 @@ from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Order, grows, stays
 from tpcalc.questions.verdict.table import Sizes
 
-__all__ = ["BETWEEN", "is_felt"]
-
 BETWEEN = "a power, factor or norm stands between the map and what reads it"
 
 
@@ -20,13 +18,6 @@ def is_felt(run: Probe, ledger: Ledger, label: str, step: int, chamber: Chamber)
     """Whether what stands between a map and its readers is of order one; None: it vanishes.
 
     On each way to a reader it is a product; the largest of them counts.
-
-    Args:
-        run: A run that watches what stands between maps and their readers.
-        ledger: Of its outputs.
-        label: Of the map.
-        step: The step.
-        chamber: Where exponents are compared.
     """
     uses: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for key, names in run.at("between", step).items():

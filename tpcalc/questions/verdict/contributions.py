@@ -17,8 +17,6 @@ from tpcalc.questions.verdict.sizes import Order, grows, power
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.training.training import Training
 
-__all__ = ["Contributions"]
-
 UNKNOWN = "not known"
 UNFOLLOWED = "the size of the gradient is not followed"
 SUMS = ("hidden", "readout")  # roles whose product with a vector sums over the width

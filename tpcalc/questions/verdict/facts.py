@@ -15,20 +15,12 @@ from tpcalc.questions.verdict.table import Sizes
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.results import Explosion, LayerFacts
 
-__all__ = ["explosion", "initial", "is_stationary", "layer_facts", "reasons"]
-
 Named = list[tuple[str, str]]  # labels, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
 
 
 def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
-    """The network at the start: "explodes", "vanishes" where a layer does, or "ok".
-
-    Args:
-        found: The verdict.
-        sizes: Of the outputs of the run.
-        run: The names of these outputs.
-    """
+    """The network at the start: "explodes", "vanishes" where a layer does, or "ok"."""
     if found.levels[0].holds:
         return "explodes"
     levels = run.probe.preactivations(0).values()
@@ -37,12 +29,7 @@ def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
 
 
 def explosion(decided: Judgement, run: Probe) -> Explosion | None:
-    """Where something first grows with the width; None where nothing does, or it is open.
-
-    Args:
-        decided: The verdict.
-        run: The names of its outputs.
-    """
+    """Where something first grows with the width; None where nothing does, or it is open."""
     if decided.verdict != "unstable":
         return None
     (level,) = decided.deciding
@@ -54,13 +41,6 @@ def layer_facts(
     moves: Moves, sizes: Sizes, run: Run, label: str, words: tuple[str, str]
 ) -> LayerFacts:
     """What training does to a layer; of a readout, f counts as its features.
-
-    Args:
-        moves: Tells whether outputs of a step move.
-        sizes: Of the outputs of the run.
-        run: The names of these outputs.
-        label: Of the map.
-        words: What becomes of its weights and biases.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
@@ -120,10 +100,6 @@ def _why(updated: Answer, sizes: Sizes, names: Iterable[str]) -> str:
 def is_stationary(sizes: Sizes, run: Run) -> bool:
     """Whether the start is a stationary point: every first update vanishes, and no output moves.
 
-    Args:
-        sizes: Of the outputs of the run.
-        run: The names of these outputs.
-
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
@@ -133,12 +109,6 @@ def is_stationary(sizes: Sizes, run: Run) -> bool:
 
 def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
     """The facts that decide, the first fact first.
-
-    Args:
-        decided: The verdict.
-        moves: Tells whether outputs of a step move.
-        sizes: Of the outputs of the run.
-        run: The names of these outputs.
 
     Source: Hajjar, Chizat, Giraud, section 3.1 (why the start of an integrable parameterization is
         stationary).

@@ -21,8 +21,6 @@ from tpcalc.limit.scales import Scales
 from tpcalc.limit.series import Ranking, Rest
 from tpcalc.program.program import Program
 
-__all__ = ["follow"]
-
 
 def follow(
     program: Program,
@@ -32,14 +30,6 @@ def follow(
     record: Record | None = None,
 ) -> Scales:
     """Derive the size of outputs, as ``scales``.
-
-    Args:
-        program: The program.
-        values: Numbers for symbols of its exponents.
-        at: The sample point for the symbols that stay.
-        depth: Terms down to this power of n below the leading ones are followed; with symbols, it
-            is positive at the sample point.
-        record: What is known of claims from other derivations.
 
     Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
 

@@ -9,21 +9,11 @@ from __future__ import annotations
 from tpcalc.exponents import Ex
 from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization
 
-__all__ = ["known_as"]
-
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
 
 
 def known_as(parameterization: Parameterization, depth: int, biases: bool = False) -> list[str]:
     """Other names of the catalogue under which a network of this depth is the same.
-
-    Args:
-        parameterization: The one to recognise, with its own exponents.
-        depth: Number of hidden layers L.
-        biases: Whether the network has biases, whose exponents count then.
-
-    Raises:
-        StudyError: Tables for another depth.
 
     Example:
         >>> from tpcalc.training.parameterizations import lookup

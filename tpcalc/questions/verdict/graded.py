@@ -20,8 +20,6 @@ from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.reciprocal import Quotient, quotient
 from tpcalc.functions.tape import evaluate
 
-__all__ = ["Bound", "Bounds", "Split", "Unbounded"]
-
 Bound = tuple[tuple[Fraction, Coset], ...]
 Split = tuple[Bound, Bound]  # a value and a change: what is meant is their sum
 
@@ -51,11 +49,7 @@ class Bounds:
     lattice: Lattice = field(default_factory=Lattice)
 
     def reduced(self, parts: Iterable[tuple[Fraction, Coset]]) -> Bound:
-        """The canonical form: parts that no other part covers, largest first.
-
-        Args:
-            parts: Exponents with cosets.
-        """
+        """The canonical form: parts that no other part covers, largest first."""
         by_coset: dict[Coset, Fraction] = {}
         for power, coset in parts:
             known = by_coset.get(coset)
@@ -82,11 +76,7 @@ class Bounds:
         return tuple(kept)
 
     def size(self, bound: Bound) -> Fraction | None:
-        """The largest exponent; None for 0.
-
-        Args:
-            bound: A bound.
-        """
+        """The largest exponent; None for 0."""
         return bound[0][0] if bound else None
 
     def sum(self, *bounds: Bound) -> Bound:
@@ -111,30 +101,17 @@ class Bounds:
         return self.reduced((p + q, join(c, d)) for p, c in a for q, d in b)
 
     def shift(self, bound: Bound, by: Fraction) -> Bound:
-        """The bound times n^by.
-
-        Args:
-            bound: A bound.
-            by: An exponent.
-        """
+        """The bound times n^by."""
         return tuple((power + by, coset) for power, coset in bound) if by else bound
 
     def average(self, bound: Bound) -> Bound:
-        """The bound on the average over the coordinates.
-
-        Args:
-            bound: Of the vector.
-        """
+        """The bound on the average over the coordinates."""
         zero = self.lattice.has_zero
         powers = [power if zero(coset) else power - HALF for power, coset in bound]
         return ((max(powers), EVEN),) if powers else ()
 
     def hull(self, bound: Bound) -> Coset:
-        """One coset that holds those of all parts.
-
-        Args:
-            bound: Not 0.
-        """
+        """One coset that holds those of all parts."""
         total = bound[0][1]
         for _, coset in bound[1:]:
             total = self.lattice.hull(total, coset)

@@ -17,8 +17,6 @@ from tpcalc.questions.verdict.ledger import Answer, Ledger, particle_tests
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Question, grows, stays
 
-__all__ = ["Ask", "Judgement", "Stage", "Stages", "decide", "explosions", "judge", "restricted"]
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -37,12 +35,7 @@ Ask = Callable[[Stage, Question], Answer]
 
 
 def restricted(program: Program, names: Iterable[str]) -> Program:
-    """The part of a program that some of its outputs need.
-
-    Args:
-        program: The program.
-        names: The outputs.
-    """
+    """The part of a program that some of its outputs need."""
     kept = set(names)
     outputs = tuple(output for output in program.outputs if output[0] in kept)
     return prune(replace(program, outputs=outputs))
@@ -124,21 +117,12 @@ def _deciding(answers: Sequence[Answer]) -> Answer:
 
 
 def explosions(stages: Stages, ask: Ask) -> tuple[Answer, ...]:
-    """Whether something that is read grows with the width, step by step, up to the first yes.
-
-    Args:
-        stages: The run.
-        ask: Answers questions.
-    """
+    """Whether something that is read grows with the width, step by step, up to the first yes."""
     return _each(stages.levels, ask, grows)
 
 
 def judge(stages: Stages, ask: Ask) -> Judgement:
     """The verdict on a run.
-
-    Args:
-        stages: The run.
-        ask: Answers questions.
 
     Source: Yang and Hu, Feature Learning in Infinite-Width Neural Networks, section 3.2; Hajjar,
         Chizat, Giraud, Definitions B.1 and B.2.
@@ -174,16 +158,6 @@ def decide(
     seed: int = 0,
 ) -> Judgement:
     """The verdict on a run and nothing else: no more terms, comparisons and tests than it takes.
-
-    Args:
-        run: A run that watches h and x.
-        at: The sample point for the symbols of its exponents.
-        verify: Whether leading coefficients are tested where the verdict rests on them; else they
-            are assumed to be different from 0.
-        seed: Of these tests.
-
-    Raises:
-        ScaleError: A symbol without a value.
 
     Source: As ``judge``.
 

@@ -30,8 +30,6 @@ from tpcalc.program.program import Program
 from tpcalc.questions.verdict.sizes import LOST, Known, Order, Question, after, known
 from tpcalc.questions.verdict.stationary import sizes
 
-__all__ = ["DEPTHS", "Answer", "Ledger", "Trials", "particle_tests"]
-
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 COARSE = "a bound from sizes alone"
 ROUNDS = 12  # derivations at one depth in which atoms may still be found
@@ -51,11 +49,7 @@ class Trials:
 
 
 def particle_tests(seed: int) -> Trials:
-    """Tests by samples: of blocks by those of the engine, of single vectors by twins.
-
-    Args:
-        seed: Of the draws.
-    """
+    """Tests by samples: of blocks by those of the engine, of single vectors by twins."""
     by_cells, by_blocks = tested(seed), tested_on_samples(seed)
 
     def coefficients(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
@@ -193,22 +187,13 @@ class Ledger:
         )
 
     def enter(self, names: Iterable[str]) -> None:
-        """Derive what was not asked for before.
-
-        Args:
-            names: Outputs.
-        """
+        """Derive what was not asked for before."""
         new = [name for name in dict.fromkeys(names) if name not in self.found]
         if new or not self._runs:
             self._derive(0, new)
 
     def settle(self, tested: Iterable[str], others: Iterable[str] = ()) -> None:
-        """Put down all that derivations and tests tell.
-
-        Args:
-            tested: Outputs whose leading coefficients are tested.
-            others: Outputs that are followed to the same depths without tests.
-        """
+        """Put down all that derivations and tests tell."""
         names = list(tested)
         followed = [*names, *others]
         self.enter(followed)
@@ -217,13 +202,7 @@ class Ledger:
             self._test(names)
 
     def ask(self, names: Iterable[str], question: Question, step: int = 0) -> Answer:
-        """The answer to a question; derives and tests as it takes.
-
-        Args:
-            names: Outputs.
-            question: A question about one size.
-            step: The step that they belong to.
-        """
+        """The answer to a question; derives and tests as it takes."""
         every, tries = list(names), 0
         self.enter(every)
         while True:

@@ -13,15 +13,9 @@ from tpcalc.networks.network import Architecture
 from tpcalc.training.parameterization import exponent
 from tpcalc.training.parameterizations import Parameterization
 
-__all__ = ["meant_for"]
-
 
 def meant_for(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:
     """What a reader may have forgotten: the degree p of ip-llr, biases.
-
-    Args:
-        parameterization: The parameterization.
-        architecture: The network.
 
     Example:
         >>> from tpcalc.networks.architectures.mlp import MLP

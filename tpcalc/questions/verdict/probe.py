@@ -21,8 +21,6 @@ from tpcalc.training.generic import far_query, generic_data
 from tpcalc.training.generic import query as generic_query
 from tpcalc.training.training import Training
 
-__all__ = ["Probe", "not_followed", "probe"]
-
 _PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
 _UPDATE = re.compile(  # of a bias it is the same for every input
     r"(?P<what>dW_x|dB)\[(?P<label>[^\[\],]+?)(?:@\d+)?,(?P<step>\d+)(?:,(?P<i>\d+))?(?:,\d+)*\]"

@@ -13,8 +13,6 @@ from tpcalc.questions.verdict.sizes import Question, grows, stays
 from tpcalc.questions.verdict.table import Sizes
 from tpcalc.questions.verdict.watched import Run
 
-__all__ = ["Settled"]
-
 SMALL = 220  # nodes that a step needs: up to here a test costs little, and whole tables are tested
 
 
@@ -59,12 +57,7 @@ class Settled:
         return self.ledger.ask(stage.names, question, stage.step)
 
     def moves(self, step: int, names: tuple[str, ...]) -> Answer:
-        """Whether one of some outputs does not vanish.
-
-        Args:
-            step: Their step.
-            names: The outputs.
-        """
+        """Whether one of some outputs does not vanish."""
         return self.ledger.ask(names, stays, step)
 
     @property

@@ -16,8 +16,6 @@ from tpcalc.exponents.chamber import Power
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scale, Scales
 
-__all__ = ["RANDOM", "Known", "Order", "Question", "Sign", "grows", "known", "power", "stays"]
-
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
 LOST = "no bound is known: "
 NOT_ZERO = "the leading coefficient is not 0"
@@ -90,9 +88,6 @@ class Order:
 def power(exponent: Ex) -> str:
     """A power of n in print.
 
-    Args:
-        exponent: A growth exponent.
-
     Example:
         >>> power(Ex.number(-0.5)), power(Ex.number(0))
         ('n^(-1/2)', 'order one')
@@ -125,12 +120,7 @@ class Known:
 
 
 def known(run: Scales, name: str) -> Known:
-    """What a derivation says of an output before any test.
-
-    Args:
-        run: The derivation.
-        name: The output.
-    """
+    """What a derivation says of an output before any test."""
     size = run.scale(name)
     if size.uncovered is not None:
         return Known(Order(None, "upper", size.uncovered.text), more=True)
@@ -159,12 +149,7 @@ def _known(size: Scale) -> Known:
 
 
 def after(found: Known, test: Finding) -> Known:
-    """What is known after a test of the coefficient.
-
-    Args:
-        found: What was known before.
-        test: The finding.
-    """
+    """What is known after a test of the coefficient."""
     if test.nonzero:
         text = f"{RANDOM if found.random else NOT_ZERO} ({test.text})"
         return Known(Order(found.lead, "exact", text))
@@ -182,10 +167,6 @@ Question = Callable[[Order, Sign], "bool | None"]
 def grows(order: Order, sign: Sign) -> bool | None:
     """Whether a quantity grows with the width; None: what is known does not tell.
 
-    Args:
-        order: What is known of it.
-        sign: The sign of an exponent; with symbols it records the answer.
-
     Example:
         >>> from tpcalc.exponents.chamber import Chamber
         >>> half = Ex.number(0.5)
@@ -201,10 +182,6 @@ def grows(order: Order, sign: Sign) -> bool | None:
 
 def stays(order: Order, sign: Sign) -> bool | None:
     """Whether a quantity does not vanish with the width; None: what is known does not tell.
-
-    Args:
-        order: What is known of it.
-        sign: The sign of an exponent; with symbols it records the answer.
 
     Example:
         >>> from tpcalc.exponents.chamber import Chamber

@@ -63,8 +63,6 @@ from tpcalc.program.views import lincomb_of, matmul_of
 from tpcalc.questions.verdict.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.questions.verdict.probe import Probe
 
-__all__ = ["Later", "later", "sizes"]
-
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 
@@ -163,14 +161,6 @@ def later(
 ) -> Later | None:
     """Bounds for all steps, if the table of the last two steps of a run is the same.
 
-    Args:
-        found: A run on generic data that watches h, x, dh and dx.
-        values: Numbers for the symbols of its exponents.
-        rates: The learning-rate exponents of its last two steps.
-
-    Returns:
-        None where the bounds still grow, or nothing is known.
-
     Source: Hajjar, Chizat, Giraud, Appendix L (the same induction, for tanh by hand).
 
     Example:
@@ -200,9 +190,6 @@ def later(
 
 def sizes(program: Program) -> Mapping[str, Fraction]:
     """Bounds on outputs that rest on no claim, as growth exponents; of those that have one.
-
-    Args:
-        program: A program of vectors whose powers of n are numbers.
 
     Example:
         >>> import tpcalc as tp

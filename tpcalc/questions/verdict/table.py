@@ -9,8 +9,6 @@ from fractions import Fraction
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.questions.verdict.sizes import Order, stays
 
-__all__ = ["Sizes"]
-
 
 @dataclass
 class Sizes:
@@ -28,19 +26,11 @@ class Sizes:
         return self.orders[name]
 
     def vanishes(self, name: str) -> bool:
-        """Whether a quantity certainly tends to 0.
-
-        Args:
-            name: The quantity.
-        """
+        """Whether a quantity certainly tends to 0."""
         return stays(self[name], self.chamber.sign) is False
 
     def largest(self, names: Iterable[str]) -> str | None:
-        """The name with the largest bound at the sample point; None if all are identically 0.
-
-        Args:
-            names: Quantities.
-        """
+        """The name with the largest bound at the sample point; None if all are identically 0."""
         best: str | None = None
         value = Fraction(0)
         for name in names:
@@ -55,11 +45,7 @@ class Sizes:
         return best
 
     def largest_words(self, names: Iterable[str]) -> str:
-        """The largest size in words.
-
-        Args:
-            names: Quantities.
-        """
+        """The largest size in words."""
         every = list(names)
         largest = self.largest(every)
         if largest is None:

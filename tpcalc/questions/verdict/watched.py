@@ -12,8 +12,6 @@ from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.training.training import Training
 
-__all__ = ["Run", "watched"]
-
 KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
 
 

@@ -12,8 +12,6 @@ from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.sources import Source
 from tpcalc.theorems.closed import ClosedForm
 
-__all__ = ["FirstUpdate", "first_update", "log_limit"]
-
 OO = "oo"
 # Every formula below is some ten float operations, none of which cancels more than a digit.
 ROUNDING = 64 * EPS

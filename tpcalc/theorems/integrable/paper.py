@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from tpcalc.sources import Source
 
-__all__ = ["paper"]
-
 
 def paper(item: str) -> Source:
     """A place in the paper.
-
-    Args:
-        item: Theorem, equation, lemma or section.
 
     Example:
         >>> print(paper("Theorem 4.1"))

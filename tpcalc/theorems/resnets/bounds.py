@@ -16,17 +16,6 @@ from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
 
-__all__ = [
-    "corollary_4",
-    "least_depths",
-    "lemma_14",
-    "proposition_2",
-    "proposition_3",
-    "proposition_6",
-    "proposition_7",
-    "tail_of_the_norm",
-]
-
 SAFE = "the paper states this of D^2, and proves it of R^2: (R - 1)^2 <= D^2 <= (R + 1)^2"
 JENSEN = "the step (22) of its proof has a gap for res-2 and res-3: the side condition is heuristic"
 

@@ -17,8 +17,6 @@ from tpcalc.recursions.start import Start
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.resnets.entries import Entries, entries_of
 
-__all__ = ["Case", "assumptions", "case_of", "isometry"]
-
 LEAST = 1 / sqrt(2)
 HALF = 0.5
 
@@ -89,11 +87,7 @@ class Case:
         return (min(up, down), max(up, down)) if up != down else (up, up)
 
     def constant(self, width: int | None = None) -> float:
-        """The C of E |g|^8 <= C |h|^8: of Proposition 1, or its form that knows the width.
-
-        Args:
-            width: d; None: the constant that does not depend on it.
-        """
+        """The C of E |g|^8 <= C |h|^8: of Proposition 1, or its form that knows the width."""
         s = self.inner.proxy or 1.0
         if self.start.inner is None:
             return 1.0
@@ -108,15 +102,7 @@ class Case:
 
 
 def case_of(network: Architecture, outer: Entries | None = None) -> Case:
-    """The network as the theorems take it.
-
-    Args:
-        network: A network of L blocks.
-        outer: Another law of the entries of all matrices than that of the network.
-
-    Raises:
-        UsageError: It is none of res-1, res-2, res-3.
-    """
+    """The network as the theorems take it."""
     try:
         start = start_of(block_at_start(network))
     except Unlike as reason:

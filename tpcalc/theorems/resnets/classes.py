@@ -18,8 +18,6 @@ from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
 from tpcalc.training.training import Training
 
-__all__ = ["about_the_start", "corollary_8", "hidden_states", "proposition_12", "recommended_hurst"]
-
 HALF = Fraction(1, 2)
 WORDS = {
     "identity": "tends to 0",

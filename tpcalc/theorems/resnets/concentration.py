@@ -9,8 +9,6 @@ from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.entries import Entries
 from tpcalc.theorems.resnets.paper import paper
 
-__all__ = ["lemma_15", "lemma_19", "lemma_20", "lemma_21", "moment_of_gaussian"]
-
 SIXTH = "its proof expands a cube, so the printed bound is one of the sixth moment; this is derived"
 
 

@@ -13,8 +13,6 @@ from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Hypothesis
 
-__all__ = ["Entries", "cross_moment", "entries_of"]
-
 
 @dataclass(frozen=True)
 class Entries:

@@ -14,8 +14,6 @@ from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.theorems.resnets.case import case_of
 
-__all__ = ["LogNormal", "norm_ratio", "sample_ratios"]
-
 
 @dataclass(frozen=True)
 class LogNormal:

@@ -22,16 +22,6 @@ from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.paper import paper
 
-__all__ = [
-    "EulerError",
-    "PathRun",
-    "growth_is_possible",
-    "proposition_11",
-    "proposition_13",
-    "rate_11",
-    "run_path",
-]
-
 Array = NDArray[np.float64]
 Path = Callable[[float], Any]
 
@@ -83,11 +73,7 @@ def _matrix(path: Path, t: float, size: int) -> Array:
 
 
 def _first(start: Sequence[float]) -> Array:
-    """h_0.
-
-    Raises:
-        UsageError: It is 0, or no vector of numbers.
-    """
+    """h_0."""
     first = np.asarray(start, dtype=np.float64)
     if first.ndim != 1 or not np.isfinite(first).all() or not first.any():
         raise UsageError(

@@ -20,8 +20,6 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Estimate, Method
 
-__all__ = ["StrongError", "proposition_10"]
-
 Array = NDArray[np.float64]
 
 

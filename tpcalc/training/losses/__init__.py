@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from tpcalc.registry.registry import Registry, discover
-from tpcalc.training.loss import Loss
-
-__all__ = ["REGISTRY", "Loss", "lookup"]
+from tpcalc.training.loss import Loss as Loss
 
 REGISTRY: Registry[Loss] = discover(__name__, "loss", Loss)
 
 
 def lookup(name: str | Loss) -> Loss:
     """The loss of a name.
-
-    Args:
-        name: Its name; a loss is returned as it is.
-
-    Raises:
-        UnknownName: There is no such loss.
 
     Example:
         >>> lookup("mse").text

@@ -8,9 +8,7 @@ from pathlib import Path
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.registry.registry import Registry, discover
 from tpcalc.sources import Source
-from tpcalc.training.optimizer import Optimizer
-
-__all__ = ["FILES", "REGISTRY", "Optimizer", "lookup"]
+from tpcalc.training.optimizer import Optimizer as Optimizer
 
 REGISTRY: Registry[Optimizer] = discover(__name__, "optimizer", Optimizer)
 
@@ -21,17 +19,6 @@ _HEAD = re.compile(r"\s*optimizer\s+(\S.*)")
 
 def lookup(name: str | Optimizer) -> Optimizer:
     r"""The optimizer of a name, of a text or of a file.
-
-    Args:
-        name: A name, with settings in brackets where they are others (``"adamw(decay=0.1)"``); a
-            text, whose first line is such a name and all hyperparameters, ``optimizer
-            lion(b1=9/10, b2=99/100, decay=0)``, and whose other lines are the update; or the path
-            of a file ``*.opt`` with such a text. An optimizer is returned as it is.
-
-    Raises:
-        UnknownName: There is no such optimizer, or no such hyperparameter of it.
-        StudyError: A text that cannot be read.
-        UsageError: A file that cannot be read.
 
     Example:
         >>> lookup("SGD").name, lookup("adam(eps=0.1 n^-1)").values["eps"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tpcalc.errors import StudyError
 from tpcalc.registry.registry import Registry, discover
-from tpcalc.training.parameterization import Exponents, Parameterization, ParameterizationFamily
-
-__all__ = ["REGISTRY", "Exponents", "Parameterization", "lookup"]
+from tpcalc.training.parameterization import Exponents as Exponents
+from tpcalc.training.parameterization import Parameterization as Parameterization
+from tpcalc.training.parameterization import ParameterizationFamily
 
 REGISTRY: Registry[ParameterizationFamily] = discover(
     __name__, "parameterization", ParameterizationFamily
@@ -15,17 +15,6 @@ REGISTRY: Registry[ParameterizationFamily] = discover(
 
 def lookup(text: str | Parameterization, **parameters: object) -> Parameterization:
     """The parameterization that a text names.
-
-    Args:
-        text: A name (``-`` and ``_`` alike), with parameters after a colon if it has any, ``;``
-            between them: ``"mup"``, ``"ip-llr:2"``, ``"ac:0,1/2,1;-1,-1,-1"``. A parameterization
-            is returned as it is.
-        parameters: Parameters by name.
-
-    Raises:
-        UnknownName: No such parameterization, or no such parameter.
-        StudyError: A parameter that is missing or makes no sense.
-        ScaleError: An exponent that is not a number or a polynomial in symbols.
 
     Example:
         >>> lookup("naive_ip").name, lookup("ip-llr", p=2).text

@@ -56,13 +56,6 @@ def _row(entries: tuple[Ex, ...], depth: int, what: str) -> tuple[Ex, ...]:
 def table(value: object, what: str) -> Table:
     """Exponents by depth and step; rows one for each step, the last one for all that follow.
 
-    Args:
-        value: A row as a text with commas, a sequence, a number; or a sequence of rows.
-        what: What the table is, for messages.
-
-    Raises:
-        StudyError: A row that is empty or holds something else than exponents.
-
     Example:
         >>> [str(c) for c in table("-1, -2, c", "c")(3, 0)]
         ['-1', '-2', '-2', 'c']
@@ -79,16 +72,6 @@ def table(value: object, what: str) -> Table:
 
 def make_ac(a: object, c: object, bias_a: object = None, bias_c: object = None) -> Rule:
     """The parameterization with the tables a and c.
-
-    Args:
-        a: Powers of the weights, W^l = n^(-a_l) w^l.
-        c: Powers of the learning rates, eta n^(-c_l); a sequence of rows, one for each step (the
-            last is kept), where they change.
-        bias_a: Those of the biases; None: as the weights.
-        bias_c: Their learning rates; None: as the weights.
-
-    Raises:
-        StudyError: A table that is empty or holds something else than exponents.
 
     Source: Hajjar, Chizat, Giraud, Definition 2.1.
     """
@@ -114,15 +97,6 @@ def make_abc(a: object, b: object, c: object, *, gauge: int = 2) -> Rule:
     -eta n^(-c) grad_w is one of w' by -eta n^(b-c) grad_w = -eta n^(2b-c) grad_{w'}: so a_l + b_l
     and c_l - 2 b_l are the exponents of the ac form; c_l - b_l where steps do not grow with the
     gradient.
-
-    Args:
-        a: Multipliers.
-        b: Initial scales.
-        c: Learning rates; one number for all layers in the original definition.
-        gauge: How often n^b stands in the step of w'.
-
-    Raises:
-        StudyError: A table that is empty or holds something else than exponents.
 
     Source: Hajjar, Chizat, Giraud, Remark 2.1; Yang and Hu, section 3.
     """

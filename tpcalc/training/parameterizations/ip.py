@@ -18,13 +18,6 @@ from tpcalc.training.parameterizations.custom import ROW, table
 def make(c: object) -> Rule:
     """The table a = (0, 1, ..., 1) of integrable parameterizations with the rates c.
 
-    Args:
-        c: Powers of the learning rates, eta n^(-c_l); a sequence of rows, one for each step (the
-            last is kept), where they change.
-
-    Raises:
-        StudyError: A table that is empty or holds something else than exponents.
-
     Source: Hajjar, Chizat, Giraud, section 2.2.
     """
     rates = table(c, "c")

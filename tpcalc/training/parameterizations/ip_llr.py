@@ -22,10 +22,6 @@ from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
 def gamma(depth: int, p: Ex) -> tuple[Ex, ...]:
     """The exponents gamma_1(p), ..., gamma_{L+1}(p) of the first step.
 
-    Args:
-        depth: Number of hidden layers L.
-        p: Degree of homogeneity of the activation.
-
     Source: Hajjar, Chizat, Giraud, Definition 3.2.
 
     Example:
@@ -42,12 +38,6 @@ def gamma(depth: int, p: Ex) -> tuple[Ex, ...]:
 
 def make(p: object = 1) -> Rule:
     """The table of IP-LLR: gamma_l(p) at step 0, the rates of Naive-IP afterwards.
-
-    Args:
-        p: Degree of homogeneity of the activation, positive; a number or a symbol.
-
-    Raises:
-        StudyError: A p that is not positive.
 
     Source: Hajjar, Chizat, Giraud, section 4.
     """

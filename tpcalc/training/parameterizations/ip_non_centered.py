@@ -50,12 +50,6 @@ def _row(means: tuple[Fraction, ...], depth: int) -> tuple[Fraction, ...]:
 def make(u: object = 1) -> Rule:
     """The table of Naive-IP with means u_l of the initial entries of w^l, l >= 2.
 
-    Args:
-        u: The means: one for all layers, two for (hidden, last), or one for each of 2..L+1.
-
-    Raises:
-        StudyError: A mean that is 0 or no number, or (with the depth) a table of another length.
-
     Source: Hajjar, Chizat, Giraud, section 5.1.
     """
     means = _means(u)

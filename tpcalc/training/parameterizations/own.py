@@ -21,9 +21,6 @@ def own(kind: str, mark: Mark, step: int, degree: int) -> Ex:
     With W = n^(-b) w a step of W by g is one of w by n^(2 b) times the gradient by w; one by what
     does not grow with the gradient (degree 0) is one of w by n^b times the same.
 
-    Raises:
-        StudyError: Weights without an init.
-
     Source: Hajjar, Chizat, Giraud, Remark 2.1, with a = 0.
     """
     if mark.init is None and not mark.bias and not mark.at_zero:

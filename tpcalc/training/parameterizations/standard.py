@@ -33,11 +33,6 @@ from tpcalc.training.parameterization import (
 def make(c: object = 0, *, gauge: int = 2) -> Rule:
     """The table of the standard parameterization with learning rate eta n^(-c).
 
-    Args:
-        c: The exponent of the learning rate.
-        gauge: How often n^a stands in the step of w: twice for gradient descent, once for
-            optimizers whose updates do not grow with the gradient.
-
     Source: Yang and Hu, Table 1 (with b = a there), after Hajjar, Chizat, Giraud, Remark 2.1.
     """
     slow = exponent(c, what="c of standard")

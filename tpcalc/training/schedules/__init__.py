@@ -11,9 +11,8 @@ from tpcalc.errors import UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.registry.registry import Registry, discover
 from tpcalc.registry.values import exact, not_negative
-from tpcalc.training.schedule import Factors, RateSchedule
-
-__all__ = ["REGISTRY", "Factors", "RateSchedule", "checked", "factors", "lookup"]
+from tpcalc.training.schedule import Factors as Factors
+from tpcalc.training.schedule import RateSchedule as RateSchedule
 
 REGISTRY: Registry[RateSchedule] = discover(__name__, "schedule", RateSchedule)
 FORMS = "Write 'warmup:2,cosine', a list of factors, or a function of the step."
@@ -21,12 +20,6 @@ FORMS = "Write 'warmup:2,cosine', a list of factors, or a function of the step."
 
 def lookup(name: str | RateSchedule) -> RateSchedule:
     """The schedule of a name.
-
-    Args:
-        name: Its name; a schedule is returned as it is.
-
-    Raises:
-        UnknownName: There is no such schedule.
 
     Example:
         >>> lookup("Cosine").name
@@ -40,14 +33,6 @@ def factors(schedule: Factors | None, steps: int) -> tuple[Number, ...]:
 
     A text names stretches, commas between them: ``"warmup:2,cosine"`` warms up for 2 steps, and
     the cosine has the rest of the run.
-
-    Args:
-        schedule: A text, a factor for each step, a function of the step, or None: constant.
-        steps: The number of steps.
-
-    Raises:
-        UsageError: Fewer factors than steps, something that is no number, a length left out.
-        UnknownName: No such schedule.
 
     Example:
         >>> [str(factor) for factor in factors("warmup:2,linear", 4)]

@@ -17,8 +17,6 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["BiasStart", "BiasStep", "bias_start", "bias_step"]
-
 ITEM = "section 5.2, appendix K.1"
 GRADIENTS = r"V_{dx,l-1}^2=V_{dx,l}^2\,\mathbb{E}\sigma'(v^l)^2"
 PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0(1+\kappa_{l-1})"

@@ -29,29 +29,14 @@ class Told:
 
 
 def closed(name: str, value: Bounded | float, formula: str, item: str) -> ClosedForm:
-    """A number with its formula and its place in the paper.
-
-    Args:
-        name: What it is called there.
-        value: The number.
-        formula: The formula, in LaTeX.
-        item: Equation, lemma or section.
-    """
+    """A number with its formula and its place in the paper."""
     return ClosedForm(name, bounded(value).estimate(), formula, paper(item))
 
 
 def per_layer(
     name: str, values: Iterable[Bounded], formula: str, item: str, first: int = 1
 ) -> tuple[ClosedForm, ...]:
-    """One number for each layer.
-
-    Args:
-        name: What it is called, without the layer.
-        values: The numbers.
-        formula: The formula of layer l, in LaTeX.
-        item: Equation, lemma or section.
-        first: The layer of the first number.
-    """
+    """One number for each layer."""
     return tuple(
         closed(f"{name}_{layer}", value, formula, item) for layer, value in enumerate(values, first)
     )

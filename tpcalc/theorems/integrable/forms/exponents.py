@@ -18,19 +18,6 @@ from tpcalc.theorems.integrable.paper import paper
 from tpcalc.training.parameterization import exponent, layers
 from tpcalc.training.parameterizations.ip_llr import gamma
 
-__all__ = [
-    "FirstPass",
-    "NaiveRates",
-    "first_pass",
-    "first_rates",
-    "first_updates",
-    "growth",
-    "later_rates",
-    "later_updates",
-    "naive_rates",
-    "relative_displacements",
-]
-
 HALF = Fraction(1, 2)
 
 

@@ -88,24 +88,12 @@ class _Floats:
 
 
 def single_mean(expr: Expr, variance: Bounded) -> Bounded:
-    """E f(X) for a centred Gaussian X.
-
-    Args:
-        expr: f, of ``Var(0)``.
-        variance: Of X.
-    """
+    """E f(X) for a centred Gaussian X."""
     return through(lambda v: expect(_function(expr), max(v, 0.0)), variance)
 
 
 def shifted_mean(sigma: Nonlinearity, mean: Bounded, spread: Bounded, shift: Bounded) -> Bounded:
-    """E[(U + s) sigma(a + b U)] for a standard Gaussian U.
-
-    Args:
-        sigma: The activation.
-        mean: a.
-        spread: b.
-        shift: s.
-    """
+    """E[(U + s) sigma(a + b U)] for a standard Gaussian U."""
 
     def make(a: float, b: float, s: float) -> Estimate:
         return expect(lambda u: (u + s) * sigma(a + b * u))
@@ -114,13 +102,7 @@ def shifted_mean(sigma: Nonlinearity, mean: Bounded, spread: Bounded, shift: Bou
 
 
 def pair_mean(outer: Expr, inner: Expr, pair: Pair) -> Bounded:
-    """E f(X) g(Y).
-
-    Args:
-        outer: f, of ``Var(0)``.
-        inner: g, of ``Var(0)``.
-        pair: The covariance.
-    """
+    """E f(X) g(Y)."""
     if pair.first == pair.both == pair.second:
         return single_mean(outer * inner, pair.first)
 
@@ -133,19 +115,7 @@ def pair_mean(outer: Expr, inner: Expr, pair: Pair) -> Bounded:
 def pushed_mean(
     outer: Expr, inner: Expr, gate: Nonlinearity, pair: Pair, push: Push, seed: int = 0
 ) -> Bounded:
-    """E f(X) g(Y + theta D sigma'(X)).
-
-    Args:
-        outer: f, of ``Var(0)``.
-        inner: g, of ``Var(0)``.
-        gate: sigma.
-        pair: The covariance of X and Y.
-        push: The factor theta and the law of D.
-        seed: Of samples, where there is neither a closed form nor a quadrature.
-
-    Raises:
-        EvaluationError: A degree above 2 that is no whole number.
-    """
+    """E f(X) g(Y + theta D sigma'(X))."""
     evaluate = _route(outer, inner, gate, seed)
     same = pair.first == pair.both == pair.second
 

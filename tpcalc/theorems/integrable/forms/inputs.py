@@ -14,17 +14,7 @@ Input = Sequence[float]
 
 
 def covariances(xi0: Input | None, xi: Input | None, bias: str, k: Sequence[float] | None) -> Pair:
-    """k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), with k = xi . xi' + 1 under a first-layer bias.
-
-    Args:
-        xi0: The training input.
-        xi: The query.
-        bias: ``"first"`` or ``"none"``.
-        k: The three numbers in place of the inputs.
-
-    Raises:
-        UsageError: Neither or both are given, they do not fit, or biases above the first layer.
-    """
+    """k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), with k = xi . xi' + 1 under a first-layer bias."""
     _placed(bias)
     if k is not None:
         if xi0 is not None or xi is not None:
@@ -48,15 +38,7 @@ def covariances(xi0: Input | None, xi: Input | None, bias: str, k: Sequence[floa
 
 
 def table(rows: Sequence[Sequence[Fraction]], bias: str) -> list[list[Fraction]]:
-    """The covariances of first-layer preactivations, exactly.
-
-    Args:
-        rows: The inputs.
-        bias: ``"first"`` or ``"none"``.
-
-    Raises:
-        UsageError: Inputs of different lengths, or biases above the first layer.
-    """
+    """The covariances of first-layer preactivations, exactly."""
     _placed(bias)
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1:
@@ -66,15 +48,7 @@ def table(rows: Sequence[Sequence[Fraction]], bias: str) -> list[list[Fraction]]
 
 
 def exact_row(value: Input | None, name: str) -> tuple[Fraction, ...]:
-    """An input as exact numbers.
-
-    Args:
-        value: The input.
-        name: The argument, for messages.
-
-    Raises:
-        UsageError: It is missing, empty, or holds what is no number.
-    """
+    """An input as exact numbers."""
     if value is None:
         raise UsageError(f"{name} is not given.", hint="Give xi0 and xi, or k=(k00, k01, k11).")
     found = checks.sequence(value, name)

@@ -23,8 +23,6 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.moments import Sizes, power_moment, scale_free, sizes
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["LLRStep", "llr_step", "llr_step_by_derivatives"]
-
 PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0\lambda_{l-1}"
 FIRST = r"\lambda_1=\mathbb{E}[\sigma(H_0)\,\sigma(H_\xi+\theta_1D_1\sigma'(H_0))]"
 RMS = r"\mathrm{rms}(h_1^l)=|\theta_l|V_{dx,l-1},\quad l\ge2"
@@ -215,19 +213,7 @@ def llr_step_by_derivatives(
 
 
 def prepared(act: Activation, depth: int, pair: Pair, eta: float, chi: float, seed: int) -> Step:
-    """What the forms of the first step share, from checked arguments.
-
-    Args:
-        act: The activation.
-        depth: Number of hidden layers.
-        pair: The covariances of first-layer preactivations.
-        eta: The learning rate.
-        chi: The derivative of the loss.
-        seed: Of samples.
-
-    Raises:
-        UsageError: See ``llr_step``.
-    """
+    """What the forms of the first step share, from checked arguments."""
     count = checks.whole(
         depth, "depth", least=2, hint="With 1 hidden layer IP-LLR is muP: mup_step takes it."
     )
@@ -242,45 +228,25 @@ def prepared(act: Activation, depth: int, pair: Pair, eta: float, chi: float, se
 
 
 def learning(eta: float, chi: float) -> Bounded:
-    """-eta chi.
-
-    Args:
-        eta: The learning rate.
-        chi: The derivative of the loss.
-    """
+    """-eta chi."""
     return -(bounded(checks.real(eta, "eta")) * bounded(checks.real(chi, "chi")))
 
 
 def first_lambda(step: Step) -> Bounded:
-    """lambda_1, with the same nonlinearity at both passes.
-
-    Args:
-        step: The step.
-    """
+    """lambda_1, with the same nonlinearity at both passes."""
     sigma = step.sigma
     push = Push(step.rate * step.pair.both, step.sizes.dx[0])
     return pushed_mean(sigma.expr, sigma.expr, sigma, step.pair, push, step.seed)
 
 
 def rms(step: Step, thetas: Sequence[Bounded]) -> list[Bounded]:
-    """The root mean squares of h_1^l.
-
-    Args:
-        step: The step.
-        thetas: theta_1..theta_L.
-    """
+    """The root mean squares of h_1^l."""
     squares = [theta * theta * dh for theta, dh in zip(thetas, step.sizes.dh, strict=True)]
     return [(step.pair.second + squares[0]).root(), *(square.root() for square in squares[1:])]
 
 
 def side_moments(sigma: Nonlinearity, p: Fraction, variance: Bounded) -> tuple[Bounded, Bounded]:
-    """E sigma(H)|sigma'(H)|^p and E sign(sigma'(H))|sigma'(H)|^p, for a Gaussian H.
-
-    Args:
-        sigma: alpha z_+^p + beta |z_-|^p.
-        p: Its degree.
-        variance: Of H.
-    """
+    """E sigma(H)|sigma'(H)|^p and E sign(sigma'(H))|sigma'(H)|^p, for a Gaussian H."""
     alpha, beta = bounded(sigma.right), bounded(sigma.left)
     up, down = abs(alpha).power(p), abs(beta).power(p)
     scale = bounded(p).power(p)

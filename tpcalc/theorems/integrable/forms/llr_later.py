@@ -20,8 +20,6 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances, exact_ro
 from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, learning, llr_step, prepared
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["LLRSecondStep", "llr_second_step"]
-
 ITEM = "Corollaries G.7.1 and G.8.1, appendix H.2"
 MU_1 = r"\mu_1=\eta\chi_0\mathbb{E}[x_0^{l-1}x_2^{l-1}]"
 MU_2 = r"\mu_2=\eta^2\chi_0\chi_1\mathbb{E}[x_1^{l-1}x_2^{l-1}]\nu_{l+1}"

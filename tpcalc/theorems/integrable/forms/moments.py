@@ -25,17 +25,6 @@ from tpcalc.theorems.integrable.forms.nonlinearity import (
     nonlinearity,
 )
 
-__all__ = [
-    "FirstPassSizes",
-    "half_square",
-    "mu",
-    "orthant",
-    "second_moment",
-    "slope_second_moment",
-    "stable_std",
-    "tilde_variances",
-]
-
 STEP, RELU = REGISTRY["step"](), REGISTRY["relu"]()
 
 
@@ -69,11 +58,7 @@ class Sizes:
 
 
 def power_moment(r: Fraction) -> Bounded:
-    """mu_r = E U_+^r of a standard Gaussian U.
-
-    Args:
-        r: The power, not negative.
-    """
+    """mu_r = E U_+^r of a standard Gaussian U."""
     if r == 0:
         return Bounded(0.5)
     try:
@@ -275,15 +260,7 @@ def stable_std(act: Activation) -> ClosedForm:
 
 
 def scale_free(sigma: Nonlinearity, depth: int) -> tuple[Nonlinearity, ...]:
-    """What each hidden layer applies in the scale-free first pass of an integrable network.
-
-    Args:
-        sigma: The activation.
-        depth: Number of hidden layers.
-
-    Raises:
-        UsageError: It is neither a power nor linear near 0.
-    """
+    """What each hidden layer applies in the scale-free first pass of an integrable network."""
     if sigma.degree is not None and sigma.degree > 0:
         return (sigma,) * depth
     if sigma.linearizable:
@@ -301,12 +278,7 @@ def scale_free(sigma: Nonlinearity, depth: int) -> tuple[Nonlinearity, ...]:
 
 
 def sizes(layers: Sequence[Nonlinearity], k00: Bounded) -> Sizes:
-    """The second moments of a first pass with weights of standard deviation 1.
-
-    Args:
-        layers: What each hidden layer applies.
-        k00: The second moment of first-layer preactivations.
-    """
+    """The second moments of a first pass with weights of standard deviation 1."""
     h = [k00]
     for sigma in layers[:-1]:
         h.append(single_mean(sigma.expr**2, h[-1]))

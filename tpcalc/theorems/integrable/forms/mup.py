@@ -18,8 +18,6 @@ from tpcalc.theorems.integrable.forms.llr import learning
 from tpcalc.theorems.integrable.forms.moments import Sizes, sizes
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["MuPStep", "mup_step"]
-
 ITEM = "Lemma F.5, appendix J.2"
 
 

@@ -16,8 +16,6 @@ from tpcalc.theorems.integrable.forms.llr import learning, side_moments
 from tpcalc.theorems.integrable.forms.moments import power_moment
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["NaiveStep", "naive_degenerate", "naive_two_layers"]
-
 OUTPUT = r"f_1=\mathbb{E}[(U-\eta\chi_0\sigma(0))\,\sigma(aU)]"
 
 

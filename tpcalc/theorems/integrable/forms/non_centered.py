@@ -29,8 +29,6 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["NonCenteredStart", "NonCenteredStep", "non_centered_start", "non_centered_step"]
-
 ITEM = "section 5.1, appendices K.3 and K.4"
 CONSTANTS = r"C_2=u_2\mathbb{E}\sigma(h_0^1),\;C_l=u_l\sigma(C_{l-1})"
 GRADIENTS = r"\prod_{j>l}u_j\prod_{j=l+1}^L\sigma'(C_j)"

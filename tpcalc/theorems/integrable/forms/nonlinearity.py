@@ -114,19 +114,10 @@ def nonlinearity(act: Activation | Nonlinearity) -> Nonlinearity:
 
 
 def linear(slope: float) -> Nonlinearity:
-    """The map z -> slope * z.
-
-    Args:
-        slope: The slope.
-    """
+    """The map z -> slope * z."""
     return Nonlinearity("linear", const(slope) * Var(0))
 
 
 def number_at(expr: Expr, z: float) -> float:
-    """The value of an expression of ``Var(0)`` at a number.
-
-    Args:
-        expr: The expression.
-        z: The number.
-    """
+    """The value of an expression of ``Var(0)`` at a number."""
     return float(evaluate(Fn(substitute(expr, {Var(0): const(z)}), 0), []))

@@ -14,8 +14,6 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.llr import learning
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
-__all__ = ["LazyStep", "TangentKernel", "lazy_step", "tangent_kernel"]
-
 ITEM = "section 2.2, appendix B.3"
 
 

@@ -26,8 +26,6 @@ from tpcalc.networks.architecture import activation_of, named
 from tpcalc.results import Hypothesis
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
 
-__all__ = ["Assumptions", "assumptions", "order_at_zero"]
-
 LARGEST = 9  # functions are looked at up to |z| = 2^9
 STEEPEST = 16.0  # and grow like no power above this one there
 POLE = 1e12  # what is larger for |z| <= 1 has a pole there
@@ -262,11 +260,7 @@ def _values(expr: Expr, z: Any) -> Any:
 
 
 def sides(expr: Expr) -> tuple[float, float]:
-    """sigma(1) and sigma(-1): alpha and beta where sigma is homogeneous.
-
-    Args:
-        expr: sigma, of ``Var(0)``.
-    """
+    """sigma(1) and sigma(-1): alpha and beta where sigma is homogeneous."""
     right, left = (float(value) + 0.0 for value in _values(expr, np.array([1.0, -1.0])))
     return right, left
 

@@ -21,8 +21,6 @@ from tpcalc.training.generic import far_query, generic
 from tpcalc.training.parameterizations import Exponents, Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
-__all__ = ["Case", "asked", "theorem"]
-
 ASKED = 3  # training inputs that a hypothesis is about
 
 

@@ -18,18 +18,6 @@ from tpcalc.theorems.integrable.paper import paper
 from tpcalc.theorems.integrable.predicates.case import Case
 from tpcalc.theorems.integrable.predicates.setting import SUPPORTED, one_sample
 
-__all__ = [
-    "Size",
-    "answered",
-    "bounds",
-    "finite",
-    "of_order_one",
-    "of_power",
-    "rows",
-    "sizes",
-    "vanishing",
-]
-
 
 @dataclass(frozen=True)
 class Size:

@@ -31,8 +31,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
     smooth,
 )
 
-__all__ = ["collapse"]
-
 Z = 5.0
 SHARP = 1e-3  # a variance that is known to this part of E Z^2 is called 0 where it may be
 SMALL = 1e-9  # what rounding leaves of a variance

@@ -26,8 +26,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
     smooth,
 )
 
-__all__ = ["degenerate"]
-
 
 @theorem
 def degenerate(case: Case) -> Theorem:

@@ -15,8 +15,6 @@ from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 
-__all__ = ["feature_learning", "kernel_evolution"]
-
 DEFINITIONS: Mapping[str, tuple[str, str, Callable[[LayerFacts], bool | None]]] = {
     "feature_learning": (
         "the features x_t of a layer move by order one",

@@ -30,13 +30,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
 from tpcalc.training.parameterizations import lookup as find_parameterization
 from tpcalc.training.training import Rate, Routine
 
-__all__ = [
-    "equiv_hp",
-    "equiv_hpz",
-    "is_llr_or",
-    "learning_rate_correction",
-]
-
 _homogeneous = attrgetter("activation.homogeneous")
 _high_degree = attrgetter("activation.high_degree")
 WIDTHS = (32, 128)

@@ -24,8 +24,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
     zero_at_zero,
 )
 
-__all__ = ["linearizable"]
-
 
 @theorem
 def linearizable(case: Case) -> Theorem:

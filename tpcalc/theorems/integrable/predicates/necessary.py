@@ -31,8 +31,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
 from tpcalc.training.parameterizations.ip_llr import gamma
 from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
 
-__all__ = ["llr_necessary"]
-
 HALF = Fraction(1, 2)
 OUTPUTS = (-1e3, -1.0, 0.0, 1.0, 1e3)  # at which the sign of the slope of a loss is looked at
 Z = 5.0

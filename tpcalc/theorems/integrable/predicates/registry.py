@@ -22,8 +22,6 @@ from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_data_dep
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 
-__all__ = ["PREDICATES", "Predicate", "applicable"]
-
 
 @dataclass(frozen=True)
 class Predicate:

@@ -14,28 +14,6 @@ from tpcalc.theorems.integrable.predicates.case import Case
 from tpcalc.training.parameterizations import Exponents
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
-__all__ = [
-    "SUPPORTED",
-    "bias_at_most_first",
-    "continuous_loss",
-    "degree_of",
-    "first_input",
-    "first_slope",
-    "fully_connected",
-    "hidden_layers",
-    "homogeneous",
-    "integrable",
-    "is_llr",
-    "is_naive",
-    "named",
-    "non_orthogonal",
-    "one_sample",
-    "slope_at_zero",
-    "smooth",
-    "spared",
-    "zero_at_zero",
-]
-
 # Sigma is 0 at 0, and has a slope there that is not.
 zero_at_zero = attrgetter("activation.zero_at_zero")
 slope_at_zero = attrgetter("activation.slope_at_zero")

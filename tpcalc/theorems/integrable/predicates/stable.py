@@ -26,8 +26,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
     spared,
 )
 
-__all__ = ["nontrivial_stable"]
-
 Z = 5.0
 
 

@@ -15,8 +15,6 @@ from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
 from tpcalc.theorems.integrable.predicates.setting import fully_connected
 
-__all__ = ["nontrivial_init", "stable_init"]
-
 HALF = Fraction(1, 2)
 _is_lipschitz = attrgetter("activation.lipschitz")
 ONE_WAY = (

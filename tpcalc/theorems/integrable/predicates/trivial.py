@@ -17,8 +17,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
     zero_at_zero,
 )
 
-__all__ = ["trivial_naive_ip"]
-
 _is_deep = partial(hidden_layers, least=3)
 
 

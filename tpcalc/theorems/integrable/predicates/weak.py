@@ -19,8 +19,6 @@ from tpcalc.theorems.integrable.predicates.setting import (
 )
 from tpcalc.training.generic import far_query
 
-__all__ = ["weak_data_dependence"]
-
 
 @theorem
 def weak_data_dependence(case: Case) -> Theorem:
