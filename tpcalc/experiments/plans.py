@@ -15,17 +15,15 @@ from tpcalc.experiments.heat import Heat
 from tpcalc.program.along import along_of
 from tpcalc.registry.values import exact
 from tpcalc.results import Reference
-from tpcalc.study import names
 from tpcalc.study.build import data_of, network_of
 from tpcalc.study.load import located, merged_with, study_of
-from tpcalc.study.schema import Count, Part, Positive, known
+from tpcalc.study.schema import Count, ParameterizationWord, Part, Positive, known
 from tpcalc.study.sections import Flag, problems_of, read_sections, refusal
 
 KIND = "depth"
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Depth = Count | Literal["oo"]
 _Power = Annotated[str, known(partial(exact, what="alpha"))]
-_Param = Annotated[str, known(names.find_parameterization)]
 
 
 def _many(item: Any) -> Any:
@@ -42,7 +40,7 @@ class DepthsPart(Part):
         seeds: Networks of each width.
     """
 
-    recipes: _many(_Param) = ("depth-mup",)  # type: ignore[valid-type]
+    recipes: _many(ParameterizationWord) = ("depth-mup",)  # type: ignore[valid-type]
     blocks: _many(_Depth)  # type: ignore[valid-type]
     widths: Annotated[tuple[Count, ...], Field(strict=False)] = ()
     seeds: Count = 4

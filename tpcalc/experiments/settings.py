@@ -12,15 +12,15 @@ from pydantic import Discriminator, Field, Tag, ValidationError
 from tpcalc.errors import TpcalcError
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
-from tpcalc.study import names
 from tpcalc.study.schema import (
+    ActivationWord,
     Count,
     GroupsPart,
     OptimizerWord,
+    ParameterizationWord,
     Part,
     Positive,
     ScheduleWords,
-    known,
 )
 from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
 from tpcalc.training.setting import run_of
@@ -37,8 +37,6 @@ _Steps = Annotated[
     Annotated[Count, Tag(_ONE)] | Annotated[dict[str, Count], Tag(_EACH)],
     Discriminator(_numbers),
 ]
-_Act = Annotated[str, known(names.find_activation)]
-_Param = Annotated[str, known(names.find_parameterization)]
 _UNCAPPED = 1e12  # growth with the width is hidden where rates reach a cap
 _Counts = Annotated[tuple[Count, ...], Field(strict=False)]
 # Narrower networks are too far from a power law.
@@ -109,10 +107,10 @@ class NetworkPart(Part):
         act: The activations.
     """
 
-    param: _Param
+    param: ParameterizationWord
     bias: Literal["none", "first", "hidden", "all"] = "first"
     calibrated: bool = False
-    act: Annotated[tuple[_Act, ...], Field(strict=False, min_length=1)]
+    act: Annotated[tuple[ActivationWord, ...], Field(strict=False, min_length=1)]
 
 
 class ReportedPart(Part):
@@ -127,8 +125,8 @@ class ReportedPart(Part):
 
     table: str
     data: str
-    param: _Param
-    accuracy: dict[_Act, Annotated[float, Field(ge=0, le=1)]]
+    param: ParameterizationWord
+    accuracy: dict[ActivationWord, Annotated[float, Field(ge=0, le=1)]]
 
 
 class ExperimentFile(Part):
@@ -156,7 +154,7 @@ class ExperimentFile(Part):
     ] = ("losses", "outputs", "accuracies", "rates")
     training: TrainingPart = TrainingPart()
     stand_in: Annotated[StandInPart, Field(alias="stand-in")] = StandInPart()
-    std: dict[_Act, Positive] = Field(default_factory=dict)
+    std: dict[ActivationWord, Positive] = Field(default_factory=dict)
     networks: Annotated[tuple[NetworkPart, ...], Field(strict=False, min_length=1)]
     reported: Annotated[tuple[ReportedPart, ...], Field(strict=False)] = ()
     classes: dict[str, _Counts] = Field(default_factory=dict)

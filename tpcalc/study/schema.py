@@ -17,11 +17,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from tpcalc.activations import entries
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import TpcalcError
 from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.registry.values import exact, exponent
-from tpcalc.study import names
+from tpcalc.study.names import find_architecture
+from tpcalc.training import losses, optimizers, parameterizations, schedules
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -96,8 +98,10 @@ _Inputs = Annotated[
 ]
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
 _Power = Annotated[Any, known(partial(exponent, what="alpha"))]
-OptimizerWord = Annotated[str, known(names.find_optimizer)]
-ScheduleWords = Annotated[str | list[_Finite], known(names.checked_schedule)]
+ActivationWord = Annotated[str, known(entries.lookup)]
+OptimizerWord = Annotated[str, known(optimizers.lookup)]
+ParameterizationWord = Annotated[str, known(parameterizations.lookup)]
+ScheduleWords = Annotated[str | list[_Finite], known(schedules.checked)]
 GroupsPart = dict[str, dict[str, Any]]
 _Device = Annotated[str, known(known_device)]
 # A Sobol sequence is balanced at powers of two only.
@@ -143,11 +147,11 @@ class ModelPart(Part):
         parameters: What a network in a file takes besides, by name.
     """
 
-    architecture: Annotated[str, known(names.find_architecture)] = "mlp"
+    architecture: Annotated[str, known(find_architecture)] = "mlp"
     depth: Annotated[Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
     length: Count = 4
-    act: Annotated[str, known(names.find_activation)] | None = None
-    param: Annotated[str, known(names.find_parameterization)] = "mup"
+    act: ActivationWord | None = None
+    param: ParameterizationWord = "mup"
     p: Annotated[_Finite, Field(gt=0)] | None = None
     bias: Literal["none", "first", "hidden", "all"] = "none"
     weight_variance: _Weights = None
@@ -199,7 +203,7 @@ class TrainingPart(Part):
     schedule: ScheduleWords | None = None
     lr_depth: Annotated[Any, known(_gammas)] = None
     groups: GroupsPart = Field(default_factory=dict)
-    loss: Annotated[str, known(names.find_loss)] = "mse"
+    loss: Annotated[str, known(losses.lookup)] = "mse"
     steps: Annotated[int, Field(ge=0)] = 3
     data: str | None = None
     inputs: _Rows | None = None
