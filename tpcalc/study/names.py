@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.activations.entries import REGISTRY as ACTIVATIONS
+from tpcalc.activations import entries as activations
 from tpcalc.errors import StudyError
+from tpcalc.networks import architectures
 from tpcalc.networks.architecture import ArchitectureFamily
-from tpcalc.networks.architectures import REGISTRY as ARCHITECTURES
-from tpcalc.networks.architectures import lookup
 from tpcalc.networks.own import Own
 from tpcalc.sources import Source
 from tpcalc.study.program_file import load_named, split_model
-from tpcalc.training.losses import REGISTRY as LOSSES
-from tpcalc.training.optimizers import REGISTRY as OPTIMIZERS
-from tpcalc.training.parameterizations import REGISTRY as PARAMETERIZATIONS
-from tpcalc.training.schedules import REGISTRY as SCHEDULES
+from tpcalc.training import losses, optimizers, parameterizations, schedules
+
+find_activation = activations.lookup
+find_loss = losses.lookup
+find_optimizer = optimizers.lookup
+find_parameterization = parameterizations.lookup
+checked_schedule = schedules.checked
 
 
 def find_architecture(name: str) -> ArchitectureFamily:
@@ -27,7 +29,7 @@ def find_architecture(name: str) -> ArchitectureFamily:
     """
     in_python = split_model(name)
     if in_python is None:
-        return lookup(name)
+        return architectures.lookup(name)
     title, found = load_named(*in_python)
     if not isinstance(found, Own):
         raise StudyError(
@@ -42,18 +44,16 @@ def find_architecture(name: str) -> ArchitectureFamily:
 
 def architecture_names() -> tuple[str, ...]:
     """The architectures of the catalogue, in the order of their names."""
-    return tuple(ARCHITECTURES)
+    return tuple(architectures.REGISTRY)
 
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Every entry of the catalogue by kind: name, aliases, text, parameters, source."""
+    kinds = (activations, architectures, parameterizations, optimizers, schedules, losses)
+    names = "activations architectures parameterizations optimizers schedules losses".split()
     return {
-        "activations": [_listed(name, entry) for name, entry in ACTIVATIONS.items()],
-        "architectures": [_listed(name, entry) for name, entry in ARCHITECTURES.items()],
-        "parameterizations": [_listed(name, entry) for name, entry in PARAMETERIZATIONS.items()],
-        "optimizers": [_listed(name, entry) for name, entry in OPTIMIZERS.items()],
-        "schedules": [_listed(name, entry) for name, entry in SCHEDULES.items()],
-        "losses": [_listed(name, entry) for name, entry in LOSSES.items()],
+        kind: [_listed(name, entry) for name, entry in module.REGISTRY.items()]
+        for kind, module in zip(names, kinds, strict=True)
     }
 
 
