@@ -49,11 +49,17 @@ def architecture_names() -> tuple[str, ...]:
 
 def catalogue() -> dict[str, list[dict[str, Any]]]:
     """Every entry of the catalogue by kind: name, aliases, text, parameters, source."""
-    kinds = (activations, architectures, parameterizations, optimizers, schedules, losses)
-    names = "activations architectures parameterizations optimizers schedules losses".split()
+    kinds = {
+        "activations": activations,
+        "architectures": architectures,
+        "parameterizations": parameterizations,
+        "optimizers": optimizers,
+        "schedules": schedules,
+        "losses": losses,
+    }
     return {
         kind: [_listed(name, entry) for name, entry in module.REGISTRY.items()]
-        for kind, module in zip(names, kinds, strict=True)
+        for kind, module in kinds.items()
     }
 
 
