@@ -37,6 +37,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import resolve_name
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -140,23 +141,19 @@ _PUBLIC = {
     "tpcalc.theorems": "depth integrable",
     "tpcalc.theorems.card": "card",
 }
-_HOMES = {name: home for home, names in _PUBLIC.items() for name in names.split()}
-
-# Rooms that are public as a whole.
-_ROOMS = {
-    "layers": "tpcalc.networks.layers",
-    "resnets": "tpcalc.theorems.resnets",
-    "signal": "tpcalc.meanfield",
+_HOMES = {name: f"{home}:{name}" for home, names in _PUBLIC.items() for name in names.split()}
+_HOMES |= {
+    "layers": "tpcalc.networks.layers:",
+    "resnets": "tpcalc.theorems.resnets:",
+    "signal": "tpcalc.meanfield:",
 }
 
-__all__ = [*_HOMES, *_ROOMS, "__version__"]
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        value: Any = import_module(_ROOMS[name])
-    elif name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
+    if name in _HOMES:
+        value: Any = resolve_name(_HOMES[name])
     elif name.startswith("_"):
         raise AttributeError(f"module 'tpcalc' has no attribute {name!r}")
     elif find_spec(f"tpcalc.{name}"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-Progress = Callable[[float, str], None]
+if TYPE_CHECKING:
+    from tpcalc.progress import Progress
 
 
 @contextmanager

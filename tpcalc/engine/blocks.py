@@ -15,13 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.instructions import Gram, Instruction, Outer, Panel, PanelTerm, ScalarMap
 from tpcalc.functions import Const, Expr, Fn, Par, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.numbers import Number
 
 Cell = tuple[int, ...]
-Registers = NDArray[np.int64]
+Registers = Index
 Where = Mapping[str, int]
 
 
@@ -90,7 +91,7 @@ class Blocks:
     dims: Sequence[str | None]
     named: Callable[[int, Cell], str] = lambda ref, cell: ""
     held: dict[int, Registers] = field(default_factory=dict)
-    given: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    given: dict[int, Array] = field(default_factory=dict)
 
     def sizes(self, ref: int) -> dict[str, int]:
         """The axes of a value."""
@@ -287,7 +288,7 @@ class Blocks:
         vectors = np.broadcast_to(self.along(self.registers(vector), vector, rows), shape).ravel()
         outer = [] if each else [name for name in outs if name not in sizes]
         whole = (*shape, *(kept[name] for name in outer))
-        numbers: NDArray[np.float64] = np.broadcast_to(np.float64(number), whole)
+        numbers: Array = np.broadcast_to(np.float64(number), whole)
         registers: Registers | None = None
         if scalar is not None and scalar in self.given:
             numbers = number * np.broadcast_to(
@@ -385,7 +386,7 @@ def _matching(
     over: Sequence[str],
     sizes: Mapping[str, int],
     kept: Mapping[str, int],
-) -> NDArray[np.float64] | float:
+) -> Array | float:
     """1 where the cell of a row is that of an output along all axes that they share.
 
     An axis that is summed is not shared: outputs have it of another term.

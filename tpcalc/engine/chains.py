@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_layers import Chain as Chain
 from tpcalc.engine.chains_layers import Family as Family
 from tpcalc.engine.chains_layers import Gram as Gram
@@ -24,9 +24,8 @@ from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_ta
 from tpcalc.engine.crew import watch
 from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.progress import Progress
 
-Array = NDArray[np.float64]
-Progress = Callable[[float, str], None]
 KINDS = ("nngp", "ntk")
 JOB = 2**20  # work of one job, entries times layers: some milliseconds
 COORDINATES = 32  # of the inputs that cost as much as a layer
@@ -128,7 +127,7 @@ def _table(gram: Gram, chain: Chain) -> Table:
     return table
 
 
-def _tiles(shape: tuple[int, int], same: bool) -> NDArray[np.int64]:
+def _tiles(shape: tuple[int, int], same: bool) -> Index:
     """First row and column of every tile that is computed, (tiles, 2)."""
     from tpcalc.engine.chains_tiles import COLUMNS, ROWS
 
@@ -162,7 +161,7 @@ def _run(
     jobs = [tiles[start : start + size] for start in range(0, len(tiles), size)]
     text = f"kernels of {shape[0]} x {shape[1]} inputs, {depth} layers"
 
-    def work(job: NDArray[np.int64]) -> None:
+    def work(job: Index) -> None:
         table.run(job, out["nngp"], out["ntk"])
 
     done = [0]
@@ -181,8 +180,8 @@ def _run(
 
 
 def _share(
-    work: Callable[[NDArray[np.int64]], None],
-    jobs: Iterator[NDArray[np.int64]],
+    work: Callable[[Index], None],
+    jobs: Iterator[Index],
     threads: int,
     done: list[int],
     report: Callable[[], None],

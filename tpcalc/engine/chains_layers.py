@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 
-Array = NDArray[np.float64]
 Family = Literal["abrelu", "erf"]
 LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely within float64
 

@@ -24,8 +24,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_tiles import (
     COLUMNS,
     PANEL,
@@ -42,9 +42,6 @@ from tpcalc.engine.chains_tiles import (
     versines,
 )
 from tpcalc.engine.kernels_compile import exact
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 PI = math.pi
 

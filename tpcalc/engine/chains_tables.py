@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_layers import Chain, Gram
 
-Array = NDArray[np.float64]
 ROUNDING = 2.0**-52
 BLOCK = 2**20  # entries of inputs that are squared at once
 
@@ -40,7 +39,7 @@ class Table:
         """Of an input."""
         return int(self.arguments[0].shape[1])
 
-    def run(self, tiles: NDArray[np.int64], nngp: Array, ntk: Array) -> None:
+    def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
         self.loop(*self.arguments, tiles, nngp, ntk)
 

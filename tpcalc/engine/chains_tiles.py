@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.kernels_compile import exact, inlined, loose
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 ROWS, COLUMNS = 64, 256  # of a tile
 PITCH = COLUMNS + 8  # of a tile in memory: rows 2048 bytes apart would share few cache sets

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.crew import share
 from tpcalc.engine.kernels_functions import compiled_space
 from tpcalc.functions import Fn
@@ -18,8 +18,8 @@ CHUNK = 2**14  # samples handled at once
 
 def coordinatewise(
     fn: Fn,
-    arrays: Sequence[NDArray[np.float64]],
-    numbers: Sequence[NDArray[np.float64]],
+    arrays: Sequence[Array],
+    numbers: Sequence[Array],
     take: Callable[[slice, slice, Any], None],
 ) -> None:
     """Hand over the values of a function."""

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tpcalc.arrays import Array
 
 STRETCH = 32  # blocks of one part, where those of a replicate can be halved so often
 WORTH_SHARING = 2**19  # numbers that are read: with fewer a thread takes too long to wake up
@@ -75,7 +76,7 @@ def share(count: int, size: int, work: Callable[[slice], None]) -> None:
         future.result()
 
 
-def products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+def products(left: Array, right: Array) -> Array:
     """Matrix products, one for each replicate."""
     out = np.empty((*left.shape[:2], right.shape[2]))
 

@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from tpcalc.arrays import Array
 from tpcalc.engine.crew import products
 from tpcalc.engine.directions_basis import Basis as Basis
 from tpcalc.engine.directions_basis import Push
@@ -52,8 +53,8 @@ class Product:
             side): the correction term of the limit. A finite matrix has no columns here.
     """
 
-    coords: NDArray[np.float64]
-    echo: NDArray[np.float64]
+    coords: Array
+    echo: Array
 
 
 class MatrixSide:
@@ -371,7 +372,7 @@ def _part(blocks: Vector, replicate: int | None, space: SampleSpace) -> Vector:
     return blocks[replicate * count : (replicate + 1) * count]
 
 
-def _finite(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+def _finite(coefficients: Array) -> Array:
     if not np.isfinite(coefficients).all():
         raise Exploded(
             "the correction term of a matrix product left the floating-point range.",

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine import kernels, kernels_growth
 from tpcalc.engine.crew import share
 from tpcalc.engine.directions_store import NO_MEMORY, Memory, Store, Vector, full_store
@@ -30,7 +31,7 @@ FLOOR = {8: 1e-13, 4: 2e-6}  # of the tolerance: a repeated vector leaves this m
 CLEAN = 0.99  # part of a residual^2 off the span above which it is not projected again
 SMALL, LARGE = 1e-280, 1e280  # squares outside are formed after scaling
 
-Counts = NDArray[np.int64]
+Counts = Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,11 @@ class Push:
             (replicates, rows, B), if it was asked for.
     """
 
-    coords: NDArray[np.float64]
+    coords: Array
     before: Counts
     new: Counts
     columns: Counts
-    beside: NDArray[np.float64] | None = None
+    beside: Array | None = None
 
     def places(self) -> Iterator[tuple[int, int | None, int]]:
         """New directions in order: number, replicate (None: all of them alike), row."""
@@ -154,23 +155,21 @@ class Basis:
         self._each(out, kernels_growth.on_rows)
         return out
 
-    def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> NDArray[np.float64]:
+    def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> Array:
         """Sums over the samples of direction i times vector j, shape (replicates, rows, B)."""
         return self._of_directions(self.store.dots(vectors, used))
 
-    def dots_with(self, other: Store, first: Counts, used: Counts) -> NDArray[np.float64]:
+    def dots_with(self, other: Store, first: Counts, used: Counts) -> Array:
         """The same with rows ``first``, ... of a store, ``used`` of each replicate."""
         return self._of_directions(self.store.dots_with(other, first, used))
 
-    def _of_directions(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_directions(self, sums: Array) -> Array:
         """Sums (replicates, rows, B) over rows in memory as those over directions."""
         found = sums.transpose(0, 2, 1).copy()
         self._each(found, kernels_growth.on_directions)
         return found.transpose(0, 2, 1)
 
-    def _each(
-        self, numbers: NDArray[np.float64], turn: Callable[[NDArray[Any], Counts, Vector], None]
-    ) -> None:
+    def _each(self, numbers: Array, turn: Callable[[NDArray[Any], Counts, Vector], None]) -> None:
         """Turn numbers of rows in memory into numbers of directions, or back, in place."""
 
         def work(own: slice) -> None:
@@ -180,12 +179,12 @@ class Basis:
 
     def reveal(
         self,
-        known: NDArray[np.float64],
+        known: Array,
         transpose: bool,
-        overlaps: NDArray[np.float64],
+        overlaps: Array,
         push: Push,
         others: Counts,
-        target: NDArray[np.float64],
+        target: Array,
         size: int,
     ) -> None:
         """``kernels_growth.reveal`` for the rows of a push."""
@@ -276,9 +275,7 @@ class Basis:
 
         share(len(new), int((new - first).sum()) * blocks * self.store.block, work)
 
-    def _scales(
-        self, vectors: Sequence[Vector], gram: NDArray[np.float64], used: Counts | None
-    ) -> NDArray[np.float64] | None:
+    def _scales(self, vectors: Sequence[Vector], gram: Array, used: Counts | None) -> Array | None:
         """Numbers to divide vectors by, where squares leave the floating-point range."""
         squares = gram.diagonal(axis1=1, axis2=2)
         if squares.min() > SMALL and squares.max() < LARGE:

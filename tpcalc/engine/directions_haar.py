@@ -22,14 +22,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.directions import Product, check_spaces
 from tpcalc.engine.directions_basis import Basis, Push
 from tpcalc.engine.directions_store import SampleSpace, Store, Vector
 from tpcalc.engine.draws import Draws
 
-Array = NDArray[np.float64]
 Law = Literal["limit", "finite"]
 SINGULAR = 1e-6  # of a draw: what is left of it in a space that is used up
 
@@ -267,7 +267,7 @@ class HaarMatrix:
             outside = np.append(outside, _chi(draws.scalar(r), left))
         return coords * math.sqrt(small.size), outside
 
-    def _fresh(self, side: HaarSide, counts: NDArray[np.int64]) -> Push:
+    def _fresh(self, side: HaarSide, counts: Index) -> Push:
         """Add fresh normal draws to the directions that a side reads, orthogonal to them."""
         key, most = self._tall == (side is self._small), int(counts.max())
         if not most:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine import kernels
 from tpcalc.engine.crew import share
 from tpcalc.errors import EvaluationError, OutOfMemory
 
-Vector = NDArray[np.float64]
+Vector = Array
 LINE = 64  # bytes of a cache line, where arrays begin
 
 
@@ -92,7 +93,7 @@ class RowSource(Protocol):
     """Rows that can be combined: a ``Store`` or a ``Basis``."""
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Index:
         """Number of rows in use, for each replicate."""
 
     @property
@@ -174,7 +175,7 @@ class Store:
         blocks = len(self._data) // self.replicates
         return self._data[replicate * blocks : (replicate + 1) * blocks, row, :]
 
-    def reserve(self, count: int | NDArray[np.int64] = 1) -> int:
+    def reserve(self, count: int | Index = 1) -> int:
         """Take the next rows, whatever they hold; returns the number of the first."""
         first = self.rows
         counts = self.counts + count
@@ -197,15 +198,11 @@ class Store:
         """Forget all rows, keep the memory."""
         self.counts[:] = 0
 
-    def dots(
-        self, vectors: Sequence[Vector], used: NDArray[np.int64] | None = None
-    ) -> NDArray[np.float64]:
+    def dots(self, vectors: Sequence[Vector], used: Index | None = None) -> Array:
         """Sums over the samples of row i times vector j, shape (replicates, rows, B)."""
         return kernels.dots([(self._data, self.counts)], vectors, used=used)[0][0]
 
-    def dots_with(
-        self, other: Store, first: NDArray[np.int64], used: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def dots_with(self, other: Store, first: Index, used: Index) -> Array:
         """The same with rows ``first``, ... of another store, ``used`` of each replicate."""
         return kernels.dots_with_rows(self._data, self.counts, other.data, first, used)
 
@@ -222,9 +219,7 @@ def full_store(capacity: int) -> EvaluationError:
     )
 
 
-def materialise(
-    out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, NDArray[np.float64]]]
-) -> None:
+def materialise(out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, Array]]) -> None:
     """Write linear combinations of rows: out_j = sum over terms and i of coefficients[j, i] row_i.
 
     Every two stores are one pass over ``out``. Rows whose coefficients are all 0 are not read.
@@ -244,8 +239,8 @@ def materialise(
 
 def accumulate(
     out: Vector | Sequence[Vector],
-    terms: Sequence[tuple[RowSource, NDArray[np.float64]]],
-    used: NDArray[np.int64] | None = None,
+    terms: Sequence[tuple[RowSource, Array]],
+    used: Index | None = None,
 ) -> None:
     """Like ``materialise``, but adds to ``out`` (to the first ``used[r]`` of replicate r)."""
     _combine(out, terms, add=True, used=used)
@@ -253,9 +248,9 @@ def accumulate(
 
 def _combine(
     out: Vector | Sequence[Vector],
-    terms: Sequence[tuple[RowSource, NDArray[np.float64]]],
+    terms: Sequence[tuple[RowSource, Array]],
     add: bool,
-    used: NDArray[np.int64] | None = None,
+    used: Index | None = None,
 ) -> None:
     single = isinstance(out, np.ndarray)
     outs = [out] if isinstance(out, np.ndarray) else list(out)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
 
 STEP = 2.0**-31
@@ -100,9 +101,7 @@ def _outer(odd: float) -> Any:
 
 
 @exact
-def _quantiles(
-    odds: NDArray[np.float64], places: NDArray[np.int64], out: NDArray[np.float64]
-) -> None:
+def _quantiles(odds: Array, places: Index, out: Array) -> None:
     """Normal quantiles at odd * 2^-31; ``places`` is room for as many, ``odds`` is overwritten.
 
     Source: Wichura, Algorithm AS 241 (1988), PPND16.
@@ -121,7 +120,7 @@ def _quantiles(
 
 
 @exact
-def normal_quantiles(points: NDArray[np.uint32], out: NDArray[np.float64]) -> None:
+def normal_quantiles(points: NDArray[np.uint32], out: Array) -> None:
     """Normal quantiles at the centres (point + 1/2) 2^-30 of cells, points of 30 bits."""
     odds = np.empty(points.size)
     for t in range(points.size):

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Index
+
 LAST_DIMENSION = 21201  # of the table of direction numbers
 BITS = 30
 POWERS = 2 ** np.arange(BITS)
 
-Integers = NDArray[np.int64]
+Integers = Index
 
 
 def scrambled(

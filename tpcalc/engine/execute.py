@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.engine import kernels
 from tpcalc.engine.chance import generators, streams
 from tpcalc.engine.coordinates import CHUNK, coordinatewise
@@ -40,18 +41,7 @@ from tpcalc.engine.outer_loops import outer_average
 from tpcalc.engine.panels import Combinations, Grams, InnerProducts
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
-from tpcalc.engine.vectors import (
-    NONE,
-    Array,
-    Buffer,
-    Combination,
-    Key,
-    Number,
-    Pool,
-    Rows,
-    Table,
-    Vector,
-)
+from tpcalc.engine.vectors import NONE, Buffer, Combination, Key, Number, Pool, Rows, Table, Vector
 from tpcalc.functions.tape import lower, numpy_space, run
 
 P = TypeVar("P")

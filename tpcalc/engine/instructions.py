@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.functions import Fn
 
 SHARE = 8  # of many columns this part of them is averaged over where not all need be
@@ -103,8 +103,8 @@ class PanelTerm:
     """
 
     vectors: tuple[int, ...]
-    numbers: NDArray[np.float64]
-    scalars: NDArray[np.int64] | None
+    numbers: Array
+    scalars: Index | None
     each: bool = False
 
 

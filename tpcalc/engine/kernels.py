@@ -19,13 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine import kernels_blocks as blocks
 from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.errors import EvaluationError
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, block layout
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.kernels_compile import loose, pointer
 from tpcalc.engine.kernels_tiles import (
     ACROSS,
@@ -29,8 +30,6 @@ from tpcalc.engine.kernels_tiles import (
     transpose,
 )
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Rows = NDArray[Any]  # float64 or float32, and in chunks
 
 LINE = 64  # bytes of a cache line

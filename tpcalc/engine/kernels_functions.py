@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
 from tpcalc.functions.tape import NumpySpace
 
@@ -47,7 +47,7 @@ def _tanh(x: float) -> Any:
 
 
 @exact
-def _tanhs(given: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def _tanhs(given: Array, out: Array) -> None:
     for t in range(given.size):
         out[t] = _tanh(given[t])
 

@@ -13,10 +13,9 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.kernels_compile import loose, pointer
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Rows = NDArray[Any]
 
 NEAR = 0.01  # residual^2 / |x|^2 below which the residual is formed and projected again

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine import kernels
 
-_Place = tuple[NDArray[np.float64], Sequence[tuple[NDArray[np.float64], int]]]
+_Place = tuple[Array, Sequence[tuple[Array, int]]]
 
 
 class NoiseFamily:
@@ -21,13 +21,13 @@ class NoiseFamily:
 
     def __init__(self) -> None:
         self._places: list[_Place] = []
-        self._rows: list[NDArray[np.float64]] = []
+        self._rows: list[Array] = []
         self._draws: list[float] = []
 
     def draw(
         self,
         weights: Sequence[float],
-        vectors: Sequence[tuple[NDArray[np.float64], int]],
+        vectors: Sequence[tuple[Array, int]],
         normal: float,
     ) -> float:
         """The value for weights and vectors."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tpcalc.arrays import Array
 from tpcalc.errors import Exploded
 
 
@@ -23,7 +21,7 @@ class Outcome:
     """
 
     scalars: tuple[float, ...]
-    vectors: tuple[NDArray[np.float64], ...]
+    vectors: tuple[Array, ...]
     min_ratio: float
     storage: str = "float64"
 

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine import kernels_growth
 from tpcalc.engine.crew import products
 from tpcalc.engine.instructions import Dot, Gram, Panel
 from tpcalc.engine.vectors import (
-    Array,
     Buffer,
     Factor,
-    Index,
     Key,
     Number,
     Places,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import Exploded
+from tpcalc.progress import Progress
 
-Progress = Callable[[float, str], None]
 # Below this residual, directions stored in float32 lose their orthogonality. A device projects
 # twice, which keeps it: there nothing has to be run again.
 FLOAT32_GUARD = 1e-2

@@ -13,8 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.instructions import Instruction, Script, Starts, Sum, vector_inputs
 from tpcalc.errors import ProgramError
 
@@ -23,7 +23,7 @@ RELATIVE_RANK = 1e-12
 HUGE = 1e100
 
 
-def factor(cov: NDArray[np.float64], name: str) -> tuple[tuple[float, ...], ...]:
+def factor(cov: Array, name: str) -> tuple[tuple[float, ...], ...]:
     """A factor F with F F^T = cov, one column for each rank, in the order of the members.
 
     Members keep their order, so the first draws (the best ones of a quasi-random sequence) serve
@@ -48,7 +48,7 @@ def factor(cov: NDArray[np.float64], name: str) -> tuple[tuple[float, ...], ...]
     scale = float(np.max(np.diag(cov), initial=0.0))
     tolerance = RELATIVE_RANK * scale * max(size, 1)
     residual = np.array(cov, dtype=np.float64)
-    columns: list[NDArray[np.float64]] = []
+    columns: list[Array] = []
     for index in range(size):
         pivot = residual[index, index]
         if pivot < -1e-8 * scale:

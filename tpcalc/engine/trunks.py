@@ -15,11 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.kernels_compile import exact, loose
-
-Array = NDArray[np.float64]
 
 
 class Store(NamedTuple):

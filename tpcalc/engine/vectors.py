@@ -14,12 +14,11 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine import kernels_growth
 from tpcalc.engine.directions import Basis, SampleSpace, Store
 from tpcalc.engine.instructions import Sum
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 Number = float | Array  # one, or one for each replicate
 Factor = tuple[float, int]  # a number, and the register of a scalar (NONE: 1)
 NONE = -1  # after the scalars of all registers there is a 1

@@ -22,10 +22,10 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
-from tpcalc.engine.run import Progress
 from tpcalc.engine.schedule import plan
 from tpcalc.engine.setting import Mode, Setting
 from tpcalc.functions import Fn, Var
+from tpcalc.progress import Progress
 
 MODES: tuple[Mode, ...] = ("limit", "finite")
 STORAGES = ("float64", "float32")

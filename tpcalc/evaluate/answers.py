@@ -11,9 +11,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
@@ -197,7 +197,7 @@ class Limit:
         ref = self.program.ref(place.output)
         return picked(out, ref, self.program.types[ref].axes, place.cell)
 
-    def array(self, pattern: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def array(self, pattern: str) -> tuple[Array, Array]:
         """Values and errors of all scalars that fit a pattern, with an axis for each number.
 
         Args:
@@ -307,7 +307,7 @@ class LimitVector:
         answer: Estimate = owner._ask(builder.finish(keep_unused=False))[asked]
         return answer
 
-    def sample(self, count: int) -> NDArray[np.float64]:
+    def sample(self, count: int) -> Array:
         """Draws of Z (coordinates of the particles; dependent within a replicate, as Sobol is)."""
         owner = self._owner
         place = owner._places[self.name]

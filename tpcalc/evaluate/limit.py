@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from tpcalc import checks
 from tpcalc.dsl import filled
@@ -26,11 +25,9 @@ from tpcalc.limit.graph import LimitGraph
 from tpcalc.passes.selected import cells, matching
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress
 from tpcalc.results import Formula, LimitTable, NotCovered, ScalarRow, VectorRow
 from tpcalc.results.provenance import provenance
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 
 def limit(

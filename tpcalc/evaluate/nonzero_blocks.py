@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.particles.blocks import directions
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph
@@ -39,7 +39,6 @@ ERRORS = 3.0
 ROUNDING = 1e-10  # of the largest vector that there is: what is smaller may be all rounding left
 LOST = "an average that is 0 in the limit and fluctuates", "gates that smaller terms decide"
 SCALE = Budget(samples=2**8, replicates=2)
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemory, TpcalcError
 from tpcalc.evaluate.chain import ZERO, Chain, Law, as_estimate, chosen, refuse
@@ -34,10 +33,8 @@ from tpcalc.limit.graph import (
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Kind, Nonlin
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress
 from tpcalc.results import Estimate, NotCovered, Status
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 FIXED, RANDOM = 16, 64  # replicates where no limit is random, and where one is
 BLOCKS = 8, 16  # the same of blocks, each of which takes long

@@ -15,10 +15,11 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import Growth, GrowthRun, walks
 from tpcalc.experiments.heat import Heat, heat_rows
-from tpcalc.experiments.kept import Kept, Progress, digest_of, part
+from tpcalc.experiments.kept import Kept, digest_of
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.networks.architectures.resnet import ResNet
+from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.limit import depth_limit
 from tpcalc.results import (
@@ -119,7 +120,7 @@ def depth_experiment(
     started = time.perf_counter()
     asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
     parts = sum(one is not None for one in asked_for)
-    stages = (part(progress, k / parts, (k + 1) / parts) for k in range(parts))
+    stages = (part(progress, k, k + 1, parts) for k in range(parts))
     digest = digest_of(plan.training, plan.shape, plan.seeds, seed, plan.growth, plan.heat)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()

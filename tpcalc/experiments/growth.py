@@ -12,10 +12,11 @@ from itertools import groupby
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.kept import Kept, Progress, part
+from tpcalc.experiments.kept import Kept
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import along_of
+from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.critical import Critical, critical_powers
 from tpcalc.questions.depth.regularity import regularity
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of

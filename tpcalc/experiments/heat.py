@@ -14,8 +14,9 @@ import numpy as np
 
 from tpcalc.data import images
 from tpcalc.experiments.growth import own_law
-from tpcalc.experiments.kept import Kept, Progress
+from tpcalc.experiments.kept import Kept
 from tpcalc.networks.architectures.resnet import ResNet
+from tpcalc.progress import Progress
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.critical import critical_powers
 from tpcalc.questions.depth.regularity import regularity

@@ -12,8 +12,6 @@ from tpcalc.errors import StudyError
 from tpcalc.results.codec import from_json, to_json
 from tpcalc.training.training import Training
 
-Progress = Callable[[float, str], None]
-
 
 def digest_of(run: Training, *more: object) -> str:
     """Of all that numbers of a run depend on, and of what else they do."""
@@ -21,16 +19,6 @@ def digest_of(run: Training, *more: object) -> str:
     routine = (run.optimizer.label, run.data, run.steps, run.batch, run.loss.name)
     said = (*network, *routine, run.lr, run.groups, run.factors, run.gammas, *more)
     return hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()[:16]
-
-
-def part(progress: Progress | None, low: float, high: float) -> Progress:
-    """What tells how far a part of some work is; it tells nobody where nobody asks."""
-
-    def tell(fraction: float, text: str) -> None:
-        if progress is not None:
-            progress(low + fraction * (high - low), text)
-
-    return tell
 
 
 class Kept:

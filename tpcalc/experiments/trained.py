@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tpcalc import checks
@@ -15,11 +15,11 @@ from tpcalc.experiments.predicted import Prediction, predicted
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting
+from tpcalc.progress import Progress, part
 from tpcalc.results import Experiment, Run, Setting, SlopeRow
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.provenance import provenance
 
-Progress = Callable[[float, str], None]
 _EVERY = 20  # steps between two checkpoints
 _FITTED = 3  # widths that a slope needs
 
@@ -52,9 +52,9 @@ def trained(
     checks.called(progress, "progress")
     resolve_device(device)  # before anything that takes long
     folder = None if work is None else _folder(work)
-    bar = _Bar(progress, len(settings) + len(by_width))
+    parts = len(settings) + len(by_width)
     runs = []
-    for setting in settings:
+    for index, setting in enumerate(settings):
         place = None if folder is None else folder / _file(name, setting, images, seed, ranks)
         runs.append(
             train_setting(
@@ -66,17 +66,16 @@ def trained(
                 ranks=ranks,
                 checkpoint=place,
                 every=_EVERY,
-                progress=bar.part,
+                progress=part(progress, index, index + 1, parts),
             )
         )
-        bar.done += 1
     compared = []
-    for setting in by_width:
-        bar.part(0.0, f"rates of {setting.text} at width {setting.width}")
+    for index, setting in enumerate(by_width, len(settings)):
+        tell = part(progress, index, index + 1, parts)
+        tell(0.0, f"rates of {setting.text} at width {setting.width}")
         rates = initial_rates(setting, images, trials=trials, seed=seed, device=device)
         compared.append(Run(setting, (), (), rates=rates))
-        bar.done += 1
-    bar.part(0.0, "what the limit says")
+    part(progress, 1.0, 1.0)(0.0, "what the limit says")
     said = {setting.text: _predicted(setting, seed) for setting in settings}
     seconds = time.perf_counter() - started
     return Experiment(
@@ -110,18 +109,6 @@ def _predicted(setting: Setting, seed: int) -> Prediction:
         return predicted(setting, seed=seed)
     except (LimitError, ScaleError) as error:
         return Prediction(f"not covered: {error.message}")
-
-
-class _Bar:
-    """The fraction of a whole experiment, from that of the setting under way."""
-
-    def __init__(self, progress: Progress | None, parts: int) -> None:
-        self.progress, self.parts, self.done = progress, max(parts, 1), 0
-
-    def part(self, fraction: float, text: str) -> None:
-        """Tell how far one setting is."""
-        if self.progress is not None:
-            self.progress((self.done + fraction) / self.parts, text)
 
 
 def _folder(work: str | Path) -> Path:

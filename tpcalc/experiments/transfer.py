@@ -15,8 +15,9 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.kept import Kept, Progress, digest_of, part
+from tpcalc.experiments.kept import Kept, digest_of
 from tpcalc.networks.network import Architecture
+from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.limit import depth_limit, depth_text
 from tpcalc.registry.values import exact, not_negative
@@ -129,7 +130,7 @@ def transfer(
     optima: list[Optimum] = []
     cells = list(product(asked.recipes, asked.widths, asked.depths))
     for place, (recipe, width, depth) in enumerate(cells):
-        told = part(progress, place / len(cells), (place + 1) / len(cells))
+        told = part(progress, place, place + 1, len(cells))
         cell = _Cell(asked, recipe, depth, width, kept, told)
         rows += cell.rows
         best = cell.best

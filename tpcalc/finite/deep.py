@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.memory import available_cores
 from tpcalc.finite.draws import Network
 from tpcalc.finite.paths import draw_paths
@@ -18,7 +18,6 @@ from tpcalc.program.along import along_of
 from tpcalc.program.branch import Branch
 from tpcalc.program.laws import LAWS
 
-Array = NDArray[np.float64]
 _CHUNK = 2**27  # bytes of matrices that are drawn at once
 
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import (
     free_memory,
     is_out_of_memory,
@@ -27,9 +27,9 @@ from tpcalc.program.base import cone
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress
 
-Progress = Callable[[float, str], None]
-Results = dict[tuple[str, str], NDArray[np.float64]]
+Results = dict[tuple[str, str], Array]
 
 # On a CPU larger chunks of seeds are no faster, and smaller ones can be interrupted.
 _CPU_CHUNK = 2**29

@@ -18,11 +18,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.starts import factor
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family
-
-Array = NDArray[np.float64]
 
 # Entries of one stream of a matrix: large enough that starting a stream costs nothing, small
 # enough to stay in cache and to share one matrix among threads.

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import UnknownName
 from tpcalc.finite.compile import compile_program
 from tpcalc.program.program import Program
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
+from tpcalc.progress import Progress
 
 FAMILY = 2  # first entropy word of lazy runs
 STORAGES = ("float64", "float32")
@@ -37,7 +34,7 @@ def run_lazy(
     values: Mapping[str, Fraction] | None = None,
     memory_limit: int | None = None,
     progress: Progress | None = None,
-) -> dict[tuple[str, str], NDArray[np.float64]]:
+) -> dict[tuple[str, str], Array]:
     """Run a program at one width, one network for each seed.
 
     Source: Bolthausen, An iterative construction of solutions of the TAP equations, section 2 (the

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tpcalc.arrays import Array
 from tpcalc.errors import Exploded
 from tpcalc.program.program import Program, prune
 
-Results = dict[tuple[str, str], NDArray[np.float64]]
+Results = dict[tuple[str, str], Array]
 
 
 @dataclass(frozen=True)

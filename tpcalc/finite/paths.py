@@ -6,15 +6,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from scipy.linalg import toeplitz
 
+from tpcalc.arrays import Array
 from tpcalc.engine.starts import factor
 from tpcalc.program.along import along_of
 from tpcalc.program.autocovariance import ROUNDING
 
-Array = NDArray[np.float64]
 LONGEST = 64  # circulants, in depths
 _PART = 2**15  # complex numbers that are transformed at once: they stay in cache
 
@@ -24,7 +23,7 @@ def draw_paths(
     depth: int,
     count: int,
     generator: np.random.Generator,
-    out: NDArray[np.float64] | None = None,
+    out: Array | None = None,
 ) -> Array:
     """Independent sequences of a law along the depth, by circulant embedding.
 

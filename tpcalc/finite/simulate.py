@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tpcalc import checks
 from tpcalc.dsl import filled
@@ -19,11 +19,9 @@ from tpcalc.passes.selected import selected
 from tpcalc.passes.size import MANY, cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
 from tpcalc.results.provenance import provenance
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 SEEDS = {"lazy": 64, "dense": 16}  # networks of each width, if not said: of about the same cost
 DEVICES = {"lazy": None, "dense": "cpu"}  # where networks run, if not said
@@ -110,11 +108,10 @@ def simulate(
     overflows: dict[str, list[int]] = {}
     error: Exploded | None = None
     for index, width in enumerate(widths):
-        report = _part(progress, index, len(widths))
         options: dict[str, Any] = {
             "values": values,
             "memory_limit": memory_limit,
-            "progress": report,
+            "progress": part(progress, index, index + 1, len(widths)),
             "dtype": dtype,
             "device": device,
         }
@@ -152,13 +149,3 @@ def _read(program: Program, outputs: Sequence[str] | None) -> Program:
     wanted = None if outputs is None else checks.names(outputs, "outputs")
     found = selected(filled(program), wanted)
     return found if cells_of(found) > MANY else split(found)
-
-
-def _part(progress: Progress | None, index: int, count: int) -> Progress | None:
-    if progress is None:
-        return None
-
-    def report(fraction: float, text: str) -> None:
-        progress((index + fraction) / count, text)
-
-    return report

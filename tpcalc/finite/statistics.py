@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.results import Estimate, Method, spread_error
 
@@ -121,7 +121,7 @@ def slope(
     return _fit(np.log(np.asarray(widths, dtype=np.float64)), logs, errors, freedom, level)
 
 
-def _refusal(widths: Sequence[int], arrays: Sequence[NDArray[np.float64]]) -> str:
+def _refusal(widths: Sequence[int], arrays: Sequence[Array]) -> str:
     distinct = sorted(set(widths))
     if len(distinct) < _WIDTHS:
         return f"{len(distinct)} widths; a slope needs at least {_WIDTHS}"
@@ -138,9 +138,7 @@ def _refusal(widths: Sequence[int], arrays: Sequence[NDArray[np.float64]]) -> st
     return ""
 
 
-def _logarithms(
-    arrays: Sequence[NDArray[np.float64]], of: Size
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _logarithms(arrays: Sequence[Array], of: Size) -> tuple[Array, Array]:
     """Logarithms of the sizes and their standard errors."""
     counts = np.array([len(array) for array in arrays])
     scales = np.array([_scale(array) for array in arrays])
@@ -160,16 +158,16 @@ def _logarithms(
         return np.log(squares) / 2 + np.log(scales), np.sqrt(pooled / counts) / 2
 
 
-def _scale(array: NDArray[np.float64]) -> float:
+def _scale(array: Array) -> float:
     """What numbers are divided by so that their fourth powers are in the floating-point range."""
     largest = float(np.max(np.abs(array)))
     return largest if largest > _LARGE else 1.0
 
 
 def _fit(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    errors: NDArray[np.float64],
+    x: Array,
+    y: Array,
+    errors: Array,
     freedom: int,
     level: float,
 ) -> Slope:

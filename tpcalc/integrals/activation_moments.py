@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,6 @@ from tpcalc.integrals.quadrature.gap import carried_gap, gap
 from tpcalc.integrals.quadrature.layer import direct_gap, layer_moments, prepared
 from tpcalc.results import Method
 
-Array = Any
 SMALL = 1e-6  # relative errors up to here are carried by derivatives
 
 
@@ -188,7 +187,7 @@ def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
     return _with_method(square.value - found.value, error, Method.QUADRATURE, p, q, c)
 
 
-def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> tuple[Computed, Method]:
+def _evaluated(factors: tuple[Expr, ...], cov: Sequence[Sequence[Any]]) -> tuple[Computed, Method]:
     """An expectation of centred Gaussians, and how it was found."""
     means = [0.0] * len(factors)
     ways: list[tuple[Method, Any, Callable[..., Computed | None]]] = [

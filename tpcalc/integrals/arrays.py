@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.integrals import exact, quadrature
@@ -15,7 +17,6 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.results import Method
 
-Array = Any
 GOOD = 1e-11  # of the largest value: an error that asks for no second way
 _WAYS: tuple[tuple[Method, Any, Callable[..., Computed | None]], ...] = (
     (Method.EXACT, exact.supported, exact.expectation),
@@ -38,7 +39,7 @@ class Values:
     method: Method
 
     @property
-    def known(self) -> Array:
+    def known(self) -> NDArray[np.bool_]:
         """Where there is a number."""
         return np.isfinite(self.value) & np.isfinite(self.error)
 

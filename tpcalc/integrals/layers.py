@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -17,7 +19,6 @@ from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.results import Method
 
-Array = Any
 CLOSE = 1e-10
 
 
@@ -35,7 +36,7 @@ def means(factors: tuple[Expr, ...], q: Array) -> Computed:
     return Computed(*(np.broadcast_to(part, qs.shape) for part in found))
 
 
-def products(factor: Expr, p: Array, q: Array, c: Array) -> Computed:
+def products(factor: Expr, p: ArrayLike, q: ArrayLike, c: ArrayLike) -> Computed:
     """E f(s) f(t) for variances p, q and covariances c; one of too large a size is cut to fit.
 
     Example:
@@ -51,7 +52,7 @@ def products(factor: Expr, p: Array, q: Array, c: Array) -> Computed:
     return _evaluated((factor, factor), [[ps, cs], [cs, qs]])
 
 
-def gaps(factor: Expr, q: Array, v: Array, close: float = CLOSE) -> Computed:
+def gaps(factor: Expr, q: ArrayLike, v: ArrayLike, close: float = CLOSE) -> Computed:
     """E f(s)^2 - E f(s) f(t) for variances q and covariances q - v, with small relative errors.
 
     Example:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from tpcalc.meanfield.stability import Stability, stability
 from tpcalc.meanfield.state import State, exponential, logarithm
 from tpcalc.networks.own import as_network
 from tpcalc.program.views import input_of
+from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import (
     LayerRow,
@@ -45,7 +45,7 @@ def nonlinearity(
     model: str = "",
     sampling: Sampling | None = None,
     seed: int = 0,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
     inputs: Input | None = None,
 ) -> Nonlinearity:
     """The nonlinearity coefficient of a network, layer by layer, in theory and measured.
@@ -124,7 +124,7 @@ def _by_recursion(
     network: Layers,
     inputs: Input | None,
     sampling: Sampling | None,
-    progress: Callable[[float, str], None] | None,
+    progress: Progress | None,
 ) -> _Found:
     graph = layers(network, inputs)
     states = propagate(graph)

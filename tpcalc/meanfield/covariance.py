@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -30,7 +31,6 @@ from tpcalc.meanfield.operations import (
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.state import State, logarithm
 
-Array = Any
 ROUNDING = 8 * EPS
 
 
@@ -138,13 +138,13 @@ def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
 
 def _sum(operation: Addition, parents: list[Covariance]) -> Covariance:
     weights = [float(w) for w in operation.weights]
-    means = sum(w * part.means for w, part in zip(weights, parents, strict=True))
+    means: Any = sum(w * part.means for w, part in zip(weights, parents, strict=True))
     # Second moments add, and so do products of the means of different layers.
-    values = sum(
+    values: Any = sum(
         w * w * (part.values - np.outer(part.means, part.means))
         for w, part in zip(weights, parents, strict=True)
     )
-    errors = sum(w * w * part.errors for w, part in zip(weights, parents, strict=True))
+    errors: Any = sum(w * w * part.errors for w, part in zip(weights, parents, strict=True))
     return Covariance(values + np.outer(means, means), errors, means)
 
 

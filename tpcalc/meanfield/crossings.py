@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.bounded import Bounded
 
-Array = Any
 ROUNDS = 5
 NEAR = 0.1  # |log(L / lambda)| of a turning point beside which two crossings may hide
 FINEST = 1e-8  # log-distance of neighbours that is not refined

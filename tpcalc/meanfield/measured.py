@@ -13,6 +13,7 @@ from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.operations import BatchNorm, Input
 from tpcalc.meanfield.reading import Layers
+from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
 
@@ -62,7 +63,7 @@ def measure_layers(
     graph: LayerGraph,
     rows: Sequence[LayerRow],
     sampling: Sampling,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[tuple[MeasuredRow, ...], tuple[MeasuredEnd, ...]]:
     """Every layer of random networks, beside the limit.
 

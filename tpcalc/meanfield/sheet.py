@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
@@ -33,7 +34,6 @@ from tpcalc.results import (
 )
 from tpcalc.results.provenance import provenance
 
-Array = Any
 LENGTHS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 0.9)
 _CURVE = np.geomspace(1e-2, 1e2, 81)

@@ -182,15 +182,15 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
     x = 1.0 - np.array(STARTS)
     rows, off = [x], [np.zeros_like(x)]
     while len(rows) <= min(depth, FOLLOWED) and abs(rows[-1] - limit.value).max() > DONE:
-        value, error = correlation_step(layer, rows[-1], off[-1])
+        value, doubt = correlation_step(layer, rows[-1], off[-1])
         rows.append(value)
-        off.append(error)
+        off.append(doubt)
     values, errors, count = np.stack(rows), np.stack(off), len(rows) - 1
     first, apart = abs(values[0] - limit.value), abs(values - limit.value)
     found, curves = [], []
     for k, start in enumerate(STARTS):
         small = np.flatnonzero(apart[:, k] < LEFT * first[k])
-        end, error = values[-1, k], float(errors[-1, k] + limit.error)
+        end, error = float(values[-1, k]), float(errors[-1, k] + limit.error)
         share = float(apart[-1, k] / first[k])
         if count < min(depth, FOLLOWED):  # all but there
             error, share, end = error + DONE, 0.0, limit.value

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
 from tpcalc.integrals.bounded import EPS
 from tpcalc.nonlinearity.averages import outputs_of
-from tpcalc.nonlinearity.laws import Array, Gaussian
+from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.nonlinearity.polynomials import Polynomial, Powers, added, composed, terms, unit
 from tpcalc.results import Estimate, Method, Status
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.laws import Array
 from tpcalc.nonlinearity.tensors.layer_moments import EDGES, normal_overlap
 from tpcalc.nonlinearity.tensors.layer_moments import excess_kurtosis as kurtosis_of_moments
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn, Var, const, derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.nonlinearity.averages import Averages, outputs_of, total, without_constant
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient, root_of
-from tpcalc.nonlinearity.laws import Array, Gaussian
+from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.results import Estimate
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.nonlinearity.gaussian import numpy_form
-from tpcalc.nonlinearity.laws import Array
 from tpcalc.results import Estimate, Method
 
 ORDER = 12

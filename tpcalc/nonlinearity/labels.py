@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.laws import Array
 
 MOST_PAIRS = 2**22
 BLOCK = 2**12

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions.numbers import Number
 
-Array = NDArray[np.float64]
 Draws = np.random.Generator
 
 PILOT = 4096  # draws from which the covariance of a sampler is taken

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
-from tpcalc.nonlinearity.laws import Array
 from tpcalc.results import Estimate, Method
 
 MOST_INPUTS = 2000

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.laws import Array, Empirical, law_of
+from tpcalc.nonlinearity.laws import Empirical, law_of
 from tpcalc.nonlinearity.sampled import measured, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method

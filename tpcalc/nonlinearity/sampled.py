@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes
 from tpcalc.nonlinearity.jumps import unseen
-from tpcalc.nonlinearity.laws import Array, Empirical, Gaussian, Law, Sampler, law_of
+from tpcalc.nonlinearity.laws import Empirical, Gaussian, Law, Sampler, law_of
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method, Status
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient, root_of
-from tpcalc.nonlinearity.laws import Array
 from tpcalc.nonlinearity.sampled import sampled_nlc
 from tpcalc.results import Estimate, Method
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.laws import Array
 
 EPS = 2.0**-52
 STEPS = (1e-5, 0.05)  # the smallest and the largest step, in standard deviations of the input

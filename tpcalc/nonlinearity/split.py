@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.gaussian import Split
-from tpcalc.nonlinearity.laws import Array, law_of
+from tpcalc.nonlinearity.laws import law_of
 from tpcalc.nonlinearity.sampled import GROUPS, measured, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method

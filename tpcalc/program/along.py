@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tpcalc.arrays import Array
 from tpcalc.errors import ProgramError, ScaleError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.program.autocovariance import check_autocovariance
 from tpcalc.sources import Source
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    Array = Array
 
 FRESH = "fresh"
 FAR = 100.0  # in lengths of a smooth law: nothing is correlated beyond

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 ROUNDING = 1e-10  # eigenvalues that are 0 up to rounding, beside the largest
 FINEST = 2**17  # angles at least at which a spectral density is looked at
 
 
 def check_autocovariance(
-    row: NDArray[np.float64], name: str, depth: int | None, *, endless: bool = False
+    row: Array, name: str, depth: int | None, *, endless: bool = False
 ) -> None:
     """Refuse numbers c_0, c_1, ... whose Toeplitz matrix has a negative eigenvalue.
 
@@ -38,14 +38,14 @@ def check_autocovariance(
         )
 
 
-def _density(row: NDArray[np.float64]) -> bool:
+def _density(row: Array) -> bool:
     import numpy as np
 
     density = 2 * np.fft.rfft(row, max(FINEST, 64 * len(row))).real - row[0]
     return bool(density.min() >= -ROUNDING * density.max())
 
 
-def _predicts(row: NDArray[np.float64]) -> bool:
+def _predicts(row: Array) -> bool:
     """Whether each number is predicted by those before it with an error that is none below 0."""
     import numpy as np
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.finite.statistics import slope, summary
 from tpcalc.results import (
@@ -30,7 +30,7 @@ from tpcalc.results.score import normal_score
 if TYPE_CHECKING:
     from tpcalc.evaluate.answers import Limit
 
-Values = NDArray[np.float64]
+Values = Array
 
 # One rounding of the number format of a finite run; results carry a few of them.
 _ROUNDING = {"float64": 2.0**-53, "float32": 2.0**-24, "bfloat16": 2.0**-9, "bf16": 2.0**-9}

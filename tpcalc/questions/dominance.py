@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from tpcalc.arrays import Array
 
 # Where what falls faster is this part of the leading term, a slope is off by less than 0.06.
 PART = 3

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
@@ -27,7 +27,7 @@ from tpcalc.results.equivalence import LimitRelation
 from tpcalc.results.provenance import provenance
 
 Pair = Callable[[int, int], tuple[Program, Program]]
-Values = NDArray[np.float64]
+Values = Array
 
 # Relative to the size of the output: far above what rounding does to programs of a few thousand
 # operations, far below any power of a width that could be tried.

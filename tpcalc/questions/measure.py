@@ -7,25 +7,23 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import Exploded, ScaleError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import Slope, slope
 from tpcalc.finite.widths import check_widths
 from tpcalc.limit.scales import symbols
 from tpcalc.program.program import Program, prune
+from tpcalc.progress import Progress
 from tpcalc.questions.dominance import dominance
 from tpcalc.questions.orders import Orders
 from tpcalc.results import FiniteRow, OrderRow, OrderTable
 from tpcalc.results.provenance import provenance
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 WIDTHS = tuple(2**k for k in range(8, 15))
 SEEDS = 32
@@ -38,7 +36,7 @@ SHOWN = 0.01
 # Of an interval, and of all judgements of a table together.
 LEVEL = 0.95
 
-Values = NDArray[np.float64]
+Values = Array
 Sizes = Mapping[int, Values]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.functions import Expr, Var
@@ -16,7 +17,6 @@ from tpcalc.functions.expr import mul
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.integrals.slopes import jumps, slope
-from tpcalc.recursions.trunk import Array
 
 PROPORTIONAL = 1e-14
 

@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.kets import Kets
 from tpcalc.recursions.run import EPS, Run, bounds, largest, only, places
-from tpcalc.recursions.trunk import Array, Trunk
+from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Method
 
 WINDOW = 32  # edges whose averages are found at once

@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import UsageError
 from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.run import only, places
-from tpcalc.recursions.trunk import Array, Trunk
+from tpcalc.recursions.trunk import Trunk
 
 
 class Recursion(ABC):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.products import is_odd
@@ -15,7 +16,7 @@ from tpcalc.recursions.kets import Kets
 from tpcalc.recursions.panels import Panels
 from tpcalc.recursions.run import EPS, bounds, largest, only, places
 from tpcalc.recursions.solve import Solved
-from tpcalc.recursions.trunk import HALF, Array, Trunk
+from tpcalc.recursions.trunk import HALF, Trunk
 from tpcalc.results import Method
 
 TARGET = 1e-11

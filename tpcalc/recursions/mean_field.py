@@ -12,20 +12,20 @@ from itertools import product
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
+from tpcalc.arrays import Array
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.numeric import Answer
 from tpcalc.integrals.slopes import jumps, slope
+from tpcalc.progress import Progress
 from tpcalc.recursions.averages import Averages
 from tpcalc.recursions.kets import Recursion
 from tpcalc.recursions.panels import Panels
 from tpcalc.recursions.run import bounds, largest
-from tpcalc.recursions.trunk import ROUNDED, Array, Trunk
+from tpcalc.recursions.trunk import ROUNDED, Trunk
 from tpcalc.results import Method
-
-Progress = Callable[[float, str], None]
 
 LEVELS = ((6, 14, 36), (8, 18, 50))  # degrees in p, points of a weight, of one of many kets
 TARGET = 1e-9  # which tables keep

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from tpcalc.recursions.trunk import Array
+from tpcalc.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from math import exp, expm1, pi, sqrt
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.homogeneous import slopes_of
@@ -23,7 +23,6 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], Array]
 NODES = (32, 24)  # of each coordinate; the coarser rule tells the error
 TOLERANCE, SOLVED = 1e-11, 1e-9

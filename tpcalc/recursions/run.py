@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.averages import Averages, Pairs
-from tpcalc.recursions.trunk import Array, Trunk
+from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Method
 
 EPS = float(np.finfo(float).eps)

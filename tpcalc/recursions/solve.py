@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.recursions.averages import proportional
 from tpcalc.recursions.panels import Panels
 from tpcalc.recursions.run import EPS, Index, Run
-from tpcalc.recursions.trunk import HALF, Array, Trunk
+from tpcalc.recursions.trunk import HALF, Trunk
 
 ROUNDS = 100
 FEW = 3  # nodes of a panel that others tell

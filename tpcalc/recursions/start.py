@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.special import factorial
 
+from tpcalc.arrays import Array
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
@@ -35,7 +35,6 @@ from tpcalc.recursions.paths import follow, is_path
 from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Estimate, Method
 
-Array = NDArray[np.float64]
 NODES, TERMS = 160, 64  # of quadrature, and of the series in Hermite polynomials
 ROUNDING, NEAR_ONE = 1e-15, 4e-9
 HALF = Fraction(1, 2)

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.closure.products import is_odd
 from tpcalc.functions import Expr, Var
 
-Array = NDArray[np.float64]
 HALF = Fraction(1, 2)
 ROUNDED = 1e-14  # a part of an input that is left of it by rounding
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.tape import evaluate
@@ -16,7 +16,6 @@ from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples
 from tpcalc.training.loss import Loss
 
-Array = NDArray[np.float64]
 OverArrays = Callable[[Array, Array], Array]
 
 

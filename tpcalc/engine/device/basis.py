@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.rows import Place, Store, combine
 from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.errors import Exploded
-
-Array = NDArray[np.float64]
 
 # For entries of 8 and of 4 bytes: rounding of an inner product of unit vectors, the deviation from
 # orthogonality that is allowed, and what rounding leaves of a vector that is in the span.
@@ -84,7 +82,7 @@ class Basis:
         self.min_ratios = np.ones(space.replicates)
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Index:
         """Number of directions, for each replicate."""
         return self.store.counts
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.basis import Basis, Batch, batch_of
 from tpcalc.engine.device.rows import Place, Store, combine, drawn
 from tpcalc.engine.directions import Product
@@ -21,7 +21,7 @@ from tpcalc.engine.directions_haar import HaarMatrix, Law
 from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.engine.draws import Draws
 
-Counts = NDArray[np.int64]
+Counts = Index
 TOLERANCE = {"limit": 1e-5, "finite": 1e-10}
 
 
@@ -82,7 +82,7 @@ class _Gaussian:
         return self._sides[transpose]
 
     @property
-    def min_ratios(self) -> NDArray[np.float64]:
+    def min_ratios(self) -> Array:
         """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
         return np.minimum(self._sides[False].q.min_ratios, self._sides[True].q.min_ratios)
 
@@ -226,7 +226,7 @@ class Haar:
         return self._tables.side(transpose)
 
     @property
-    def min_ratios(self) -> NDArray[np.float64]:
+    def min_ratios(self) -> Array:
         """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
         return self._tables.min_ratios
 

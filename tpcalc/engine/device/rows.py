@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_store import SampleSpace, full_store
 from tpcalc.engine.draws import Draws
@@ -50,9 +51,9 @@ class Place:
         """Numbers of rows, to select by."""
         return self._moved(self.torch.tensor(rows, dtype=self.torch.int64))
 
-    def host(self, tensor: Any) -> NDArray[np.float64]:
+    def host(self, tensor: Any) -> Array:
         """Numbers of the device on the host, in float64; the one thing that the host waits for."""
-        found: NDArray[np.float64] = tensor.double().cpu().numpy()
+        found: Array = tensor.double().cpu().numpy()
         return found
 
     def filled(self, shape: Sequence[int], fill: Callable[[NDArray[Any]], None]) -> Any:
@@ -127,7 +128,7 @@ class Store:
         self.data[:, first : first + count] = rows
         return first
 
-    def extend(self, rows: Any, new: NDArray[np.int64]) -> None:
+    def extend(self, rows: Any, new: Index) -> None:
         """Add the first ``new[r]`` of the rows to the list of replicate r."""
         if (new == new[0]).all() and (self.counts == self.counts[0]).all():
             self.append(rows[:, : int(new[0])])
@@ -139,7 +140,7 @@ class Store:
             own = slice(r * blocks, (r + 1) * blocks)
             self.data[own, first : first + count] = rows[own, :count]
 
-    def _grow(self, new: NDArray[np.int64]) -> None:
+    def _grow(self, new: Index) -> None:
         if (self.counts + new).max() > self.capacity:
             raise full_store(self.capacity)
         self.counts += new

@@ -11,8 +11,8 @@ from dataclasses import replace
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.starts import factor
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.functions.tape import evaluate
@@ -28,7 +28,6 @@ SHARP = 1e-9  # relative error of what is known beside which that of samples is 
 FAMILY = 2  # first entropy word: no draws are shared with particles or networks
 ENOUGH = 256  # samples as large as the largest one, below which few of them may dominate
 MOST = 32  # Gaussians: the first dimensions of a sequence are its best
-Array = NDArray[np.float64]
 
 
 class Joint:

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tpcalc.arrays import Index
 from tpcalc.engine.blocks import Writer
 from tpcalc.engine.instructions import (
     DrawScalar,
@@ -73,7 +71,7 @@ class State(Writer):
     graph: LimitGraph
     vector: dict[LRef, int] = field(default_factory=dict)
     scalar: dict[LRef, int] = field(default_factory=dict)
-    blocks: dict[LRef, NDArray[np.int64]] = field(default_factory=dict)
+    blocks: dict[LRef, Index] = field(default_factory=dict)
 
     def cells(self, ref: LRef) -> list[int]:
         """The registers of all cells of a node."""

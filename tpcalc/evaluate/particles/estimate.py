@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.instructions import Outer
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
+from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status, spread_error
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 PAIRS = 16  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
@@ -88,13 +86,13 @@ class Draws:
     be off by beside their spread.
     """
 
-    values: NDArray[np.float64]
-    vectors: tuple[tuple[NDArray[np.float64], ...], ...]
+    values: Array
+    vectors: tuple[tuple[Array, ...], ...]
     samples: int
     seed: int
     status: Status
     storage: str = "float64"
-    bias: NDArray[np.float64] | None = None
+    bias: Array | None = None
 
 
 def run_particles(
@@ -192,7 +190,7 @@ def recorded(budget: Budget, draws: Draws | None) -> dict[str, str]:
     return found | ({"device": budget.device} if draws and budget.device else {})
 
 
-def _check_jumps(compiled: Compiled, values: NDArray[np.float64]) -> None:
+def _check_jumps(compiled: Compiled, values: Array) -> None:
     for column in compiled.jumps:
         if np.ptp(values[:, column]) > 0:
             raise EvaluationError(
@@ -202,7 +200,7 @@ def _check_jumps(compiled: Compiled, values: NDArray[np.float64]) -> None:
             )
 
 
-def _check_denominators(compiled: Compiled, values: NDArray[np.float64]) -> None:
+def _check_denominators(compiled: Compiled, values: Array) -> None:
     """Refuse to divide by a number that is 0 within its error."""
     for column in compiled.denominators:
         mean, stderr = _mean_and_error(values[:, column])
@@ -215,7 +213,7 @@ def _check_denominators(compiled: Compiled, values: NDArray[np.float64]) -> None
             )
 
 
-def _met(compiled: Compiled, values: NDArray[np.float64], rel_error: float) -> bool:
+def _met(compiled: Compiled, values: Array, rel_error: float) -> bool:
     for column in compiled.scalars.values():
         mean, stderr = _mean_and_error(values[:, column])
         if column not in compiled.random and stderr > rel_error * abs(mean):
@@ -223,7 +221,7 @@ def _met(compiled: Compiled, values: NDArray[np.float64], rel_error: float) -> b
     return True
 
 
-def _mean_and_error(draws: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_error(draws: Array) -> tuple[float, float]:
     return float(np.mean(draws)), float(np.std(draws, ddof=1)) / sqrt(len(draws))
 
 
@@ -261,7 +259,7 @@ def paired(left: Estimate, right: Estimate) -> Estimate:
     return Estimate(value, stderr, Method.PARTICLES, status, left.samples, count, left.seed)
 
 
-def collect(draws: Draws, index: int, count: int) -> NDArray[np.float64]:
+def collect(draws: Draws, index: int, count: int) -> Array:
     """The first ``count`` samples of a collected vector, over replicates in order."""
-    parts: Sequence[NDArray[np.float64]] = [vectors[index] for vectors in draws.vectors]
+    parts: Sequence[Array] = [vectors[index] for vectors in draws.vectors]
     return np.concatenate(parts)[:count]

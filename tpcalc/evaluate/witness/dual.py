@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.atoms import Atom
@@ -24,7 +24,6 @@ from tpcalc.functions.tape import evaluate, numpy_space
 ROUNDING = 1e-11  # of the terms: what is smaller may be all that rounding left
 STEP = 1e-6
 UNKNOWN = 1e200  # the size of the terms of a slope that may be another's: it may be 0
-Array = NDArray[np.float64]
 
 
 class Unvalued(Exception):

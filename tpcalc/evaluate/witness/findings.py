@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.witness.computed import evaluated
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
@@ -38,7 +39,6 @@ SURE = 6.0  # standard errors of an average over 56 replicates that is not 0
 LASTS = 3.0  # standard errors of what is left of one beside a power 1/4 of the samples
 NEAR = 0.2  # of the largest of 16 draws: a Gaussian of mean 0 comes nearer
 MOST = 2**29  # samples times nodes: what a test of a long program may cost
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

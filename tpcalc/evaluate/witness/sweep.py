@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError, ScaleError
 from tpcalc.evaluate.family import family
@@ -28,8 +28,6 @@ from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.program.family import Family
-
-Array = NDArray[np.float64]
 
 
 def drawn(family: Family, network: Network, sizes: Mapping[str, int]) -> Array:

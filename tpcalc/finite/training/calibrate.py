@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import Exploded, UsageError
 from tpcalc.finite.networks.gradients import Gradients
 from tpcalc.finite.statistics import Slope
@@ -128,7 +128,7 @@ def _layer_slope(
     return _line(np.log(np.array(widths, dtype=np.float64)), logs)
 
 
-def _line(x: NDArray[np.float64], logs: Sequence[NDArray[np.float64]]) -> Slope:
+def _line(x: Array, logs: Sequence[Array]) -> Slope:
     """The slope of the means, with its 95 % interval."""
     from scipy.special import stdtrit
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
 
 _BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
@@ -41,8 +42,8 @@ class Trial:
         seconds: Time it took.
     """
 
-    losses: NDArray[np.float64]
-    outputs: NDArray[np.float64]
+    losses: Array
+    outputs: Array
     rates: tuple[float, ...] = ()
     ranks_h: tuple[int, ...] = ()
     ranks_x: tuple[int, ...] = ()

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.draws import Network
@@ -92,9 +92,7 @@ def trained(
     return tuple(losses), drawn
 
 
-def tested(
-    run: Training, width: int, seed: int, images: Images
-) -> tuple[float, NDArray[np.float64] | None]:
+def tested(run: Training, width: int, seed: int, images: Images) -> tuple[float, Array | None]:
     """The share of test images that a trained network names, and its weights along the depth."""
     losses, drawn = trained(run, width, seed)
     if len(losses) <= run.steps:

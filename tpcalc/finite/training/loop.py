@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +32,11 @@ from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.networks.architectures.mlp import BIASES
 from tpcalc.networks.network import written
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress
 from tpcalc.results import Run, Setting
 from tpcalc.results.images import Images
 from tpcalc.training.setting import run_of
 from tpcalc.training.training import Training
-
-Progress = Callable[[float, str], None]
 
 _FORMATS = ("float64", "float32")
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.arrays import Array
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.panels import Panels, split
 
 EPS = float(np.finfo(np.float64).eps)

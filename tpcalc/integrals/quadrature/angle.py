@@ -13,10 +13,11 @@ from math import sqrt
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried
-from tpcalc.integrals.quadrature.nodes import ORDER, Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import ORDER, gauss_legendre
 
 MOVE = 1e-6  # of the variance, for a derivative
 WIDTH = 1.0  # of the first panel, in units of the function

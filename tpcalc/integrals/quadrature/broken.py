@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.shape import Shape
 
 REACH = 9.0  # standard deviations

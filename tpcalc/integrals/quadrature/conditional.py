@@ -9,7 +9,7 @@ from operator import mul
 
 import numpy as np
 
-from tpcalc.integrals.quadrature.nodes import Array
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients
 
 Surface = dict[tuple[int, int], Array]

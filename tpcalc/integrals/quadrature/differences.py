@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import (
     EPS,
     Effort,
@@ -16,7 +17,7 @@ from tpcalc.integrals.quadrature.adaptive import (
     integrate,
 )
 from tpcalc.integrals.quadrature.families import Index
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape

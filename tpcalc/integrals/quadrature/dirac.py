@@ -9,11 +9,11 @@ from math import isfinite, pi, sqrt
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.functions import Call, Const, Expr, Fn
 from tpcalc.functions.expr import Add, Mul, add, mul, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.quadrature.geometry import determinant
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import coefficients
 from tpcalc.integrals.quadrature.shape import DIRAC
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import walk
@@ -18,7 +19,6 @@ from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.dirac import Peak, continuous, given, peaks
 from tpcalc.integrals.quadrature.groups import group_mean
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape, shape
 from tpcalc.limit.degrees import degree_of
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import Integrals
 from tpcalc.integrals.quadrature.conditional import Surface
 from tpcalc.integrals.quadrature.geometry import Plane
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import Lines, line_integrals, outer_sizes
 from tpcalc.integrals.quadrature.shape import Shape, shape
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.integrals.computed import Computed
@@ -16,7 +17,6 @@ from tpcalc.integrals.quadrature.expectation import expectation
 from tpcalc.integrals.quadrature.families import Family, beyond, distinct, family
 from tpcalc.integrals.quadrature.hermite import expand
 from tpcalc.integrals.quadrature.layer import LARGE, Pair, direct_gap, prepared
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import REACH, WHOLE
 from tpcalc.integrals.quadrature.shape import Shape
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
-from tpcalc.integrals.quadrature.nodes import Array
 
 SPLITTER = 2.0**27 + 1.0
 ROUNDED = 1e-12  # a correlation this far above 1 is the rounding of whoever computed it

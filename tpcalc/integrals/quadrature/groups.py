@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.conditional import Surface, conditional_mean, squared_mean
 from tpcalc.integrals.quadrature.families import Family, Pairs, distinct, family
 from tpcalc.integrals.quadrature.geometry import Plane, plane, regression
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import Lines, line_integrals
 from tpcalc.integrals.quadrature.pairs import pair_integrals
 from tpcalc.integrals.quadrature.shape import Shape

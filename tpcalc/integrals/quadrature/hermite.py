@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.one_dimension import PEAK, REACH, Lines, line_bends
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels, split
 from tpcalc.integrals.quadrature.shape import Shape

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape
 
 REACH = 9.0  # standard deviations; what is beyond is judged by what is near the end

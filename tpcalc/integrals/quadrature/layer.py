@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -25,7 +26,6 @@ from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.dirac import holds_delta
 from tpcalc.integrals.quadrature.kink import centre, kink_gap, kink_moments
 from tpcalc.integrals.quadrature.lattice import lattice_gap, lattice_moments
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape, shape
 from tpcalc.integrals.quadrature.waves import Wave, wave, wave_gap, wave_moments
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.families import Family, Index
 from tpcalc.integrals.quadrature.hermite import Series, expand
-from tpcalc.integrals.quadrature.nodes import Array
 
 DEGREES = (64, 256, 1536)
 FEW = 4  # pairs for which a two-dimensional rule costs less than a long series

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import FINEST, Effort, Integrals, Sampled, integrate
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 

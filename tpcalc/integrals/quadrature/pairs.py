@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS, Integrals
 from tpcalc.integrals.quadrature.conditional import Surface
 from tpcalc.integrals.quadrature.families import Family, Index, Pairs, beyond
 from tpcalc.integrals.quadrature.geometry import Plane
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.one_dimension import REACH, WHOLE, Lines, line_integrals
 from tpcalc.integrals.quadrature.plane_sums import plane_sums
 from tpcalc.integrals.quadrature.shape import Shape

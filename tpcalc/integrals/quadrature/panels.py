@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tpcalc.integrals.quadrature.nodes import Array
+from tpcalc.arrays import Array
 
 GROWTH = 2.0  # a panel next to one of distance t from a bend may be this many t long
 SLIVER = 0.3

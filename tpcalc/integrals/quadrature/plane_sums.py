@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.decay import shortfall
 from tpcalc.integrals.quadrature.families import Family, Pairs
 from tpcalc.integrals.quadrature.geometry import Plane
 from tpcalc.integrals.quadrature.lattice import COARSEST, Line, line_of
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.shape import Shape
 
 SHARE = 0.17  # step, of the smallest unit of a function

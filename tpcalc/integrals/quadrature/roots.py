@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients, coefficients, shifted
 
 SEARCHED = 2000  # points on each side of 0

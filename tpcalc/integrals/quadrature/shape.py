@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.functions.indicator import HIDDEN
 from tpcalc.functions.tape import lower, numpy_space, run
-from tpcalc.integrals.quadrature.nodes import Array
 from tpcalc.integrals.quadrature.polynomial import Coefficients, coefficients
 from tpcalc.integrals.quadrature.roots import preimages
 

@@ -10,12 +10,12 @@ from math import comb
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.conditional import Surface
 from tpcalc.integrals.quadrature.families import Family, Pairs, family
 from tpcalc.integrals.quadrature.geometry import Plane
 from tpcalc.integrals.quadrature.mehler import mehler
-from tpcalc.integrals.quadrature.nodes import Array
 
 STEEP = 0.3  # below this kappa the turned polynomial has large terms that cancel
 ENOUGH = 3e-13

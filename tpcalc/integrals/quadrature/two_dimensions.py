@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import (
     Effort,
     Integrals,
@@ -20,7 +21,7 @@ from tpcalc.integrals.quadrature.adaptive import (
     integrate,
 )
 from tpcalc.integrals.quadrature.geometry import Plane
-from tpcalc.integrals.quadrature.nodes import Array, gauss_legendre
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK, Lines, line_bends, sampled
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape

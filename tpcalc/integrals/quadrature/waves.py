@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.broken import FLAT, BrokenLine
 from tpcalc.integrals.quadrature.carried import Carried, Moments
-from tpcalc.integrals.quadrature.nodes import Array
 
 SHARE = 1e-9  # of a period: kinks nearer than that are one
 MANY = 4096  # harmonics

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
 from tpcalc.functions.homogeneous import degree, varying
@@ -20,7 +20,6 @@ from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
 
-Array = Any
 EDGE = 1e-9  # |slope - 1| that counts as none
 CLOSE = 1e-10  # relative error of a difference that asks for the careful quadrature
 NEAR = 1e-3  # 1 - c from which on differences need no care

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.integrals.arrays import Values
@@ -21,7 +22,6 @@ from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.meanfield.state import logarithm
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
 
-Array = Any
 Kind = Literal["stable", "unstable", "stable from below", "stable from above"]
 SMALLEST, LARGEST, PER_DECADE = -3, 3, 20
 SAME = 1e-11  # relative difference of L(lambda) and lambda that counts as none

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, pi, sqrt
-from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
@@ -22,7 +22,6 @@ from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.split import slope_of
 from tpcalc.results import Method
 
-Array = Any
 NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
 FAR = 1e6
 POOR = 1e-9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -20,7 +20,6 @@ from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve
 
-Array = Any
 NEWTON = 40
 FAIR = 1e-6  # relative error of 1 - c that a curve may have from each layer
 
@@ -337,7 +336,8 @@ def _squares(tau: Expr, b: float, weights: tuple[float, float], points: int) -> 
         pole = w[k] - excess[k] * (w[k + 1] - w[k]) / (excess[k + 1] - excess[k])
         wanted = np.concatenate([wanted, pole - near, pole + near])
     wanted = np.unique(wanted[(wanted >= w[0]) & (wanted <= w[-1])])
-    return np.interp(wanted, w, q)
+    found: Array = np.interp(wanted, w, q)
+    return found
 
 
 def _stable(tau: Expr, q: Array, w: Array, b: float) -> tuple[Array, Array]:

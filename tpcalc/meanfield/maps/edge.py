@@ -6,11 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
@@ -22,7 +23,6 @@ from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.results import EdgePoint, Estimate
 
-Array = Any
 Kind = Literal["stable", "unstable", "marginal"]
 SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.meanfield.crossings import Changes, Crossing, crossings
 from tpcalc.meanfield.maps.roots import log_root
 
-Array = Any
 SMALLEST, HIGHEST = 1e-12, (1e12, 1e6, 1e3, 30.0)
 BY_TENFOLD = 12  # points of the grid
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import exp, inf, log, log1p
-from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.results import Scale
 
-Array = Any
 FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
 
 

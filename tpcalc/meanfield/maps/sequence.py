@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.layers import products
 from tpcalc.meanfield.maps.layer_map import LayerMap
-
-Array = Any
 
 
 class Gradients(NamedTuple):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 
-Array = Any
 # S(z) = (1 + z)^a (gamma + z)^b / sigma^2 for one layer.
 TINY, DEEPEST = 1e-9, 12
 POWERS = {"gaussian": (0, -1), "orthogonal": (1, -1), "gaussian-gaussian": (-1, -1)}
@@ -98,7 +98,7 @@ class WeightLaw:
         low = min(inside) if self.depth == 1 and inside else 0.0
         return round(low, 15) + 0.0, round(high, 15)
 
-    def density(self, at: Array) -> Array:
+    def density(self, at: Any) -> Array:
         """The density, apart from points that carry mass.
 
         Args:
@@ -217,13 +217,13 @@ class WeightLaw:
         whole = (1 + m) ** over * (float(self.rank) + m) ** under / m
         return float(whole) * self._top
 
-    def _roots(self, z: complex) -> Array:
+    def _roots(self, z: complex) -> Any:
         """All m + gamma with M^-1(m) = z."""
         over, under = self._powers
         gamma = float(self.rank)
         # In u = m + gamma, of which many roots meet at 0 as z does: there they keep their digits.
-        left: Array = np.concatenate([[1.0], np.zeros(under)])
-        right: Array = np.array([1.0, -gamma])
+        left: Any = np.concatenate([[1.0], np.zeros(under)])
+        right: Any = np.array([1.0, -gamma])
         for _ in range(abs(over)):
             if over > 0:
                 left = np.polymul(left, [1.0, 1.0 - gamma])

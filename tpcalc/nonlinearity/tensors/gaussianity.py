@@ -7,8 +7,8 @@ from math import inf, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.nonlinearity.tensors.layer_moments import (
     EDGES,
     LayerMoments,
@@ -17,8 +17,6 @@ from tpcalc.nonlinearity.tensors.layer_moments import (
 )
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, jackknife
 from tpcalc.results import Estimate
-
-Array = NDArray[np.float64]
 
 # Layers of wide networks have 0 of both; beyond these their limit says little.
 _HEAVY, _WIDE = 1.0, 0.5

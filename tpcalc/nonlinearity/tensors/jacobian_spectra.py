@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of
 from tpcalc.results import Estimate
 
 Tensor = Any
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

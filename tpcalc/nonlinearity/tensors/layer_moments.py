@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.taps import HasLayers
 
-Array = NDArray[np.float64]
 Tensor = Any
 
 # Ends of the intervals in which laws are compared with a Gaussian.

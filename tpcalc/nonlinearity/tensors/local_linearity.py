@@ -8,9 +8,9 @@ from math import ceil, inf, log10
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
@@ -20,7 +20,6 @@ from tpcalc.nonlinearity.tensors.uncertainty import median
 from tpcalc.results import Estimate
 
 Tensor = Any
-Array = NDArray[np.float64]
 
 # Halvings of the last step, between a distance that is linear enough and one that is not.
 _HALVINGS = 10

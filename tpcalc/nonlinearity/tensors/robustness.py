@@ -7,9 +7,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
@@ -19,7 +19,6 @@ from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of, median
 from tpcalc.results import Estimate
 
 Tensor = Any
-Array = NDArray[np.float64]
 Error = Callable[[Tensor, Tensor], Tensor]
 
 

@@ -9,14 +9,14 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Index
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, UsageError
 
 Tensor = Any
-Places = NDArray[np.int64]
+Places = Index
 _BATCH = 250
 
 

@@ -6,9 +6,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import UsageError
 
@@ -111,5 +111,5 @@ def _stream(seed: int, features: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
 
-def _placed(array: NDArray[np.float64], device: str, dtype: str) -> Tensor:
+def _placed(array: Array, device: str, dtype: str) -> Tensor:
     return load_torch().from_numpy(array).to(resolve_device(device), resolve_dtype(dtype))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import ceil, floor, hypot, inf, isfinite, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method
 
-Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+Places = Index
 _GROUPS = 10
 # Numbers behind a mean, or a correlation, below which it is chance.
 _JOINT = 30

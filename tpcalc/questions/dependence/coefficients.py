@@ -13,9 +13,9 @@ from fractions import Fraction
 from math import prod, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, LimitError, OutOfMemory, ScaleError
 from tpcalc.evaluate.chain import Chain
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -30,7 +30,7 @@ from tpcalc.questions.dependence.sets import Sets
 from tpcalc.results import Estimate, Method, spread_error
 
 Pair = tuple[int, int]
-Values = NDArray[np.float64]
+Values = Array
 BUDGET = Budget(samples=2**13, replicates=16)
 ROUGH = 64  # times fewer samples, in the second run
 MOST = 2**25  # samples times nodes

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, Start, Starts, Total
@@ -33,7 +33,7 @@ class Opened:
         members: The start vectors.
     """
 
-    numbers: NDArray[np.float64]
+    numbers: Array
     members: tuple[tuple[str, int], ...]
 
     def weights(self, cell: tuple[int, ...]) -> tuple[tuple[tuple[str, int], Fraction], ...]:
@@ -113,7 +113,7 @@ class Openings:
         """Start vectors one after the other."""
         axes, column = self.context.axes[ref], ("", len(self.members))
         below = (*(pair for pair in axes if pair[0] != node.axis), column)
-        items = list[NDArray[np.float64]]()
+        items = list[Array]()
         for one in node.of:
             opened = self.of(one)
             if opened is None:

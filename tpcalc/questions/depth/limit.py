@@ -15,6 +15,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.networks.network import Architecture
+from tpcalc.progress import Progress
 from tpcalc.questions.depth.check import depth_check
 from tpcalc.questions.depth.profile import ARRAYS, profile
 from tpcalc.questions.depth.sampled import sampled
@@ -31,7 +32,6 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
 T = TypeVar("T")
-Progress = Callable[[float, str], None]
 Numbers = tuple[Iterable[DepthValue], Iterable[DepthArray | DepthGap]]
 OO = "oo"
 BESIDE = "How the numbers of blocks beside it go on is what is known."

@@ -15,9 +15,9 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
@@ -29,7 +29,6 @@ from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow
 from tpcalc.results.provenance import provenance
 
-Array = NDArray[np.float64]
 LEAST = 16  # numbers along the depth below which no exponent is told
 GROUPS = 24  # of sequences, for the error
 DRAWS = 48  # of fractional noise, where there are too few sequences for that

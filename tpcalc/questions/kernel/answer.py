@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import METHODS, Numeric
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.chains import chain_of, run_chain
 from tpcalc.questions.kernel.errors import check_entries
 from tpcalc.questions.kernel.found import Found
@@ -19,7 +19,6 @@ from tpcalc.questions.kernel.sampled import Place, sampled
 from tpcalc.questions.kernel.tiles import Inputs, tiled
 from tpcalc.results import Method
 
-Progress = Callable[[float, str], None]
 SAMPLED = 40  # inputs whose kernel particles may estimate: every pair is part of one program
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -17,6 +17,7 @@ from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.program.marks import Mark
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.network import Network
 from tpcalc.questions.kernel.tiles import Inputs
@@ -66,7 +67,7 @@ def run_chain(
     right: Inputs | None,
     kinds: Sequence[str],
     threads: int | None,
-    progress: Callable[[float, str], None] | None,
+    progress: Progress | None,
 ) -> Found:
     """The kernels of a chain.
 

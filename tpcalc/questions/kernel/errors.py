@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.evaluate.closure.gaussians import Correction
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer, Numeric
@@ -17,7 +17,6 @@ from tpcalc.questions.kernel.network import Network
 from tpcalc.questions.kernel.tiles import Inputs, aligned
 from tpcalc.results import Method
 
-Array = NDArray[np.float64]
 COINCIDENT = 0.99  # correlation of inputs above which they nearly coincide
 PROBES = 16  # pairs of each kind
 FOLLOWED = (

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tpcalc.arrays import Array
 from tpcalc.results import Method
 
 
@@ -28,7 +26,7 @@ class Found:
         ()
     """
 
-    matrices: dict[str, NDArray[np.float64]]
+    matrices: dict[str, Array]
     method: Method
     error: float
     coincident: float | None = None

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.errors import ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
@@ -17,6 +17,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.answer import answer
 from tpcalc.questions.kernel.network import network
 from tpcalc.questions.kernel.program import Trained, program_kernel
@@ -26,8 +27,6 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 
-Array = NDArray[np.float64]
-Progress = Callable[[float, str], None]
 STANDARD = (
     "In the standard parameterization with one learning rate for all widths every hidden layer "
     "adds its width to the tangent kernel. That of networks with d inputs and finite widths n_1, "

@@ -9,9 +9,9 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.networks.network import Architecture
@@ -25,7 +25,6 @@ from tpcalc.questions.kernel.tiles import Inputs
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import template_of
 
-Array = NDArray[np.float64]
 LARGE = 1e75  # numbers whose fourth powers are still floats
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.evaluate.closure.chance import random_nodes
@@ -18,13 +18,13 @@ from tpcalc.passes.tangent import tangent_of_program
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.views import input_of
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.questions.kernel.errors import dependence_note
 from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.sampled import Place, sampled
 from tpcalc.results import Method
 
-Array = NDArray[np.float64]
 Trained = Sequence[str] | Mapping[str, Fraction | float]
 
 
@@ -34,7 +34,7 @@ def program_kernel(
     trained: Trained | None,
     method: str,
     seed: int,
-    progress: Callable[[float, str], None] | None,
+    progress: Progress | None,
 ) -> Found:
     """The kernels between the scalar outputs of a program."""
     names = [name for name, ref in program.outputs if program.types[ref].kind is Kind.SCALAR]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, product_mean, restricted, with_targets
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries, Evaluated
 from tpcalc.results import Method
-
-if TYPE_CHECKING:
-    from tpcalc.engine.run import Progress
 
 Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
@@ -10,13 +10,13 @@ from os import cpu_count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tpcalc.arrays import Array
 from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.results import Method
 
-Array = NDArray[np.float64]
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
 LONG = 512  # where quadrature prepares each input once for a tile
 
@@ -77,7 +77,7 @@ def tiled(
     kinds: Sequence[str],
     numeric: Numeric,
     threads: int | None,
-    progress: Callable[[float, str], None] | None,
+    progress: Progress | None,
 ) -> Tiled:
     """All entries of a kernel."""
     other = left if right is None else right

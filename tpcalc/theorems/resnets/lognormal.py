@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import exp, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.theorems.resnets.case import case_of
@@ -79,7 +79,7 @@ def norm_ratio(network: Architecture, width: int, tau: float = 1.0) -> LogNormal
 
 def sample_ratios(
     network: Architecture, depth: int, width: int, count: int, seed: int = 0
-) -> NDArray[np.float64]:
+) -> Array:
     """Draws of ln R at a finite depth, for Gaussian matrices: layers are independent.
 
     Args:

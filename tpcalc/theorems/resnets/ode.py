@@ -11,10 +11,10 @@ from math import exp, log, log1p
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
@@ -22,7 +22,6 @@ from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.theorems.resnets.paper import paper
 
-Array = NDArray[np.float64]
 Path = Callable[[float], Any]
 
 

@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Estimate, Method
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
