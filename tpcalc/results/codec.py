@@ -1,27 +1,25 @@
 """Result records as JSON, with a schema version.
 
-One codec serves every record: the fields of the frozen dataclasses say how each value is read.
+One codec serves every record: pydantic reads the types of the fields of the frozen dataclasses.
 JSON has no number for what is not finite: ``nan``, ``inf`` and ``-inf`` are written as strings, and
-read back only where the record has a float.
+read back only where the record has a float. Members of an enumeration are written by name.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from enum import Enum
-from fractions import Fraction
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from tpcalc import results
 from tpcalc.errors import StudyError, UnknownName, short
 
 SCHEMA = 1
+OTHER_RELEASE = "Read it with the release of tpcalc that wrote it, or compute it again."
 
 # Matrices are kept as numpy writes them: ``Kernel.save``.
 _IN_THEIR_OWN_FILES = ("Kernel",)
@@ -42,7 +40,9 @@ def to_json(record: Any) -> dict[str, Any]:
             f"a {name} is not a result record, so it has no JSON.",
             hint="Write it with its method save." if name in _IN_THEIR_OWN_FILES else None,
         )
-    return {"schema": SCHEMA, "type": name, **_encode_fields(record, name)}
+    content = _codec(name).written(record)
+    _codec(name).read(content)  # what a field's type forbids is found before it lies in a file
+    return {"schema": SCHEMA, "type": name, **content}
 
 
 def from_json(data: Any) -> Any:
@@ -54,14 +54,13 @@ def from_json(data: Any) -> Any:
             f"the result has schema version {data['schema']!r}; this release reads version "
             f"{SCHEMA}.",
             where="$.schema",
-            hint="Read it with the release of tpcalc that wrote it, or compute it again.",
+            hint=OTHER_RELEASE,
         )
     name = data.get("type")
-    known = _record_types()
-    if not isinstance(name, str) or name not in known:
-        raise UnknownName("type of result", str(name), known, where="$.type")
+    if not isinstance(name, str) or name not in _record_types():
+        raise UnknownName("type of result", str(name), _record_types(), where="$.type")
     content = {key: value for key, value in data.items() if key not in ("schema", "type")}
-    return _decode_record(content, known[name], name)
+    return _codec(name).read(content)
 
 
 def save(record: Any, path: str | Path) -> None:
@@ -102,178 +101,135 @@ def _record_types() -> dict[str, type]:
     }
 
 
-class _Numbers:
-    """Stands for ``NDArray`` in the types of fields: numpy is not loaded to read them."""
+class _Codec:
+    """One kind of record, written to plain values and read from them."""
 
-    def __class_getitem__(cls, kind: object) -> type[_Numbers]:
-        return cls
+    def __init__(self, kind: type) -> None:
+        from pydantic import ConfigDict, TypeAdapter
+        from pydantic_core import SchemaSerializer, SchemaValidator
+
+        # A list, because a dataclass takes no settings from outside, but those of what holds it.
+        settings = ConfigDict(extra="forbid", defer_build=True)
+        adapter = TypeAdapter(list[kind], config=settings)  # type: ignore[valid-type]
+        adapter.rebuild(_types_namespace={"NDArray": _Array})
+        schema = _in_json(adapter.core_schema)
+        self._name = kind.__name__
+        self._reader, self._writer = SchemaValidator(schema), SchemaSerializer(schema)
+
+    def written(self, record: Any) -> dict[str, Any]:
+        """The fields of a record."""
+        (fields,) = self._writer.to_python([record], mode="json", warnings=False, fallback=_refused)
+        return dict(fields)
+
+    def read(self, fields: dict[str, Any]) -> Any:
+        """The record with these fields."""
+        from pydantic_core import ValidationError
+
+        try:
+            (record,) = self._reader.validate_python([fields])
+        except ValidationError as errors:
+            wrong = errors.errors(include_url=False)[0]
+            parts = (f"[{at}]" if isinstance(at, int) else f".{at}" for at in wrong["loc"][1:])
+            absent = wrong["type"] in ("missing", "unexpected_keyword_argument")
+            given = f"this {self._name}" if absent else short(repr(wrong["input"]))
+            why = wrong["msg"].removeprefix("Value error, ")
+            raise StudyError(
+                f"{given} does not fit: {why[0].lower()}{why[1:]}.",
+                where=self._name + "".join(parts),
+                hint=OTHER_RELEASE,
+            ) from None
+        return record
 
 
 @cache
-def _hints(record: Any) -> dict[str, Any]:
-    hints = get_type_hints(record, localns={"NDArray": _Numbers})
-    return {item.name: hints[item.name] for item in fields(record) if item.init}
+def _codec(name: str) -> _Codec:
+    return _Codec(_record_types()[name])
 
 
-def _encode_fields(record: Any, place: str) -> dict[str, Any]:
-    return {
-        name: _encode(getattr(record, name), hint, f"{place}.{name}")
-        for name, hint in _hints(record.__class__).items()
-    }
+@dataclass
+class _Stored:
+    """An array as JSON has it."""
+
+    shape: tuple[int, ...]
+    numbers: tuple[float, ...]
 
 
-def _encode(value: Any, hint: Any, place: str) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        if value is None and NoneType in get_args(hint):
-            return None
-        return _encode(value, _only_choice(hint, place), place)
-    if origin is tuple:
-        kinds = _item_hints(hint, len(value) if isinstance(value, tuple | list) else -1, place)
-        pairs = enumerate(zip(value, kinds, strict=True))
-        return [_encode(item, kind, f"{place}[{index}]") for index, (item, kind) in pairs]
-    if is_dataclass(hint) and isinstance(hint, type):
-        if type(value) is not hint:
-            raise _misfit(value, hint.__name__, place)
-        return _encode_fields(value, place)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        if not isinstance(value, hint):
-            raise _misfit(value, hint.__name__, place)
-        return value.name
-    if origin is Literal:
-        return _word(value, hint, place)
-    if hint is _Numbers:
-        shape = [int(size) for size in value.shape]
-        numbers = [_encode_plain(number, float, place) for number in value.ravel().tolist()]
-        return {"shape": shape, "numbers": numbers}
-    return _encode_plain(value, hint, place)
+class _Array:
+    """Stands for ``NDArray`` in the types of fields: numpy is not loaded to read them."""
+
+    def __class_getitem__(cls, kind: object) -> type[_Array]:
+        return cls
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        def made(stored: _Stored) -> Any:
+            import numpy as np
+
+            shape, size = stored.shape, len(stored.numbers)
+            if min(shape, default=0) < 0 or math.prod(shape) != size:
+                raise ValueError(f"{shape} is no shape of {size} numbers")
+            return np.array(stored.numbers).reshape(shape)
+
+        def stored(array: Any) -> dict[str, Any]:
+            numbers = [_number_written(number) for number in array.ravel().tolist()]
+            return {"shape": list(array.shape), "numbers": numbers}
+
+        return _kept(handler(_Stored), made, stored)
 
 
-def _word(value: Any, hint: Any, place: str) -> str:
-    words = get_args(hint)
-    if not isinstance(value, str) or value not in words:
-        raise _misfit(value, f"one of {', '.join(words)}", place)
-    return value
+def _in_json(schema: Any) -> Any:
+    """A schema of pydantic with numbers and members as they stand in JSON, nothing coerced."""
+    from pydantic_core import core_schema
+
+    if isinstance(schema, list):
+        return [_in_json(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    match schema.get("type"):
+        case "float":
+            number = core_schema.float_schema(strict=True)
+            read = core_schema.no_info_before_validator_function(_number_read, number)
+            return _kept(read, float, _number_written)
+        case "int":
+            return _kept(core_schema.int_schema(strict=True), int, _plain)
+        case "bool":
+            return core_schema.bool_schema(strict=True)
+        case "enum":
+            names = core_schema.literal_schema(list(schema["cls"].__members__))
+            member = _kept(names, schema["cls"].__getitem__, lambda each: each.name)
+            return {**member, "ref": schema["ref"]}
+    return {key: _in_json(value) for key, value in schema.items()}
 
 
-def _encode_plain(value: Any, hint: Any, place: str) -> Any:
-    if hint is float:
+def _kept(schema: Any, read: Callable[[Any], Any], write: Callable[[Any], Any]) -> Any:
+    from pydantic_core import core_schema
+
+    def written(value: Any) -> Any:
         try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            raise _misfit(value, "a number", place) from None
-        return number if math.isfinite(number) else str(number)
-    if hint is Fraction and isinstance(value, Fraction | int):
-        return str(value)
-    if hint is bool and isinstance(value, bool):
-        return value
-    if hint is int and not isinstance(value, bool) and hasattr(value, "__index__"):
-        return int(value)
-    if hint is str and isinstance(value, str):
-        return value
-    raise _misfit(value, getattr(hint, "__name__", str(hint)), place)
+            return write(value)
+        except (AttributeError, OverflowError, TypeError, ValueError):
+            return value  # that it is of another type is found where it is read
 
-
-def _decode(value: Any, hint: Any, place: str) -> Any:
-    origin = get_origin(hint)
-    if origin in (Union, UnionType):
-        if value is None and NoneType in get_args(hint):
-            return None
-        return _decode(value, _only_choice(hint, place), place)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise _misfit(value, "a list", place)
-        kinds = _item_hints(hint, len(value), place)
-        pairs = enumerate(zip(value, kinds, strict=True))
-        return tuple(_decode(item, kind, f"{place}[{index}]") for index, (item, kind) in pairs)
-    if is_dataclass(hint) and isinstance(hint, type):
-        return _decode_record(value, hint, place)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        if not isinstance(value, str) or value not in hint.__members__:
-            raise _misfit(value, f"one of {', '.join(hint.__members__)}", place)
-        return hint[value]
-    if origin is Literal:
-        return _word(value, hint, place)
-    if hint is _Numbers:
-        return _array(value, place)
-    return _decode_plain(value, hint, place)
-
-
-def _array(value: Any, place: str) -> Any:
-    import numpy as np
-
-    if not isinstance(value, Mapping) or set(value) != {"shape", "numbers"}:
-        raise _misfit(value, "an array, with a shape and numbers", place)
-    shape = _decode(value["shape"], tuple[int, ...], f"{place}.shape")
-    numbers = _decode(value["numbers"], tuple[float, ...], f"{place}.numbers")
-    if any(size < 0 for size in shape) or math.prod(shape) != len(numbers):
-        raise _misfit(shape, f"a shape of {len(numbers)} numbers", place)
-    return np.array(numbers).reshape(shape)
-
-
-def _decode_plain(value: Any, hint: Any, place: str) -> Any:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float and isinstance(value, str) and value in _NOT_FINITE:
-        return _NOT_FINITE[value]
-    if hint is float and number:
-        try:
-            found = float(value)
-        except OverflowError:
-            found = math.inf
-        if math.isfinite(found):
-            return found
-    if hint is Fraction and isinstance(value, str):
-        try:
-            return Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise _misfit(value, "a fraction", place) from None
-    if hint is int and number and isinstance(value, int):
-        return value
-    if hint in (str, bool) and type(value) is hint:
-        return value
-    raise _misfit(value, getattr(hint, "__name__", str(hint)), place)
-
-
-def _decode_record(value: Any, record: type, place: str) -> Any:
-    if not isinstance(value, Mapping):
-        raise _misfit(value, f"an object ({record.__name__})", place)
-    hints = _hints(record)
-    for name in value:
-        if name not in hints:
-            raise StudyError(
-                f"{record.__name__} has no field {name!r}.",
-                where=place,
-                hint=f"Its fields: {', '.join(hints)}.",
-            )
-    optional = {
-        item.name
-        for item in fields(record)
-        if item.default is not MISSING or item.default_factory is not MISSING
-    }
-    for name in hints:
-        if name not in value and name not in optional:
-            raise StudyError(f"the field {name!r} is missing.", where=place)
-    return record(
-        **{name: _decode(item, hints[name], f"{place}.{name}") for name, item in value.items()}
+    return core_schema.no_info_after_validator_function(
+        read,
+        schema,
+        serialization=core_schema.plain_serializer_function_ser_schema(written),
     )
 
 
-def _only_choice(hint: Any, place: str) -> Any:
-    """X of ``X | None``; a record with another choice could not be read back without a tag."""
-    choices = [kind for kind in get_args(hint) if kind is not NoneType]
-    if len(choices) != 1:
-        raise StudyError(f"the type {hint} has several choices; JSON could not say which.")
-    return choices[0]
+def _number_read(value: Any) -> Any:
+    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
-def _item_hints(hint: Any, size: int, place: str) -> tuple[Any, ...]:
-    kinds = get_args(hint)
-    if len(kinds) == 2 and kinds[1] is Ellipsis and size >= 0:
-        return (kinds[0],) * size
-    if len(kinds) != size:
-        raise StudyError(f"{len(kinds)} values are needed here, not {max(size, 0)}.", where=place)
-    return kinds
+def _number_written(value: Any) -> float | str:
+    number = float(value)
+    return number if math.isfinite(number) else str(number)
 
 
-def _misfit(value: Any, wanted: str, place: str) -> StudyError:
-    return StudyError(f"{short(repr(value))} is not {wanted}.", where=place)
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def _refused(value: Any) -> Any:
+    raise StudyError(f"{short(repr(value))} has no JSON.")

@@ -213,40 +213,52 @@ def broken(*path: Any, value: Any) -> dict[str, Any]:
         ([], "$", "no schema version"),
         ({"type": "LimitTable"}, "$", "no schema version"),
         (broken("schema", value=2), "$.schema", "schema version 2; this release reads version 1"),
-        (broken("notes", value="abc"), "LimitTable.notes", "'abc' is not a list"),
-        (broken("notes", 0, value=3), "LimitTable.notes[0]", "3 is not str"),
-        (broken("provenance", value=KeyError), "LimitTable", "'provenance' is missing"),
-        (broken("provenance", value=None), "LimitTable.provenance", "not an object"),
-        (broken("colour", value=1), "LimitTable", "LimitTable has no field 'colour'"),
+        (
+            broken("notes", value="abc"),
+            "LimitTable.notes",
+            "'abc' does not fit: input should be a valid tuple",
+        ),
+        (
+            broken("notes", 0, value=3),
+            "LimitTable.notes[0]",
+            "3 does not fit: input should be a valid string",
+        ),
+        (
+            broken("provenance", value=KeyError),
+            "LimitTable.provenance",
+            "LimitTable .* field required",
+        ),
+        (broken("provenance", value=None), "LimitTable.provenance", "None does not fit"),
+        (broken("colour", value=1), "LimitTable.colour", "unexpected keyword"),
         (
             broken("provenance", "settings", 0, value=["a"]),
-            "LimitTable.provenance.settings[0]",
-            "2 values are needed here, not 1",
+            "LimitTable.provenance.settings[0][1]",
+            "field required",
         ),
         (
             broken("scalars", 0, "estimate", "value", value="0.5"),
             "LimitTable.scalars[0].estimate.value",
-            "'0.5' is not float",
+            "'0.5' does not fit: input should be a valid number",
         ),
         (
             broken("scalars", 0, "estimate", "value", value=True),
             "LimitTable.scalars[0].estimate.value",
-            "True is not float",
+            "True does not fit: input should be a valid number",
         ),
         (
             broken("scalars", 0, "estimate", "value", value=10**400),
             "LimitTable.scalars[0].estimate.value",
-            "is not float",
+            "input should be a valid number",
         ),
         (
             broken("scalars", 0, "estimate", "samples", value=1.5),
             "LimitTable.scalars[0].estimate.samples",
-            "1.5 is not int",
+            "1.5 does not fit: input should be a valid integer",
         ),
         (
             broken("scalars", 0, "estimate", "method", value="GUESS"),
             "LimitTable.scalars[0].estimate.method",
-            "'GUESS' is not one of EXACT, QUADRATURE, PARTICLES, FINITE",
+            "'GUESS' does not fit: .* 'EXACT', 'QUADRATURE', 'PARTICLES' or 'FINITE'",
         ),
     ],
 )
@@ -254,6 +266,7 @@ def test_errors_say_where(data: Any, where: str, message: str) -> None:
     with pytest.raises(StudyError, match=message) as caught:
         from_json(data)
     assert caught.value.where == where
+    assert "\n" not in str(caught.value)
 
 
 def test_unknown_records() -> None:
