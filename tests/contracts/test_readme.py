@@ -49,6 +49,10 @@ def test_program_prints_what_the_readme_shows(mark: str) -> None:
     assert printed.getvalue().split() == block(f"{mark}-output", "text").split()
 
 
+def test_a_newcomer_can_read_it_at_once() -> None:
+    assert len(README.splitlines()) <= 110
+
+
 def test_links_lead_somewhere() -> None:
     targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", README)
     assert targets
