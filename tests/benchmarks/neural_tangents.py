@@ -1,10 +1,11 @@
 """NNGP and NTK of this library beside those of neural-tangents, in one run on the same cores.
 
-    python tests/benchmarks/neural_tangents.py --python /path/to/other/environment/bin/python
+    python -m tests.benchmarks.neural_tangents --python /path/to/other/environment/bin/python
 
 The other interpreter needs ``neural-tangents==0.6.5`` (tried with ``jax==0.4.34``,
 ``jaxlib==0.4.34``, ``numpy<2.3``); it may be of an environment of its own. Both sides take turns,
-and the best round of each counts. Printed as Markdown; nothing is asserted.
+and the best round of each counts. Printed as Markdown; nothing is
+asserted. ``--write`` keeps the figures and writes ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from tests.benchmarks import figures
 
 INPUTS, LENGTH = 1000, 64
 DEPTHS = (3, 10, 30)
@@ -265,6 +268,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True, help="interpreter that has neural-tangents")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each side per case")
+    parser.add_argument("--write", action="store_true", help="keep the figures, write the page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(options.python, Path(folder), options.rounds)
@@ -277,6 +281,10 @@ def main() -> None:
             f"| {row['name']} | {row['depth']} | {1e3 * row['ours']:.1f} | "
             f"{1e3 * row['theirs']:.0f} | {1e3 * row['eager']:.0f} | {best / row['ours']:.1f} |"
         )
+        case = f"{row['name']}, depth {row['depth']}"
+        figures.figure("kernels", case, row["ours"], peer=("neural-tangents", best))
+    if options.write:
+        figures.keep()
     print("\nFirst call in a new process, milliseconds (code compiled earlier is on disk)\n")
     print("| activation | depth | here | with imports | neural-tangents | with imports | ratios |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

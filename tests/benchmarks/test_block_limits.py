@@ -1,6 +1,6 @@
 """Limits of runs of many samples: what writing, deriving, scheduling and sampling them takes.
 
-Figures are kept in ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+The latest figures are on ``docs/benchmarks.md``. Run with ``python -m tests.benchmarks``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tests.benchmarks.figures import figure
 from tests.benchmarks.test_training_limits import product_share
 from tpcalc.engine.schedule import plan
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -38,6 +39,7 @@ def test_written_and_derived(steps: int, batch: int) -> None:
         f"\n{steps} steps of {batch}: {len(program.nodes)} nodes, written "
         f"{written - started:.2f} s, derived {derived - written:.2f} s"
     )
+    figure("blocks", f"{steps} steps of {batch}, written and derived", derived - started)
     assert len(graph.targets) == steps + 1
 
 
@@ -53,8 +55,9 @@ def test_sampled() -> None:
     print(
         f"\n50 steps of 16: {len(scheduled.script.instructions)} instructions in "
         f"{ready - started:.1f} s; limit of 2^13 samples, 8 replicates in {done - ready:.1f} s, "
-        f"f within {max(found[name].stderr for name in found):.1e}"
+        f"f within {(error := max(found[name].stderr for name in found)):.1e}"
     )
+    figure("blocks", "limit of 50 steps of 16, 2^13 samples", done - ready, error=error)
     assert len(list(found)) == 16
 
 
@@ -65,3 +68,4 @@ def test_product_share(steps: int, batch: int) -> None:
     found = plan(compile_graph(derive(program)).script)
     best, share = product_share(found, 2**13)
     print(f"\n{steps} steps of {batch}, 2^13 samples: {best:.2f} s, {share:.2f} of GEMM")
+    figure("engine", f"{steps} steps of {batch}, 2^13 samples", best, peer=("GEMM", share * best))

@@ -1,6 +1,6 @@
 """Residual networks by the number of blocks: recursions, limits, verdicts; after the first call.
 
-    python -m pytest tests/benchmarks/test_depth_speed.py -s
+    python -m tests.benchmarks tests/benchmarks/test_depth_speed.py
 
 What is asserted leaves room for a busy machine; times and memory are printed.
 """
@@ -17,6 +17,7 @@ import pytest
 from depth_run import deep_run
 
 import tpcalc as tp
+from tests.benchmarks.figures import figure
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Var
 from tpcalc.recursions import Trunk, finite
@@ -59,6 +60,7 @@ def test_nonlinear_recursion(name: str) -> None:
     trunk = Trunk([1.0, 0.8, 0.6, 0.9], [2.0] * 4, lookup(name).fn.expr, rates=0.5)
     found = seconds(lambda: finite(trunk, 192), 1)
     print(f"\n{name}, L = 192, T = 4: {found:.2f} s")
+    figure("depth", f"recursion of {name}, L = 192, T = 4", found)
     assert found < BUSY * 5
 
 
@@ -67,6 +69,7 @@ def test_limit(act: str) -> None:
     run = deep_run([1.0, 0.8, 0.6, 0.9], [2.0] * 4, 0.5, 0.5, act, eta=0.5)
     found = seconds(lambda: tp.depth_limit(run), 1)
     print(f"\nlimit, {act}, 3 updates: {found:.2f} s")
+    figure("depth", f"limit of {act}, 3 updates", found)
     assert found < BUSY * 5
 
 
@@ -74,6 +77,7 @@ def test_verdicts() -> None:
     net = tp.ResNet("L", "relu", alpha="1/2", nonlin="post", center=True)
     symbol = seconds(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
     print(f"\ncheck, L blocks: {symbol:.2f} s")
+    figure("depth", "`tp.check` of L blocks", symbol)
     assert symbol < BUSY * 3
 
 
@@ -85,6 +89,7 @@ def test_diagram() -> None:
     }
     found = seconds(lambda: tp.phases(net, "mup", box, lr_depth="gamma", steps=2), 1)
     print(f"\n(alpha, gamma) diagram, T = 2: {found:.2f} s")
+    figure("depth", "`tp.phases` of (alpha, gamma)", found)
     assert found < BUSY * 5
 
 
@@ -96,4 +101,5 @@ def test_unrolled_verdicts() -> None:
         cost[blocks] = seconds(lambda net=net: tp.check(net, "mup"), 1)  # type: ignore[misc]
         print(f"\ncheck, {blocks} blocks: {cost[blocks]:.2f} s", end="")
     print(f"\ngrowth with the blocks: L^{math.log(cost[64] / cost[16]) / math.log(4):.2f}")
+    figure("depth", "`tp.check` of 64 blocks", cost[64], peer=("16 blocks", cost[16]))
     assert cost[64] < BUSY * 10 and cost[64] < 6 * cost[16]

@@ -1,6 +1,6 @@
 """A device beside the compiled engine of the CPU, in one run: CUDA where there is one, else torch.
 
-Figures are kept in ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+The latest figures are on ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Speed of the compiled passes, as a share of what the machine allows in the same run.
 
-    python -m pytest tests/benchmarks/test_engine_kernels.py -s
+    python -m tests.benchmarks tests/benchmarks/test_engine_kernels.py
 
 Every figure is the best of several rounds, with one thread. The bounds that are asserted are half
 of the targets: a busy machine passes, a pass that lost its vector instructions does not.
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from tests.benchmarks.figures import figure
 from tpcalc.engine import kernels
 from tpcalc.engine.directions import LimitMatrix, SampleSpace, materialise
 from tpcalc.engine.draws import PlainDraws, SobolDraws
@@ -166,4 +167,5 @@ def test_normals(benchmark, kind, dtype):
     cost = 1e3 * seconds / (1 << 20) * 1e6
     benchmark.extra_info["ms per 10^6"] = cost
     print(f"\n{kind} normals {dtype.__name__}: {cost:.2f} ms per 10^6")
+    figure("engine", f"10^6 {kind} normals, {dtype.__name__}", 1e-3 * cost)
     assert cost < (8 if kind == "sobol" else 30)

@@ -1,6 +1,6 @@
 """Where the time of a replicate goes, and what the engine could reach at most.
 
-Every ratio compares two things measured in the same run; figures are kept in
+Every ratio compares two things measured in the same run; the latest are on
 ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks/test_engine_parts.py -s``.
 """
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from layered import Activation, Dense, drawn
 
+from tests.benchmarks.figures import figure
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.nonlinearity.tensors.coefficient import nlc
 from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
@@ -28,7 +30,10 @@ def network() -> DrawnNetwork:
 @pytest.mark.parametrize("estimator", ["backward", "forward"])
 def test_coefficient(benchmark: Any, network: DrawnNetwork, estimator: Any) -> None:
     x = gaussian_inputs(INPUTS, WIDTH)
+    start = time.perf_counter()
     found = benchmark.pedantic(lambda: nlc(network, x, estimator=estimator), rounds=1)
+    case = f"NLC of {DEPTH} layers of width {WIDTH} on {INPUTS} inputs, {estimator}"
+    figure("signal", case, time.perf_counter() - start)
     assert found.nlc.stderr < 0.03 * found.nlc.value
 
 

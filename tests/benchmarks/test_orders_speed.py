@@ -1,6 +1,6 @@
 """The exponent calculus: cost of a derivation and its growth in the depth and in the steps.
 
-Run with ``python -m pytest tests/benchmarks -s``; figures are kept in ``docs/benchmarks.md``.
+Run with ``python -m tests.benchmarks``; the latest figures are on ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import tracemalloc
 import pytest
 
 import tpcalc as tp
+from tests.benchmarks.figures import figure
 from tpcalc.limit.scales import Scales, scales
 from tpcalc.questions.verdict.probe import probe
 
@@ -48,6 +49,7 @@ def test_growth_in_depth_and_steps(param: str) -> None:
             f"{len(program.nodes)} program nodes, {len(found.context.nodes)} limit nodes",
             end="",
         )
+        figure("orders", f"{param}, L = {depth}, T = {steps}", cost[depth, steps])
         assert not any(found.scale(name).bound for name, _ in program.outputs if name[0] == "f")
     in_depth = math.log(cost[24, 6] / cost[6, 6]) / math.log(24 / 6)
     in_steps = math.log(cost[6, 10] / cost[6, 3]) / math.log(10 / 3)

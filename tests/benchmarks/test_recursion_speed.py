@@ -1,6 +1,6 @@
 """Mean-field states of graphs of 100 layers, and curves of 100 points, after the first call.
 
-    python -m pytest tests/benchmarks/test_recursion_speed.py -s
+    python -m tests.benchmarks tests/benchmarks/test_recursion_speed.py
 
 The aim is 0.2 s for 100 activations, each with its mean, second moment, slope, gap and their
 errors. What is asserted leaves room for a busy machine; times are printed.
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from layered import Activation, BatchNorm, Bias, Dense, Input, LayerNorm, Lines, chain
 
+from tests.benchmarks.figures import figure
 from tpcalc.activations.entries import lookup
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
@@ -53,6 +54,8 @@ def test_hundred_layers(benchmark, name, norm):
     benchmark.pedantic(lambda: propagate(graph), rounds=2)
     benchmark.extra_info["ms per activation"] = 1e3 * seconds / DEPTH
     print(f"\n{name}: {1e3 * seconds:.0f} ms, {1e3 * seconds / DEPTH:.2f} ms per activation")
+    words = "".join(f" and {type(each).__name__}" for each in norm)
+    figure("signal", f"100 layers of {name}{words}", seconds)
     assert seconds < 0.2 * BUSY
 
 

@@ -1,6 +1,6 @@
 """Residual networks with weights along the depth: recursion, noise, diagrams, figures.
 
-    python -m pytest tests/benchmarks/test_residual_speed.py -s
+    python -m tests.benchmarks tests/benchmarks/test_residual_speed.py
 
 What is asserted leaves room for a busy machine; times of the processor and memory are printed.
 """
@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tests.benchmarks.figures import figure
 from tpcalc.experiments.depth import depth_experiment
 from tpcalc.experiments.plans import load_depth_experiment
 from tpcalc.finite.paths import draw_paths
@@ -46,6 +47,7 @@ def test_covariance_recursion(along: str) -> None:
     start = start_of(block_at_start(tp.ResNet("L", alpha="4/5", along=along, **RES3)))
     found = seconds(lambda: start.at(4000))
     print(f"\n{along}, L = 4000, forward and backward: {found:.2f} s")
+    figure("depth", f"covariance recursion at the start, {along}, L = 4000", found)
     assert found < BUSY * 0.3
 
 
@@ -89,6 +91,7 @@ def test_diagram_by_theory() -> None:
 
     numbers, words = seconds(cells, 1), seconds(exponents, 1)
     print(f"\ndiagram, 100 cells of L = 1000: {numbers:.1f} s; by exponents: {words:.1f} s")
+    figure("depth", "diagram of 100 cells of L = 1000, by theory", numbers)
     assert numbers < BUSY * 5 and words < BUSY * 5
 
 
@@ -100,6 +103,7 @@ def test_figures(name: str) -> None:
     depth_experiment(plan, progress=lambda share, _: steps.append(share))
     found, wall = time.process_time() - start, time.perf_counter() - wall
     print(f"\n{name}: {found:.0f} s of the processor, {wall:.0f} s")
+    figure("depth", f"{name} of `examples/resnets`", found)
     # of all figures 10 minutes on two cores, of the diagram 3
     assert found < CORES * (180 if name == "fig7" else 120)
     assert steps == sorted(steps) and (len(steps) > 1 or name == "fig6")  # it has no networks

@@ -1,6 +1,6 @@
 """Curves of the theory of signals: the edge of chaos, depth scales, a whole survey.
 
-    python -m pytest tests/benchmarks/test_signal_speed.py -s
+    python -m tests.benchmarks tests/benchmarks/test_signal_speed.py
 
 The edge of chaos at 100 points takes less than 2 seconds, also the first time it is asked for.
 """
@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.benchmarks.figures import figure
 from tpcalc.activations.entries import lookup
 from tpcalc.meanfield.maps.curves import edge_curve, scale_curve
 from tpcalc.meanfield.maps.layer_map import LayerMap
@@ -27,6 +28,7 @@ def test_edge_of_chaos(benchmark, name):
     assert first < 2
     benchmark.pedantic(lambda: edge_curve(tau, rank=0.25, low=0.1, high=100.0), rounds=3)
     print(f"\n{name}: first {1e3 * first:.0f} ms, error {found.error:.1e}")
+    figure("signal", f"edge of chaos of {name}, 100 points", first, error=found.error)
 
 
 def test_depth_scales(benchmark):
@@ -53,5 +55,7 @@ def test_one_layer(benchmark, weights):
 
 @pytest.mark.parametrize("name", ["tanh", "relu", "gelu"])
 def test_survey(benchmark, name):
+    start = time.perf_counter()
     found = benchmark.pedantic(lambda: survey(name, 1.9, 0.1, depth=100), rounds=1)
+    figure("signal", f"survey of {name}, depth 100", time.perf_counter() - start)
     assert found.phase in ("ordered", "chaotic")

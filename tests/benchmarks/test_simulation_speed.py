@@ -1,6 +1,6 @@
 """Finite networks of blocks beside a loop in torch that a user would write.
 
-Figures are kept in ``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+The latest figures are on ``docs/benchmarks.md``. Run with ``python -m tests.benchmarks``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.benchmarks.figures import figure
 from tests.run_blocks import on_digits
 from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
@@ -39,6 +40,9 @@ def test_blocks_beside_a_loop(steps: int, width: int) -> None:
         f"\n{steps} steps of {BATCH}, width {width}: loop {loop:.2f} s, "
         f"dense {dense:.2f} s ({dense / loop:.2f}), lazy {lazy:.2f} s ({lazy / loop:.2f})"
     )
+    for backend, seconds in (("dense", dense), ("lazy", lazy)):
+        case = f"{steps} steps of {BATCH}, width {width}, {backend}"
+        figure("finite", case, seconds, peer=("loop in torch", loop))
 
 
 def test_blocks_beside_single_vectors() -> None:

@@ -1,7 +1,7 @@
 """Training limits: bandwidth share, error per second, and the cost of networks beside them.
 
-Every ratio compares two things measured in the same run; figures are kept in
-``docs/benchmarks.md``. Run with ``python -m pytest tests/benchmarks -s``.
+Every ratio compares two things measured in the same run; the latest are on
+``docs/benchmarks.md``. Run with ``python -m tests.benchmarks``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import tpcalc as tp
+from tests.benchmarks.figures import figure
 from tpcalc.engine import kernels
 from tpcalc.engine.execute import Outcome, Workspace
 from tpcalc.engine.instructions import Multiply
@@ -52,6 +53,8 @@ def test_entrywise_updates(optimizer: str) -> None:
 
     (own, error), (plain, _) = found(optimizer), found("sgd")
     print(f"\n{optimizer}: {own:.2f} s, error {error:.1e}, {own / plain:.1f} times SGD")
+    case = f"4 steps of {optimizer}, 2^10 samples"
+    figure("accuracy", case, own, error=error, peer=("gradient descent", plain))
 
 
 def planned(program: tp.Program) -> Plan:
@@ -116,6 +119,9 @@ def test_bandwidth_share(steps: int, log2: int, replicates: int) -> None:
         f"\nT={steps} N=2^{log2} R={replicates}: {best * 1e3:.1f} ms, "
         f"{share:.2f} of {rate / 1e9:.1f} GB/s"
     )
+    beside = ", four side by side" if replicates == 4 else ""
+    case = f"{steps} steps, 2^{log2} samples{beside}"
+    figure("engine", case, best, peer=("four reads", share * best))
 
 
 def product_share(found: Plan, samples: int) -> tuple[float, float]:
@@ -220,6 +226,8 @@ def test_cost_at_equal_error(steps: int, sizes: range, seeds: int) -> None:
     for storage, kept in costs.items():
         best, least = min(kept), min(dense)
         print(f"T={steps}: {storage} {best:.3f} s, dense {least:.1f} s: {least / best:.0f} times")
+        case = f"{steps} steps" + (", directions in float32" if storage == "float32" else "")
+        figure("accuracy", case, best, error=target, peer=("dense networks", least))
 
 
 def test_hundred_steps() -> None:
@@ -229,6 +237,7 @@ def test_hundred_steps() -> None:
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\nT=100 N=2^17, 2 replicates: {seconds:.1f} s, {peak:.2f} GiB, {found['f[100,0]']}")
+    figure("blocks", "100 steps of one sample, 2 replicates of 2^17 samples", seconds)
 
 
 def test_lazy_width_of_a_million() -> None:
@@ -238,19 +247,24 @@ def test_lazy_width_of_a_million() -> None:
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\nlazy n=10^6, 8 steps: {seconds:.1f} s, {peak:.2f} GiB, {len(table.rows)} results")
+    figure("finite", "lazy network of width 10^6, 8 steps", seconds)
 
 
-def test_lazy_against_dense() -> None:
-    """CPU seconds of one network of width 4096, 8 steps (dense: float32)."""
+@pytest.mark.parametrize(("width", "seeds"), [(256, 200), (1024, 100), (4096, 32)])
+def test_lazy_against_dense(width: int, seeds: int) -> None:
+    """CPU seconds of one network of many, 8 steps (dense: float32)."""
     program = run_of(8)
-    tp.simulate(program, widths=[4096], seeds=2, threads=1)
+    tp.simulate(program, widths=[width], seeds=2, threads=1)
     start = time.process_time()
-    tp.simulate(program, widths=[4096], seeds=28, threads=1)
-    lazy = (time.process_time() - start) / 28
-    dense = dense_seconds(program, 4096, 2)
+    tp.simulate(program, widths=[width], seeds=seeds, threads=1)
+    lazy = (time.process_time() - start) / seeds
+    dense = dense_seconds(program, width, 8192 // width)
     print(
-        f"\nn=4096: lazy {lazy * 1e3:.1f} ms, dense {dense * 1e3:.0f} ms, {dense / lazy:.0f} times"
+        f"\nn={width}: lazy {lazy * 1e3:.1f} ms, dense {dense * 1e3:.0f} ms, "
+        f"{dense / lazy:.0f} times"
     )
+    case = f"one of {seeds} lazy networks of width {width}, 8 steps"
+    figure("finite", case, lazy, peer=("dense", dense))
 
 
 @pytest.mark.parametrize(("width", "seeds"), [(64, 200), (256, 200), (1024, 100), (4096, 32)])
@@ -295,3 +309,6 @@ def test_threads(log2: int, replicates: int) -> None:
         f"\n{replicates} replicates, T=32, N=2^{log2}: {times[0]:.2f} s and {times[1]:.2f} s, "
         f"{times[0] / times[1]:.2f} times"
     )
+    noun = "replicate" if replicates == 1 else "replicates"
+    case = f"32 steps, {replicates} {noun} of 2^{log2} samples, all cores"
+    figure("engine", case, times[1], peer=("one thread", times[0]))
