@@ -18,9 +18,9 @@ INTRODUCTION = """# Benchmarks
 
 The latest figure of each case. `python -m tests.benchmarks --write` measures, keeps what it finds
 in `tests/benchmarks/figures.json` and writes this page. A ratio says how many times as long the
-peer takes, in the same run. Networks have three hidden layers of tanh in μP and one sample a step where
-nothing else is said. Four reads are those of its directions that a product needs, at the rate of
-one core; GEMM is a product of numpy with as many operations.
+peer takes, in the same run. Networks have three hidden layers of tanh in μP and one sample a step
+where nothing else is said. Four reads are those of its directions that a product needs, at the
+rate of one core; GEMM is a product of numpy with as many operations.
 """
 
 # What benchmarks have measured in this process: rows of ``figures.json``, newest last.
