@@ -12,7 +12,6 @@ import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import REPLICATES, RUNS, SAMPLES, both, run_of
 from tpcalc.errors import ScaleError, UsageError
-from tpcalc.evaluate import wanted
 from tpcalc.results import Method
 
 QUESTIONS: dict[str, Callable[[tp.Limit], Any]] = {
@@ -28,12 +27,10 @@ QUESTIONS: dict[str, Callable[[tp.Limit], Any]] = {
 _FOUND: dict[str, tuple[tp.Limit, tp.Limit]] = {}
 
 
-def found(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[tp.Limit, tp.Limit]:
+def found(name: str) -> tuple[tp.Limit, tp.Limit]:
     """Both readings of a run, evaluated once for all questions about it."""
     if name not in _FOUND:
-        _FOUND[name] = both(run_of(*RUNS[name]), monkeypatch)
-    monkeypatch.setattr(wanted, "MANY", 0)
-    monkeypatch.setattr(wanted, "MOST", 0)
+        _FOUND[name] = both(run_of(*RUNS[name]))
     return _FOUND[name]
 
 
@@ -44,8 +41,8 @@ NORM, ADAM = (pytest.param(name, marks=pytest.mark.slow) for name in ("layer nor
     "name",
     ["tanh, mup", "relu, ntk", "biases, mup", NORM, "resnet, mup", "momentum", ADAM],
 )
-def test_cells_have_moments_and_covariances(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells, blocks = found(name, monkeypatch)
+def test_cells_have_moments_and_covariances(name: str) -> None:
+    cells, blocks = found(name)
     for asked in QUESTIONS.values():
         one, two = asked(cells), asked(blocks)
         agree(one, two)
@@ -53,10 +50,8 @@ def test_cells_have_moments_and_covariances(name: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["tanh, mup", "relu, ntk", "resnet, mup", ADAM])
-def test_samples_of_a_cell_are_those_its_moments_are_of(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, blocks = found(name, monkeypatch)
+def test_samples_of_a_cell_are_those_its_moments_are_of(name: str) -> None:
+    _, blocks = found(name)
     for cell in ("h[1,0,1]", "h[2,2,2]", "dh[2,1,0]"):
         drawn = blocks[cell].sample(SAMPLES * REPLICATES)
         value = blocks[cell].second_moment.value
@@ -68,22 +63,24 @@ def test_samples_of_a_cell_are_those_its_moments_are_of(
     assert abs(each.mean() - shared.value) < 6 * np.hypot(each.std(ddof=1) / 2, shared.stderr)
 
 
-def test_random_cells_have_a_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells, blocks = found("relu, ntk", monkeypatch)
+def test_random_cells_have_a_covariance() -> None:
+    cells, blocks = found("relu, ntk")
     for pair in (("f[0,0]", "f[0,0]"), ("f[0,0]", "f[0,2]"), ("f[1,1]", "f[2,0]")):
         agree(cells.cov(*pair), blocks.cov(*pair))
-    assert found("tanh, mup", monkeypatch)[1].cov("f[1,0]", "f[1,1]").value == 0
+    assert found("tanh, mup")[1].cov("f[1,0]", "f[1,1]").value == 0
     with pytest.raises(UsageError, match="is a vector"):
         blocks.cov("f[0,0]", "h[1,0,0]")
 
 
-def test_cells_that_rest_on_few_others_are_found_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_that_rest_on_few_others_are_found_exactly() -> None:
     """Before training a cell needs one input only, whatever the run."""
     run = run_of(*RUNS["relu, ntk"])
     cells = tp.limit(run.unrolled.cells, samples=SAMPLES, replicates=REPLICATES)
-    assert run.unrolled.blocks is not None
-    monkeypatch.setattr(wanted, "MANY", 60)
-    blocks = tp.limit(run.unrolled.blocks, samples=SAMPLES, replicates=REPLICATES)
+    rng = np.random.default_rng(4)
+    inputs = np.vstack([run.data.inputs, rng.normal(size=(202, 3))])
+    large = run.replace(data=tp.Samples(inputs, rng.normal(size=208)), steps=12, batch=16)
+    asked = ["f[0,:]", "h[2,0,:]"]
+    blocks = tp.limit(large, outputs=asked, samples=SAMPLES, replicates=REPLICATES)
     assert blocks.graph.has_blocks
     found = blocks.cov("f[0,0]", "f[0,1]")
     assert found.method is not Method.PARTICLES
@@ -94,13 +91,11 @@ def test_cells_that_rest_on_few_others_are_found_exactly(monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_what_has_no_answer_of_a_cell_has_none_of_a_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for limit in found("tanh, mup", monkeypatch):
+def test_what_has_no_answer_of_a_cell_has_none_of_a_block() -> None:
+    for limit in found("tanh, mup"):
         with pytest.raises(ScaleError, match="near 0 has no mean"):
             limit["h[2,2,2]"].moment(lambda z: z**-1)
-    for limit in both(run_of(*RUNS["tanh, standard"]), monkeypatch):
+    for limit in both(run_of(*RUNS["tanh, standard"])):
         with pytest.raises(ScaleError, match="explodes like"):
             limit["h[2,2,2]"].moment(tp.relu)
 

@@ -14,8 +14,6 @@ from tests.agree import agree
 from tests.agreements.test_block_zeros import DATA, NETWORKS, run_on
 from tests.agreements.test_blocks import RUNS, run_of
 from tpcalc.errors import LimitError
-from tpcalc.questions import orders
-from tpcalc.questions.dependence import coefficients
 from tpcalc.questions.dependencies import corrections, dependencies
 from tpcalc.questions.initial_weights import initial_weights
 
@@ -64,13 +62,10 @@ def assert_no_less(cells: Any, blocks: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_depend_on_what_their_cells_depend_on(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_depend_on_what_their_cells_depend_on(name: str) -> None:
     run = short(name)
     cells = dependencies(run.unrolled.cells)
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = dependencies(run.unrolled.blocks)
+    blocks = dependencies(run.unrolled.blocks, reading="blocks")
     assert sorted(blocks) == sorted(cells)
     for output in cells:
         one, two = cells[output], blocks[output]
@@ -93,13 +88,10 @@ def test_blocks_depend_on_what_their_cells_depend_on(
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_corrections_of_blocks_are_those_of_their_cells(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_corrections_of_blocks_are_those_of_their_cells(name: str) -> None:
     run = short(name)
     cells = {row.name: row for row in corrections(run.unrolled.cells).rows}
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = {row.name: row for row in corrections(run.unrolled.blocks).rows}
+    blocks = {row.name: row for row in corrections(run.unrolled.blocks, reading="blocks").rows}
     assert blocks.keys() == cells.keys()
     for product, row in cells.items():
         terms = {term.vector: term for term in blocks[product].terms}
@@ -120,13 +112,11 @@ def test_corrections_of_blocks_are_those_of_their_cells(
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_initial_weights_in_blocks_are_those_in_their_cells(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_initial_weights_in_blocks_are_those_in_their_cells(name: str) -> None:
     run = short(name)
     cells = {(row.name, row.part_of): row for row in initial_weights(run.unrolled.cells).rows}
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = {(row.name, row.part_of): row for row in initial_weights(run.unrolled.blocks).rows}
+    read = initial_weights(run.unrolled.blocks, reading="blocks")
+    blocks = {(row.name, row.part_of): row for row in read.rows}
     assert blocks.keys() == cells.keys()
     for key, row in cells.items():
         assert_no_less(row, blocks[key], row.name)
@@ -138,26 +128,30 @@ def test_initial_weights_in_blocks_are_those_in_their_cells(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["one-hot", "zero rows", "disjoint supports", "zero targets"])
-def test_zeros_of_data_leave_the_same_out(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zeros_of_data_leave_the_same_out(data: str) -> None:
     run = run_on(DATA[data], *NETWORKS["tanh, mup"], steps=1)
     cells = dependencies(run.unrolled.cells)
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = dependencies(run.unrolled.blocks)
+    blocks = dependencies(run.unrolled.blocks, reading="blocks")
     for output in cells:
         assert_no_less(cells[output], blocks[output], output)
         assert expanded(blocks[output].on) == expanded(cells[output].on), output
 
 
-def test_too_many_corrections_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = short("tanh, mup")
-    monkeypatch.setattr(orders, "SOME", -1)
-    monkeypatch.setattr(coefficients, "LARGEST", 3)
+@pytest.mark.slow
+def test_too_many_corrections_are_refused_with_what_to_do() -> None:
+    @tp.program
+    def there_and_back(t: tp.Tracer) -> None:
+        matrix, x = t.matrix("W"), t.gaussian("x", axes={"b": 64})
+        for _ in range(3):  # each of six products has 64 cells, all but the first a correction
+            x = tp.n**-1 * (matrix.T @ tp.relu(matrix @ x))
+        t.output("x", x)
+
     with pytest.raises(LimitError, match="corrections of") as caught:
-        corrections(run.unrolled.blocks)
+        corrections(there_and_back, reading="blocks")
     assert "verify=False" in str(caught.value)
-    listed = corrections(run.unrolled.blocks, verify=False)
+    listed = corrections(there_and_back, reading="blocks", verify=False)
     assert any(
         term.doubtful and term.coefficient is None for row in listed.rows for term in row.terms
     )
-    found = dependencies(run.unrolled.blocks)
+    found = dependencies(there_and_back, reading="blocks")
     assert any("not estimated" in note for note in found.table.notes)

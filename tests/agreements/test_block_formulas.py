@@ -15,7 +15,6 @@ import sympy
 import tpcalc as tp
 from tests.agreements.test_blocks import RUNS, cases, run_of
 from tpcalc.errors import TpcalcError, UnknownName
-from tpcalc.evaluate import wanted
 from tpcalc.limit.derive import derive
 from tpcalc.limit.express import express
 
@@ -78,16 +77,12 @@ FEW = ("biases, mup", "resnet, mup", "momentum")
 
 
 @pytest.mark.parametrize("name", cases(RUNS, FEW))
-def test_formulas_of_cells_are_those_of_single_vectors(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_formulas_of_cells_are_those_of_single_vectors(name: str) -> None:
     run = run_of(*RUNS[name])
     settings = {"samples": 64, "replicates": 2}
     cells = tp.limit(run.unrolled.cells, **settings)
-    monkeypatch.setattr(wanted, "MANY", 0)
-    monkeypatch.setattr(wanted, "MOST", 0)
     assert run.unrolled.blocks is not None
-    blocks = tp.limit(run.unrolled.blocks, **settings)
+    blocks = tp.limit(run.unrolled.blocks, **settings, reading="blocks")
     assert blocks.graph.has_blocks
     one, two = written(cells), written(blocks)
     both = one.keys() & two.keys()
@@ -148,12 +143,10 @@ def test_large_arrays_are_given_by_their_range_and_formulas_do_not_grow() -> Non
     assert text.endswith("y[0,0] in [0, 1]") and "sum_(sample':16)" in text
 
 
-def test_the_table_has_formulas_of_blocks_and_cells_have_their_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(wanted, "MANY", 0)
+def test_the_table_has_formulas_of_blocks_and_cells_have_their_own() -> None:
     program = run_of(*RUNS["tanh, mup"]).unrolled.blocks
-    found = tp.limit(program, samples=64, replicates=2, formulas=["h[2,0,*"])
+    asked = ["h[2,0,*"]
+    found = tp.limit(program, samples=64, replicates=2, formulas=asked, reading="blocks")
     rows = {row.name: row.formula for row in found.table.vectors}
     assert rows["h[2,0,0]"] == rows["h[2,0,1]"] == found.formula("h[2,0,:]")
     assert rows["h[1,0,0]"] is None

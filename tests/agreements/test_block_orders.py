@@ -10,7 +10,6 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import RUNS, cases, run_of
-from tpcalc.questions import orders
 from tpcalc.training import training
 
 MORE: dict[str, tuple[Any, ...]] = {
@@ -30,14 +29,11 @@ SIZED = {name: run for name, run in (RUNS | MORE).items() if name not in OTHERS}
 
 
 @pytest.mark.parametrize("name", cases(SIZED, FEW))
-def test_sizes_of_blocks_are_those_of_their_cells(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_of_blocks_are_those_of_their_cells(name: str) -> None:
     run = run_of(*SIZED[name])
     cells = tp.orders(run.unrolled.cells)
-    monkeypatch.setattr(orders, "SOME", -1)
     assert run.unrolled.blocks is not None
-    blocks = tp.orders(run.unrolled.blocks)
+    blocks = tp.orders(run.unrolled.blocks, reading="blocks")
     assert sorted(blocks) == sorted(cells)
     assert {one: cells[one].n for one in cells} == {one: blocks[one].n for one in cells}
     # Samples of the engine have smaller errors: no exact size is lost, and some are won.
@@ -58,14 +54,11 @@ def test_sizes_of_blocks_are_those_of_their_cells(
         pytest.param("sp", "unstable", marks=pytest.mark.slow),
     ],
 )
-def test_verdicts_do_not_depend_on_the_reading(
-    parameterization: str, verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verdicts_do_not_depend_on_the_reading(parameterization: str, verdict: str) -> None:
     run = run_of(tp.MLP(3, "tanh"), parameterization)
     run = run.replace(queries=(), watch=training.NAMES)
     cells = tp.check(run)
-    monkeypatch.setattr(training, "SOME", -1)
-    blocks = tp.check(run)
+    blocks = tp.check(run, reading="blocks")
     assert cells.verdict == blocks.verdict == verdict
     assert blocks.valid_for == cells.valid_for
     assert [(row.name, row.n, row.status) for row in blocks.outputs] == [
@@ -79,7 +72,7 @@ def test_verdicts_do_not_depend_on_the_reading(
 @pytest.mark.slow
 def test_a_verdict_with_sixteen_samples_a_step() -> None:
     run = tp.Training(tp.MLP(3, "tanh"), "mup", tp.digits((3, 8), samples=64), steps=3, batch=16)
-    assert run.named.has_blocks
+    assert run.named("auto").has_blocks
     found = tp.check(run)
     assert (found.verdict, found.valid_for) == ("feature-learning", "all t")
 

@@ -11,7 +11,6 @@ import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import both
 from tpcalc.passes import size
-from tpcalc.questions import orders
 
 NETWORKS: dict[str, tuple[Any, str]] = {
     "tanh, ntk": (tp.MLP(2, "tanh"), "ntk"),
@@ -32,8 +31,8 @@ def run_of(name: str, classes: int = 2) -> tp.Training:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_limits_of_several_outputs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells, blocks = both(run_of(name), monkeypatch)
+def test_limits_of_several_outputs(name: str) -> None:
+    cells, blocks = both(run_of(name))
     assert sorted(blocks) == sorted(cells)
     lost = {row.name for row in cells.table.uncovered}
     assert {row.name for row in blocks.table.uncovered} == lost
@@ -49,21 +48,18 @@ def test_limits_of_several_outputs(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_sizes_of_several_outputs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_several_outputs(name: str) -> None:
     run = run_of(name)
     cells = tp.orders(run.unrolled.cells)
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = tp.orders(run.unrolled.blocks)
+    blocks = tp.orders(run.unrolled.blocks, reading="blocks")
     for output in cells:
         assert (blocks[output].n, blocks[output].zero) == (cells[output].n, cells[output].zero)
         assert (cells[output].status, blocks[output].status) != ("exact", "upper"), output
 
 
-def test_outputs_before_training_are_independent_over_classes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_outputs_before_training_are_independent_over_classes() -> None:
     """One covariance for every class, that of the samples, and 0 between two classes."""
-    cells, blocks = both(run_of("tanh, ntk", classes=3).replace(watch=[]), monkeypatch)
+    cells, blocks = both(run_of("tanh, ntk", classes=3).replace(watch=[]))
     for one, two in (("0,0,0", "0,0,0"), ("0,0,2", "0,1,2"), ("0,0,0", "0,1,1")):
         pair = f"f[{one}]", f"f[{two}]"
         agree(cells.cov(*pair), blocks.cov(*pair))

@@ -16,7 +16,6 @@ from tests.agreements.test_blocks import SAMPLES, Transformer, both
 from tpcalc.evaluate.wanted import places
 from tpcalc.limit.derive import derive
 from tpcalc.passes.picked import with_cells
-from tpcalc.questions import orders
 
 RNG = np.random.default_rng(3)
 GENERIC, TARGETS = RNG.normal(size=(9, 3)), RNG.normal(size=9)
@@ -98,15 +97,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("data", "network"), CASES)
-def test_limits_of_blocks(
-    data: str, network: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def test_limits_of_blocks(data: str, network: str, request: pytest.FixtureRequest) -> None:
     if data == "a class that is missing" and network == "relu, mup":
         reason = "gates of later steps hide a zero: of order 1 in blocks, n^(-1/4) in cells"
         request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     # A limit that is hardly random takes more samples to be told from a number.
     samples = 2**14 if (data, network) == ("zero targets", "biases") else SAMPLES
-    assert_same(*both(run_on(DATA[data], *NETWORKS[network]), monkeypatch, samples))
+    assert_same(*both(run_on(DATA[data], *NETWORKS[network]), samples))
 
 
 # The last of the data is a class that is missing.
@@ -114,22 +111,21 @@ def test_limits_of_blocks(
 @pytest.mark.parametrize(
     ("data", "network"), [*zip([*DATA][:-1], cycle(("tanh, mup", "relu, ntk")), strict=False)]
 )
-def test_sizes_of_blocks(data: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_blocks(data: str, network: str) -> None:
     run = run_on(DATA[data], *NETWORKS[network])
     cells = tp.orders(run.unrolled.cells)
-    monkeypatch.setattr(orders, "SOME", -1)
-    blocks = tp.orders(run.unrolled.blocks)
+    blocks = tp.orders(run.unrolled.blocks, reading="blocks")
     for name in cells:
         assert (cells[name].n, cells[name].zero) == (blocks[name].n, blocks[name].zero), name
         assert (cells[name].status, blocks[name].status) != ("exact", "upper"), name
 
 
-def test_a_query_that_shares_nothing_with_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_shares_nothing_with_the_samples() -> None:
     queries = [tuple(EYE[4]), tuple(EYE[0]), (0.0,) * 6]
     run = run_on(
         (EYE[[0, 1, 2, 1, 0, 2, 0, 1, 2]], TARGETS), *NETWORKS["tanh, mup"], queries=queries
     )
-    cells, blocks = both(run, monkeypatch)
+    cells, blocks = both(run)
     assert_same(cells, blocks)
     assert blocks["f[2,3]"].value == blocks["f[2,5]"].value == 0 != blocks["f[2,4]"].value
 
@@ -143,16 +139,14 @@ TOKENS = [
 
 
 @pytest.mark.parametrize(("tokens", "causal", "parameterization"), TOKENS)
-def test_tokens(
-    tokens: str, causal: bool, parameterization: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens(tokens: str, causal: bool, parameterization: str) -> None:
     inputs = np.random.default_rng(1).normal(size=(6, 9))
     inputs[1], inputs[:, 3:6] = 0, 0
     if tokens == "one-hot":
         inputs = np.array([np.eye(3)[[k % 3, (k + 1) % 3, (k + 2) % 3]].ravel() for k in range(6)])
     network = tp.network(Transformer, heads=1, causal=causal)
     run = run_on((inputs, TARGETS[:6]), network, parameterization, batch=2, watch=[])
-    assert_same(*both(run, monkeypatch))
+    assert_same(*both(run))
 
 
 def test_zeros_of_data_do_not_make_derivations_longer_with_more_samples() -> None:

@@ -13,8 +13,7 @@ from tests.agree import agree
 from tests.agreements.own_networks import NETWORKS
 from tests.graph_text import from_text, to_text
 from tpcalc.activations.entries import atom
-from tpcalc.errors import LimitError, ProgramError
-from tpcalc.evaluate import wanted
+from tpcalc.errors import LimitError, ProgramError, UnknownName
 from tpcalc.limit.derive import derive
 from tpcalc.passes import size
 from tpcalc.passes.rows import rows_written
@@ -82,17 +81,13 @@ def many(count: int) -> tp.Samples:
     return tp.Samples(np.random.default_rng(0).normal(size=(count, 3)), np.ones(count))
 
 
-def both(
-    run: tp.Training, monkeypatch: pytest.MonkeyPatch, samples: int = SAMPLES
-) -> tuple[tp.Limit, tp.Limit]:
+def both(run: tp.Training, samples: int = SAMPLES) -> tuple[tp.Limit, tp.Limit]:
     """The limit of a run cell by cell, and of its blocks."""
     blocks = run.unrolled.blocks
     assert blocks is not None and blocks.has_blocks
     settings = {"samples": samples, "replicates": REPLICATES}
     cells = tp.limit(run.unrolled.cells, **settings)
-    monkeypatch.setattr(wanted, "MANY", 0)
-    monkeypatch.setattr(wanted, "MOST", 0)  # no way back to cells
-    found = tp.limit(blocks, **settings, seed=1)
+    found = tp.limit(blocks, **settings, seed=1, reading="blocks")
     assert found.graph.has_blocks
     return cells, found
 
@@ -102,8 +97,8 @@ CELLS_ALONE = {"adam, ntk": {"f[2,0]", "f[2,1]", "f[2,2]"}}
 
 
 @pytest.mark.parametrize("name", cases(RUNS))
-def test_blocks_are_what_their_cells_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells, blocks = both(run_of(*RUNS[name]), monkeypatch)
+def test_blocks_are_what_their_cells_are(name: str) -> None:
+    cells, blocks = both(run_of(*RUNS[name]))
     assert sorted(blocks) == sorted(cells)
     lost = {row.name for row in cells.table.uncovered} | CELLS_ALONE.get(name, set())
     assert {row.name for row in blocks.table.uncovered} == lost
@@ -145,20 +140,14 @@ class Transformer(tp.Network):
         pytest.param(1, False, "ntk", "adam", marks=pytest.mark.slow),
     ],
 )
-def test_transformers(
-    heads: int,
-    causal: bool,
-    parameterization: str,
-    optimizer: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_transformers(heads: int, causal: bool, parameterization: str, optimizer: str) -> None:
     rng = np.random.default_rng(0)
     data = tp.Samples(rng.normal(size=(6, 9)), rng.normal(size=6))
     network = tp.network(Transformer, heads=heads, causal=causal)
     run = tp.Training(
         network, parameterization, data, steps=2, batch=2, lr=0.5, optimizer=optimizer, watch=[]
     )
-    cells, blocks = both(run, monkeypatch)
+    cells, blocks = both(run)
     assert {row.name for row in blocks.table.uncovered} == set()
     for one in cells:
         assert cells[one].random == blocks[one].random
@@ -178,15 +167,19 @@ def test_derivations_do_not_depend_on_the_number_of_samples() -> None:
     assert len(counts) == 1
 
 
-def test_kernels_of_all_cells_have_the_same_bits_everywhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_kernels_of_all_cells_have_the_same_bits_everywhere() -> None:
     """A kernel of forms is applied to all samples together: threads and bundles change nothing."""
-    monkeypatch.setattr(wanted, "MANY", 0)
     program = run_of(tp.MLP(2, "tanh"), "mup", "adam", steps=3, batch=4).unrolled.blocks
     assert program is not None
     one, two, more = (
-        tp.limit(program, outputs=["f[3,*"], samples=256, replicates=count, threads=threads)
+        tp.limit(
+            program,
+            outputs=["f[3,*"],
+            samples=256,
+            replicates=count,
+            threads=threads,
+            reading="blocks",
+        )
         for count, threads in ((4, 1), (4, 2), (5, 1))
     )
     assert one.graph.has_blocks
@@ -196,28 +189,27 @@ def test_kernels_of_all_cells_have_the_same_bits_everywhere(
 
 
 @pytest.mark.parametrize("name", ["gru", "convolution"])
-def test_networks_of_ones_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_of_ones_own(name: str) -> None:
     network, data = NETWORKS[name]
     run = tp.Training(network, "mup", data, steps=1, batch=2, lr=0.5, watch=[])
-    cells, blocks = both(run, monkeypatch)
+    cells, blocks = both(run)
     for one in cells:
         agree(cells[one], blocks[one])
 
 
-def test_the_outputs_are_called_alike_and_chosen_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_outputs_are_called_alike_and_chosen_alike() -> None:
     run = run_of(tp.MLP(2, "tanh"), "mup")
-    monkeypatch.setattr(wanted, "MANY", 0)
-    assert run.unrolled.blocks is not None
-    found = tp.limit(run.unrolled.blocks, outputs=["f[2,*", "f[1,0]"], samples=256, replicates=2)
+    asked = ["f[2,*", "f[1,0]"]
+    found = tp.limit(run, outputs=asked, samples=256, replicates=2, reading="blocks")
+    assert found.graph.has_blocks
     assert sorted(found) == ["f[1,0]", "f[2,0]", "f[2,1]", "f[2,2]"]  # the last one is the query
 
 
-@pytest.mark.parametrize("many", [0, 60_000])
-def test_cells_from_a_number_on_are_chosen(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_of(tp.MLP(2, "tanh"), "mup")
-    monkeypatch.setattr(wanted, "MANY", many)
-    program = run.unrolled.blocks if many == 0 else run.program
-    found = tp.limit(program, outputs=["f[2,1:]", "f[1,:]"], samples=256, replicates=2)
+@pytest.mark.parametrize("reading", ["blocks", "cells"])
+def test_cells_from_a_number_on_are_chosen(reading: Any) -> None:
+    run, asked = run_of(tp.MLP(2, "tanh"), "mup"), ["f[2,1:]", "f[1,:]"]
+    found = tp.limit(run, outputs=asked, samples=256, replicates=2, reading=reading)
+    assert found.graph.has_blocks == (reading == "blocks")
     assert sorted(found) == ["f[1,0]", "f[1,1]", "f[1,2]", "f[2,1]", "f[2,2]"]
 
 
@@ -245,24 +237,29 @@ def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     assert [name for name, _ in large.blocks.outputs] == [f"f[{step},:]" for step in range(13)]
 
 
-def test_a_kink_that_samples_sit_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kink_that_samples_sit_on_is_refused() -> None:
     """In IP-LLR with relu the leading term is 0 on a part of the coordinates."""
     run = run_of(tp.MLP(3, "relu"), "ip-llr", steps=3)
-    monkeypatch.setattr(wanted, "MANY", 0)
-    monkeypatch.setattr(wanted, "MOST", 0)
     assert run.unrolled.blocks is not None
-    found = tp.limit(run.unrolled.blocks, samples=256, replicates=2)
+    found = tp.limit(run.unrolled.blocks, samples=256, replicates=2, reading="blocks")
     with pytest.raises(LimitError, match="on a part of the coordinates"):
         found["f[3,0]"]
 
 
-def test_values_are_given_cell_by_cell_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_given_cell_by_cell_or_refused() -> None:
     run = run_of(tp.MLP(2, "tanh"), "ntk")
-    monkeypatch.setattr(wanted, "MANY", 0)
-    monkeypatch.setattr(wanted, "MOST", 0)
     assert run.unrolled.blocks is not None
     with pytest.raises(LimitError, match="values are given"):
-        tp.limit(run.unrolled.blocks, given={"f[0,0]": 0.5})
+        tp.limit(run.unrolled.blocks, given={"f[0,0]": 0.5}, reading="blocks")
+
+
+def test_a_reading_that_is_no_way_to_read() -> None:
+    run = run_of(tp.MLP(2, "tanh"), "mup")
+    for question in (tp.limit, tp.orders, tp.check, tp.dependencies, tp.initial_weights):
+        with pytest.raises(UnknownName, match="'block'"):
+            question(run, reading="block")
+    with pytest.raises(UnknownName, match="'block'"):
+        tp.simulate(run, [16], reading="block")
 
 
 def test_samples_follow_the_directions() -> None:
@@ -298,11 +295,8 @@ def test_random_numbers_are_divided_by_cell_by_cell_only() -> None:
         f = tp.n ** "1/2" * t.inner(v, x)
         t.output("y", f**-1)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wanted, "MANY", 0)
-        patch.setattr(wanted, "MOST", 0)
-        with pytest.raises(LimitError, match="it is random"):
-            tp.limit(divided, samples=256, replicates=2)
+    with pytest.raises(LimitError, match="it is random"):
+        tp.limit(divided, samples=256, replicates=2, reading="blocks")
 
 
 def test_questions_about_a_run_of_many_cells_have_its_names() -> None:

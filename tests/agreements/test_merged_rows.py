@@ -16,7 +16,6 @@ from tpcalc.limit.derive import derive
 from tpcalc.passes.selected import selected
 from tpcalc.passes.size import cells_of
 from tpcalc.passes.step import Merged
-from tpcalc.questions import orders
 
 RNG = np.random.default_rng(5)
 INPUTS, TARGETS = RNG.normal(size=(12, 3)), RNG.normal(size=12)
@@ -90,9 +89,8 @@ def test_finite_networks_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch
 def test_limits_and_sizes_are_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RUNS[name]()
     other = apart(run, monkeypatch)
-    cells, blocks = both(run, monkeypatch)
-    monkeypatch.undo()
-    _, whole = both(other, monkeypatch)
+    cells, blocks = both(run)
+    _, whole = both(other)
     assert sorted(blocks) == sorted(whole) == sorted(cells)
     for output in whole:
         for found in (cells[output], blocks[output]):
@@ -107,11 +105,10 @@ def test_limits_and_sizes_are_the_same(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("reading", ["cells", "blocks"])
-def test_orders_and_statuses_are_the_same(reading: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_orders_and_statuses_are_the_same(reading: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_on(tp.MLP(2, "relu"), "ntk", ROWS, steps=1)
     other = apart(run, monkeypatch)
-    monkeypatch.setattr(orders, "SOME", -1 if reading == "blocks" else 10**9)
-    found, wanted = tp.orders(run.unrolled.blocks), tp.orders(other.unrolled.blocks)
+    found, wanted = (tp.orders(one.unrolled.blocks, reading=reading) for one in (run, other))
     assert {name: (one.n, one.status, one.zero) for name, one in found.found.items()} == {
         name: (one.n, one.status, one.zero) for name, one in wanted.found.items()
     }

@@ -13,6 +13,7 @@ from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.program.views import data_of
 
 # What a program offers; a traced function without parameters offers the same.
@@ -216,12 +217,13 @@ def extend(source: object, function: Callable[[Tracer], object]) -> Program:
     return _record(Recorder(getattr(source, "__name__", "program"), base), function, {})
 
 
-def as_program(source: object) -> Program:
+def as_program(source: object, reading: ReadAs = "auto") -> Program:
     """A program from whatever a user hands over for one.
 
     Args:
         source: A ``Program``, a traced function that needs no parameters, or what has one as its
             ``program``, such as a training run.
+        reading: Whether that of a training run keeps its samples as an axis.
 
     Raises:
         TraceError: It is something else, or needs parameters.
@@ -237,9 +239,8 @@ def as_program(source: object) -> Program:
         return source
     if isinstance(source, Traced):
         return source.build()
-    own = getattr(source, "blocks", None)
-    if own is None:  # not looked at before: a run of many cells would be split
-        own = getattr(source, "program", None)
+    read_as = getattr(source, "read_as", None)  # a run of many cells need not be split
+    own = read_as(reading) if callable(read_as) else getattr(source, "program", None)
     if isinstance(own, Program):
         return own
     if hasattr(source, "forward") or is_forward_pass(source):
@@ -265,17 +266,18 @@ def is_forward_pass(source: object) -> bool:
     return sum(one.default is one.empty for one in parameters) >= 2
 
 
-def filled(source: object) -> Program:
+def filled(source: object, reading: ReadAs = "auto") -> Program:
     """A program as ``as_program`` gives it, for a run or a limit: its data have values.
 
     Args:
         source: A ``Program``, or a traced function that needs no parameters.
+        reading: Whether that of a training run keeps its samples as an axis.
 
     Raises:
         TraceError: It is something else, or needs parameters.
         UsageError: Data without values, as a network has them.
     """
-    found = as_program(source)
+    found = as_program(source, reading)
     for ref, node in enumerate(found.nodes):
         data = data_of(node)
         if data is not None and not data.values:

@@ -20,7 +20,7 @@ from tpcalc.evaluate.chain import ZERO, Chain, chosen, together
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
-from tpcalc.evaluate.wanted import Place, is_large, places
+from tpcalc.evaluate.wanted import Place, places
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.cells import cells_below
@@ -28,8 +28,10 @@ from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.passes.picked import picked
 from tpcalc.passes.selected import matching
+from tpcalc.passes.size import is_read_as_blocks
 from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import ReadAs
 from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
 
 
@@ -47,6 +49,7 @@ class Limit:
         values: Numbers for symbols in exponents.
         method: What evaluates expectations.
         given: Values of random scalars.
+        reading: How questions about cells are read, as for ``tp.limit``.
 
     Example:
         >>> import tpcalc as tp
@@ -68,6 +71,7 @@ class Limit:
         values: Mapping[str, Fraction] | None = None,
         method: str = "auto",
         given: Mapping[str, float] | None = None,
+        reading: ReadAs = "auto",
     ) -> None:
         self.program = program
         self.graph = graph
@@ -77,6 +81,7 @@ class Limit:
         self.values = values
         self.method = method
         self.given = given
+        self.reading = reading
         self._scalars = {row.name: row for row in table.scalars}
         self._vectors = {row.name: row for row in table.vectors}
         self._uncovered = {row.name: row for row in table.uncovered}
@@ -179,7 +184,8 @@ class Limit:
         for name in dict.fromkeys((left, right)):
             out.output(name, self._cell(out, name))
         program = out.finish(keep_unused=False)
-        return paired(*own) if is_large(program) else self._ask(program).cov(left, right)
+        large = is_read_as_blocks(program, self.reading)
+        return paired(*own) if large else self._ask(program).cov(left, right)
 
     @cached_property
     def _places(self) -> dict[str, Place]:

@@ -25,6 +25,7 @@ from tpcalc.limit.graph import LimitGraph
 from tpcalc.passes.selected import cells, matching
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress
 from tpcalc.results import Formula, LimitTable, NotCovered, ScalarRow, VectorRow
 from tpcalc.results.provenance import provenance
@@ -48,6 +49,7 @@ def limit(
     formulas: bool | Sequence[str] = False,
     rescale: bool | Sequence[str] = False,
     method: str = "auto",
+    reading: ReadAs = "auto",
     progress: Progress | None = None,
 ) -> Limit:
     """The infinite-width limit of a program.
@@ -83,6 +85,10 @@ def limit(
         method: ``"auto"``: each expectation by a closed form where it has one, else by quadrature
             (one or two dimensions), else by particles, and each answer says which. ``"exact"``,
             ``"quadrature"``, ``"particles"``: that one alone.
+        reading: How a program of blocks, such as a training run with samples as axes, is read.
+            ``"cells"``: cell by cell, which knows more forms. ``"blocks"``: as blocks, however few
+            the cells; what these do not say is not covered. ``"auto"``: as blocks where cells are
+            many, and cell by cell where that can tell more.
         progress: Called with a fraction and a text.
 
     Returns:
@@ -104,7 +110,7 @@ def limit(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Master Theorem).
     """
     started = time.perf_counter()
-    source = filled(program)
+    source = filled(program, reading)
     seed = checks.whole(seed, "seed", least=0)
     checks.called(progress, "progress")
     device = device_name(device)
@@ -114,7 +120,7 @@ def limit(
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
     outputs = outputs if outputs is None else checks.names(outputs, "outputs")
-    derived = covered(source, Asked(outputs, given or {}, values, rescale, seed))
+    derived = covered(source, Asked(outputs, given or {}, values, rescale, seed, reading))
     program, cover, graph = derived.program, derived.cover, derived.cover.graph
     names = [name for name, _ in program.outputs]
     for name, number in derived.given.items():
@@ -177,10 +183,11 @@ def limit(
             values=own,
             given=derived.given,
             method=method,
+            reading=reading,
             **found.budget.fixed,
         )
 
-    return Limit(program, graph, found.budget, table, ask, derived.values, method, given)
+    return Limit(program, graph, found.budget, table, ask, derived.values, method, given, reading)
 
 
 def _ordered(names: Sequence[str], rows: Sequence[NotCovered]) -> tuple[NotCovered, ...]:

@@ -20,10 +20,11 @@ from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.passes.picked import with_cells
 from tpcalc.passes.rows import rows_written
 from tpcalc.passes.selected import cells, matching, selected
-from tpcalc.passes.size import MANY, cells_of
+from tpcalc.passes.size import cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
 from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.results import NotCovered
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
@@ -40,6 +41,7 @@ class Asked:
         values: Numbers for symbols.
         rescale: Which scalars are given after their power of n is taken out.
         seed: Of tests.
+        reading: As blocks or cell by cell.
     """
 
     outputs: Sequence[str] | None
@@ -47,6 +49,12 @@ class Asked:
     values: Mapping[str, Fraction] | None
     rescale: bool | str | Sequence[str]
     seed: int
+    reading: ReadAs = "auto"
+
+    @property
+    def most(self) -> int:
+        """The cells that the program is split into at most where its blocks are not covered."""
+        return 0 if self.reading == "blocks" else MOST
 
 
 @dataclass(frozen=True)
@@ -74,21 +82,16 @@ def covered(source: Program, asked: Asked) -> Found:
     A program of few cells is read cell by cell, which knows more forms; one of many as blocks.
     """
     cells = cells_of(source)
-    if is_large(source) and not asked.given:
+    if is_read_as_blocks(source, asked.reading) and not asked.given:
         try:
             found = _found(source, asked)
         except NeedsCells as reason:
-            return _found(_split(source, cells, str(reason)), asked)
-        if cells > MOST or not any(
+            return _found(_split(source, cells, asked.most, str(reason)), asked)
+        if cells > asked.most or not any(
             isinstance(one.error, LimitError) for one in found.cover.uncovered
         ):
             return found
-    return _found(_split(source, cells, "values are given"), asked)
-
-
-def is_large(program: Program) -> bool:
-    """Whether a program is read as blocks."""
-    return program.has_blocks and cells_of(program) > MANY
+    return _found(_split(source, cells, asked.most, "values are given"), asked)
 
 
 def _found(source: Program, asked: Asked) -> Found:
@@ -123,13 +126,15 @@ def _found(source: Program, asked: Asked) -> Found:
     return Found(program, given, replace(cover, graph=graph), values, lost)
 
 
-def _split(source: Program, cells: int, reason: str) -> Program:
+def _split(source: Program, cells: int, most: int, reason: str) -> Program:
     """The program with a node for each cell."""
-    if source.has_blocks and cells > MOST:
+    if source.has_blocks and cells > most:
         raise LimitError(
             f"the program has about {cells} cells, and the limit of its blocks is not derived: "
             f"{reason}.",
-            hint="Take fewer samples in a step, or fewer steps.",
+            hint="Take fewer samples in a step, or fewer steps."
+            if most
+            else "Leave out reading='blocks'.",
         )
     return split(source)
 

@@ -16,9 +16,10 @@ from tpcalc.finite.lazy import run_lazy
 from tpcalc.finite.overflow import before_overflow
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.passes.selected import selected
-from tpcalc.passes.size import MANY, cells_of
+from tpcalc.passes.size import MANY, cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
 from tpcalc.results.provenance import provenance
@@ -40,6 +41,7 @@ def simulate(
     values: Mapping[str, Fraction] | None = None,
     memory_limit: int | None = None,
     outputs: Sequence[str] | None = None,
+    reading: ReadAs = "auto",
     progress: Progress | None = None,
 ) -> FiniteTable:
     """Run a program at finite widths with independent seeds.
@@ -60,6 +62,8 @@ def simulate(
         values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
         outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
+        reading: ``"blocks"`` as they are written, or ``"cells"``; ``"auto"``: blocks where cells
+            are many.
         progress: Called with a fraction and a text.
 
     Returns:
@@ -86,7 +90,7 @@ def simulate(
     """
     if backend not in SEEDS:
         raise UnknownName("backend", backend, SEEDS)
-    found = _read(program, outputs)
+    found = _read(program, outputs, reading)
     widths = check_widths(widths)
     if seeds is None:
         seeds = SEEDS[backend]
@@ -144,8 +148,9 @@ def simulate(
     return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record, notes)
 
 
-def _read(program: Program, outputs: Sequence[str] | None) -> Program:
+def _read(program: Program, outputs: Sequence[str] | None, reading: ReadAs) -> Program:
     """What is wanted of a program: blocks where cells are many, else a node for each cell."""
     wanted = None if outputs is None else checks.names(outputs, "outputs")
-    found = selected(filled(program), wanted)
-    return found if cells_of(found) > MANY else split(found)
+    found = selected(filled(program, reading), wanted)
+    large = not found.has_blocks and cells_of(found) > MANY
+    return found if large or is_read_as_blocks(found, reading) else split(found)

@@ -23,7 +23,7 @@ from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
 from tpcalc.passes.picked import one_hot, picked
-from tpcalc.passes.size import cells_of
+from tpcalc.passes.size import is_read_as_blocks
 from tpcalc.passes.split import split_reports
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Merged, Step
@@ -34,7 +34,7 @@ from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.types import Axes
+from tpcalc.program.types import Axes, ReadAs
 from tpcalc.program.views import lincomb_of
 
 SAMPLE = "sample"
@@ -129,10 +129,10 @@ class Unrolled:
                 out.output(report.name(report.first + index, tuple(cell)), own)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
-    def has_more(self, cells: int) -> bool:
-        """Whether a step has several inputs, and all steps more cells than this."""
+    def stays_blocks(self, reading: ReadAs, many: int) -> bool:
+        """Whether a step has several inputs, and the run is read as blocks."""
         several = any(report.count > 1 for group in self.groups for report in group)
-        return several and cells_of(self.written) > cells
+        return is_read_as_blocks(self.written, reading, many) and several
 
 
 @dataclass(frozen=True)

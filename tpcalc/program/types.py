@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Literal
 
 from tpcalc.errors import ProgramError
 
@@ -21,6 +22,10 @@ Count = int
 
 Axes = tuple[tuple[str, int], ...]
 """Finite axes, each with its size; their order has no meaning."""
+
+
+ReadAs = Literal["auto", "blocks", "cells"]
+"""How a program is read: as the blocks that it is written in, cell by cell, or as its size says."""
 
 
 class Kind(Enum):

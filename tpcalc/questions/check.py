@@ -21,6 +21,7 @@ from tpcalc.functions.expr import walk
 from tpcalc.limit.scales import symbols
 from tpcalc.networks.network import Architecture
 from tpcalc.program.marks import Mark
+from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.check import depth_check
 from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
 from tpcalc.questions.verdict.contributions import Contributions
@@ -59,6 +60,7 @@ def check(
     at: Mapping[str, object] | None = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
     **settings: Unpack[Routine],
 ) -> Verdict | DepthVerdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
@@ -84,6 +86,7 @@ def check(
             does not show that they are not 0; else the verdict assumes that they are not, and
             says so.
         seed: Of that test.
+        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
         settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
             optimizer. Where the rate leaves the verdict open, as samples of large updates are
             wild, a quarter of it is tried, and a note says so.
@@ -112,7 +115,7 @@ layer 3; without this the first updates would not vanish
     training = as_training(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
         return depth_check(training, {} if at is None else checks.powers(at, set(at)))
-    return width_check(training, at=at, verify=verify, seed=seed)
+    return width_check(training, at=at, verify=verify, seed=seed, reading=reading)
 
 
 def width_check(
@@ -121,6 +124,7 @@ def width_check(
     at: Mapping[str, object] | None = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> Verdict:
     """The same of a run of a network whose depth is a number."""
     started = time.perf_counter()
@@ -129,7 +133,7 @@ def width_check(
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
-    run = watched(training)
+    run = watched(training, reading)
     point = {} if at is None else checks.powers(at, symbols(run.program))
     settled = Settled(run, point, particle_tests(seed) if verify else None)
     if point:
@@ -140,7 +144,7 @@ def width_check(
     wild = decided.verdict == "undecided" and verify
     lr = training.lr
     if wild and not callable(lr) and lr > GENTLE:
-        gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed)
+        gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed, reading=reading)
         if gentler.verdict != "undecided":
             note = GENTLER.format(rate=lr * GENTLE, lr=lr)
             return replace(gentler, notes=(*gentler.notes, note))

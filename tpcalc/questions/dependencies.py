@@ -13,17 +13,19 @@ from tpcalc.dsl import filled
 from tpcalc.errors import LimitError
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import product_of
+from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, MatMul, Ref
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import ReadAs
 from tpcalc.program.views import matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.bits import united_bits
 from tpcalc.questions.dependence.coefficients import LARGEST, is_large
 from tpcalc.questions.dependence.correlation import may_correlate
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Dots, Reading
-from tpcalc.questions.orders import is_read_as_blocks, width_orders
+from tpcalc.questions.orders import width_orders
 from tpcalc.results.dependencies import (
     CorrectionRow,
     CorrectionTable,
@@ -101,6 +103,7 @@ def dependencies(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> Dependencies:
     """The Gaussians that the limit of each output of a program is a function of.
 
@@ -117,6 +120,7 @@ def dependencies(
         verify: Whether coefficients are estimated; without it those whose form does not exclude 0
             count as doubtful.
         seed: Of the estimates.
+        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
 
     Returns:
         A mapping from names to sets, with ``independent(a, b)``; ``print`` shows a table.
@@ -152,7 +156,7 @@ def dependencies(
         x and back: not provably independent (both depend on g)
     """
     started = time.perf_counter()
-    read = _read(program, values, at, budget, verify, seed)
+    read = _read(program, values, at, budget, verify, seed, reading)
     source = read.orders.program
     rows = tuple(_row(read, name) for name in read.orders)
     used = 0
@@ -175,6 +179,7 @@ def corrections(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> CorrectionTable:
     """The corrections of all products of a program with random matrices.
 
@@ -188,6 +193,7 @@ def corrections(
         budget: As for ``dependencies``.
         verify: Whether coefficients that are not 0 by symmetry are estimated.
         seed: Of the estimates.
+        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
 
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
@@ -211,11 +217,11 @@ def corrections(
         W^T y      none
     """
     started = time.perf_counter()
-    source = filled(program)
+    source = filled(program, reading)
     labels = dict[str, MatMul]()
-    if is_read_as_blocks(source):
+    if is_read_as_blocks(source, reading, SOME):
         source, labels = _with_products(source)
-    read = _read(source, values, at, budget, verify, seed)
+    read = _read(source, values, at, budget, verify, seed, reading)
     if labels:
         return _of_blocks(read, source, labels, started)
     source = read.orders.program
@@ -327,10 +333,13 @@ def _read(
     budget: object,
     verify: bool,
     seed: int,
+    reading: ReadAs,
 ) -> Reading:
-    source = filled(program)
+    source = filled(program, reading)
     check_size(source)
-    found = width_orders(source, values=values, at=at, budget=budget, verify=verify, seed=seed)
+    found = width_orders(
+        source, values=values, at=at, budget=budget, verify=verify, seed=seed, reading=reading
+    )
     return Reading(found, verify, seed)
 
 

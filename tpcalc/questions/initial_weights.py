@@ -10,15 +10,17 @@ from itertools import product
 
 from tpcalc.dsl import filled
 from tpcalc.exponents import Ex, as_ex
+from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table
 from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import ReadAs
 from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Reading
-from tpcalc.questions.orders import Order, is_read_as_blocks, width_orders
+from tpcalc.questions.orders import Order, width_orders
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
@@ -44,6 +46,7 @@ def initial_weights(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> InitialWeightTable:
     """Whether what the initial matrices add to each vector vanishes in the limit.
 
@@ -61,6 +64,7 @@ def initial_weights(
         budget: As for ``tp.orders``.
         verify: Whether leading coefficients are tested with particles.
         seed: Of these tests.
+        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
 
     Returns:
         One row for each product in each vector; ``print`` shows a table.
@@ -82,9 +86,9 @@ def initial_weights(
         W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
     """
     started = time.perf_counter()
-    source = filled(program)
+    source = filled(program, reading)
     check_size(source)
-    source = source if is_read_as_blocks(source) else split(source)
+    source = source if is_read_as_blocks(source, reading, SOME) else split(source)
     builder = Builder.copy(source)
     terms: dict[str, tuple[str, _Term]] = {}
     for name, ref in _vectors(source):
@@ -96,7 +100,13 @@ def initial_weights(
             for cell in product(*(range(size) for _, size in axes)):
                 terms[cell_name(label, cell)] = (cell_name(name, cell), term)
     found = width_orders(
-        builder.finish(), values=values, at=at, budget=budget, verify=verify, seed=seed
+        builder.finish(),
+        values=values,
+        at=at,
+        budget=budget,
+        verify=verify,
+        seed=seed,
+        reading=reading,
     )
     read = Reading(found, verify=False, seed=seed)
     rows = tuple(

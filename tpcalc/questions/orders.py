@@ -14,9 +14,10 @@ from tpcalc.exponents.chamber import Region
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.passes.picked import with_cells
 from tpcalc.passes.rows import rows_written
-from tpcalc.passes.size import SOME, cells_of
+from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.orders import depth_orders
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.questions.verdict.sizes import Order as Order
@@ -78,6 +79,7 @@ def orders(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> Orders | DepthOrders:
     """The size of every output of a program, as n -> infinity.
 
@@ -92,6 +94,8 @@ def orders(
         verify: Whether leading coefficients that are not provably different from 0 are tested with
             the particle engine; without it they are upper bounds.
         seed: Of that test.
+        reading: ``"blocks"`` that stay what they are until only their cells tell a size, or
+            ``"cells"``; ``"auto"``: blocks where cells are many.
 
     Returns:
         A mapping from names to orders, with ``region`` and ``table``. What the calculus does not
@@ -117,12 +121,9 @@ def orders(
     """
     if isinstance(program, Training) and program.network.smallest.repeats:
         return depth_orders(program, {} if at is None else checks.powers(at, set(at)))
-    return width_orders(program, values=values, at=at, budget=budget, verify=verify, seed=seed)
-
-
-def is_read_as_blocks(program: Program) -> bool:
-    """Whether a program has so many cells that its nodes stay blocks."""
-    return program.has_blocks and cells_of(program) > SOME
+    return width_orders(
+        program, values=values, at=at, budget=budget, verify=verify, seed=seed, reading=reading
+    )
 
 
 def width_orders(
@@ -133,12 +134,13 @@ def width_orders(
     budget: object = None,
     verify: bool = True,
     seed: int = 0,
+    reading: ReadAs = "auto",
 ) -> Orders:
     """The same of a program without a repeated block."""
     started = time.perf_counter()
-    source = filled(program)
+    source = filled(program, reading)
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
-    large = is_read_as_blocks(source)
+    large = is_read_as_blocks(source, reading, SOME)
     source = with_cells(rows_written(source)) if large else split(source)
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")

@@ -23,6 +23,7 @@ from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.marks import Mark
 from tpcalc.program.program import Program
+from tpcalc.program.types import ReadAs
 from tpcalc.registry.values import exponent, not_negative
 from tpcalc.results import Samples
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
@@ -277,16 +278,19 @@ class Training:
         """The program of all its steps with an output for each cell; errors as of ``unrolled``."""
         return self.unrolled.cells
 
-    @cached_property
+    @property
     def blocks(self) -> Program:
         """The same; one of many samples keeps them as an axis, and its outputs are ``f[t,:]``."""
-        run = self.unrolled
-        return (run.blocks if run.has_more(MANY) else None) or self.program
+        return self.read_as("auto")
 
-    @cached_property
-    def named(self) -> Program:
-        """The same; one of many samples keeps them as an axis, with outputs as ``program`` has."""
-        return self.unrolled.named if self.unrolled.has_more(SOME) else self.program
+    def read_as(self, reading: ReadAs) -> Program:
+        """The same; samples stay an axis where that is asked for and possible."""
+        run = self.unrolled
+        return (run.blocks if run.stays_blocks(reading, MANY) else None) or self.program
+
+    def named(self, reading: ReadAs) -> Program:
+        """The same for exact sizes: where samples stay an axis, outputs are as in ``program``."""
+        return self.unrolled.named if self.unrolled.stays_blocks(reading, SOME) else self.program
 
     @cached_property
     def unrolled(self) -> Unrolled:

@@ -9,10 +9,9 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from tpcalc.engine import draws as draws_module
-from tpcalc.engine.draws import PlainDraws, SobolDraws
+from tpcalc.engine.draws import PlainDraws, SobolDraws, _child
 from tpcalc.engine.draws_normal import normal_quantiles, sobol_normals
-from tpcalc.engine.draws_sobol import BITS, scrambled
+from tpcalc.engine.draws_sobol import BITS, LAST_DIMENSION, scrambled
 from tpcalc.errors import EvaluationError
 
 BLOCK = 512
@@ -54,7 +53,7 @@ def test_points_are_those_of_scipy(dimensions, log2):
 def test_fill_takes_the_dimensions_in_order():
     source = SobolDraws(3, 10, 5)
     got = rows(source, 3, 1024)
-    digits, shift = scrambled(3, draws_module._child(5, 0))
+    digits, shift = scrambled(3, _child(5, 0))
     for d in range(3):
         want = np.zeros((2, BLOCK))
         sobol_normals(digits[d], shift[d], 1024, 1.0, want, 0)
@@ -124,9 +123,11 @@ def test_plain_law():
     assert abs(scalars.var() - 1) < 5 * np.sqrt(2 / 4000)
 
 
-def test_rows_beyond_the_last_dimension_are_plain(monkeypatch):
-    monkeypatch.setattr(draws_module, "LAST_DIMENSION", 2)
-    normals = rows(SobolDraws(4, 12, 6), 4, 4096)
+def test_rows_beyond_the_last_dimension_are_plain():
+    source, row = SobolDraws(LAST_DIMENSION + 2, 12, 6), np.empty((8, BLOCK))
+    for _ in range(LAST_DIMENSION - 2):
+        source.fill(row)
+    normals = rows(source, 4, 4096)
     spread = np.sort(normals, axis=1) - ndtri((np.arange(4096) + 0.5) / 4096)
     middle = np.abs(spread[:, 400:-400]).max(axis=1)
     assert np.all(middle[:2] < 1e-3)  # one point in every cell

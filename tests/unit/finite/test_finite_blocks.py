@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from unit.finite.dense_programs import EXP, HALF, TANH, half_power, inner
 import tpcalc as tp
 from tests.run_blocks import on_digits
 from tpcalc.errors import Exploded, OutOfMemory, UsageError
-from tpcalc.finite import simulate
 from tpcalc.finite.compile import compile_program
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.dense_plan import plan_dense
@@ -199,27 +199,22 @@ def test_cells_are_named_after_their_block() -> None:
 
 
 @pytest.mark.parametrize("backend", ["dense", "lazy"])
-def test_a_block_that_explodes_is_named(monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
-    monkeypatch.setattr(simulate, "MANY", 0)
+def test_a_block_that_explodes_is_named(backend: str) -> None:
     builder, large = exploding()
     builder.output("large", large)
-    table = tp.simulate(builder.finish(), widths=[10], seeds=2, backend=backend)
+    asked: dict[str, Any] = {"widths": [10], "backend": backend, "reading": "blocks"}
+    table = tp.simulate(builder.finish(), seeds=2, **asked)
     assert {row.name for row in table.rows} == {"x[2,0]", "x[2,1]", "f[0]", "f[1]"}
     assert "at large;" in table.notes[0]
     with pytest.raises(Exploded):
-        tp.simulate(
-            replace(builder.finish(), outputs=(("large", large),)), widths=[10], backend=backend
-        )
+        tp.simulate(replace(builder.finish(), outputs=(("large", large),)), **asked)
 
 
-def test_many_cells_are_read_as_blocks_and_few_cell_by_cell(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_few_cells_are_read_cell_by_cell_or_as_blocks() -> None:
     program = two_matrices().finish()
     few = tp.simulate(program, widths=[16], seeds=3, backend="dense")
     assert few.provenance.program_digest == split(program).digest
-    monkeypatch.setattr(simulate, "MANY", 0)
-    many = tp.simulate(program, widths=[16], seeds=3, backend="dense")
+    many = tp.simulate(program, widths=[16], seeds=3, backend="dense", reading="blocks")
     assert many.provenance.program_digest == program.digest
     for one, other in zip(few.rows, many.rows, strict=True):
         assert (one.name, one.statistic) == (other.name, other.statistic)

@@ -8,6 +8,7 @@ from functools import cached_property
 from tpcalc.functions import Fn, Var
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import ReadAs
 from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.training.training import Training
@@ -110,12 +111,12 @@ class Run:
         return tuple(names)
 
 
-def watched(run: Training) -> Run:
+def watched(run: Training, reading: ReadAs = "auto") -> Run:
     """Write out a training run with the outputs that facts about its layers are read from.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    found = probe(run, written=lambda run: run.named)
+    found = probe(run, written=lambda run: run.named(reading))
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:
