@@ -10,10 +10,10 @@ from typing import Any
 from unittest import mock
 
 import tpcalc as tp
+from tpcalc.names import cell_name
 from tpcalc.passes.cells import Report
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.unroll import Unrolled
-from tpcalc.program.names import cell_name
 from tpcalc.program.program import Builder, Program
 
 __all__ = ["BlockRun", "block_run", "on_digits"]
@@ -56,7 +56,7 @@ class BlockRun:
                     where = dict(zip((axis for axis, _ in report.axes), cell, strict=True))
                     where[report.axis] = index
                     own = cell_name(name, [where[axis] for axis in axes])
-                    found[report.name(report.first + index, cell)] = own
+                    found[str(report.name(report.first + index, cell))] = own
         return found
 
 

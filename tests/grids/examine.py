@@ -12,7 +12,7 @@ import tpcalc as tp
 from tests.clock import OutOfTime, cpu_time
 from tests.grids.cells import Cell
 from tpcalc.errors import LimitError, ScaleError, TpcalcError
-from tpcalc.results import Key, NotCovered
+from tpcalc.results import Name, NotCovered
 
 __all__ = ["BROKEN", "COVERED", "KINDS", "NUMBERS", "RISES", "examine", "kind"]
 
@@ -82,7 +82,7 @@ def kind(line: Mapping[str, Any]) -> str:
 
 
 def _step(name: str) -> int:
-    return Key.of(name).step or 0
+    return Name.tabled(name).step or 0
 
 
 def _grouped(rows: tuple[NotCovered, ...]) -> list[dict[str, Any]]:

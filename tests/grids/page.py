@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.grids.cells import Cell, cells
 from tests.grids.examine import BROKEN, COVERED, KINDS, NUMBERS, REFUSED, kind
-from tpcalc.results import Key
+from tpcalc.results import Name
 
 __all__ = ["causes", "rewrite", "tables"]
 
@@ -95,7 +95,7 @@ def _entry(lines: Sequence[Line], size: int) -> str:
 
 def _of_f(line: Line) -> Iterable[bool]:
     return (
-        Key.of(name).name == "f"
+        Name.tabled(name).what == "f"
         for group in line["refused"]
         if group["kind"] == REFUSED
         for name in group["outputs"]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
+from tpcalc.names import Name
 from tpcalc.results import (
     Comparison,
     DepthExperiment,
@@ -21,7 +22,6 @@ from tpcalc.results import (
     FiniteRow,
     FiniteTable,
     Kernel,
-    Key,
     LimitTable,
     NotCovered,
     OrderRow,
@@ -39,7 +39,6 @@ from tpcalc.results import (
 )
 from tpcalc.results.codec import to_json
 from tpcalc.results.kernel import KINDS
-from tpcalc.results.orders import order_key
 
 
 def document(
@@ -409,7 +408,7 @@ def _exploded(found: Explosion | None) -> dict[str, Any] | None:
 
 def _order(row: OrderRow) -> dict[str, Any]:
     shown = {
-        **_place(order_key(row.name)),
+        **_key(row.name),
         **_of(row, "n status reason"),
     }
     if row.slope is not None or row.note:
@@ -419,13 +418,10 @@ def _order(row: OrderRow) -> dict[str, Any]:
 
 
 def _key(name: str) -> dict[str, Any]:
-    return _place(Key.of(name))
-
-
-def _place(key: Key) -> dict[str, Any]:
+    own = Name.tabled(name)
     return {
-        "name": key.name,
-        **_present(layer=key.layer, step=key.step, input=key.input, output=key.output),
+        "name": own.word,
+        **_present(layer=own.number, step=own.step, input=own.input, output=own.output),
     }
 
 

@@ -20,11 +20,7 @@ Binary = Callable[[Any, Any], Any]
 
 
 class Scalar(Value):
-    """A number that the program computes: an input, an average, or a function of these.
-
-    Attributes:
-        ref: Its node.
-    """
+    """A number that the program computes: an input, an average, or a function of these."""
 
     __slots__ = ("_ref",)
     noun: ClassVar[str] = "a scalar"

@@ -452,9 +452,6 @@ def mean(vector: Vector) -> Scalar:
     Args:
         vector: A vector of a program.
 
-    Returns:
-        A scalar; of a block of vectors one for each cell.
-
     Raises:
         TraceError: It is something else.
 

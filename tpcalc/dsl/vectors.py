@@ -29,11 +29,7 @@ LONGEST_SUM = 256
 
 
 class Vector(Value):
-    """A vector whose dimension goes to infinity with n.
-
-    Attributes:
-        dim: Its dimension class; vectors of one class have coordinates in common.
-    """
+    """A vector whose dimension goes to infinity with n."""
 
     __slots__ = ("_line", "_node", "_terms", "dim")
     noun: ClassVar[str] = "a vector"

@@ -26,6 +26,7 @@ from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.cells import cells_below
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
+from tpcalc.names import COMMA, Name
 from tpcalc.passes.picked import picked
 from tpcalc.passes.selected import matching
 from tpcalc.passes.size import is_read_as_blocks
@@ -228,13 +229,14 @@ class Limit:
             [1.0, 1.0, 1.0]
         """
         names = matching(list(self._scalars), [pattern])
-        numbers = [tuple(map(int, re.findall(r"\d+", name.partition("[")[2]))) for name in names]
-        sizes = [len(set(column)) for column in zip(*numbers, strict=False)]
+        inside = (COMMA.join(Name.of(name).parts) for name in names)
+        places = [tuple(map(int, re.findall(r"\d+", part))) for part in inside]
+        sizes = [len(set(column)) for column in zip(*places, strict=False)]
         shape = [size for size in sizes if size > 1]
         if not names or prod(shape) != len(names):
             raise UnknownName("array of scalars", pattern, list(self._scalars))
         found = [
-            self._scalars[name].estimate for _, name in sorted(zip(numbers, names, strict=True))
+            self._scalars[name].estimate for _, name in sorted(zip(places, names, strict=True))
         ]
         values, errors = ([getattr(one, of) for one in found] for of in ("value", "stderr"))
         return np.array(values).reshape(shape), np.array(errors).reshape(shape)

@@ -17,12 +17,12 @@ from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
+from tpcalc.names import cell_name
 from tpcalc.passes.picked import with_cells
 from tpcalc.passes.rows import rows_written
 from tpcalc.passes.selected import cells, matching, selected
 from tpcalc.passes.size import cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
-from tpcalc.program.names import cell_name
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.results import NotCovered

@@ -18,6 +18,7 @@ from tpcalc.experiments.heat import Heat, heat_rows
 from tpcalc.experiments.kept import Kept, digest_of
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
+from tpcalc.names import layered
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
@@ -293,7 +294,7 @@ class _Profiles:
         last = max(shape.steps)
         own = at_depth(run, blocks).replace(watch=("x",), steps=last)
         names = [
-            f"x[{layer},{step},{i}]"
+            layered("x", layer, step, i)
             for step in shape.steps
             for layer in layers.values()
             for i in range(batch)
@@ -301,7 +302,7 @@ class _Profiles:
         table = simulate(own.program, [int(width)], self.plan.seeds, seed=self.seed, outputs=names)
         squares = {r.name: np.array(r.values) for r in table.rows if r.statistic == "second_moment"}
         for step, (place, layer) in product(shape.steps, layers.items()):
-            found = [squares[f"x[{layer},{step},{i}]"] for i in range(batch)]
+            found = [squares[layered("x", layer, step, i)] for i in range(batch)]
             roots = np.sqrt(np.mean(found, axis=0))
             error = float(np.std(roots, ddof=1) / len(roots) ** 0.5) if len(roots) > 1 else math.inf
             yield step, place, Estimate(float(roots.mean()), error, Method.PARTICLES)

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 from tpcalc.errors import LimitError
 from tpcalc.exponents import Ex
+from tpcalc.names import Name
 from tpcalc.questions.check import width_check
 from tpcalc.questions.verdict.sizes import RANDOM
-from tpcalc.results import Key, OrderRow, Setting, Verdict
+from tpcalc.results import OrderRow, Setting, Verdict
 from tpcalc.theorems.integrable.predicates.registry import applicable
 from tpcalc.training.parameterization import Parameterization, with_rates
 from tpcalc.training.setting import run_of
@@ -172,11 +173,11 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
     """
     rows: dict[int, list[OrderRow]] = {}
     for row in found.updates:
-        key = Key.of(row.name)
-        if key.name in _UPDATES and key.step == 1 and key.layer is not None and row.n != "-oo":
+        own = Name.tabled(row.name)
+        if own.what in _UPDATES and own.step == 1 and own.number is not None and row.n != "-oo":
             if row.n == "oo":
                 raise LimitError(f"the size of {row.name} is not known: {row.reason}")
-            rows.setdefault(key.layer, []).append(row)
+            rows.setdefault(own.number, []).append(row)
     # Of weights and biases, and of several outputs, the largest counts.
     sizes = {
         layer: max(
@@ -189,8 +190,8 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
 
 def _starts_at_zero(found: Verdict) -> bool:
     """Whether all outputs vanish before training."""
-    keys = [(Key.of(row.name), row) for row in found.outputs if row.n not in ("-oo", "oo")]
-    return all(_power(row) < 0 for key, row in keys if key.name == "f" and key.step == 0)
+    names = [(Name.tabled(row.name), row) for row in found.outputs if row.n not in ("-oo", "oo")]
+    return all(_power(row) < 0 for own, row in names if own.word == "f" and own.step == 0)
 
 
 def _power(row: OrderRow) -> Fraction:

@@ -15,6 +15,7 @@ from tpcalc.experiments.predicted import Prediction, predicted
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
 from tpcalc.finite.training.loop import initial_rates, train_setting
+from tpcalc.names import layered
 from tpcalc.progress import Progress, part
 from tpcalc.results import Experiment, Run, Setting, SlopeRow
 from tpcalc.results.images import Images, class_shares
@@ -152,7 +153,7 @@ def _slopes(runs: Sequence[Run]) -> tuple[tuple[str, tuple[SlopeRow, ...]], ...]
         else:
             slopes = rate_slopes(rates, cap=group[0].setting.cap)
         rows = (
-            SlopeRow(f"eta[{layer}]", "mean", one.value, one.low, one.high, one.reason)
+            SlopeRow(layered("eta", layer), "mean", one.value, one.low, one.high, one.reason)
             for layer, one in enumerate(slopes, 1)
         )
         found.append((text, tuple(rows)))

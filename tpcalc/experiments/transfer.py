@@ -16,6 +16,7 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.kept import Kept, digest_of
+from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
@@ -220,11 +221,11 @@ class _Cell:
     def _loss(self, run: Training, table: DepthTable) -> tuple[Estimate | None, str]:
         assert run.data is not None
         batch, outputs = run.batch, run.data.outputs
-        ends = [f",{k}]" for k in range(outputs)] if outputs > 1 else ["]"]
+        ends = [(k,) for k in range(outputs)] if outputs > 1 else [()]
         value, slope = loss_values(run.loss, outputs), slope_values(run.loss, outputs)
         losses, errors, methods = [], [], []
         for step in range(run.steps + 1 - self.asked.average, run.steps + 1):
-            names = [[f"f[{step},{b}{end}" for end in ends] for b in range(batch)]
+            names = [[stepped("f", step, b, *end) for end in ends] for b in range(batch)]
             found = [[table.at(name, self.depth) for name in row] for row in names]
             f = np.array([[one.value for one in row] for row in found])
             off = np.array([[one.stderr for one in row] for row in found])

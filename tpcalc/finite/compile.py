@@ -28,8 +28,8 @@ from tpcalc.errors import UsageError
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import FIRST, SQUARE
+from tpcalc.names import cell_name
 from tpcalc.program.base import references
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
     Data,
     Input,

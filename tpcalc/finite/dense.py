@@ -23,8 +23,8 @@ from tpcalc.finite.dense_plan import DensePlan, plan_dense
 from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
 from tpcalc.finite.draws import Network
 from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.names import cell_name
 from tpcalc.program.base import cone
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress

@@ -28,8 +28,8 @@ from tpcalc.limit.graph import (
     Total,
 )
 from tpcalc.limit.views import twice_of
+from tpcalc.names import Name, cell_name
 from tpcalc.program.base import Table, references, renumbered
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 
 LARGEST = 5000  # cells below one that are written out
@@ -59,7 +59,9 @@ def cells_below(
         for at in product(*sizes):
             if one.node is not None and (one.node, at) in written.made:
                 node = written.made[one.node, at]
-                at = at or (0,) * own.endswith(":]")  # all of a block are alike: the first one
+                at = at or (0,) * (
+                    Name.of(own).first is not None
+                )  # all of a block are alike: the first one
                 found.append((cell_name(own, at), Target(one.power, node)))
     return replace(
         graph,

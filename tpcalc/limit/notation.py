@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tpcalc.functions.notation import Piece, call, index, subscript, word
 from tpcalc.functions.numbers import Number
+from tpcalc.names import Name
 
 WIDEST = 6  # rows and columns of an array that is printed
 
@@ -20,12 +21,12 @@ def block(name: str) -> Piece:
         >>> block("h[2,1,:]").text
         'H[2,1]'
     """
-    base, _, rest = name.partition("[")
-    cell = re.sub(r",?:?\]$", "", rest) if rest.endswith(",:]") else rest.removesuffix("]")
-    letter = word(base[:-1] + base[-1].upper())
-    if not cell:
+    own = Name.of(name)
+    letter = word(own.what[:-1] + own.what[-1].upper())
+    shown = replace(own, what=letter.text, first=own.first or None)
+    if not shown.parts:
         return letter
-    return Piece("output", (subscript(letter, cell),), f"{letter.text}[{cell}]")
+    return Piece("output", (subscript(letter, ",".join(shown.parts)),), str(shown))
 
 
 def indexed(own: Piece, axes: Sequence[str]) -> Piece:
@@ -58,14 +59,13 @@ def array(name: str, values: Sequence[Number], shape: Sequence[int]) -> tuple[st
 
 def label(name: str) -> Piece:
     """A name, its numbers as indices."""
-    found = re.fullmatch(r"(\w+)\[([\d,\s]+)\]", name)
-    if found is None:
+    own = Name.of(name)
+    if not own.parts or own.since or not all(part.isdecimal() for part in own.parts):
         return word(name)
-    base, cell = found[1], found[2].replace(" ", "")
-    layer, _, rest = cell.partition(",")
-    layered = cell.count(",") == 2
-    shown = subscript(index(base, layer), rest) if layered else subscript(word(base), cell)
-    return Piece("output", (shown,), name)
+    layer, *rest = own.parts
+    layered = len(rest) == 2
+    letter = index(own.what, layer) if layered else word(own.what)
+    return Piece("output", (subscript(letter, ",".join(rest if layered else own.parts)),), name)
 
 
 def variable(name: str) -> Piece:

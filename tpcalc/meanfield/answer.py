@@ -20,6 +20,7 @@ from tpcalc.meanfield.program import program_of
 from tpcalc.meanfield.reading import Layers, layers, start_of
 from tpcalc.meanfield.stability import Stability, stability
 from tpcalc.meanfield.state import State, exponential, logarithm
+from tpcalc.names import Name, layered
 from tpcalc.networks.own import as_network
 from tpcalc.program.views import input_of
 from tpcalc.progress import Progress
@@ -162,8 +163,8 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
     limits = limit(program, seed=seed)
     first = start.state(())
     rows = [_row(0, "input", (), first, first)]
-    for name in [name[2:-1] for name, _ in program.outputs if name.startswith("q[")]:
-        q, v, g = (_bounded(limits[f"{letter}[{name}]"]) for letter in "qvg")
+    for name in [own.layer for own in map(Name.of, program.output) if own.what == "q"]:
+        q, v, g = (_bounded(limits[layered(letter, name)]) for letter in "qvg")
         lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
         state = State(Bounded(0.0), q, v + lost, logarithm(g))
         rows.append(_row(len(rows), name, (), first, state))

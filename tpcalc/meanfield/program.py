@@ -11,6 +11,7 @@ from tpcalc.functions import Fn, Par
 from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.meanfield.operations import Input as Inputs
 from tpcalc.meanfield.reading import start_of
+from tpcalc.names import cell_name, layered
 from tpcalc.networks.network import slots, traced
 from tpcalc.networks.own import as_network
 from tpcalc.passes.change import changes
@@ -86,20 +87,22 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
     for name, ref in watched.items():
         q = out.add(Moment(SQUARE, (one[ref],)))
         c = out.add(Moment(INNER, (one[ref], other[ref])))
-        out.output(f"q[{name}]", q)
-        out.output(f"c[{name}]", c)
-        out.output(f"v[{name}]", out.add(Nonlin(DIFFERENCE, (), (q, c))))
+        out.output(layered("q", name), q)
+        out.output(layered("c", name), c)
+        out.output(layered("v", name), out.add(Nonlin(DIFFERENCE, (), (q, c))))
         if ref in moved:
-            out.output(f"g[{name}]", out.add(Moment(SQUARE, (one[moved[ref]],))))
+            out.output(layered("g", name), out.add(Moment(SQUARE, (one[moved[ref]],))))
     return out.finish(keep_unused=False)
 
 
 def _told(template: Template) -> Iterator[tuple[str, Ref]]:
     """What the network reports, and its end where that is not reported already."""
-    told = [watch for watch in template.watch if watch.what != WRITTEN]
-    yield from ((f"{watch.what}[{watch.label}{watch.cells}]", watch.ref) for watch in told)
+    told = [watch for watch in template.watch if watch.own.what != WRITTEN]
+    yield from ((str(watch.own), watch.ref) for watch in told)
     known = {watch.ref for watch in told}
-    yield from ((f"f[{k}]", ref) for k, ref in enumerate(template.outputs) if ref not in known)
+    yield from (
+        (cell_name("f", (k,)), ref) for k, ref in enumerate(template.outputs) if ref not in known
+    )
 
 
 def _name(builder: Builder, ref: Ref) -> str:

@@ -13,6 +13,7 @@ from tpcalc.functions import Const, Expr, Par, Var, const
 from tpcalc.functions.expr import mul, substitute
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
+from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.base import Table, references
 from tpcalc.program.marks import Mark
@@ -130,7 +131,7 @@ def chain_of(network: Architecture) -> Chain | None:
 
 def _read(network: Architecture) -> Chain | None:
     program = network.smallest
-    outs = [ref for name, ref in program.outputs if name.partition("[")[0] == "f"]
+    outs = [ref for name, ref in program.outputs if what_of(name) == "f"]
     if network.axes or len(program.dims) > 1 or len(outs) > 1:
         return None
     links = _Reading(program).links(outs[0])

@@ -17,6 +17,7 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import UnknownName
 from tpcalc.functions.numbers import Number
+from tpcalc.names import USE
 from tpcalc.program.family import Family
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Input, MatMul, Ref
@@ -151,7 +152,7 @@ class Linear:
     def _applied(self, x: Value, value: Value) -> None:
         self.uses += 1
         label = self.weights.mark.label
-        label = label if self.uses == 1 else f"{label}@{self.uses - 1}"
+        label = label if self.uses == 1 else f"{label}{USE}{self.uses - 1}"
         self.tracer.applied(self, label, x, value)
 
     def _product(self, x: Value) -> Any:

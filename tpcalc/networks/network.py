@@ -21,6 +21,7 @@ from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import derivative
+from tpcalc.names import cell_name, layered, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.readers import Readers
 from tpcalc.networks.tracer import LAST, NetworkTracer
@@ -150,7 +151,7 @@ class Architecture(ABC):
 def _readouts(program: Program) -> Iterator[tuple[int, int]]:
     """Of each output the number of places that it has, and of numbers at a place."""
     for name, ref in program.outputs:
-        if name.partition("[")[0] == "f":
+        if what_of(name) == "f":
             sizes = dict(program.types[ref].axes)
             outputs = sizes.pop(OUT, 1)
             yield prod(sizes.values()), outputs
@@ -213,10 +214,10 @@ def traced(
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)
         for label, ref in read.items():
-            recorder.builder.output(f"W_x[{label}]", ref)
+            recorder.builder.output(layered("W_x", label), ref)
             if between:
                 for name, factor in readers.factors(t.uses[label][2].ref, powers[label]):
-                    recorder.builder.output(f"between[{label}{name}]", factor)
+                    recorder.builder.output(layered("between", f"{label}{name}"), factor)
         program = prune(recorder.finish())
         _check_used(t, program)
     except TpcalcError as error:
@@ -242,7 +243,7 @@ def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]
                 "Outputs are scalars.",
                 where=network.line,
             )
-        yield f"f[{place}]", value
+        yield cell_name("f", (place,)), value
 
 
 def _check_used(t: NetworkTracer, program: Program) -> None:
@@ -268,13 +269,13 @@ def _report(t: NetworkTracer, names: dict[Ref, str]) -> None:
     activation growth does harm, before a normalisation it does not. It is called by the map that
     writes it, else by the function. What one map writes and another reads counts as well.
     """
-    reported = {name.partition("[")[0] for name in t.watched}
+    reported = set(map(what_of, t.watched))
     if "h" not in reported:
         for vector, word in _read(t, names):
             if vector not in names:
                 count = sum(name.partition("#")[0] == word for name in names.values())
                 names[vector] = f"{word}#{count + 1}" if count else word
-            t.watched.setdefault(f"h[{names[vector]}]", vector)
+            t.watched.setdefault(layered("h", names[vector]), vector)
     if "x" not in reported:
         for label, (_, x, value) in t.uses.items():
             if isinstance(x, Vector) and isinstance(value, Scalar):  # a readout, also a tied one

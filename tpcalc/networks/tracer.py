@@ -11,6 +11,7 @@ from tpcalc.dsl.lines import misuse, user_line
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
+from tpcalc.names import SIGNS, layered
 from tpcalc.networks.inits import Scaled, scaled
 from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Parameter, Side
 from tpcalc.program.family import Family
@@ -72,7 +73,7 @@ class NetworkTracer(MapTracer):
         role = self._role(out, into)
         _check_law(law, role)
         layer = self._layer(role) if layer is None else layer
-        if set(f"{name}{label}").intersection("[],@"):
+        if set(f"{name}{label}").intersection(SIGNS):
             raise misuse(
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
@@ -202,7 +203,7 @@ class NetworkTracer(MapTracer):
                 f"a value cannot be reported as {what!r}.",
                 f"Use a word: h, x; {' and '.join(RESERVED)} are names that networks have.",
             )
-        name = f"{what}[{label}]"
+        name = layered(what, label)
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
 

@@ -18,6 +18,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.roots import root
+from tpcalc.names import cell_name
 from tpcalc.passes.starts_along import factor_along
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, references, renumbered
@@ -133,7 +134,8 @@ class _Made:
             yield name, self.new[ref]
             return
         for number, value in enumerate(self.layers[ref], 1):
-            yield numbered(name, number, "[{}]"), value
+            placed = _NUMBER.search(name)
+            yield numbered(name, number) if placed else cell_name(name, (number,)), value
 
     def correlated(self, drawn: Input, ref: Ref, number: int, count: int) -> None:
         """What a repetition draws, as a combination of independent draws."""
@@ -196,10 +198,10 @@ class _Made:
         return x
 
 
-def numbered(text: str, number: int, end: str = ".{}") -> str:
+def numbered(text: str, number: int) -> str:
     """A name in a repetition."""
     found, places = _NUMBER.subn(lambda m: str(number + int(m[2] or 0)), text)
-    return found if places or not text else text + end.format(number)
+    return found if places or not text else f"{text}.{number}"
 
 
 def _fresh(family: Family, number: int, shift: int) -> Family:

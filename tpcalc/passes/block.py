@@ -8,6 +8,7 @@ from functools import cached_property
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.fn import INNER
+from tpcalc.names import what_of
 from tpcalc.passes.at_depth import within
 from tpcalc.passes.template import Template
 from tpcalc.program.along import along_of
@@ -88,7 +89,7 @@ class Block:
         """The network after the last repetition, of a start vector in its place."""
         last = self.program.repeats[0]
         leaf = Input(Family(CARRY, (self.dim,)))
-        outputs = {name: ref for name, ref in self.program.outputs if name.partition("[")[0] == "f"}
+        outputs = {name: ref for name, ref in self.program.outputs if what_of(name) == "f"}
         return _cut(self.program, {last: leaf}, outputs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -15,9 +15,9 @@ from tpcalc.functions.expr import Add, Mul, mul, substitute
 from tpcalc.functions.fn import INNER as INNER
 from tpcalc.functions.fn import SQUARE as SQUARE
 from tpcalc.functions.numbers import Number
+from tpcalc.names import Name
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Type
@@ -47,7 +47,7 @@ class Report:
     first: int
     count: int
     axes: Axes
-    name: Callable[[int, Cell], str]
+    name: Callable[[int, Cell], Name]
     rows: tuple[int, ...] = ()
 
     def row(self, index: int) -> int:
@@ -61,14 +61,14 @@ class Report:
         first = self.name(self.first, (0,) * len(self.axes))
         if list(sizes.items()) != list(ordered.items()):
             alone = not sizes and self.count == 1 and not self.axes
-            return first if alone else None
-        end = ",".join(map(str, (self.first, *(0 for _ in self.axes)))) + "]"
-        if not first.endswith(f",{end}"):
+            return str(first) if alone else None
+        behind = len(self.axes) + 1
+        if first.cell[-behind:] != (self.first, *(0 for _ in self.axes)):
             return None
-        name = first[: -len(end) - 1] + f",{self.first or ''}:]"
+        name = replace(first, cell=first.cell[:-behind], first=self.first)
         last = tuple(size - 1 for size in ordered.values())
-        told = cell_name(name, last) == self.name(self.first + last[0], last[1:])
-        return name if told else None
+        told = name.at(last) == self.name(self.first + last[0], last[1:])
+        return str(name) if told else None
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Cells:
         for cell in product(*(range(size) for _, size in report.axes)):
             where = {report.axis: report.row(index), **dict(zip(names, cell, strict=True))}
             value = self.values[report.ref][self.cell(report.ref, where)]
-            self.out.output(report.name(index, cell), self.node(value))
+            self.out.output(str(report.name(index, cell)), self.node(value))
 
     def parted(self, form: Form) -> Form:
         """A sum in which the part of start vectors alone is one vector, shared by all steps."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
-from tpcalc.program.names import cell_name
+from tpcalc.names import cell_name
 from tpcalc.program.nodes import Data, LinComb
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Ref

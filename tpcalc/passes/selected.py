@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from itertools import product
 
 from tpcalc.errors import EvaluationError, UnknownName
-from tpcalc.program.names import cell_name
+from tpcalc.names import cell_name, fits
 from tpcalc.program.program import Program, prune
 
 
@@ -19,7 +17,7 @@ def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> 
     found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
     if outputs is None or not axes:
         return found
-    return [own for own in found if any(_fits(one, p) for p in outputs for one in (name, own))]
+    return [own for own in found if any(fits(one, p) for p in outputs for one in (name, own))]
 
 
 def selected(program: Program, outputs: Sequence[str] | None) -> Program:
@@ -31,7 +29,7 @@ def selected(program: Program, outputs: Sequence[str] | None) -> Program:
     owner = {cell: name for name, _ in program.outputs for cell in (name, *cells(program, name))}
     names: set[str] = set()
     for pattern in outputs:
-        found = {name for cell, name in owner.items() if _fits(cell, pattern)}
+        found = {name for cell, name in owner.items() if fits(cell, pattern)}
         if not found:
             raise UnknownName("output", pattern, list(owner))
         names |= found
@@ -39,21 +37,8 @@ def selected(program: Program, outputs: Sequence[str] | None) -> Program:
     return prune(replace(program, outputs=kept))
 
 
-def _fits(name: str, pattern: str) -> bool:
-    """Whether a name is one of a pattern: ``*``, ``?``, or ``f[2,16:]`` for cells from 16 on.
-
-    fnmatch reads ``[..]`` as a set; names of results hold brackets, so they are no patterns here.
-    """
-    found = re.fullmatch(r"(.*,)(\d*):\]", pattern)
-    if found is None:
-        return name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))
-    own = re.match(r"\d+", name.removeprefix(found[1]))
-    cell = own is not None and name.startswith(found[1]) and int(own[0]) >= int(found[2] or 0)
-    return name == pattern or cell
-
-
 def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
     """The names that are wanted: all, none, or those that fit a pattern."""
     if isinstance(wanted, bool):
         return list(names) if wanted else []
-    return [name for name in names if any(_fits(name, pattern) for pattern in wanted)]
+    return [name for name in names if any(fits(name, pattern) for pattern in wanted)]

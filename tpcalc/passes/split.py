@@ -24,12 +24,12 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import as_number
+from tpcalc.names import cell_name
 from tpcalc.passes.cells import Cell, Cells, Value, Where, is_zero
 from tpcalc.passes.cells import Report as Report
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
 from tpcalc.passes.size import cells_of
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import (
     Data,
     Input,

@@ -18,6 +18,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.fn import INNER, SQUARE
+from tpcalc.names import cell_name
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import redrawn
@@ -165,15 +166,15 @@ def tangent_of_network(
     kernel = _Kernel(out, kept, rate)
     for (i, own), (k, output) in product(enumerate(refs), enumerate(outputs)):
         if "nngp" in kinds:
-            out.output(f"f[{i},{k}]", own[output])
+            out.output(cell_name("f", (i, k)), own[output])
     numbers = range(len(outputs))
     for i, k, j, m in product(range(copies), numbers, range(copies), numbers):
         if i > j or not gradients:
             continue
         left, right = gradients[k], gradients[m]
-        place = f"{i},{k},{j},{m}"
+        place = (i, k, j, m)
         entry = kernel.entry(left, right, refs[i].__getitem__, refs[j].__getitem__)
-        out.output(f"ntk[{place}]", entry)
+        out.output(cell_name("ntk", place), entry)
         for p, q in product(range(len(template.slots)), repeat=2):
             parts = []
             for column, mark in columns.items():
@@ -182,7 +183,7 @@ def tangent_of_network(
                 if a is not None and b is not None:
                     parts.append(kernel.rated(kernel.inner(refs[i][a], refs[j][b]), mark))
             if parts:
-                out.output(f"data[{p},{q},{place}]", kernel.total(parts))
+                out.output(cell_name("data", (p, q, *place)), kernel.total(parts))
     still = {entered.groups[ref] for ref, mark in template.parameters.items()
              if ref in entered.groups and mark.at_zero}  # fmt: skip
     finished = started_at_zero(out.finish(keep_unused=False), template.zeros | still)
@@ -208,11 +209,11 @@ def tangent_of_program(
     kernel = _Kernel(builder, trained, lambda mark: (mark.rate, as_ex(0)))
     if "nngp" in kinds:
         for i, ref in enumerate(refs):
-            builder.output(f"f[{i},0]", ref)
+            builder.output(cell_name("f", (i, 0)), ref)
     for i, left in enumerate(gradients):
         for j in range(i, len(refs)):
             entry = kernel.entry(left, gradients[j], _same, _same)
-            builder.output(f"ntk[{i},0,{j},0]", entry)
+            builder.output(cell_name("ntk", (i, 0, j, 0)), entry)
     return TangentProgram(builder.finish(keep_unused=False), len(refs), 0, 1)
 
 

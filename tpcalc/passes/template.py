@@ -6,11 +6,11 @@ Outputs of a network are ``f``, and what it reports: ``h[2]`` is the vector h of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tpcalc.names import Name
 from tpcalc.program.base import Table, cone
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Input, Node, Ref
@@ -18,22 +18,19 @@ from tpcalc.program.program import Program
 from tpcalc.program.views import input_of
 
 OUTPUT, WRITTEN = "f", "W_x"  # what a map writes; its second use is ``W_x[label@1]``
-USE = "@"
-_NAME = re.compile(r"(\w+)(?:\[([^\[\]]+)\])?(?:\[([0-9,]+)\])?")
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A vector or scalar to name ``what[label,t,i]``, with its cells at the end."""
+    """A vector or scalar that a network reports."""
 
-    what: str
-    label: str
-    cells: str
+    own: Name
     ref: Ref
 
-    def name(self, step: int, index: int, before: str = "") -> str:
+    def name(self, step: int, index: int, cell: tuple[int, ...] = (), before: str = "") -> Name:
         """Its name at a step, for an input; of its gradient with a ``"d"`` before it."""
-        return f"{before}{self.what}[{self.label},{step},{index}{self.cells}]"
+        cells = (index, *self.own.cell, *cell)
+        return replace(self.own, what=f"{before}{self.own.what}", step=step, cell=cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,10 @@ class Contribution:
     watch: Watch
     parameters: frozenset[Ref]
 
-    def name(self, step: int, index: int) -> str:
+    def name(self, step: int, index: int, cell: tuple[int, ...] = ()) -> Name:
         """Its name at a step; that of a bias is the same for every input."""
-        which = "" if self.kind == "dB" else f",{index}"
-        return f"{self.kind}[{self.watch.label},{step}{which}{self.watch.cells}]"
+        found = replace(self.watch.name(step, index, cell), what=self.kind)
+        return replace(found, cell=found.cell[1:]) if self.kind == "dB" else found
 
 
 @dataclass(frozen=True)
@@ -122,12 +119,12 @@ class Template:
     @cached_property
     def outputs(self) -> tuple[Ref, ...]:
         """Its scalar outputs f_1..f_K."""
-        return tuple(watch.ref for watch in self._named if watch.what == OUTPUT)
+        return tuple(watch.ref for watch in self._named if watch.own.what == OUTPUT)
 
     @cached_property
     def watch(self) -> tuple[Watch, ...]:
         """The vectors that it reports."""
-        return tuple(one for one in self._named if one.what != OUTPUT)
+        return tuple(one for one in self._named if one.own.what != OUTPUT)
 
     @cached_property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -136,13 +133,10 @@ class Template:
 
     @property
     def _named(self) -> Iterator[Watch]:
-        for name, ref in self.program.outputs:
-            found = _NAME.fullmatch(name)
-            what, label, cells = found.groups() if found else (name, name, None)
-            yield Watch(what, label or "", f",{cells}" if cells else "", ref)
+        yield from (Watch(Name.of(name), ref) for name, ref in self.program.outputs)
 
     def _contributions(self) -> Iterator[Contribution]:
-        written = [one for one in self._named if one.what == WRITTEN]
+        written = [one for one in self._named if one.own.what == WRITTEN]
         own = {one: self._parameters_of(one) for one in written}
         places: dict[frozenset[Ref], Watch] = {}
         for one, (_, shifts) in own.items():
@@ -151,15 +145,14 @@ class Template:
             if weights:
                 yield Contribution("dW_x", one, weights)
             if shifts and places[shifts] is one:  # a bias adds the same at every place
-                label = one.label.partition(USE)[0]
-                several = sum(other.label.partition(USE)[0] == label for other in places.values())
-                yield Contribution("dB", one if several > 1 else replace(one, cells=""), shifts)
+                several = sum(other.own.label == one.own.label for other in places.values())
+                bare = one if several > 1 else replace(one, own=replace(one.own, cell=()))
+                yield Contribution("dB", bare, shifts)
 
     def _parameters_of(self, written: Watch) -> tuple[frozenset[Ref], frozenset[Ref]]:
         """The weights and the biases that a use of a map reads."""
         needed = cone(self.program.nodes, [written.ref])
-        label = written.label.partition(USE)[0]
         marks = self.parameters.items()
-        own = {ref: mark for ref, mark in marks if mark.label == label and needed[ref]}
+        own = {ref: mark for ref, mark in marks if mark.label == written.own.label and needed[ref]}
         weights = frozenset(ref for ref, mark in own.items() if not mark.bias)
         return weights, frozenset(own) - weights

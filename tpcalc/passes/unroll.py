@@ -18,6 +18,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
+from tpcalc.names import Name
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
@@ -126,7 +127,7 @@ class Unrolled:
                     **dict(zip(others, cell, strict=True)),
                 }
                 own = picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
-                out.output(report.name(report.first + index, tuple(cell)), own)
+                out.output(str(report.name(report.first + index, tuple(cell))), own)
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
     def stays_blocks(self, reading: ReadAs, many: int) -> bool:
@@ -191,8 +192,8 @@ def unroll(
     added = Contributions(
         whole.builder, whole.forward, [c for c in template.contributions if keep(c.kind)]
     )
-    shown = [watch for watch in template.watch if keep(watch.what)]
-    gradients = [w for w in template.watch if w.what != WRITTEN and keep(f"d{w.what}")]
+    shown = [watch for watch in template.watch if keep(watch.own.what)]
+    gradients = [w for w in template.watch if w.own.what != WRITTEN and keep(f"d{w.own.what}")]
     groups: list[list[Report]] = []
     made: list[Step] = []
     long = _long(whole.builder)
@@ -302,7 +303,7 @@ class _Run:
         return copies
 
     def report(
-        self, copy: Step, node: Ref, axes: Axes, name: Callable[[int, tuple[int, ...]], str]
+        self, copy: Step, node: Ref, axes: Axes, name: Callable[[int, tuple[int, ...]], Name]
     ) -> Report:
         """A node under a name for each input and cell."""
         rows = copy.merged.rows if copy.merged else ()
@@ -312,17 +313,12 @@ class _Run:
 
     def contribution(self, item: Contribution, node: Ref, copy: Step, step: int) -> Report:
         """What the last update adds; that of a bias is the same for every input."""
-
-        def name(index: int, cell: tuple[int, ...]) -> str:
-            watch = replace(item.watch, cells=item.watch.cells + "".join(f",{k}" for k in cell))
-            return replace(item, watch=watch).name(step, index)
-
         axes = tuple(
             pair for pair in self.weights.out.type(node).axes if pair[0] != self.weights.sample
         )
         held = dict(self.weights.network.type(item.watch.ref).axes)
         ordered = tuple((axis, held[axis]) for axis in held if (axis, held[axis]) in axes)
-        found = self.report(copy, node, ordered, name)
+        found = self.report(copy, node, ordered, partial(item.name, step))
         return replace(found, first=0, count=1, rows=()) if item.kind == "dB" else found
 
     def forward(self, copy: Step, shown: Sequence[Watch], step: int) -> Iterator[Report]:
@@ -330,14 +326,14 @@ class _Run:
         whole = self.whole
         cells = list(whole.cells)
 
-        def output(ref: Ref, index: int, cell: tuple[int, ...]) -> str:
-            which = f",{cells.index((ref, cell))}" if len(cells) > 1 else ""
-            return f"f[{step},{index}{which}]"
+        def output(ref: Ref, index: int, cell: tuple[int, ...]) -> Name:
+            which = (cells.index((ref, cell)),) if len(cells) > 1 else ()
+            return Name("f", step=step, cell=(index, *which))
 
         for ref in whole.template.outputs:
             yield self.report(copy, copy.made[ref], whole.axes(ref), partial(output, ref))
         for watch in shown:
-            name = partial(_watched, watch, step, "")
+            name = partial(watch.name, step)
             yield self.report(copy, copy.made[watch.ref], whole.axes(watch.ref), name)
 
     def backward(self, copy: Step, gradients: Sequence[Watch], step: int) -> Iterator[Report]:
@@ -345,7 +341,7 @@ class _Run:
         for watch in gradients:
             adjoint = self.whole.gradients.adjoints.get(watch.ref)
             if adjoint is not None:
-                name = partial(_watched, watch, step, "d")
+                name = partial(watch.name, step, before="d")
                 yield self.report(copy, copy.made[adjoint], self.whole.axes(watch.ref), name)
 
     def loss(self, copy: Step, schedule: Schedule, step: int) -> tuple[Ref | None, Number]:
@@ -425,11 +421,6 @@ def _restored(out: Builder, report: Report) -> Ref:
     moved = renamed(out, ref, {report.axis: inner})
     found = out.add(LinComb((Fraction(1),), (chosen,), (moved,), ((inner,),)))
     return found
-
-
-def _watched(watch: Watch, step: int, before: str, index: int, cell: tuple[int, ...]) -> str:
-    cells = watch.cells + "".join(f",{k}" for k in cell)
-    return replace(watch, cells=cells).name(step, index, before)
 
 
 def _spread(

@@ -13,9 +13,9 @@ from tpcalc.dsl import filled
 from tpcalc.errors import LimitError
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import product_of
+from tpcalc.names import Name, cell_name
 from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, MatMul, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
@@ -34,7 +34,6 @@ from tpcalc.results.dependencies import (
     DependencyTable,
     Independence,
 )
-from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
 UNKNOWN = "not decided: no leading term is known within the budget"
@@ -195,9 +194,6 @@ def corrections(
         seed: Of the estimates.
         reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
 
-    Returns:
-        A row for each product, with its corrections.
-
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
         ProgramError: Blocks have too many cells to look at one by one.
@@ -279,7 +275,7 @@ def _of_blocks(
         if hat is not None:
             name, vector, note = read.names.matrix(hat), _argument(read, hat), ""
             terms = _correction_terms(read, hat, found)
-        text, step = f"{side(name, product.transpose)} {vector}", order_key(vector).step
+        text, step = f"{side(name, product.transpose)} {vector}", Name.tabled(vector).step
         row = CorrectionRow(text, name, product.transpose, vector, step, tuple(terms), note)
         rows.append(row)
     settings = {"verify": str(read.verify)}
@@ -300,7 +296,7 @@ def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> C
         terms = _correction_terms(read, hat, found)
     elif not read.run.values[ref].terms:
         note = UNKNOWN
-    step = order_key(vector).step
+    step = Name.tabled(vector).step
     return CorrectionRow(name, matrix.name, node.transpose, vector, step, tuple(terms), note)
 
 

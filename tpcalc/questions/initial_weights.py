@@ -10,10 +10,10 @@ from itertools import product
 
 from tpcalc.dsl import filled
 from tpcalc.exponents import Ex, as_ex
+from tpcalc.names import Name, cell_name
 from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
@@ -22,7 +22,6 @@ from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Reading
 from tpcalc.questions.orders import Order, width_orders
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
-from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 
 Factor = tuple[Fraction | float, Ref | None, tuple[str, ...]]
@@ -180,7 +179,7 @@ def _row(read: Reading, source: Program, label: str, name: str, term: _Term) -> 
     n, status, vanishes = _relative(read, own, whole)
     lead = read.leads[label]
     degree = None if lead is None else read.growth.of[lead]
-    key = order_key(name)
+    key = Name.tabled(name)
     reason = own.reason
     if whole.status != "exact":
         reason = NOT_FOLLOWED.format(name=name, reason=whole.reason)
@@ -189,7 +188,7 @@ def _row(read: Reading, source: Program, label: str, name: str, term: _Term) -> 
         name,
         matrix,
         node.transpose,
-        key.layer,
+        key.number,
         key.step,
         n,
         status,

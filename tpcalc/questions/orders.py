@@ -12,6 +12,7 @@ from tpcalc.dsl import filled
 from tpcalc.errors import UsageError
 from tpcalc.exponents.chamber import Region
 from tpcalc.limit.scales import Scales, symbols
+from tpcalc.names import Name
 from tpcalc.passes.picked import with_cells
 from tpcalc.passes.rows import rows_written
 from tpcalc.passes.size import SOME, is_read_as_blocks
@@ -22,7 +23,6 @@ from tpcalc.questions.depth.orders import depth_orders
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.questions.verdict.sizes import Order as Order
 from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
-from tpcalc.results.orders import order_key
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
@@ -172,7 +172,7 @@ def width_orders(
         tuple(
             OrderRow(name, o.text, o.status, o.reason)
             for name, o in ordered.items()
-            if last is None or (order_key(name).step or 0) <= last
+            if last is None or (Name.tabled(name).step or 0) <= last
         ),
         region.lines,
         tuple((name, str(value)) for name, value in sorted(point.items())),

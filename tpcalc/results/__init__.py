@@ -1,5 +1,6 @@
 """Answers as plain frozen records, and their JSON."""
 
+from tpcalc.names import Name as Name
 from tpcalc.results.bound import Bound as Bound
 from tpcalc.results.card import Card as Card
 from tpcalc.results.card import Contrast as Contrast
@@ -89,7 +90,6 @@ from tpcalc.results.tables import Explosion as Explosion
 from tpcalc.results.tables import FiniteRow as FiniteRow
 from tpcalc.results.tables import FiniteTable as FiniteTable
 from tpcalc.results.tables import Formula as Formula
-from tpcalc.results.tables import Key as Key
 from tpcalc.results.tables import LimitTable as LimitTable
 from tpcalc.results.tables import NotCovered as NotCovered
 from tpcalc.results.tables import Provenance as Provenance

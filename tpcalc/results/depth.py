@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.names import Name
 from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
-from tpcalc.results.tables import Key, Provenance
+from tpcalc.results.tables import Provenance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -407,7 +408,7 @@ class DepthTable:
     @property
     def batch(self) -> int:
         """Samples of a step."""
-        samples = [key.input or 0 for key in map(Key.of, self.names) if key.name == "f"]
+        samples = [own.input or 0 for own in map(Name.of, self.names) if own.what == "f"]
         return 1 + max(samples, default=0)
 
     def at(self, name: str, depth: int | str) -> Estimate:

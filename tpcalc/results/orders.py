@@ -1,48 +1,14 @@
 """Answers about exponents: orders of size, verdicts on training, learning rates, phase diagrams.
 
 Exponents are texts, as formulas print them (``"-1/2"``, ``"1/2 - 3*a"``); the field ``n`` holds a
-growth exponent e: size ~ n^e. Names follow ``Key``; an update may leave its input out
-(``dW_x[2,1]``), and a change is written as a difference (``f[1,0]-f[0,0]``): see ``order_key``.
+growth exponent e: size ~ n^e. Names are read by ``Name``.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from tpcalc.results.tables import Explosion, Key, Provenance
-
-_SHORT = re.compile(
-    r"^(?P<name>dW_x|d?[hx]|f|chi|loss)\[(?P<first>\d+)(?:\s*,\s*(?P<second>\d+))?\]$"
-)
-_CHANGE = re.compile(r"^(?P<now>[^-\]]+\])\s*-\s*[^-\]]+\]$")
-
-
-def order_key(name: str) -> Key:
-    """A name of an order taken apart: as ``Key.of``, and the short and difference forms besides.
-
-    Example:
-        >>> order_key("dW_x[2,1]")
-        Key(name='dW_x', layer=2, step=1, input=None, output=None)
-        >>> order_key("f[1,0]-f[0,0]")
-        Key(name='f[1,0]-f[0,0]', layer=None, step=1, input=0, output=None)
-    """
-    found = Key.of(name)
-    if found.step is not None:
-        return found
-    if change := _CHANGE.match(name):
-        now = order_key(change["now"].strip())
-        return Key(name, now.layer, now.step, now.input, now.output)
-    short = _SHORT.match(name)
-    if short is None:
-        return found
-    letter, first, second = short["name"], int(short["first"]), short["second"]
-    layered = letter not in ("f", "chi", "loss")
-    if layered != (second is not None):
-        return found
-    if layered:
-        return Key(letter, first, int(second))
-    return Key(letter, None, first)
+from tpcalc.results.tables import Explosion, Provenance
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,10 @@
 """Tables of answers: plain records that reports, JSON and comparisons read.
 
-Names of results of a trained network are written ``f[t,i]`` (``f[t,i,k]`` with several outputs),
-``h[l,t,i]``, ``x[l,t,i]``, ``dx[l,t,i]``, ``dh[l,t,i]``, ``dW_x[l,t,i]`` (``dW_x[l,t,i,k]`` for
-the last layer with several outputs), ``dB[l,t]`` (``dB[l,t,k]``): l the layer (from 1), t the step
-(from 0), i the input (within the step's batch; queries follow), k the output. ``Key`` reads them.
+What results of a trained network are called, ``Name`` reads.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,61 +17,18 @@ from tpcalc.errors import (
     ScaleError,
     TpcalcError,
 )
+from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
     for kind in (ScaleError, LimitError, NotDifferentiable, EvaluationError, Exploded)
 }
-_LAYERED = ("h", "x", "dh", "dx", "dW_x")
-_PATTERN = re.compile(r"^(?P<name>[A-Za-z_]\w*)\[(?P<index>-?\d+(?:\s*,\s*-?\d+)*)\]$")
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A result name taken apart; parts that do not apply are None.
-
-    Example:
-        >>> Key.of("h[2,1,0]").layer, Key.of("f[3,1]").step, Key.of("loss").step
-        (2, 3, None)
-        >>> Key.of("dW_x[4,1,0,2]").output, Key.of("dB[2,1]").layer
-        (2, 2)
-    """
-
-    name: str
-    layer: int | None = None
-    step: int | None = None
-    input: int | None = None
-    output: int | None = None
-
-    @staticmethod
-    def of(text: str) -> Key:
-        """Read a result name; anything that does not fit the scheme is a bare name."""
-        found = _PATTERN.match(text)
-        if found is None:
-            return Key(text)
-        name, index = found["name"], [int(part) for part in found["index"].split(",")]
-        if name in _LAYERED and len(index) == 3:
-            return Key(name, index[0], index[1], index[2])
-        if name == "dW_x" and len(index) == 4:
-            return Key(name, index[0], index[1], index[2], index[3])
-        if name == "dB" and len(index) in (2, 3):
-            return Key(name, index[0], index[1], None, index[2] if len(index) == 3 else None)
-        if name in ("f", "chi", "loss") and len(index) in (2, 3):
-            return Key(name, None, index[0], index[1], index[2] if len(index) == 3 else None)
-        return Key(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A printed formula in four notations.
-
-    Args:
-        text: In letters alone.
-        latex: Empty where it was not written, as the two below.
-        mathml: For pages.
-        html: For lines of text.
-    """
+    """A printed formula in four notations; HTML is for lines of text."""
 
     text: str
     latex: str = ""
@@ -85,16 +38,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a result was computed from and with.
-
-    Args:
-        version: Of this package.
-        program_digest: Of the program; empty where there is none.
-        seed: Of all draws; None: nothing was drawn.
-        settings: What was asked for besides, as words.
-        libraries: Their versions.
-        seconds: How long it took.
-    """
+    """What a result was computed from and with."""
 
     version: str
     program_digest: str
@@ -106,14 +50,9 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """The limit of one scalar.
+    """The limit of one scalar; ``n_power`` is the power of n taken out ("0" if none).
 
-    Args:
-        name: What the output is called.
-        estimate: The limit.
-        n_power: The power of n taken out, "0" if none.
-        formula: The limit as a formula, where it has one.
-        note: How a limit that is exactly 0 by the powers of n is approached.
+    ``note`` says how a limit that is exactly 0 by the powers of n is approached.
     """
 
     name: str
@@ -125,15 +64,7 @@ class ScalarRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:
-    """The limit variable Z of one vector, by its first two moments.
-
-    Args:
-        name: What the output is called.
-        mean: E Z.
-        second_moment: E Z^2.
-        n_power: The power of n taken out, "0" if none.
-        formula: Z as a formula, where it is short.
-    """
+    """The limit variable Z of one vector, by its first two moments."""
 
     name: str
     mean: Estimate
@@ -167,9 +98,9 @@ class Explosion:
             read: Which kinds count; what is normalised before it is read may grow.
         """
         grown = [
-            (key.step, f"{name} grows like n^({power})")
+            (own.step, f"{name} grows like n^({power})")
             for name, power in sizes
-            if power > 0 and (key := Key.of(name)).name in read and key.step is not None
+            if power > 0 and (own := Name.tabled(name)).word in read and own.step is not None
         ]
         return Explosion(*min(grown, key=lambda one: one[0])) if grown else None
 
@@ -185,7 +116,7 @@ class Explosion:
 
     def precedes(self, name: str) -> bool:
         """Whether a quantity belongs to a later step."""
-        return (Key.of(name).step or 0) > self.step
+        return (Name.tabled(name).step or 0) > self.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,14 +196,10 @@ class LimitTable:
 
 @dataclass(frozen=True, slots=True)
 class FiniteRow:
-    """One result at one width over all seeds.
+    """One result at one width over all seeds; ``statistic``: value, mean or second_moment.
 
-    Args:
-        name: What the output is called.
-        statistic: ``"value"`` of a scalar; ``"mean"`` and ``"second_moment"`` are averages over
-            the coordinates of a vector.
-        width: n.
-        values: One for each seed.
+    ``value`` is a scalar output; ``mean`` and ``second_moment`` are averages over the coordinates
+    of a vector output.
     """
 
     name: str
@@ -311,19 +238,8 @@ class FiniteTable:
 class ComparisonRow:
     """Limit against one width.
 
-    Args:
-        name: What the output is called.
-        statistic: As of ``FiniteRow``.
-        limit: The limit; of a random one its mean.
-        limit_stderr: Its standard error.
-        width: n.
-        mean: Over seeds.
-        stderr: Its standard error.
-        seeds: How many.
-        z: The difference in combined standard errors, reduced to those of a Gaussian with the same
-            tail where they are from few seeds (Student's t).
-        limit_std: The standard deviation of a limit that stays random.
-        finite_std: That over seeds.
+    ``z`` is the difference in combined standard errors, reduced to those of a Gaussian with the
+    same tail where they are from few seeds (Student's t).
     """
 
     name: str
@@ -343,13 +259,7 @@ class ComparisonRow:
 class SlopeRow:
     """The log-log slope in n of the error |finite - limit| (root mean square over seeds).
 
-    Args:
-        name: What the output is called.
-        statistic: As of ``FiniteRow``.
-        slope: None where it cannot be fitted.
-        low: The lower end of a 95 % interval.
-        high: The upper end.
-        note: Why there is no slope.
+    ``low`` and ``high`` bound a 95 % interval; None where it cannot be fitted, with ``note``.
     """
 
     name: str
@@ -364,14 +274,8 @@ class SlopeRow:
 class Comparison:
     """A limit beside finite networks.
 
-    Args:
-        rows: A row for each result and width.
-        slopes: A row for each result.
-        provenance: What it was computed from and with.
-        notes: What a reader should know besides.
-        uncovered: The outputs without a limit.
-        alone: What finite networks say of them.
-        exploded: The first explosion of a training run.
+    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them;
+    ``exploded`` is the first explosion of a training run.
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -17,6 +17,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import notation
 from tpcalc.functions.notation import Piece, call, index, number, product, total, word, written
 from tpcalc.functions.spelling import notations
+from tpcalc.names import Name
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
@@ -46,7 +47,6 @@ FEATURES = "in"
 WRITTEN = "W_x"  # what maps write is part of what the network reports, or of what is called z
 LONG = 4  # pieces of what is written anew wherever it is used; longer ones get a name
 DIGEST = re.compile(r"(.+) [0-9a-f]{12}")  # of a constant, behind what it is for
-_LABEL = re.compile(r"(\w+)(?:\[(.+)\])?")
 
 
 def network_formulas(
@@ -126,10 +126,9 @@ class _Forward:
     def __post_init__(self) -> None:
         self.names: dict[Ref, list[tuple[str, str]]] = {}
         for name, ref in self.program.outputs:
-            found = _LABEL.fullmatch(name)
-            what, label = (found[1], found[2] or "") if found else (name, "")
-            if what != WRITTEN:
-                self.names.setdefault(ref, []).append((what, label))
+            own = Name.of(name)
+            if own.what != WRITTEN:
+                self.names.setdefault(ref, []).append((own.what, ",".join(own.parts)))
         self.uses = Counter[Ref]()
         for ref in reversed(range(len(self.program.nodes))):
             if ref in self.names or self.uses[ref]:

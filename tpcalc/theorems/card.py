@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from tpcalc.evaluate.limit import limit
+from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.questions.check import width_check
 from tpcalc.questions.orders import width_orders
@@ -39,9 +40,6 @@ def card(
         settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
             optimizer.
 
-    Returns:
-        Verdict, exponents, limits and theorems.
-
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
         UnknownName: No such parameterization or loss.
@@ -62,7 +60,7 @@ def card(
     trained = run if run.steps else run.replace(steps=1)
     verdict = width_check(trained, seed=seed)
     theorems = applicable(trained, verdict=verdict)
-    outputs = [name for name, _ in program.outputs if name.startswith("f[")]
+    outputs = [name for name, _ in program.outputs if what_of(name) == "f"]
     words = exponent_words(chosen, run.network.hidden, trained.steps, run.network.biased)
     return Card(
         chosen.text,

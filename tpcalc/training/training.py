@@ -462,7 +462,7 @@ def _watched(watch: Any) -> tuple[str, ...]:
 
 def _check_watched(watched: set[str], model: Template) -> None:
     """Contributions that do not exist are left out; vectors that do not exist are a mistake."""
-    there = {name for item in model.watch for name in (item.what, f"d{item.what}")}
+    there = {name for item in model.watch for name in (item.own.what, f"d{item.own.what}")}
     missing = watched - there - {*CONTRIBUTIONS, BETWEEN}
     if missing:
         raise StudyError(

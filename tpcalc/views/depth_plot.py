@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from tpcalc.names import what_of
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 from tpcalc.results.depth_sample import log10_of_root
 from tpcalc.views.depth import PROFILES, RATIOS, gammas
@@ -34,7 +35,7 @@ def _against(found: DepthTable) -> Figure | None:
         return None
     panels = []
     for letter, title in (("f", "outputs"), ("x", "mean square of x at the last block")):
-        names = [name for name in found.names if name.split("[")[0] == letter]
+        names = [name for name in found.names if what_of(name) == letter]
         series: list[Series] = []
         for colour, name in enumerate(spread_out(names, COLOURS)):
             series += _depths(found, name, numbers, str(colour))

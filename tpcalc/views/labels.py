@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from tpcalc.results import Key
+from tpcalc.names import Name
 
 _LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SYMBOLS = {"chi": "χ", "dW_x": "ΔW x", "dB": "ΔB"}
 _STATISTICS = {"value": "", "mean": "mean", "second_moment": "mean square"}
 
 
-def symbol(key: Key) -> str:
+def symbol(key: Name) -> str:
     """The letter of a quantity with its layer.
 
     Example:
-        >>> symbol(Key.of("h[12,0,0]")), symbol(Key.of("f[1,0]")), symbol(Key.of("dW_x[3,1,0]"))
-        ('h₁₂', 'f', 'ΔW₃ x')
+        >>> [symbol(Name.of(name)) for name in ("h[12,0,0]", "f[1,0]", "dW_x[3,1,0]")]
+        ['h₁₂', 'f', 'ΔW₃ x']
     """
-    letter = _SYMBOLS.get(key.name, key.name)
-    if key.layer is None:
+    letter = _SYMBOLS.get(key.word, key.word)
+    if key.number is None or key.since:
         return letter
-    low = str(key.layer).translate(_LOW)
-    return f"ΔW{low} x" if key.name == "dW_x" else letter + low
+    low = str(key.number).translate(_LOW)
+    return f"ΔW{low} x" if key.word == "dW_x" else letter + low
 
 
-def quantity(key: Key, statistic: str) -> str:
+def quantity(key: Name, statistic: str) -> str:
     """What was measured, without step and input.
 
     Example:
-        >>> quantity(Key.of("h[2,4,0]"), "second_moment"), quantity(Key.of("f[4,0]"), "value")
+        >>> quantity(Name.of("h[2,4,0]"), "second_moment"), quantity(Name.of("f[4,0]"), "value")
         ('mean square of h₂', 'f')
     """
     word = _STATISTICS.get(statistic, statistic)
     return f"{word} of {symbol(key)}" if word else symbol(key)
 
 
-def place(key: Key, inputs: tuple[str, ...] = ()) -> str:
+def place(key: Name, inputs: tuple[str, ...] = ()) -> str:
     """The input (and output) of a quantity, in words; empty if it has none.
 
     Example:
-        >>> place(Key.of("f[4,0,2]")), place(Key.of("f[4,1]"), ("first", "a query"))
+        >>> place(Name.of("f[4,0,2]")), place(Name.of("f[4,1]"), ("first", "a query"))
         ('input 0, output 2', 'a query')
     """
     if key.input is None:
@@ -47,21 +47,21 @@ def place(key: Key, inputs: tuple[str, ...] = ()) -> str:
     return word if key.output is None else f"{word}, output {key.output}"
 
 
-def index(key: Key, inputs: tuple[str, ...] = ()) -> str:
+def index(key: Name, inputs: tuple[str, ...] = ()) -> str:
     """The same for a column that is headed "Input": a number alone where it has no name.
 
     Example:
-        >>> index(Key.of("f[4,0,2]")), index(Key.of("f[4,1]"), ("first", "a query"))
+        >>> index(Name.of("f[4,0,2]")), index(Name.of("f[4,1]"), ("first", "a query"))
         ('0, output 2', 'a query')
     """
     return place(key, inputs).removeprefix("input ") if key.input is not None else ""
 
 
-def sentence(key: Key, statistic: str, inputs: tuple[str, ...] = ()) -> str:
+def sentence(key: Name, statistic: str, inputs: tuple[str, ...] = ()) -> str:
     """A quantity in full.
 
     Example:
-        >>> sentence(Key.of("h[2,4,0]"), "second_moment")
+        >>> sentence(Name.of("h[2,4,0]"), "second_moment")
         'mean square of h₂ at step 4, input 0'
     """
     text = quantity(key, statistic)

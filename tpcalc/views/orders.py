@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tpcalc.results import Key, OrderRow, OrderTable, Solution
-from tpcalc.results.orders import order_key
+from tpcalc.names import Name
+from tpcalc.results import OrderRow, OrderTable, Solution
 from tpcalc.views.labels import index, symbol
 from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
 
@@ -68,13 +68,13 @@ def order_tables(table: OrderTable) -> tuple[Table, ...]:
 
 def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
     """Orders by layer where their names say so, else one by one; then bounds, then slopes."""
-    keyed = [(order_key(row.name), row) for row in rows]
-    hidden = [key.layer or 0 for key, _ in keyed if key.name in _HIDDEN]
-    layered = any(key.name in _LETTERS for key, _ in keyed)
-    placed: list[tuple[Key, OrderRow]] = []
-    others: list[tuple[Key, OrderRow]] = []
+    keyed = [(Name.tabled(row.name), row) for row in rows]
+    hidden = [key.number or 0 for key, _ in keyed if key.word in _HIDDEN]
+    layered = any(key.word in _LETTERS for key, _ in keyed)
+    placed: list[tuple[Name, OrderRow]] = []
+    others: list[tuple[Name, OrderRow]] = []
     for key, row in keyed:
-        fits = key.name in _LETTERS or (key.name == "f" and bool(hidden))
+        fits = key.word in _LETTERS or (key.word == "f" and bool(hidden))
         (placed if layered and fits and key.step is not None else others).append((key, row))
     tables = []
     if placed:
@@ -90,12 +90,12 @@ def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _by_layer(rows: Sequence[tuple[Key, OrderRow]], depth: int, caption: str) -> Table:
+def _by_layer(rows: Sequence[tuple[Name, OrderRow]], depth: int, caption: str) -> Table:
     """A row for each step and quantity, a column for each layer; the output is layer L + 1."""
     groups: dict[tuple[int, str], dict[Place, Cells]] = {}
     for key, row in rows:
-        layer = depth + 1 if key.layer is None else key.layer
-        places = groups.setdefault((key.step or 0, key.name), {})
+        layer = depth + 1 if key.number is None else key.number
+        places = groups.setdefault((key.step or 0, key.word), {})
         places.setdefault((key.input or 0, key.output or 0), {})[layer] = row
     layers = sorted({layer for places in groups.values() for c in places.values() for layer in c})
     order = [*_LETTERS, "f"]
@@ -111,7 +111,7 @@ def _by_layer(rows: Sequence[tuple[Key, OrderRow]], depth: int, caption: str) ->
     for step, letter, place, cells in lines:
         found = [cells.get(layer) for layer in layers]
         sizes = (size(row.n, row.status) if row else "" for row in found)
-        body.append((str(step), symbol(Key(letter)), _where(letter, place), *sizes))
+        body.append((str(step), symbol(Name(letter)), _where(letter, place), *sizes))
     return Table.of(caption, head, body, _LEGEND)
 
 
@@ -129,7 +129,7 @@ def _merged(places: dict[Place, Cells]) -> list[tuple[Place | None, Cells]]:
 def _where(letter: str, place: Place | None) -> str:
     if place is None:
         return "all"
-    return index(Key(letter, None, 0, place[0], place[1] or None))
+    return index(Name("", step=0, cell=place if place[1] else place[:1]))
 
 
 def _bounds(rows: Iterable[OrderRow]) -> Table:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tpcalc.results import Comparison, Key, SlopeRow
+from tpcalc.names import Name
+from tpcalc.results import Comparison, SlopeRow
 from tpcalc.views.labels import place, quantity, sentence
 from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
@@ -94,7 +95,7 @@ class Figure:
 
 def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
     """f_t against t, a panel for each input (and output): limit with band, widths as points."""
-    wanted = [t for t in traces if t.key.name == "f" and t.key.step is not None]
+    wanted = [t for t in traces if t.key.word == "f" and t.key.step is not None]
     groups: dict[tuple[int, int], list[Trace]] = {}
     for trace in wanted:
         groups.setdefault((trace.key.input or 0, trace.key.output or 0), []).append(trace)
@@ -138,11 +139,11 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
     wanted = [
         t
         for t in traces
-        if t.key.name in ("h", "x") and t.key.layer is not None and t.statistic == "second_moment"
+        if t.key.word in ("h", "x") and t.key.number is not None and t.statistic == "second_moment"
     ]
     limits = any(t.limit for t in wanted)
     widest = max((p.width for t in wanted for p in t.points), default=0)
-    layers = spread_out(sorted({t.key.layer or 0 for t in wanted}), COLOURS)
+    layers = spread_out(sorted({t.key.number or 0 for t in wanted}), COLOURS)
     places = sorted({t.key.input or 0 for t in wanted})
     panels = []
     for where in places[: _PANELS // 2]:
@@ -153,7 +154,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
                     [
                         t
                         for t in wanted
-                        if (t.key.name, t.key.layer, t.key.input) == (letter, layer, where)
+                        if (t.key.word, t.key.number, t.key.input) == (letter, layer, where)
                     ]
                 )
                 series.append(_limit_line(group, str(index), f"layer {layer}"))
@@ -163,7 +164,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
             if drawn:
                 title = f"mean square of {letter}"
                 if len(places) > 1 or inputs:
-                    title += f", {place(Key(letter, 1, 0, where), inputs)}"
+                    title += f", {place(Name(letter, '1', 0, (where,)), inputs)}"
                 log_y = _ratio(drawn) > 30
                 panels.append(
                     Panel(title, _described(title, "step", drawn), "step t", drawn, False, log_y)
@@ -192,8 +193,8 @@ def error_figure(
     last = max((t.key.step for t in usable if t.key.step is not None), default=None)
     if last is not None:
         usable = [t for t in usable if t.key.step == last]
-    outputs = [t for t in usable if t.key.name == "f" or t.key.step is None]
-    norms = [t for t in usable if t.key.name == "h" and t.statistic == "second_moment"]
+    outputs = [t for t in usable if t.key.word == "f" or t.key.step is None]
+    norms = [t for t in usable if t.key.word == "h" and t.statistic == "second_moment"]
     after = "" if last is None else f" after step {last}" if last else " at the start"
     panels = []
     for title, group in (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from tpcalc.results import Estimate, Key, Method, Provenance
+from tpcalc.names import Name
+from tpcalc.results import Estimate, Method, Provenance
 from tpcalc.views.exponents import exponent_parts
 from tpcalc.views.labels import index, place, symbol
 from tpcalc.views.numbers import ERRORS, count, duration, measured, over_seeds, with_power
@@ -33,7 +34,7 @@ _DIGEST = 12
 
 def outputs(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Table | None:
     """f_t step by step: the limit and each width beside it."""
-    return _scalars([t for t in traces if t.key.name == "f" and t.key.step is not None], inputs)
+    return _scalars([t for t in traces if t.key.word == "f" and t.key.step is not None], inputs)
 
 
 def others(traces: Iterable[Trace], inputs: tuple[str, ...]) -> tuple[Table, ...]:
@@ -42,14 +43,14 @@ def others(traces: Iterable[Trace], inputs: tuple[str, ...]) -> tuple[Table, ...
     rest = [
         t
         for t in traces
-        if not _placed(t.key) or (t.key.layer is not None and t.statistic == "value")
+        if not _placed(t.key) or (t.key.number is not None and t.statistic == "value")
     ]
     made = [
         table
         for letter in _STEPPED[1:]
         if (
             table := _scalars(
-                [t for t in traces if t.key.name == letter and _placed(t.key)], inputs
+                [t for t in traces if t.key.word == letter and _placed(t.key)], inputs
             )
         )
     ]
@@ -69,17 +70,17 @@ def features(
     wanted = [
         t
         for t in traces
-        if t.key.name in letters and t.key.layer is not None and t.statistic == "second_moment"
+        if t.key.word in letters and t.key.number is not None and t.statistic == "second_moment"
     ]
     if not wanted:
         return None
     limits = any(t.limit for t in wanted)
     widest = max((p.width for t in wanted for p in t.points), default=0)
     columns = sorted(
-        {(letters.index(t.key.name), t.key.layer or 0): symbol(t.key) for t in wanted}.items()
+        {(letters.index(t.key.word), t.key.number or 0): symbol(t.key) for t in wanted}.items()
     )
     cells = {
-        (t.key.step or 0, t.key.input or 0, letters.index(t.key.name), t.key.layer or 0): t
+        (t.key.step or 0, t.key.input or 0, letters.index(t.key.word), t.key.number or 0): t
         for t in wanted
     }
     places = sorted({key[:2] for key in cells})
@@ -88,7 +89,7 @@ def features(
     for step, where in places:
         found = (cells.get((step, where, *column)) for column, _ in columns)
         means = (_feature(trace, limits, widest) for trace in found)
-        rows.append((str(step), index(Key("h", 1, step, where), inputs), *means))
+        rows.append((str(step), index(Name("h", "1", step, (where,)), inputs), *means))
     head = (*_step(several), *numbers(*(label for _, label in columns)))
     source = "limit" if limits else f"width {count(widest)}, mean over seeds"
     of = f", {place(wanted[0].key, inputs)}" if inputs and not several else ""
@@ -147,8 +148,8 @@ def provenance(report: ReportInput) -> Table | None:
     return Table.of("Where the numbers come from", head, rows)
 
 
-def _placed(key: Key) -> bool:
-    return key.step is not None and (key.layer is not None or key.name in _STEPPED)
+def _placed(key: Name) -> bool:
+    return key.step is not None and (key.number is not None or key.what in _STEPPED)
 
 
 def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:

@@ -55,12 +55,7 @@ def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
 
 
 def _pattern(trace: Trace) -> str:
-    key = trace.key
-    if key.input is None:
-        return trace.name
-    free = [":"] if key.output is None else [":", ":"]
-    fixed = [str(part) for part in (key.layer, key.step) if part is not None]
-    return f"{key.name}[{','.join(fixed + free)}]"
+    return trace.name if trace.key.input is None else trace.key.pattern
 
 
 def _row(group: list[Trace]) -> tuple[Cell | str, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tpcalc.names import Name
 from tpcalc.results import (
     Comparison,
     ComparisonRow,
     Explosion,
     FiniteTable,
-    Key,
     LimitTable,
     Method,
     Provenance,
@@ -267,7 +267,7 @@ def comparison_table(
     known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
     shown, seeds = [], 0
     for row in rows:
-        seeds, key = max(seeds, row.seeds), Key.of(row.name)
+        seeds, key = max(seeds, row.seeds), Name.tabled(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
         trace = known.get((row.name, row.statistic))
         known_limit = trace.limit if trace else None
@@ -292,7 +292,7 @@ def comparison_table(
     return Table.of(caption, texts("Quantity") + columns, shown, note)
 
 
-def _named(key: Key, statistic: str) -> tuple[Cell, str, str]:
+def _named(key: Name, statistic: str) -> tuple[Cell, str, str]:
     """The quantity of a row, its step and its input."""
     words = Cell(quantity(key, statistic), "text" if key.step is not None else "name")
     return words, "" if key.step is None else str(key.step), index(key)
@@ -331,7 +331,7 @@ def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
 def _slope_row(slope: SlopeRow) -> tuple[Cell | str, ...]:
     bounded = slope.low is not None and slope.high is not None
     return (
-        *_named(Key.of(slope.name), slope.statistic),
+        *_named(Name.tabled(slope.name), slope.statistic),
         "" if slope.slope is None else f"{slope.slope:.2f}",
         f"{slope.low:.2f} to {slope.high:.2f}" if bounded else "",
         slope.note,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from tpcalc.names import Name
 from tpcalc.results import (
     Comparison,
     ComparisonRow,
     FiniteRow,
     FiniteTable,
-    Key,
     LimitTable,
     Method,
 )
@@ -57,7 +57,7 @@ class Trace:
     """
 
     name: str
-    key: Key
+    key: Name
     statistic: str
     limit: Measure | None
     n_power: str
@@ -95,7 +95,7 @@ def gather(
         else:
             points = [_compared(row, centre) for row in rows]
         points.sort(key=lambda point: point.width)
-        traces.append(Trace(name, Key.of(name), statistic, centre, power, tuple(points)))
+        traces.append(Trace(name, Name.tabled(name), statistic, centre, power, tuple(points)))
     return tuple(traces)
 
 

@@ -6,7 +6,8 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from tpcalc.results import Comparison, ComparisonRow, Key, SlopeRow
+from tpcalc.names import Name
+from tpcalc.results import Comparison, ComparisonRow, SlopeRow
 from tpcalc.views.labels import place, sentence, symbol
 from tpcalc.views.numbers import count, counted, mean_of, measured, score, spread, with_power
 from tpcalc.views.record import ReportInput
@@ -92,7 +93,7 @@ def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
 
 
 def _answer(report: ReportInput, traces: tuple[Trace, ...]) -> str:
-    outputs = [t for t in traces if t.key.name == "f" and t.key.step is not None]
+    outputs = [t for t in traces if t.key.word == "f" and t.key.step is not None]
     limits = [t for t in outputs if t.limit is not None]
     if limits and any(t.limit is not None and t.limit.sd is not None for t in limits):
         return _random_answer(limits, report.input_names)
@@ -165,7 +166,7 @@ def _named(traces: tuple[Trace, ...]) -> str:
 def _agreement(comparison: Comparison, inputs: tuple[str, ...]) -> str:
     rows = _widest(comparison)
     top = max(rows, key=_size)
-    where = sentence(Key.of(top.name), top.statistic, inputs)
+    where = sentence(Name.tabled(top.name), top.statistic, inputs)
     width = f"Networks of width {count(top.width)}"
     scope = f"over {counted(len(rows), 'comparison')}: {where}"
     if _size(top) <= _AGREE:

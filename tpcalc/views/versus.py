@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from tpcalc.names import Name
 from tpcalc.results import Card, Contrast, OrderRow, Verdict
-from tpcalc.results.orders import order_key
 from tpcalc.views.labels import symbol
 from tpcalc.views.numbers import count, measured, with_power
 from tpcalc.views.orders import size
@@ -107,7 +107,7 @@ def _orders(card: Card) -> dict[str, str]:
     """Of the first input of a step."""
     if card.orders is None:
         return {}
-    return _rows(row for row in card.orders.rows if order_key(row.name).input in (0, None))
+    return _rows(row for row in card.orders.rows if Name.tabled(row.name).input in (0, None))
 
 
 def _limits(card: Card) -> dict[str, str]:
@@ -115,7 +115,7 @@ def _limits(card: Card) -> dict[str, str]:
         return {}
     made = {}
     for trace in gather(card.limit, None, None):
-        if trace.key.name == "f" and trace.limit is not None:
+        if trace.key.word == "f" and trace.limit is not None:
             text = measured(trace.limit, symbol(trace.key))
             made[trace.name] = text if text == "0" else with_power(text, trace.n_power)
     return made
@@ -125,7 +125,7 @@ def _finite(card: Card) -> dict[str, str]:
     """Outputs of the widest networks, before any power of n is taken out."""
     made = {}
     for trace in gather(None, card.finite, None):
-        if trace.key.name == "f" and trace.points:
+        if trace.key.word == "f" and trace.points:
             widest = trace.points[-1]
             text = measured(widest.mean, symbol(trace.key))
             made[trace.name] = f"{text} (n = {count(widest.width)})"

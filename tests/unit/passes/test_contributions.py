@@ -19,7 +19,7 @@ from tpcalc.program.base import references
 from tpcalc.program.marks import Mark
 from tpcalc.program.nodes import Data, Family, Input, Kind, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.program import Builder, Program, prune
-from tpcalc.results import Key
+from tpcalc.results import Name
 from tpcalc.training.parameterization import with_rates
 from tpcalc.training.parameterizations import lookup
 
@@ -54,9 +54,9 @@ def test_names_and_counts(depth: int, bias: str, biased: int | None) -> None:
 def test_with_several_outputs_the_last_layer_has_one_for_each() -> None:
     found = training(2, "all", data=CLASSES, loss="xent", watch=("dW_x", "dB"))
     last = {f"dW_x[3,{t},{i},{k}]" for t in (1, 2) for i in range(3) for k in range(3)}
-    assert {name for name in names(found, "dW_x") if Key.of(name).layer == 3} == last
+    assert {name for name in names(found, "dW_x") if Name.tabled(name).number == 3} == last
     assert {f"dB[3,{t},{k}]" for t in (1, 2) for k in range(3)} < names(found, "dB")
-    keys = {(Key.of(name).name, Key.of(name).output) for name in last}
+    keys = {(Name.tabled(name).what, Name.tabled(name).output) for name in last}
     assert keys == {("dW_x", 0), ("dW_x", 1), ("dW_x", 2)}
 
 
@@ -157,14 +157,14 @@ def test_a_contribution_comes_before_what_it_is_part_of(bias: str) -> None:
     """Everything that needs the new weights of a layer beyond the start comes after it."""
     program = training(3, bias, param="ip-bias", watch=("h", "dW_x", "dB"))
     for name in sorted(names(program, "dW_x")):
-        key = Key.of(name)
-        end = "f[{0},{1}]" if key.layer == 4 else f"h[{key.layer},{{0}},{{1}}]"
+        key = Name.tabled(name)
+        end = "f[{0},{1}]" if key.number == 4 else f"h[{key.number},{{0}},{{1}}]"
         own, target = program.ref(name), program.ref(end.format(key.step, key.input))
         assert own < target
         if bias == "all":
-            assert program.ref(f"dB[{key.layer},{key.step}]") < target
+            assert program.ref(f"dB[{key.number},{key.step}]") < target
         for i in range(3):
-            for layer in range(key.layer or 0, 4):
+            for layer in range(key.number or 0, 4):
                 assert own < program.ref(f"h[{layer},{key.step},{i}]")
             assert own < program.ref(f"f[{key.step},{i}]")
         # Nothing that the layer's value is computed from adds the same terms up before it.

@@ -41,12 +41,13 @@ class Sequence(Architecture):
 
 def test_cells_stand_at_the_end_of_a_name() -> None:
     found = template(Sequence())
-    names = [watch.name(7, 3) for watch in found.watch]
+    names = [str(watch.name(7, 3)) for watch in found.watch]
     assert names[4:] == ["x[v,7,3]", "W_x[U,7,3,0]", "W_x[U,7,3,1]", "W_x[v,7,3]"]
     assert names[:4] == ["h[2,7,3,0]", "h[2,7,3,1]", "pooled[end,7,3]", "size[end,7,3]"]
-    assert [watch.name(7, 3, "d") for watch in found.watch][:2] == ["dh[2,7,3,0]", "dh[2,7,3,1]"]
+    gradients = [str(watch.name(7, 3, before="d")) for watch in found.watch]
+    assert gradients[:2] == ["dh[2,7,3,0]", "dh[2,7,3,1]"]
     assert found.slots == ("x[0,0]", "x[0,1]", "x[1,0]", "x[1,1]")
-    assert [part.name(7, 3) for part in found.contributions] == [
+    assert [str(part.name(7, 3)) for part in found.contributions] == [
         "dW_x[U,7,3,0]",
         "dB[U,7]",
         "dW_x[U,7,3,1]",
@@ -75,7 +76,7 @@ def test_outputs_of_every_place(net: Architecture, outputs: int, names: list[str
     assert [name for name, _ in found.program.outputs][: len(names)] == names
     assert found.outputs == tuple(found.program.ref(name) for name in names)
     assert len(names) == outputs * net.positions
-    assert not any(watch.what == "f" for watch in found.watch)
+    assert not any(watch.own.what == "f" for watch in found.watch)
 
 
 def test_what_is_trained_and_what_is_not_a_network_any_more() -> None:
@@ -108,7 +109,7 @@ def test_numbers_that_a_network_does_not_read_are_no_inputs() -> None:
 
 def test_every_use_of_a_map_has_a_contribution() -> None:
     found = template(tp.RNN(3, "tanh", bias_variance=1, outputs="all"), 3)
-    names = [part.name(1, 0) for part in found.contributions]
+    names = [str(part.name(1, 0)) for part in found.contributions]
     assert names == [
         *("dW_x[U,1,0]", "dB[U,1]", "dW_x[U@1,1,0]", "dW_x[W,1,0]", "dW_x[U@2,1,0]"),
         *("dW_x[W@1,1,0]", "dW_x[v,1,0]", "dW_x[v@1,1,0]", "dW_x[v@2,1,0]"),

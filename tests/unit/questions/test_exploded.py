@@ -7,8 +7,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.questions.measure import measure
-from tpcalc.results import Explosion, Key, codec
-from tpcalc.results.orders import order_key
+from tpcalc.results import Explosion, Name, codec
 from tpcalc.views.orders import order_lines, order_tables
 from tpcalc.views.regimes import check_tables
 
@@ -25,7 +24,7 @@ def test_check_stops_at_the_explosion() -> None:
     fact = "layer 2: its preactivations grow like n^(1/2)"
     assert (found.verdict, found.steps, found.exploded) == ("unstable", 3, Explosion(1, fact))
     assert found.facts[0] == f"{fact} at step 1"
-    steps = {order_key(row.name).step for row in (*found.updates, *found.outputs)}
+    steps = {Name.tabled(row.name).step for row in (*found.updates, *found.outputs)}
     assert steps == {0, 1}
     updates = {row.name: (row.n, row.status) for row in found.updates}
     assert updates["dW_x[2,1,1]"] == ("1/2", "exact")
@@ -49,7 +48,7 @@ def test_a_start_that_explodes_is_followed_no_further() -> None:
 def test_what_does_not_explode_is_followed(param: str) -> None:
     found = tp.check(tp.MLP(2, "relu"), param, steps=2)
     assert found.exploded is None and payload.check(found)["exploded"] is None
-    assert {order_key(row.name).step for row in found.updates} == {1, 2}
+    assert {Name.tabled(row.name).step for row in found.updates} == {1, 2}
     table = tp.orders(trained(tp.MLP(2, "relu"), param)).table
     assert table.exploded is None and payload.orders(table)["exploded"] is None
 
@@ -60,7 +59,7 @@ def test_the_table_of_orders_stops_at_the_explosion(act: str, name: str) -> None
     table = found.table
     assert table.exploded is not None and table.exploded.step == 1
     assert found[name].status == "exact" and found[name].n is not None
-    assert {Key.of(row.name).step for row in table.rows} == {0, 1}
+    assert {Name.tabled(row.name).step for row in table.rows} == {0, 1}
     assert "f[2,0]" in found and str(found).splitlines()[-1] == table.exploded.text
     assert order_lines(table) == (table.exploded.text,)
     assert not any("[2,2," in cell.text for t in order_tables(table) for r in t.rows for cell in r)
@@ -80,7 +79,7 @@ def test_measured_orders_run_what_the_table_shows() -> None:
     table = measure(found, widths=[64, 128, 256], seeds=4)
     assert not any("floating-point" in note for note in table.notes)
     (row,) = (row for row in table.rows if row.name == "h[2,1,0]")
-    assert row.slope is not None and {Key.of(row.name).step for row in table.rows} == {0, 1}
+    assert row.slope is not None and {Name.tabled(row.name).step for row in table.rows} == {0, 1}
 
 
 def test_bounds_of_one_reason_are_one_row() -> None:

@@ -23,6 +23,7 @@ from tpcalc.cli.flags import (
     takes,
 )
 from tpcalc.errors import UsageError
+from tpcalc.names import layered, stepped
 
 if TYPE_CHECKING:
     from tpcalc.results import Card, Comparison, LimitTable
@@ -44,7 +45,10 @@ Versus = Annotated[
 ]
 
 # The first passes and the first updated one show every rule; later steps repeat them, longer.
-FORMULAS = ("h[?,0,0]", "dh[?,0,0]", "h[?,1,0]", "f[1,0]")
+FORMULAS = (
+    *(layered(what, "?", step, 0) for what, step in (("h", 0), ("dh", 0), ("h", 1))),
+    stepped("f", 1, 0),
+)
 
 
 @clean

@@ -19,8 +19,8 @@ from tpcalc.functions.expr import Pow, walk
 from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.limit.graph import Expect, LimitGraph, LRef, Target
 from tpcalc.limit.views import function_of, number_of, start_of
+from tpcalc.names import cell_name
 from tpcalc.program.base import Table
-from tpcalc.program.names import cell_name
 from tpcalc.program.nodes import Nonlin
 
 ZERO = Fn(const(0), 0)

@@ -16,6 +16,7 @@ from tpcalc.finite.networks.rules import NETWORK_RULES, Reading
 from tpcalc.finite.networks.taps import Tap, dependent, shown
 from tpcalc.finite.networks.uses import uses_of
 from tpcalc.finite.widths import dim_sizes
+from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
 from tpcalc.program.base import references
 from tpcalc.program.family import Family
@@ -80,7 +81,7 @@ class DrawnNetwork:
         self.seed = checks.whole(seed, "seed", least=0)
         self.device, self.dtype = resolve_device(device), resolve_dtype(dtype)
         self.taps = tuple(taps) or shown(program, program.inputs[INPUT])
-        self.outputs = tuple(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
+        self.outputs = tuple(ref for name, ref in program.outputs if what_of(name) == "f")
         self._sizes = dim_sizes(program.dims, self.width)
         self._slot = program.inputs[INPUT]
         self.uses = uses_of(program, dependent(program, self._slot).__contains__)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from tpcalc.names import what_of
 from tpcalc.program.base import references
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
@@ -81,7 +82,7 @@ class HasTaps(Protocol):
 def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:
     """The input, all vectors that depend on it, and the outputs."""
     depends = dependent(program, slot)
-    outputs = [ref for name, ref in program.outputs if name.partition("[")[0] == "f"]
+    outputs = [ref for name, ref in program.outputs if what_of(name) == "f"]
     vectors = [ref for ref in sorted(depends) if program.types[ref].width]
     return tuple(Tap(ref) for ref in dict.fromkeys((slot, *vectors, *outputs)))
 

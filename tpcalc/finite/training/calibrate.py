@@ -17,6 +17,7 @@ from tpcalc.errors import Exploded, UsageError
 from tpcalc.finite.networks.gradients import Gradients
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.steps import Updates, marks_of
+from tpcalc.names import layered
 from tpcalc.program.types import Ref
 
 # Narrower networks have corrections as large as the powers that are looked for.
@@ -41,7 +42,7 @@ def calibrated_rates(
     rates: list[float] = []
     seen: dict[Ref, Any] = {}
     marks = marks_of(program).items()
-    written = {program.ref(f"W_x[{mark.label}]"): mark.layer - 1 for _, mark in marks}
+    written = {program.ref(layered("W_x", mark.label)): mark.layer - 1 for _, mark in marks}
     weights = {mark.layer - 1: name for name, mark in marks if not mark.bias}
     biases = {mark.layer - 1: name for name, mark in marks if mark.bias}
     reads = {layer: gradients.products[name][0].use.reads for layer, name in weights.items()}

@@ -9,6 +9,7 @@ from tpcalc.engine.device.devices import free_memory, load_torch
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.names import what_of
 
 # Singular values below this, relative to the largest and times the width, count as zero.
 _TOLERANCE = 1e-7
@@ -52,9 +53,11 @@ def feature_ranks(
             f"{memory_text(limit)} may be used.",
             hint="Take the ranks over fewer images.",
         )
-    names = [name for name in network.program.output if name.startswith(("h[", "x["))]
+    names = [name for name in network.program.output if what_of(name) in ("h", "x")]
     wanted = {name: network.program.ref(name) for name in names}
     known = network.known(inputs.to(network.device, network.dtype))
     found = {ref: rank(value, width) for ref, value in network.walk(known, wanted.values())}
-    of_h, of_x = (tuple(found[wanted[name]] for name in names if name[0] == what) for what in "hx")
+    of_h, of_x = (
+        tuple(found[wanted[name]] for name in names if what_of(name) == what) for what in "hx"
+    )
     return of_h, of_x

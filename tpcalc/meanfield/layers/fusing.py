@@ -37,6 +37,7 @@ from tpcalc.meanfield.operations import (
     Product,
     SharedBias,
 )
+from tpcalc.names import what_of
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.registry.values import squared
@@ -423,7 +424,7 @@ class Fusing:
         if head is None:
             return "a constant"
         made = self.made[head]
-        sources = ", ".join(sorted({name.partition("[")[0] for name in made.near}))
+        sources = ", ".join(sorted(set(map(what_of, made.near))))
         if made.operation is None:
             return f"the start vector {sources}"
         if made.near == {"the input"}:

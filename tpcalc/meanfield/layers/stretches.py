@@ -23,6 +23,7 @@ from tpcalc.meanfield.layers.batch import alone, batch_of
 from tpcalc.meanfield.layers.fusing import Fusing
 from tpcalc.meanfield.layers.parts import NOTHING, ZERO, Made, Part, holds, linear
 from tpcalc.meanfield.operations import Addition, Dense, Number
+from tpcalc.names import Name, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
 from tpcalc.passes.split import celled
@@ -58,7 +59,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         ['input', 'dense', 'layer norm', 'tanh', 'dense', 'layer norm', 'tanh', 'dense']
     """
     whole = alone(network, traced(network, NUMBERS * network.tokens, 1))
-    outs = [(name, ref) for name, ref in whole.outputs if name.partition("[")[0] == "f"]
+    outs = [(name, ref) for name, ref in whole.outputs if what_of(name) == "f"]
     if len(outs) > 1:
         raise StudyError(
             f"the network has {len(outs)} outputs, {', '.join(name for name, _ in outs)}, and the "
@@ -68,7 +69,7 @@ def stretches(network: Architecture, start: operations.Input) -> LayerGraph:
         )
     outputs = dict(whole.types[outs[0][1]].axes).get(OUT)
     program = celled(whole)
-    out = next(ref for name, ref in program.outputs if name.partition("[")[0] == "f")
+    out = next(ref for name, ref in program.outputs if what_of(name) == "f")
     needed = cone(program.nodes, [out])
 
     def lost(error: TpcalcError, ref: Ref, state: _Stretches) -> Value:
@@ -434,8 +435,8 @@ def _nodes(state: _Stretches, values: list[Value], whole: Program) -> Nodes:
     for name, ref in state.program.outputs:
         if not name.startswith("%"):
             continue
-        number, _, cells = name[1:].rstrip("]").partition("[")
-        node, places = int(number), map(int, cells.split(",") if cells else ())
+        own = Name.of(name)
+        node, places = int(own.what[1:]), map(int, own.parts)
         axes = zip(places, (axis for axis, _ in whole.types[node].axes), strict=True)
         cell = tuple(place for place, axis in axes if axis not in ALIKE)
         for head, factor in multiples(values[ref]):

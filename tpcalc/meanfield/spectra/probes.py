@@ -22,6 +22,7 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.operations import Number
 from tpcalc.meanfield.weights import Weights, gaussian_vectors
+from tpcalc.names import cell_name
 from tpcalc.networks.layers.low_rank import FAMILIES
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
@@ -122,7 +123,7 @@ def probe_program(
     for k in range(1, moments + 1):
         for layer in reversed(layers) if k % 2 else layers:
             probe = layer.down(builder, probe) if k % 2 else layer.up(builder, probe)
-        builder.output(f"m[{k}]", builder.add(Moment(SQUARE, (probe,))))
+        builder.output(cell_name("m", (k,)), builder.add(Moment(SQUARE, (probe,))))
     return builder.finish()
 
 
@@ -154,9 +155,6 @@ def probe_moments(
         replicates: Independent ones behind each error.
         seed: Of all draws.
 
-    Returns:
-        m_1 to as many as were asked for.
-
     Raises:
         StudyError: As ``probe_program``.
 
@@ -169,7 +167,7 @@ def probe_moments(
     """
     program = probe_program(tau, family, rank, depth, q=q, variance=variance, moments=moments)
     found = limit(program, samples=samples, replicates=replicates, seed=seed)
-    return tuple(found[f"m[{k}]"] for k in range(1, moments + 1))
+    return tuple(found[cell_name("m", (k,))] for k in range(1, moments + 1))
 
 
 def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:

@@ -39,9 +39,6 @@ def elementlike_inputs(
         device: Where they are.
         dtype: Their number format.
 
-    Returns:
-        A tensor of shape (count, features).
-
     Raises:
         UsageError: More than fit, or moments that no inputs have.
 
@@ -82,9 +79,6 @@ def gaussian_inputs(
         seed: The seed.
         device: Where they are.
         dtype: Their number format.
-
-    Returns:
-        A tensor of shape (count, features).
 
     Raises:
         UsageError: Moments that no inputs have.

@@ -15,6 +15,7 @@ from tpcalc.limit.cells import as_drawn
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Fluctuation, LimitGraph, LRef, Noise, Product, Start, Total
 from tpcalc.limit.views import data_of, start_of, starts_of
+from tpcalc.names import cell_name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, Nonlin, Rename, Stack
 from tpcalc.questions.dependence.bits import Cell, Home, Weights
@@ -62,8 +63,7 @@ class Names:
         if image_of(context, ref):
             return self._image(next(self.sets.names(self.sets.whole(ref))))
         text = _FORMULAS(node, ref, cell, self)
-        where = f"[{','.join(map(str, cell))}]" if cell else ""
-        return text if text and len(text) <= LONGEST else f"v{ref}{where}"
+        return text if text and len(text) <= LONGEST else cell_name(f"v{ref}", cell)
 
     def home(self, name: str) -> Home | None:
         """The cell that the leading term of an output is; None where there is none."""
@@ -154,7 +154,7 @@ class Names:
             if lead is not None and self.sets.whole(lead) >> number & 1:
                 return f"start of {name}"
         ref, cell = home
-        return f"v{ref}" + (f"[{','.join(map(str, cell))}]" if cell else "")
+        return cell_name(f"v{ref}", cell)
 
     def _sum(self, weights: Weights) -> str:
         """A sum of start vectors, written out; of a long one its beginning and end."""
@@ -249,8 +249,7 @@ def _fluctuation_row(node: Fluctuation, ref: LRef, cell: Cell, names: Names) -> 
 
 def _noise_row(node: Noise, ref: LRef, cell: Cell, names: Names) -> GaussianRow:
     law = "sqrt(n) times an average of expectation 0; its law is not computed"
-    where = f"[{','.join(map(str, cell))}]" if cell else ""
-    return GaussianRow(f"average v{ref}{where}", "average", law)
+    return GaussianRow(cell_name(f"average v{ref}", cell), "average", law)
 
 
 _ROOTS: Table[list[str]] = Table(

@@ -22,6 +22,7 @@ from tpcalc.limit.graph import Expect, LRef
 from tpcalc.limit.scales import Scales
 from tpcalc.limit.series import Rest
 from tpcalc.limit.views import function_of, start_of
+from tpcalc.names import stepped
 from tpcalc.passes.block import CARRY, SEED
 from tpcalc.program.views import lincomb_of
 from tpcalc.questions.depth.correlation import Correlation, below
@@ -89,7 +90,7 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
     correlation = Correlation(context, laws, chamber)
     aside: Ex | None = None
     iterated = False
-    series = found.series(f"{own[0]}[{own[1]}]")
+    series = found.series(stepped(*own))
     noise: Ex | None = None
     less: Ex | None = None  # minus the shift
     drift: dict[Direction, Ex] = {}
@@ -101,8 +102,8 @@ def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | Non
             continue
         if width > 0:
             raise ScaleError(
-                f"what a block adds to {NAMES[own[0]]}[{own[1]}] grows like n^({width}): there is "
-                "no limit in the width, which comes first.",
+                f"what a block adds to {stepped(NAMES[own[0]], own[1])} grows like n^({width}): "
+                "there is no limit in the width, which comes first.",
                 where="the repeated block",
                 hint="Change the powers of n of learning rates or weights; tp.solve of the network "
                 "with a number of blocks finds them.",

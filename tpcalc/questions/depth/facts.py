@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from tpcalc.exponents import Ex
+from tpcalc.names import stepped
 from tpcalc.questions.depth.found import STARTS, WORDS, Found
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 
@@ -85,7 +86,7 @@ def facts(found: Found) -> Iterator[str]:
 def _told(found: Found, own: Pass) -> str:
     """What becomes of the stream at the start, or of its adjoint."""
     regime = found.flow[own]
-    what = f"{NAMES[own[0]]}[0], {WHAT[own[0]]},"
+    what = f"{stepped(NAMES[own[0]], 0)}, {WHAT[own[0]]},"
     words = f": {regime.words}" if regime.words else ""
     if regime.form in ("grows", "shrinks"):
         size = f"log of its mean square is like {_size(regime.power)}"
@@ -103,7 +104,7 @@ def _told(found: Found, own: Pass) -> str:
 def _growth(found: Found, own: Pass) -> Iterator[str]:
     total = found.stream.sums[own]
     part, power = min(total.all, key=lambda one: found.stream.chamber.at(one[1]))
-    name = f"{NAMES[own[0]]}[{own[1]}], {WHAT[own[0]]},"
+    name = f"{stepped(NAMES[own[0]], own[1])}, {WHAT[own[0]]},"
     if found.may_cancel(own[1]):
         yield f"{name} may grow: {part}, at most like {_size(-power)}"
     else:
@@ -147,7 +148,7 @@ def _aside(found: Found) -> Iterator[str]:
         if gap is not None and gap <= 0:
             continue
         yield ASIDE.format(
-            name=f"{NAMES[own[0]]}[{own[1]}]",
+            name=stepped(NAMES[own[0]], own[1]),
             aside=_size(-total.aside),
             left="0" if left is None else _size(-left),
             most=f"1/(2 ({left} - ({total.aside})))" if gap is None else Fraction(1) / (2 * gap),

@@ -10,6 +10,7 @@ from itertools import combinations, product
 
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.exponents.chamber import Region
+from tpcalc.names import Name, layered, stepped
 from tpcalc.networks.network import is_sum
 from tpcalc.program.views import applied_of
 from tpcalc.questions.depth.curvature import curvature
@@ -267,8 +268,8 @@ class Found:
         """Preactivations that are not of order one, with their growth exponents."""
         found = []
         for name, _ in self.stream.found.program.outputs:
-            step = int(name.rpartition(",")[2].rstrip("]")) if name.startswith("h[") else None
-            if step is None or (FORWARD, step) not in self.stream.sums:
+            own = Name.of(name)
+            if own.what != "h" or (FORWARD, own.step) not in self.stream.sums:
                 continue
             lead, bound = self.stream.lead(name)
             if lead is None and not bound:  # it is 0 as long as weights in front of it are
@@ -298,8 +299,8 @@ class Found:
         for one, pair in product(self.stream.forward[1:], pairs):
             size = self.alpha
             for label in pair:
-                start, _ = self.stream.lead(f"P[{label},{one[1]}]")
-                moved, _ = self.stream.lead(f"W[{label},{one[1]}]")
+                start, _ = self.stream.lead(layered("P", label, one[1]))
+                moved, _ = self.stream.lead(layered("W", label, one[1]))
                 if start is None or moved is None:
                     break
                 size += start - moved
@@ -327,7 +328,7 @@ class Found:
     @property
     def rows(self) -> Iterator[DepthRow]:
         for one, total in self.stream.sums.items():
-            name = f"{NAMES[one[0]]}[{one[1]}]"
+            name = stepped(NAMES[one[0]], one[1])
             regime = self.flow.get(one)
             if regime is not None:
                 yield from self._row(name, regime)

@@ -16,6 +16,7 @@ from functools import cached_property
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import add, const, mul
+from tpcalc.names import USE, layered, stepped
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.block import CARRY, SEED, Block
 from tpcalc.passes.course import Course
@@ -65,7 +66,7 @@ class Direction:
         """What it is, for tables."""
         if not self.of:
             return "drift along a constant vector"
-        names = [f"{NAMES[way]}[{step}]" for way, step in self.of]
+        names = [stepped(NAMES[way], step) for way, step in self.of]
         odd = " and ".join(NAMES[way] for way in self.odd)
         return f"drift, {f'odd in {odd}' if odd else 'even'}: a function of {', '.join(names)}"
 
@@ -187,8 +188,8 @@ class _Writing:
             copy.run(0, seed)
             self.added((FORWARD, step), copy.made[generic.block.body.ref("next")], copy.made[carry])
             for watch in template.watch:
-                if watch.what == "h":
-                    out.output(f"h[{watch.label},{step}]", copy.made[watch.ref])
+                if watch.own.what == "h":
+                    out.output(str(replace(watch.own, step=step)), copy.made[watch.ref])
             if step:
                 self.changes(copy, step)
             if step and step == generic.steps:
@@ -210,7 +211,7 @@ class _Writing:
             shown = pairs if own is None else [(own,)]
             for place, sides in enumerate(shown if not step else ()):
                 for side, name in zip(sides, "rc" if own is None else "b", strict=True):
-                    self.out.output(f"{name}[{mark.label}]" + f"@{place}" * (place > 0), side)
+                    self.out.output(layered(name, mark.label) + f"{USE}{place}" * (place > 0), side)
             if not self.generic.steps:
                 continue
             _, power = self.generic.training.rate(mark, step)
@@ -267,7 +268,7 @@ class _Writing:
         """Take note of what the block adds in a pass."""
         self.done[own] = after
         change = self.total([(ONE, after), (-ONE, before)])
-        self.out.output(f"{own[0]}[{own[1]}]", change)
+        self.out.output(stepped(*own), change)
 
     def changes(self, copy: Step, step: int) -> None:
         """What the updates of each matrix add to what it is applied to."""
@@ -282,8 +283,8 @@ class _Writing:
                 self.total([(ONE, copy.made[place]), (-ONE, start)]),
                 template.parameters[product.matrix].label,
             )
-            self.out.output(f"W[{label},{step}]", change)
-            self.out.output(f"P[{label},{step}]", start)
+            self.out.output(layered("W", label, step), change)
+            self.out.output(layered("P", label, step), start)
 
 
 def in_width(program: Program) -> Program:

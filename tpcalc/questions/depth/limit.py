@@ -14,6 +14,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
+from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture
 from tpcalc.progress import Progress
 from tpcalc.questions.depth.check import depth_check
@@ -240,11 +241,10 @@ def _names(steps: int, passes: int, trunk: Trunk) -> Iterator[tuple[str, str, tu
     """What a run is asked for: its name, what it is of, and its place there."""
     _, batch, several = trunk.targets.shape
     for place in product(range(steps), range(batch), range(several)):
-        name = ",".join(map(str, place if several > 1 else place[:2]))
-        yield f"f[{name}]", "f", place
+        yield stepped("f", *(place if several > 1 else place[:2])), "f", place
     for what, count in (("x", steps), ("dx", passes // 2)):
         for step, sample in product(range(count), range(batch)):
-            yield f"{what}[{step},{sample}]", what, (step * batch + sample,) * 2
+            yield stepped(what, step, sample), what, (step * batch + sample,) * 2
 
 
 def _rows(depth: str, route: str, found: Recursion, passes: int) -> Iterator[DepthValue]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc.names import Name
 from tpcalc.questions.depth.facts import notes
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import FORWARD
 from tpcalc.results import DepthOrders, DepthRow
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
+
+SHOWN = {"h": "h", "W": "dW_x"}  # what outputs of a generic block are called in tables
 
 
 def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
@@ -27,11 +31,17 @@ def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
 def _inside(found: Found) -> Iterator[DepthRow]:
     """Preactivations of a block, and what updates add to them."""
     for name, _ in found.stream.found.program.outputs:
-        step = name.rpartition(",")[2].rstrip("]")
-        if name[0] not in "hW" or (FORWARD, int(step)) not in found.stream.sums:
+        own = Name.of(name)
+        if (
+            own.step is None
+            or own.what not in SHOWN
+            or (FORWARD, own.step) not in found.stream.sums
+        ):
             continue
         lead, bound = found.stream.lead(name)
-        start, _ = found.stream.lead(f"P{name[1:]}") if name[0] == "W" else (None, False)
+        start, _ = (
+            found.stream.lead(str(replace(own, what="P"))) if own.what == "W" else (None, False)
+        )
         size = "-oo" if lead is None else str(lead if start is None else lead - start)
-        status = "bound" if bound else found.status_at(int(step))
-        yield DepthRow(name if name[0] == "h" else f"d{name[:1]}_x{name[1:]}", "", size, status)
+        status = "bound" if bound else found.status_at(own.step)
+        yield DepthRow(str(replace(own, what=SHOWN[own.what])), "", size, status)

@@ -22,6 +22,7 @@ from tpcalc.exponents import as_ex
 from tpcalc.exponents.chamber import Region
 from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.limit.degrees import degree_of
+from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.block import Block
 from tpcalc.program.along import Along, along_of
@@ -213,7 +214,7 @@ class Paths:
 
     @property
     def rows(self) -> Iterator[DepthRow]:
-        for name in ("x[0]", "dx[0]"):
+        for name in (stepped("x", 0), stepped("dx", 0)):
             for part, power, status in self.parts:
                 yield DepthRow(name, part, str(power), status)
 

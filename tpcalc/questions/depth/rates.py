@@ -9,6 +9,7 @@ from fractions import Fraction
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.limit.scales import scales
+from tpcalc.names import layered
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
@@ -66,7 +67,7 @@ def generic_block(
     outputs = first.program.output
     rates = []
     for label, mark in marks.items():
-        names = [f"{side}[{label}]" for side in "rcb"]
+        names = [layered(side, label) for side in "rcb"]
         weight = [name for name in names[:2] if name in outputs] or names[2:]
         sides = [first.series(name).terms[:1] for name in weight if name in outputs]
         gradient = (

@@ -13,6 +13,7 @@ import numpy as np
 from tpcalc.evaluate.limit import limit
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.fn import INNER
+from tpcalc.names import layered, stepped, what_of
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder
@@ -68,7 +69,7 @@ class _Asked:
         self.layers = [round(place * depth) for place in places]
         program = at_depth(training, depth).program
         self.vectors = program.output
-        outputs = [output for output in program.outputs if output[0].startswith("f[")]
+        outputs = [output for output in program.outputs if what_of(output[0]) == "f"]
         self.builder = Builder.copy(replace(program, outputs=tuple(outputs)))
         self.outputs = dict(outputs)
         assert training.data is not None
@@ -90,7 +91,7 @@ class _Asked:
             for step, sample in product(range(count), range(self.batch)):
                 vector = vectors(layer, step * self.batch + sample)
                 label = self._inner(vector, vector)
-                self.names[f"{what}[{step},{sample}]"] = label or ""
+                self.names[stepped(what, step, sample)] = label or ""
         if not places:
             return
         samples, before = (steps + 1) * self.batch, steps * self.batch
@@ -110,7 +111,7 @@ class _Asked:
 
         def name(layer: int, step: int, sample: int) -> str:
             place = f"{layer + first}{self.part}"
-            return f"{what}[{'out' if first and layer == self.depth else place},{step},{sample}]"
+            return layered(what, "out" if first and layer == self.depth else place, step, sample)
 
         return name
 
@@ -132,7 +133,7 @@ class _Asked:
 
     def _slope(self, step: int, sample: int) -> Ref:
         """The derivative of the loss of a sample by its output."""
-        output = self.outputs[f"f[{step},{sample}]"]
+        output = self.outputs[stepped("f", step, sample)]
         (target,) = self.data.targets[(step * self.batch + sample) % len(self.data)]
         (slope,) = self.loss.chi([Par(0)], [const(Fraction(target))])
         return self.builder.add(Nonlin(Fn(slope, 0, 1), (), (output,)))

@@ -16,6 +16,7 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.names import cell_name
 from tpcalc.passes.tangent import TangentProgram
 
 Covariances = Sequence[Sequence[Answer]]
@@ -88,7 +89,7 @@ class Evaluated:
 
     def nngp(self, i: int, k: int, j: int, m: int) -> Answer:
         """The covariance of output k for copy i and output m for copy j."""
-        left, right = (self.entries.nodes[f"f[{a},{b}]"] for a, b in ((i, k), (j, m)))
+        left, right = (self.entries.nodes[cell_name("f", at)] for at in ((i, k), (j, m)))
         if left is None or right is None:
             return self.closure.field.number(0)
         return self.chance.covariance(left, right)
@@ -100,12 +101,12 @@ class Evaluated:
 
     def parts(self, i: int, k: int, j: int, m: int) -> Iterator[tuple[str, list[Answer]]]:
         """The outputs of the program that an entry of the tangent kernel is the sum of."""
-        place = f"{i},{k},{j},{m}"
-        yield f"ntk[{place}]", []
+        place = (i, k, j, m)
+        yield cell_name("ntk", place), []
         tokens = range(self.entries.tangent.tokens)
         for p in tokens:
             for q in tokens:
-                name = f"data[{p},{q},{place}]"
+                name = cell_name("data", (p, q, *place))
                 if name in self.entries.nodes:
                     yield name, [self._gram(i * len(tokens) + p, j * len(tokens) + q)]
 

@@ -14,6 +14,7 @@ from tpcalc.evaluate.chain import chosen
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
+from tpcalc.names import cell_name
 from tpcalc.passes.tangent import tangent_of_program
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
@@ -81,7 +82,9 @@ def _deterministic(entries: Entries, names: Sequence[str], kinds: Sequence[str])
     targets, random = dict(entries.graph.targets), random_nodes(entries.graph)
 
     def still(i: int) -> bool:
-        output, step = targets.get(f"f[{i},0]"), targets.get(f"ntk[{i},0,{i},0]")
+        output, step = (
+            targets.get(cell_name(*one)) for one in (("f", (i, 0)), ("ntk", (i, 0, i, 0)))
+        )
         moves = step is not None and step.power >= 0
         return not moves and (output is None or output.node not in random)
 

@@ -10,6 +10,7 @@ from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, product_mean, restricted, with_targets
+from tpcalc.names import cell_name
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries, Evaluated
 from tpcalc.results import Method
@@ -69,14 +70,14 @@ def _terms(evaluated: Evaluated, place: Place, asked: dict[str, LNode | LRef]) -
     kind, i, k, j, m = place
     nodes = evaluated.entries.nodes
     if kind == "nngp":
-        left, right = nodes[f"f[{i},{k}]"], nodes[f"f[{j},{m}]"]
+        left, right = (nodes[cell_name("f", at)] for at in ((i, k), (j, m)))
         if left is None or right is None:
             return []
         out = []
         for factors, pairs in evaluated.chance.terms(left, right):
             names = []
             for x, y in map(sorted, pairs):
-                names.append(f"E[{x},{y}]")
+                names.append(cell_name("E", (x, y)))
                 asked[names[-1]] = product_mean(x, y)
             out.append(_Term(tuple(factors), tuple(names)))
         return out

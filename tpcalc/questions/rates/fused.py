@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tpcalc.names import Name, what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.questions.rates.unknowns import Rates
 from tpcalc.questions.verdict.table import Sizes
@@ -23,7 +24,7 @@ def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]
             continue
         for kind, of in WHAT.items():
             parts = [
-                [n for t in run.steps for n in run.probe.updates(label, t) if n.startswith(kind)]
+                [n for t in run.steps for n in run.probe.updates(label, t) if what_of(n) == kind]
                 for label in labels
             ]
             exact = [[n for n in names if sizes[n].status == "exact"] for names in parts]
@@ -39,7 +40,7 @@ def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]
             ]
             if most is not None and less:
                 said = " and ".join(
-                    f"{sizes[name].words} to {_part(whole, _label(name))}" for name in (*less, most)
+                    f"{sizes[n].words} to {_part(whole, Name.of(n).label)}" for n in (*less, most)
                 )
                 yield f"{of}{whole}: its update adds {said}, and one rate moves them alike: " + (
                     BOTH if len(labels) == 2 else ALL
@@ -82,8 +83,3 @@ def _wholes(network: Architecture) -> Mapping[str, Sequence[str]]:
 
 def _part(whole: str, label: str) -> str:
     return f"{whole}[{label.removeprefix(f'{whole}.')}]"
-
-
-def _label(name: str) -> str:
-    """The label in the name of an update, ``dW_x[qkv.q,1,1]`` or ``dW_x[qkv.q@1,1,1]``."""
-    return name.partition("[")[2].partition(",")[0].partition("@")[0]

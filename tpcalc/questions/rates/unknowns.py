@@ -16,6 +16,7 @@ from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Power
 from tpcalc.limit.scales import Scales, Unsettled, Unsolved, scales, symbols
 from tpcalc.limit.series import NeedsMore
+from tpcalc.names import layered, what_of
 from tpcalc.networks.activation import power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.marks import Mark
@@ -127,7 +128,7 @@ class Run:
     def written(self) -> Mapping[str, Mark]:
         """The labels of the linear maps, with the marks of their weights."""
         reported = {name for name, _ in self.network.smallest.outputs}
-        marks = (mark for mark in self.network.marks if f"W_x[{mark.label}]" in reported)
+        marks = (mark for mark in self.network.marks if layered("W_x", mark.label) in reported)
         return {mark.label: mark for mark in marks if not mark.bias}
 
     @cached_property
@@ -182,7 +183,7 @@ class Run:
                 for kind, letter, what in (("c", "c", "dW_x"), ("bias_c", "e", "dB")):
                     if label not in (self.maps if kind == "c" else own):
                         continue
-                    outputs = [name for name in names if name.startswith(what)]
+                    outputs = [name for name in names if what_of(name) == what]
                     if not outputs:
                         raise _without(label, step)
                     symbol = self._symbol(letter, label, step)

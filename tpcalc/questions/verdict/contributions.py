@@ -9,6 +9,7 @@ from functools import partial
 
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber
+from tpcalc.names import Name, what_of
 from tpcalc.program.marks import Mark
 from tpcalc.program.views import scale_of
 from tpcalc.questions.verdict.between import BETWEEN, is_felt
@@ -102,7 +103,7 @@ class Contributions:
     def _names(self, mark: Mark, step: int) -> tuple[str, ...]:
         """What the update before a step contributes at the query."""
         names = self.run.probe.updates(mark.label, step)
-        return tuple(name for name in names if name.startswith("dB") == mark.bias)
+        return tuple(name for name in names if (what_of(name) == "dB") == mark.bias)
 
     @property
     def _steps(self) -> tuple[int, ...]:
@@ -163,8 +164,9 @@ class Contributions:
     def _behind(self, mark: Mark) -> Ex:
         """The power of n that is written behind the map of a parameter, the sum's own left out."""
         program, own = self.training.network.smallest, as_ex(mark.role == "readout")
-        uses = (f"W_x[{mark.label}]", f"W_x[{mark.label}@")
-        found = (scale_of(program.nodes[ref]) for n, ref in program.outputs if n.startswith(uses))
+        names = [(Name.of(name), ref) for name, ref in program.outputs]
+        uses = [ref for own, ref in names if (own.what, own.label) == ("W_x", mark.label)]
+        found = (scale_of(program.nodes[ref]) for ref in uses)
         powers = [(as_ex(0) if scale is None else scale.n_power) - own for scale in found]
         return max(powers, key=lambda power: power.at(self.chamber.point))
 

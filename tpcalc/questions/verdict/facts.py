@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
 
+from tpcalc.names import layered, what_of
 from tpcalc.questions.verdict.between import BETWEEN
 from tpcalc.questions.verdict.judge import Judgement
 from tpcalc.questions.verdict.ledger import Answer
@@ -239,15 +240,15 @@ def _caused(sizes: Sizes, run: Run) -> bool:
         return None if order.n is None else order.n.constant
 
     for label, name in _first_updates(run):
-        if name.startswith("dB"):
+        if what_of(name) == "dB":
             continue
         layer = int(label)
-        gained, lost = [name], [f"x[{layer - 1},0,0]", f"x[{layer - 1},1,{query}]"]
+        gained, lost = [name], [layered("x", layer - 1, *at) for at in ((0, 0), (1, query))]
         if layer == 1:
             lost = []
         if layer <= depth:
-            lost.append(f"dh[{layer},0,0]")
-            gained.append(f"dx[{depth},0,0]")
+            lost.append(layered("dh", layer, 0, 0))
+            gained.append(layered("dx", depth, 0, 0))
         more, less = [exponent(n) for n in gained], [exponent(n) for n in lost]
         if None in more or None in less:
             return False

@@ -6,26 +6,22 @@ moves there is learned, not memorised.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import starmap
 
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
+from tpcalc.names import Name, change, layered, stepped, what_of
 from tpcalc.networks.network import Architecture
-from tpcalc.program.nodes import Kind, LinComb, Nonlin
+from tpcalc.program.nodes import Kind, LinComb, Node, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.training.generic import far_query, generic_data
 from tpcalc.training.generic import query as generic_query
 from tpcalc.training.training import Training
 
-_PLACE = re.compile(r"(?P<what>\w+)\[(?P<label>[^\[\],]+),(?P<step>\d+),(?P<i>\d+)(?:,\d+)*\]")
-_UPDATE = re.compile(  # of a bias it is the same for every input
-    r"(?P<what>dW_x|dB)\[(?P<label>[^\[\],]+?)(?:@\d+)?,(?P<step>\d+)(?:,(?P<i>\d+))?(?:,\d+)*\]"
-)
-_OUTPUT = re.compile(r"f\[(?P<step>\d+),\d+(?:,\d+)*\]")
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 
 
@@ -53,25 +49,28 @@ class Probe:
     places: str = "layer"
 
     @cached_property
-    def _places(self) -> Mapping[tuple[str, int, int], Mapping[str, tuple[str, ...]]]:
+    def _names(self) -> Mapping[str, Name]:
+        """The outputs, with what their names say; changes are told by what they are changes of."""
+        found = {name: Name.of(name) for name, _ in self.program.outputs}
+        return {name: own for name, own in found.items() if not own.since}
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[str, int | None, int], Mapping[str, tuple[str, ...]]]:
         """For (what, step, input) the outputs by label, several where there are cells."""
-        found: dict[tuple[str, int, int], dict[str, tuple[str, ...]]] = {}
-        for name, _ in self.program.outputs:
-            parts = _PLACE.fullmatch(name)
-            if parts is not None:
-                what, label, step, index = parts["what"], parts["label"], parts["step"], parts["i"]
-                labels = found.setdefault((what, int(step), int(index)), {})
-                labels[label] = (*labels.get(label, ()), name)
+        found: dict[tuple[str, int | None, int], dict[str, tuple[str, ...]]] = {}
+        for name, own in self._names.items():
+            if own.layer and own.cell:
+                labels = found.setdefault((own.what, own.step, own.cell[0]), {})
+                labels[own.layer] = (*labels.get(own.layer, ()), name)
         return found
 
     @cached_property
-    def _updates(self) -> Mapping[tuple[str, int], tuple[str, ...]]:
+    def _updates(self) -> Mapping[tuple[str, int | None], tuple[str, ...]]:
         """For (label, step) what the last update of a map adds at the query."""
-        found: dict[tuple[str, int], tuple[str, ...]] = {}
-        for name, _ in self.program.outputs:
-            parts = _UPDATE.fullmatch(name)
-            if parts and (parts["what"] == "dB" or parts["i"] == str(self.query)):
-                key = parts["label"], int(parts["step"])
+        found: dict[tuple[str, int | None], tuple[str, ...]] = {}
+        for name, own in self._names.items():
+            if own.what == "dB" or (own.what == "dW_x" and own.input == self.query):
+                key = own.label, own.step
                 found[key] = (*found.get(key, ()), name)
         return found
 
@@ -79,14 +78,10 @@ class Probe:
         """The outputs of a kind (``"h"``, ``"dx"``, ...) by label; by default at the query."""
         return self._places.get((what, step, self.query if index is None else index), {})
 
-    def roles(self, step: int) -> Mapping[tuple[str, str], str]:
+    def roles(self, step: int) -> Mapping[Name, str]:
         """The outputs of a step by what they are, whatever the step."""
-        found = {}
-        for name, _ in self.program.outputs:
-            parts = _PLACE.fullmatch(name) or _OUTPUT.fullmatch(name)
-            if parts is not None and parts["step"] == str(step):
-                found[(name[: parts.start("step")], name[parts.end("step") :])] = name
-        return found
+        names = self._names.items()
+        return {replace(own, step=0): name for name, own in names if own.step == step and own.cell}
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -97,15 +92,15 @@ class Probe:
         """The features of a label, or what a map of this label writes where it has none."""
         if label in self.features:
             return self.at("x", step)[label]
-        uses = self.at("W_x", step).items()
-        return tuple(n for use, names in uses if use.partition("@")[0] == label for n in names)
+        uses = self.at("W_x", step).values()
+        return tuple(n for names in uses for n in names if self._names[n].label == label)
 
     def f(self, step: int, index: int | None = None) -> tuple[str, ...]:
         """The names of the outputs; by default at the query."""
-        place = f"{step},{self.query if index is None else index}"
+        place = (step, self.query if index is None else index)
         if self.outputs == 1:
-            return (f"f[{place}]",)
-        return tuple(f"f[{place},{k}]" for k in range(self.outputs))
+            return (stepped("f", *place),)
+        return tuple(stepped("f", *place, k) for k in range(self.outputs))
 
     def read(self, label: str) -> str:
         """What an activation reads: ``"hhat"`` where preactivations are normalised, or ``"h"``."""
@@ -131,12 +126,12 @@ class Probe:
 
     def changes(self, step: int) -> tuple[str, ...]:
         """The names of the changes of the outputs since the start."""
-        return tuple(f"{now}-{then}" for now, then in zip(self.f(step), self.f(0), strict=True))
+        return tuple(starmap(change, zip(self.f(step), self.f(0), strict=True)))
 
     def moved(self, label: str, step: int) -> tuple[str, ...]:
         """The names of the changes of some features since the start, or of what a map writes."""
         pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
-        return tuple(f"{now}-{then}" for now, then in pairs)
+        return tuple(starmap(change, pairs))
 
     def updates(self, label: str, step: int) -> tuple[str, ...]:
         """What update t - 1 of a map adds at the query, at each of its uses."""
@@ -172,26 +167,25 @@ def probe(
         query = generic_query(network.tokens) if run.data is None else far_query(run.data)
     data = generic_data(run)
     reported = {name for name, _ in network.smallest.outputs}
-    if "x" in watch and not any(name.startswith("x[") for name in reported):
+    there = set(map(what_of, reported))  # nothing in a linear network is read
+    if "x" in watch and "x" not in there:
         raise UsageError(
             f"{network.words} has no readout that a map writes, so that its last features are not "
             "known.",
             where=network.line,
             hint="Write it as t.linear(t.outputs, t.n)(x), or name them: t.watch('x', 'last', x).",
         )
-    if "h" in watch and any(name.startswith("hhat[") for name in reported):
+    if "h" in watch and "hhat" in there:
         watch = (*watch, "hhat")
     maps = {
         mark.label: mark.role
         for mark in network.marks
-        if f"W_x[{mark.label}]" in reported and not mark.bias
+        if layered("W_x", mark.label) in reported and not mark.bias
     }
-    unnamed = [
-        label for label, role in maps.items() if role != "readout" and f"x[{label}]" not in reported
-    ]
+    inner = [label for label, role in maps.items() if role != "readout"]
+    unnamed = [label for label in inner if layered("x", label) not in reported]
     if "x" in watch and unnamed:
         watch = (*watch, "W_x")
-    there = {name.partition("[")[0] for name in reported}  # nothing in a linear network is read
     always = ("dW_x", "dB", "between")
     watch = [name for name in watch if name.removeprefix("d") in there or name in always]
     program = written(run.replace(data=data, queries=[query], watch=watch))
@@ -218,8 +212,8 @@ def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program
     for now, then in pairs:
         refs = program.ref(now), program.ref(then)
         if program.types[refs[0]].kind is Kind.SCALAR:
-            change = builder.add(Nonlin(DIFFERENCE, (), refs))
+            node: Node = Nonlin(DIFFERENCE, (), refs)
         else:
-            change = builder.add(LinComb((Fraction(1), Fraction(-1)), (None, None), refs))
-        builder.output(f"{now}-{then}", change)
+            node = LinComb((Fraction(1), Fraction(-1)), (None, None), refs)
+        builder.output(change(now, then), builder.add(node))
     return builder.finish(keep_unused=False)

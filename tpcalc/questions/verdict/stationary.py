@@ -44,6 +44,7 @@ from typing import Any
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
 from tpcalc.functions import Expr, Par, Var
+from tpcalc.names import Name
 from tpcalc.program.base import references
 from tpcalc.program.nodes import (
     Data,
@@ -237,7 +238,7 @@ def _mark(found: Probe, state: _State) -> None:
             state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
 
 
-def _roles(found: Probe, step: int, table: list[_Value]) -> dict[tuple[str, str], _Value]:
+def _roles(found: Probe, step: int, table: list[_Value]) -> dict[Name, _Value]:
     """The values of the roles of a step."""
     program = found.program
     return {role: table[program.ref(name)] for role, name in found.roles(step).items()}
@@ -256,7 +257,7 @@ def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
         return state.bounds.sum(state.total(value), state.sizes[program.ref(then)])
 
     steps = range(1, found.steps + 1)
-    watched = [ref for name, ref in program.outputs if name[:2] in ("h[", "f[") and "-" not in name]
+    watched = [ref for name, ref in program.outputs if Name.of(name).word in ("h", "f")]
     last = found.features[-1]
     return Later(
         found.steps,

@@ -18,6 +18,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
+from tpcalc.names import layered
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.program import prune
@@ -127,14 +128,14 @@ def _groups(case: Case) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     until = f"t <= {case.steps}"
     for layer in range(2, depth):
-        forward = [f"{v}[{layer},{t},{q}]" for t in steps for v in ("h", "x")]
-        backward = [f"{v}[{layer},{t},0]" for t in steps for v in ("dh", "dx")]
+        forward = [layered(v, layer, t, q) for t in steps for v in ("h", "x")]
+        backward = [layered(v, layer, t, 0) for t in steps for v in ("dh", "dx")]
         found[f"layer {layer}: h_t and x_t, {until}"] = forward
         found[f"layer {layer}: n dh_t and n dx_t, {until}"] = backward
-    found[f"layer {depth}: h_0"] = [f"h[{depth},0,{q}]"]
+    found[f"layer {depth}: h_0"] = [layered("h", depth, 0, q)]
     for layer in range(3, depth):
-        names = [f"dh[{layer},{t},0]" for t in steps[:-1]]
-        names += [f"x[{layer - 1},{t},0]" for t in steps[:-1]]
+        names = [layered("dh", layer, t, 0) for t in steps[:-1]]
+        names += [layered("x", layer - 1, t, 0) for t in steps[:-1]]
         found[f"layer {layer}: entries of w^l(t) - w^l(0), {until}"] = names
     return found
 

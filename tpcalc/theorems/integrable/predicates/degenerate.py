@@ -7,6 +7,7 @@ from functools import partial
 
 from tpcalc.dsl import extend
 from tpcalc.dsl.tracer import Tracer
+from tpcalc.names import layered, stepped
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import (
@@ -81,13 +82,13 @@ def _not_zero_at_zero(case: Case) -> Hypothesis:
 
 def _claims(case: Case) -> Iterator[Claim]:
     q, depth = case.batch, case.depth
-    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
+    yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
     for layer in range(1, depth):
-        names = [f"dW_x[{layer},1,{q}]", f"dB[{layer},1]"]
+        names = [layered("dW_x", layer, 1, q), layered("dB", layer, 1)]
         yield vanishing(f"what the first update adds to layer {layer}", sizes(case, names))
-    last = sizes(case, [f"dW_x[{depth},1,{q}]"])
+    last = sizes(case, [layered("dW_x", depth, 1, q)])
     yield of_order_one(f"what the first update adds to layer {depth}", last, "order one")
-    yield of_order_one("f_1", sizes(case, [f"f[1,{q}]"]), "a number other than 0")
+    yield of_order_one("f_1", sizes(case, [stepped("f", 1, q)]), "a number other than 0")
     apart = _apart(case) if case.limits else {}
     yield vanishing("the difference of f_1 at two inputs", apart)
 
@@ -97,7 +98,7 @@ def _apart(case: Case) -> dict[str, Size]:
     program = case.trained(1)
 
     def more(t: Tracer) -> None:
-        t.output("apart", t["f[1,0]"] - t["f[1,1]"])
+        t.output("apart", t[stepped("f", 1, 0)] - t[stepped("f", 1, 1)])
 
     return bounds(extend(program, more), ["apart"])
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from tpcalc import checks
 from tpcalc.errors import TpcalcError, UsageError
 from tpcalc.finite.simulate import simulate
+from tpcalc.names import stepped
 from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
@@ -58,9 +59,6 @@ def learning_rate_correction(
         seed: Of the initial weights, as in ``simulate`` with the backend ``"dense"``.
         loss: Catalogue name.
         p: The degree of homogeneity of the activation.
-
-    Returns:
-        The factor, of one network of this width.
 
     Raises:
         StudyError: Targets that do not fit the loss, or more than one output.
@@ -217,7 +215,7 @@ def _correction(case: Case, width: int, seed: int) -> float:
     for name in ("ip-llr", "hp"):
         program = _program(case, name, Fraction(1))
         table = simulate(program, (width,), 1, seed=seed, backend="dense")
-        (value,) = (row.values[0] for row in table.rows if row.name == "f[0,0]")
+        (value,) = (row.values[0] for row in table.rows if row.name == stepped("f", 0, 0))
         slopes.append(case.slope(value))
     if slopes[1] == 0 or not all(map(isfinite, slopes)):
         raise UsageError(
@@ -231,7 +229,7 @@ def _correction(case: Case, width: int, seed: int) -> float:
 def _compared(case: Case, other: str, widths: tuple[int, ...]) -> Equivalence | str:
     """The two programs compared, or why they are not."""
     first = 1 if widths else 0
-    names = [f"f[{t},{i}]" for t in range(first, case.steps + 1) for i in (0, 1)]
+    names = [stepped("f", t, i) for t in range(first, case.steps + 1) for i in (0, 1)]
 
     def at_width(width: int, seed: int) -> tuple[Program, Program]:
         return _pair(case, other, _correction(case, width, seed))
@@ -256,7 +254,7 @@ def _finite_claims(case: Case) -> Iterator[Claim]:
         if isinstance(found, str):
             yield Claim(text, stated, found)
             continue
-        rows = [found[f"f[{t},{i}]"] for i in (0, 1)]
+        rows = [found[stepped("f", t, i)] for i in (0, 1)]
         worst = max(gap for row in rows for gap in row.gaps)
         equal = all(row.equal for row in rows)
         derived = f"relative difference {worst:.1e} at most, n = {shown}"
@@ -270,7 +268,7 @@ def _limit_claims(case: Case, stated: str = "the same in both") -> Iterator[Clai
         if isinstance(found, str):
             yield Claim(text, stated, found)
             continue
-        relations = {found[f"f[{t},{i}]"].relation for i in (0, 1)}
+        relations = {found[stepped("f", t, i)].relation for i in (0, 1)}
         agrees: bool | None = True
         if "different" in relations:
             agrees = False

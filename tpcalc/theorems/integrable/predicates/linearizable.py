@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from tpcalc.names import change, layered, stepped
 from tpcalc.results import Claim, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, of_order_one, sizes
@@ -85,11 +86,11 @@ def _claims(case: Case) -> Iterator[Claim]:
     for layer in range(1, depth + 2):
         where = "the output" if layer > depth else f"layer {layer}"
         through_bias = layer == 1 and not any(case.samples.inputs[0])
-        found = sizes(case, ["dB[1,1]" if through_bias else f"dW_x[{layer},1,{q}]"])
+        found = sizes(case, [layered("dB", 1, 1) if through_bias else layered("dW_x", layer, 1, q)])
         # lambda_2 = 0 is what the output gets for L = 2, and f_1 does not need it.
         stated = "" if depth == 2 and layer == 3 else "order one"
         yield of_order_one(f"what the first update adds to {where}", found, stated)
-    moved = sizes(case, [f"f[1,{q}]-f[0,{q}]"])
+    moved = sizes(case, [change(stepped("f", 1, q), stepped("f", 0, q))])
     yield of_order_one("f_1 - f_0", moved, "a number other than 0")
     yield Claim("the step at which f first moves", "step 1", *_first_move(case))
 
@@ -97,7 +98,7 @@ def _claims(case: Case) -> Iterator[Claim]:
 def _first_move(case: Case) -> tuple[str, bool | None]:
     q = case.batch
     for step in range(1, case.steps + 1):
-        for size in sizes(case, [f"f[{step},{q}]-f[0,{q}]"]).values():
+        for size in sizes(case, [change(stepped("f", step, q), stepped("f", 0, q))]).values():
             moved = size.equal(Fraction(0))
             if moved is None:
                 return "", None

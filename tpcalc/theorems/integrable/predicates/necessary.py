@@ -13,6 +13,7 @@ from math import isfinite
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.exponents import as_ex
+from tpcalc.names import layered, stepped
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.forms.exponents import later_updates
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
@@ -162,7 +163,7 @@ def _step(case: Case, step: int, stated: Sequence[Fraction | None]) -> Iterator[
     for layer, value in enumerate(stated, start=1):
         where = "the output" if layer > case.depth else f"layer {layer}"
         text = f"what update {step} adds to {where}"
-        found = sizes(case, [f"dW_x[{layer},{step},{case.batch}]"])
+        found = sizes(case, [layered("dW_x", layer, step, case.batch)])
         if value is not None:
             yield of_power(text, found, as_ex(value))
         elif found:
@@ -189,7 +190,7 @@ def _sign(value: float) -> int:
 def _at_first_output(case: Case) -> tuple[bool, str]:
     """Whether chi_1 is not 0 at the output that the limit of the program gives."""
     try:
-        output = limit(case.trained(1), outputs=["f[1,0]"])["f[1,0]"]
+        output = limit(case.trained(1), outputs=[stepped("f", 1, 0)])[stepped("f", 1, 0)]
     except TpcalcError as error:
         return True, f"not evaluated: {error.message}"
     ends = [output.value + side * Z * output.stderr for side in (-1, 1)]

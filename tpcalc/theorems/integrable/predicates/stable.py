@@ -7,6 +7,7 @@ from math import isfinite
 
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
+from tpcalc.names import Name, stepped
 from tpcalc.results import Claim, Estimate, Method, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import (
@@ -74,11 +75,11 @@ layers')
 
 def _claims(case: Case) -> Iterator[Claim]:
     q = case.batch
-    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
-    yield of_order_one("f_1", sizes(case, [f"f[1,{q}]"]), "a number other than 0")
+    yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
+    yield of_order_one("f_1", sizes(case, [stepped("f", 1, q)]), "a number other than 0")
     wanted = -1 if case.slope(0.0) > 0 else 1
     yield _sign(case, wanted)
-    yield finite("f_2", sizes(case, [f"f[2,{q}]"]))
+    yield finite("f_2", sizes(case, [stepped("f", 2, q)]))
     verdict = case.verdict
     if verdict is not None:
         exploding = verdict.verdict == "unstable"
@@ -110,7 +111,12 @@ def _sign(case: Case, wanted: int) -> Claim:
         return Claim(text, stated, "")
     program = case.trained(1)
     try:
-        found = limit(program, outputs=["f[1,*"])
+        found = limit(
+            program,
+            outputs=[
+                str(own) for own in map(Name.of, program.output) if (own.word, own.step) == ("f", 1)
+            ],
+        )
     except TpcalcError as error:
         return Claim(text, stated, f"no limit: {error.message}")
     values = [found[name] for name in found]

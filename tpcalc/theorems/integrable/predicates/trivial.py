@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from tpcalc.names import change, layered, stepped
 from tpcalc.results import Claim, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered, sizes, vanishing
@@ -76,11 +77,13 @@ def _claims(case: Case) -> Iterator[Claim]:
     agrees = None if verdict is None else verdict.initial == "vanishes"
     yield Claim("h_0 above the first layer (the start)", "tends to 0", start, agrees)
     for layer in range(1, case.depth + 2):
-        names = [name for t in steps for name in (f"dW_x[{layer},{t},{q}]", f"dB[{layer},{t}]")]
+        names = [
+            name for t in steps for name in (layered("dW_x", layer, t, q), layered("dB", layer, t))
+        ]
         where = "the output" if layer > case.depth else f"layer {layer}"
         yield vanishing(f"what updates add to {where}", sizes(case, names))
-    yield vanishing("f_0", sizes(case, [f"f[0,{q}]"]))
-    changes = [f"f[{t},{q}]-f[0,{q}]" for t in steps]
+    yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
+    changes = [change(stepped("f", t, q), stepped("f", 0, q)) for t in steps]
     yield vanishing(f"f_t - f_0 for t <= {case.steps} (learning)", sizes(case, changes))
     if verdict is not None:
         trivial = verdict.verdict == "trivial"
@@ -98,9 +101,9 @@ def _shallow(case: Case) -> Iterator[Claim]:
     q = case.batch
     for layer in (1, 2, 3):
         where = "the output" if layer == 3 else f"layer {layer}"
-        found = sizes(case, [f"dW_x[{layer},1,{q}]"])
+        found = sizes(case, [layered("dW_x", layer, 1, q)])
         yield vanishing(f"what the first update adds to {where}", found, "")
-    yield vanishing("f_1 - f_0", sizes(case, [f"f[1,{q}]-f[0,{q}]"]), "")
+    yield vanishing("f_1 - f_0", sizes(case, [change(stepped("f", 1, q), stepped("f", 0, q))]), "")
 
 
 def _notes(case: Case) -> Iterator[str]:

@@ -8,6 +8,7 @@ from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
+from tpcalc.names import layered, stepped
 from tpcalc.results import Claim, Hypothesis, Samples, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import Size, answered, bounds, vanishing
@@ -112,16 +113,16 @@ def _differences(case: Case) -> dict[str, Size]:
     names += [f"W{layer}" for layer in range(2, depth + 2)]
 
     def more(t: Tracer) -> None:
-        t.output("f", t["f[0,0]"] - t["f[0,1]"])
+        t.output("f", t[stepped("f", 0, 0)] - t[stepped("f", 0, 1)])
         for layer in range(2, depth + 2):
             power = 1 - 2 * row.a[layer - 1] - row.c[layer - 1]
-            first, second, x = (_vector(t, f"x[{layer - 1},0,{i}]") for i in (0, 1, 2))
+            first, second, x = (_vector(t, layered("x", layer - 1, 0, i)) for i in (0, 1, 2))
             products = (t.inner(first, x), t.inner(second, x))
             if layer > depth:
                 t.output(f"W{layer}", n**power * (products[0] - products[1]))
                 continue
-            t.output(f"h{layer}", t[f"h[{layer},0,0]"] - t[f"h[{layer},0,1]"])
-            updates = [products[i] * t[f"dh[{layer},0,{i}]"] for i in (0, 1)]
+            t.output(f"h{layer}", t[layered("h", layer, 0, 0)] - t[layered("h", layer, 0, 1)])
+            updates = [products[i] * t[layered("dh", layer, 0, i)] for i in (0, 1)]
             t.output(f"W{layer}", n**power * (updates[0] - updates[1]))
 
     return bounds(extend(program, more), names)
