@@ -183,6 +183,9 @@ def elementwise(rule: Atom | Callable[[Expr], Expr], doc: str | None = None) -> 
         rule: The named function, or anything that gives its value on an expression.
         doc: The docstring of the result.
 
+    Returns:
+        A function of vectors, scalars, numbers and arrays.
+
     Raises:
         TraceError: It does not give an expression.
 

@@ -20,7 +20,11 @@ Binary = Callable[[Any, Any], Any]
 
 
 class Scalar(Value):
-    """A number that the program computes: an input, an average, or a function of these."""
+    """A number that the program computes: an input, an average, or a function of these.
+
+    Attributes:
+        ref: Its node.
+    """
 
     __slots__ = ("_ref",)
     noun: ClassVar[str] = "a scalar"

@@ -16,7 +16,13 @@ from tpcalc.program.nodes import MatMul, Ref
 
 
 class Matrix(Handle):
-    """A random matrix; what stands in front of it is kept and multiplies the products."""
+    """A random matrix; what stands in front of it is kept and multiplies the products.
+
+    Attributes:
+        ref: Its node.
+        name: What it is called in the program.
+        transposed: Whether products are those of the transpose.
+    """
 
     __slots__ = ("_cols", "_front", "_rows", "_scalars", "name", "ref", "transposed")
     noun: ClassVar[str] = "a matrix"

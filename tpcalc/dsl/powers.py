@@ -21,6 +21,9 @@ def symbol(name: str) -> Ex:
     Args:
         name: A Python identifier.
 
+    Returns:
+        An exact exponent.
+
     Raises:
         TraceError: It is not an identifier, or is ``n`` or ``L``, which are the bases.
 

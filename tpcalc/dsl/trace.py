@@ -225,6 +225,9 @@ def as_program(source: object, reading: ReadAs = "auto") -> Program:
             ``program``, such as a training run.
         reading: Whether that of a training run keeps its samples as an axis.
 
+    Returns:
+        The program; of a training run that of its blocks, where it has them.
+
     Raises:
         TraceError: It is something else, or needs parameters.
 
@@ -273,9 +276,19 @@ def filled(source: object, reading: ReadAs = "auto") -> Program:
         source: A ``Program``, or a traced function that needs no parameters.
         reading: Whether that of a training run keeps its samples as an axis.
 
+    Returns:
+        The program.
+
     Raises:
         TraceError: It is something else, or needs parameters.
         UsageError: Data without values, as a network has them.
+
+    Example:
+        >>> @program
+        ... def start(t):
+        ...     t.output("x", t.data("x", [1.0, 2.0], ("b",)))
+        >>> filled(start) is as_program(start)
+        True
     """
     found = as_program(source, reading)
     for ref, node in enumerate(found.nodes):

@@ -452,6 +452,9 @@ def mean(vector: Vector) -> Scalar:
     Args:
         vector: A vector of a program.
 
+    Returns:
+        A scalar; of a block of vectors one for each cell.
+
     Raises:
         TraceError: It is something else.
 

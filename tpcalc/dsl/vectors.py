@@ -29,7 +29,11 @@ LONGEST_SUM = 256
 
 
 class Vector(Value):
-    """A vector whose dimension goes to infinity with n."""
+    """A vector whose dimension goes to infinity with n.
+
+    Attributes:
+        dim: Its dimension class; vectors of one class have coordinates in common.
+    """
 
     __slots__ = ("_line", "_node", "_terms", "dim")
     noun: ClassVar[str] = "a vector"

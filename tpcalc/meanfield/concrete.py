@@ -24,6 +24,9 @@ def concrete(source: Layers, network: Any) -> LayerGraph:
         source: The network in theory, or layers.
         network: A network of the graph, or a torch module with as many linear layers, in order.
 
+    Returns:
+        Layers of the same kinds with these variances.
+
     Raises:
         UsageError: Other layers than the graph has.
 

@@ -55,6 +55,9 @@ def findings(network: Layers) -> tuple[Finding, ...]:
     Args:
         network: The network.
 
+    Returns:
+        The breaches; none where every condition is met.
+
     Source: Schoenherr, The nonlinearity coefficient, Definition 22; for the extensions section 5.1.
 
     Example:

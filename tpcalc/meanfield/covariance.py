@@ -58,6 +58,9 @@ def covariance(network: Layers, gram: Array) -> Covariance:
         network: The network; the moments of its ``Input`` are not used.
         gram: Second moments of the inputs, the averages of x_a x_b over coordinates, shape (N, N).
 
+    Returns:
+        The moments and bounds on their errors, shape (N, N).
+
     Raises:
         StudyError: A matrix of second moments that is none; a layer that has no state for a given
             set of inputs (batch norm).
@@ -209,6 +212,9 @@ def kernel_slope(
         comean: r, at most q; q by default.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
+    Returns:
+        The derivative, with a bound on its error.
+
     Raises:
         StudyError: A co-mean that is larger than q.
 
@@ -248,6 +254,9 @@ def bandwidth(network: Layers, inputs: Input | None = None) -> Bounded:
     Args:
         network: The network.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        The coefficient, with a bound on its error.
 
     Source: Schoenherr, The nonlinearity coefficient, Proposition 19.
 

@@ -69,6 +69,9 @@ def network_of(
         device: ``"cpu"``, ``"cuda"``, ``"auto"``.
         dtype: ``"float64"``, ``"float32"`` or ``"bfloat16"``.
 
+    Returns:
+        A function of batches of torch, with ``layers`` and ``sizes``.
+
     Raises:
         UsageError: A rank or a width that no whole number of neurons has; layers that are no
             network.

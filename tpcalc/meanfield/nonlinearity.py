@@ -30,6 +30,9 @@ def nlc(
         end: l; the output by default.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
+    Returns:
+        The coefficient, with a bound on its error.
+
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
         EvaluationError: Inputs that have become equal within rounding.
@@ -73,6 +76,9 @@ def path_nlc(
         start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        The coefficient, with a bound on its error.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.
@@ -129,6 +135,9 @@ def heaviest_paths(
         start: m, its number or a name that the network reports; the input by default.
         end: l; the output by default.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        Each path with its layers, its weight and its product.
 
     Raises:
         UsageError: Numbers that are no layers, or no bottleneck.

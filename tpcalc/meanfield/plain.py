@@ -51,6 +51,9 @@ def plain(
         weights: The variance of the weights, times the fan-in.
         comean: c of two inputs.
 
+    Returns:
+        A row for each depth.
+
     Raises:
         StudyError: A depth below 1.
         TpcalcError: A layer has no state; its number is told.

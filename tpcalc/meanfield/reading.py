@@ -29,6 +29,9 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
             the variance 1 / fan-in, times the squares of the factors in front of them.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
 
+    Returns:
+        Layers in the order in which they are computed, the input first.
+
     Raises:
         UsageError: It is no network.
         StudyError: A network that the recursion does not follow; the node and the user's line are
@@ -86,6 +89,9 @@ def propagate(
         source: The network, or layers.
         known: The states of its first layers, where they are known.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        A state for each layer, the input first.
 
     Raises:
         StudyError: Layers that no matrix separates are not independent.

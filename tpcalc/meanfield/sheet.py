@@ -61,6 +61,9 @@ def sheet(
         normalize: Whether it is divided by its length under a standard Gaussian, after that.
         name: What it is called; the name of the catalogue by default.
 
+    Returns:
+        Numbers, curves and tables.
+
     Raises:
         UnknownName: The catalogue has no such activation.
         StudyError: The activation is not defined on the whole line, or a number is none.

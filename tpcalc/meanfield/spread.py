@@ -57,6 +57,9 @@ def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ..
         draws: How many times the biases are drawn.
         seed: For the draws.
 
+    Returns:
+        Mean and deviation for each layer, with standard errors.
+
     Raises:
         UsageError: Fewer than 2 draws.
 

@@ -67,6 +67,9 @@ def stability_number(tau: Expr, q: Bounded | float) -> Bounded:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
+    Returns:
+        s, with a bound on its error.
+
     Source: Schoenherr, The nonlinearity coefficient, section 5.6 and Theorem 6.
 
     Example:
@@ -89,6 +92,9 @@ def stability(
         network: The network.
         states: Their states, where they are known.
         inputs: Second moments of inputs; by default those that a text says, else 1 and 0.
+
+    Returns:
+        A factor for each layer, the worst of them, and a word for the network.
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.6.
 

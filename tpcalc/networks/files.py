@@ -66,6 +66,9 @@ def load(path: str | Path) -> Program:
     Args:
         path: The file.
 
+    Returns:
+        The program that was saved.
+
     Raises:
         ProgramError: The file does not hold a program of a known schema.
 

@@ -103,6 +103,9 @@ def polynomial_chaos(function: Any, law: Gaussian | None = None) -> Chaos:
         function: Polynomials as ``gaussian_nlc`` takes them.
         law: A Gaussian law; by default one standard number. Floats stand for themselves.
 
+    Returns:
+        The energy of each degree, as fractions.
+
     Raises:
         UsageError: A function that is no polynomial.
         EvaluationError: A constant function.
@@ -150,6 +153,9 @@ def grid_chaos(
         degree: The last degree that is separated from the remainder.
         nodes: Nodes along each direction; by default twice the degree. The error is what half as
             many more change.
+
+    Returns:
+        The energy of each degree, what is left, and an error.
 
     Raises:
         UsageError: A law of more than three numbers, too few nodes, or outputs that are no rows.

@@ -51,6 +51,9 @@ def meta_gaussianity(values: Any) -> MetaGaussianity:
     Args:
         values: An array of inputs by neurons, at least four of each.
 
+    Returns:
+        The metrics, one number each.
+
     Raises:
         UsageError: Too few rows or columns.
         EvaluationError: No neuron varies, or all have one mean.

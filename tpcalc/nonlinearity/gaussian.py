@@ -31,6 +31,9 @@ def gaussian_nlc(
         law: The law of the inputs; by default one standard Gaussian number.
         method: ``"auto"`` (closed forms, then quadrature), ``"exact"`` or ``"quadrature"``.
 
+    Returns:
+        The coefficient with its error, slope and spread.
+
     Raises:
         UsageError: Something that is no function of as many formulas.
         NotDifferentiable: A function that jumps.
@@ -100,6 +103,9 @@ def gaussian_split(function: Any, law: Gaussian | None = None, *, method: str = 
         function: As of ``gaussian_nlc``.
         law: The law of the inputs.
         method: As of ``gaussian_nlc``.
+
+    Returns:
+        The parts and their shares, each with its error.
 
     Raises:
         UsageError: Something that is no function of as many formulas.

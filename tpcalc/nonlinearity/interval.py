@@ -66,6 +66,9 @@ def interval_nlc(
         slope: F', a function of an array; by default it follows from F.
         kinks: Where F is not smooth; those of a formula need not be given.
 
+    Returns:
+        The three numbers, with bounds on their errors.
+
     Raises:
         UsageError: No interval, or a function that does not fit.
         EvaluationError: Values that are not finite, a constant function, or integrals that do not

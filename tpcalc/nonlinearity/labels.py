@@ -55,6 +55,9 @@ def pair_nlc(inputs: Any, labels: Any, *, seed: int = 0) -> PairNonlinearity:
         labels: A class for each input (they become unit vectors), or rows of real targets.
         seed: Of the pairs that are drawn where there are more than four million.
 
+    Returns:
+        The quotients, sorted, and how many pairs were left out.
+
     Raises:
         UsageError: Labels that do not fit the inputs.
         EvaluationError: Inputs or labels that are all the same.

@@ -94,6 +94,9 @@ def linear_range(
         jacobian: As of ``sampled_nlc``.
         jvp: As of ``sampled_nlc``.
 
+    Returns:
+        C of every draw, sorted.
+
     Raises:
         UsageError: Arguments that do not fit.
         EvaluationError: Outputs that are not finite.

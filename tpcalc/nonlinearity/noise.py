@@ -59,6 +59,9 @@ def noise_identity(
         samples: How many, for each of three runs.
         jacobian: As of ``sampled_nlc``.
 
+    Returns:
+        Both sides, with standard errors, and their distance in them.
+
     Raises:
         UsageError: As of ``sampled_nlc``, or an array of inputs, of which no more can be drawn.
         EvaluationError: As of ``sampled_nlc``.
@@ -176,6 +179,9 @@ def noise_limit(
         batch: Inputs in a batch, at most as many as there are.
         draws: How many batches.
         excess: T, by which the error may grow.
+
+    Returns:
+        The median, with its error over batches.
 
     Raises:
         UsageError: Arguments that do not fit.

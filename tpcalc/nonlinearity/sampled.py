@@ -53,6 +53,9 @@ def sampled_nlc(
         jacobian: ``jacobian(x)``: an array of inputs by outputs by coordinates.
         jvp: ``jvp(x, v)``: the products J(x) v, in rows.
 
+    Returns:
+        The coefficient with its standard error, slope and spread.
+
     Raises:
         UsageError: Arguments that are no function, law or number of samples, or arrays of other
             shapes.

@@ -101,6 +101,9 @@ def scale_sweep(
         samples: How many.
         jacobian: As of ``sampled_nlc``.
 
+    Returns:
+        A coefficient for each scale.
+
     Raises:
         UsageError: A scale of 0, and as of ``sampled_nlc``.
         EvaluationError: As of ``sampled_nlc``.
@@ -134,6 +137,9 @@ def product_estimate(activations: Sequence[Any]) -> Estimate:
 
     Args:
         activations: Functions of one number, expressions of x0.
+
+    Returns:
+        The product, with a bound on its error.
 
     Raises:
         UsageError: Something else.

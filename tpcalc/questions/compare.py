@@ -70,6 +70,9 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
         limit: What ``tp.limit`` gave, or its table.
         finite: What ``tp.simulate`` gave, with at least two seeds.
 
+    Returns:
+        A row for each result and width, and a slope for each result.
+
     Raises:
         UsageError: Something else is given.
         ProgramError: The two are about different programs.

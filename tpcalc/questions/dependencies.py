@@ -194,6 +194,9 @@ def corrections(
         seed: Of the estimates.
         reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
 
+    Returns:
+        A row for each product, with its corrections.
+
     Raises:
         ScaleError: A symbol without a value, or a function without a known order where it is asked.
         ProgramError: Blocks have too many cells to look at one by one.

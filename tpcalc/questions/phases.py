@@ -82,6 +82,7 @@ def phases(
         ScaleError: The box is none, a symbol has neither interval nor number, a boundary is curved
             (a degree of homogeneity beside other symbols), or more points would be needed.
         UnknownName: A symbol that the parameterization does not have.
+        UsageError: Arguments of another kind, or a symbol with both an interval and a number.
         StudyError: Numbers that make no sense, targets that do not fit the loss.
 
     Source: Yang and Hu, Feature Learning in Infinite-Width Neural Networks, section 3.2, for the

@@ -123,6 +123,9 @@ def spread_error(values: Sequence[float]) -> float:
     Args:
         values: The numbers, at least two.
 
+    Returns:
+        The standard error; 0 of equal numbers.
+
     Example:
         >>> round(spread_error([-1.0, 0.0, 0.0, 1.0]), 2)
         0.23

@@ -325,6 +325,9 @@ def load_kernel(path: str | Path) -> Kernel:
     Args:
         path: What ``Kernel.save`` wrote.
 
+    Returns:
+        The kernel that was saved.
+
     Raises:
         StudyError: The file cannot be read, or holds no kernel of this version.
 

@@ -28,7 +28,14 @@ _ERRORS: dict[str, type[TpcalcError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A printed formula in four notations; HTML is for lines of text."""
+    """A printed formula in four notations.
+
+    Args:
+        text: In letters alone.
+        latex: Empty where it was not written, as the two below.
+        mathml: For pages.
+        html: For lines of text.
+    """
 
     text: str
     latex: str = ""
@@ -38,7 +45,16 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a result was computed from and with."""
+    """What a result was computed from and with.
+
+    Args:
+        version: Of this package.
+        program_digest: Of the program; empty where there is none.
+        seed: Of all draws; None: nothing was drawn.
+        settings: What was asked for besides, as words.
+        libraries: Their versions.
+        seconds: How long it took.
+    """
 
     version: str
     program_digest: str
@@ -50,9 +66,14 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow:
-    """The limit of one scalar; ``n_power`` is the power of n taken out ("0" if none).
+    """The limit of one scalar.
 
-    ``note`` says how a limit that is exactly 0 by the powers of n is approached.
+    Args:
+        name: What the output is called.
+        estimate: The limit.
+        n_power: The power of n taken out, "0" if none.
+        formula: The limit as a formula, where it has one.
+        note: How a limit that is exactly 0 by the powers of n is approached.
     """
 
     name: str
@@ -64,7 +85,15 @@ class ScalarRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:
-    """The limit variable Z of one vector, by its first two moments."""
+    """The limit variable Z of one vector, by its first two moments.
+
+    Args:
+        name: What the output is called.
+        mean: E Z.
+        second_moment: E Z^2.
+        n_power: The power of n taken out, "0" if none.
+        formula: Z as a formula, where it is short.
+    """
 
     name: str
     mean: Estimate
@@ -196,10 +225,14 @@ class LimitTable:
 
 @dataclass(frozen=True, slots=True)
 class FiniteRow:
-    """One result at one width over all seeds; ``statistic``: value, mean or second_moment.
+    """One result at one width over all seeds.
 
-    ``value`` is a scalar output; ``mean`` and ``second_moment`` are averages over the coordinates
-    of a vector output.
+    Args:
+        name: What the output is called.
+        statistic: ``"value"`` of a scalar; ``"mean"`` and ``"second_moment"`` are averages over
+            the coordinates of a vector.
+        width: n.
+        values: One for each seed.
     """
 
     name: str
@@ -238,8 +271,19 @@ class FiniteTable:
 class ComparisonRow:
     """Limit against one width.
 
-    ``z`` is the difference in combined standard errors, reduced to those of a Gaussian with the
-    same tail where they are from few seeds (Student's t).
+    Args:
+        name: What the output is called.
+        statistic: As of ``FiniteRow``.
+        limit: The limit; of a random one its mean.
+        limit_stderr: Its standard error.
+        width: n.
+        mean: Over seeds.
+        stderr: Its standard error.
+        seeds: How many.
+        z: The difference in combined standard errors, reduced to those of a Gaussian with the same
+            tail where they are from few seeds (Student's t).
+        limit_std: The standard deviation of a limit that stays random.
+        finite_std: That over seeds.
     """
 
     name: str
@@ -259,7 +303,13 @@ class ComparisonRow:
 class SlopeRow:
     """The log-log slope in n of the error |finite - limit| (root mean square over seeds).
 
-    ``low`` and ``high`` bound a 95 % interval; None where it cannot be fitted, with ``note``.
+    Args:
+        name: What the output is called.
+        statistic: As of ``FiniteRow``.
+        slope: None where it cannot be fitted.
+        low: The lower end of a 95 % interval.
+        high: The upper end.
+        note: Why there is no slope.
     """
 
     name: str
@@ -274,8 +324,14 @@ class SlopeRow:
 class Comparison:
     """A limit beside finite networks.
 
-    ``uncovered`` are the outputs without a limit; ``alone`` is what finite networks say of them;
-    ``exploded`` is the first explosion of a training run.
+    Args:
+        rows: A row for each result and width.
+        slopes: A row for each result.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+        uncovered: The outputs without a limit.
+        alone: What finite networks say of them.
+        exploded: The first explosion of a training run.
     """
 
     rows: tuple[ComparisonRow, ...]

@@ -156,6 +156,9 @@ def confirmed(claims: Iterable[Claim]) -> Answer:
     Args:
         claims: What it states.
 
+    Returns:
+        ``"holds"``, or ``"not confirmed"`` where a claim is open.
+
     Example:
         >>> confirmed([Claim("f_1", "order one", "at most order one")])
         'not confirmed'

@@ -40,6 +40,9 @@ def card(
         settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
             optimizer.
 
+    Returns:
+        Verdict, exponents, limits and theorems.
+
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
         UnknownName: No such parameterization or loss.

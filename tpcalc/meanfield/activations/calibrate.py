@@ -32,6 +32,9 @@ def calibrated(
         debias: Whether the mean becomes 0.
         q: The variance of s.
 
+    Returns:
+        An expression of x0.
+
     Raises:
         StudyError: Numbers that are none, or an activation that is 0, or constant.
         EvaluationError: The constants are not found to 1e-10.
@@ -71,6 +74,9 @@ def debiased(tau: Expr, q: Number = 1) -> Expr:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance of s.
 
+    Returns:
+        An expression of x0.
+
     Raises:
         StudyError: A variance that is none.
         EvaluationError: The mean is not found to 1e-10.
@@ -96,6 +102,9 @@ def normalized(tau: Expr, q: Number = 1) -> Expr:
     Args:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance of s.
+
+    Returns:
+        An expression of x0.
 
     Raises:
         StudyError: A variance that is none, or an activation that is 0.

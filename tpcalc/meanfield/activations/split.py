@@ -118,6 +118,9 @@ def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
         tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
         q: The variance.
 
+    Returns:
+        The line and the rest, and their shares, each with a bound on its error.
+
     Raises:
         EvaluationError: It has no derivative, or its averages do not exist.
         StudyError: The Gaussian sees a constant.

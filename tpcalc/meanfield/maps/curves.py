@@ -65,6 +65,9 @@ def edge_curve(
         high: The largest q.
         points: How many q, spread evenly on a logarithmic scale.
 
+    Returns:
+        The two variances for each q, bounds, and how many q have no edge.
+
     Raises:
         StudyError: No range of q.
         EvaluationError: No q of the range has an edge.
@@ -118,6 +121,9 @@ def length_curve(layer: LayerMap, points: int = 121, top: float | None = None) -
         points: How many.
         top: The largest length, where there is no fixed point.
 
+    Returns:
+        The points, with a bound on all their errors.
+
     Example:
         >>> from tpcalc.activations.entries import lookup
         >>> found = length_curve(LayerMap(lookup("relu").fn.expr, 1.0, 0.5), 3)
@@ -137,6 +143,9 @@ def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
     Args:
         layer: The layer, whose lengths are at their fixed point.
         points: How many.
+
+    Returns:
+        The points, with a bound on all their errors.
 
     Source: On the initialisation of wide low-rank feedforward neural networks, figure 6.
 
@@ -161,6 +170,9 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
 
     Returns:
         A row for each layer, a column for each start.
+
+    Raises:
+        StudyError: A length that is not above 0.
 
     Example:
         >>> from tpcalc.activations.entries import lookup
@@ -192,6 +204,9 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Comput
 
     Returns:
         1 - c, a row for each layer, a column for each start: near c = 1 it keeps its digits.
+
+    Raises:
+        StudyError: A correlation outside of [-1, 1].
 
     Source: On the initialisation of wide low-rank feedforward neural networks, figures 7 to 9.
 
@@ -272,6 +287,9 @@ def scale_curve(
         high: The largest.
         rank: Rank over width.
         points: How many lengths q are taken.
+
+    Returns:
+        The scales and their inverses by the variance of the weights, and a bound.
 
     Raises:
         StudyError: No such variances.

@@ -327,6 +327,9 @@ def low_rank_start(weights: float, biases: float, rank: float) -> Variances:
         biases: The variance of the full-rank biases.
         rank: Rank over width.
 
+    Returns:
+        Both variances, divided by the rank over the width.
+
     Raises:
         StudyError: A variance or a rank that is none.
 

@@ -52,6 +52,9 @@ def shared_bias_lengths(
         samples: Draws of the biases.
         seed: The seed.
 
+    Returns:
+        An estimate for each layer, random, with its standard deviation.
+
     Raises:
         StudyError: Fewer than two samples.
 

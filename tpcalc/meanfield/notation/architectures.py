@@ -112,6 +112,9 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> Lines:
         design: What they are.
         start: The inputs; by default of second moment 1, independent.
 
+    Returns:
+        The network, as ``parse_graph`` would read it.
+
     Raises:
         StudyError: A depth below 1.
 
@@ -138,6 +141,9 @@ def resnet(
         start: The inputs; by default of second moment 1, independent.
         skip: The weight of x.
         branch: The weight of what is added to it.
+
+    Returns:
+        The network, as ``parse_graph`` would read it.
 
     Raises:
         StudyError: A depth below 1, or a weight that is 0.

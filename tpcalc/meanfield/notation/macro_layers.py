@@ -109,6 +109,9 @@ def drawn_macro_layers(seed: int) -> MacroLayers:
     Args:
         seed: For the draw.
 
+    Returns:
+        The architecture, the same for the same seed.
+
     Source: Schoenherr, The nonlinearity coefficient, section 3.1.1 (study A).
 
     Example:

@@ -113,6 +113,9 @@ def graph_text(network: Lines) -> str:
     Args:
         network: A network that is written line by line (``parse_graph``, ``mlp``, ``resnet``).
 
+    Returns:
+        A line for each layer.
+
     Raises:
         UsageError: Another network.
         StudyError: An activation that is none of the catalogue.

@@ -48,6 +48,9 @@ def finite_moments(
         depth: Number of layers.
         variance: sigma^2; by default N / r, with which the mean stays 1.
 
+    Returns:
+        The means of m_1, of m_1^2 and of m_2 over the law of the weights.
+
     Raises:
         StudyError: Another family, or a rank that is 0 or above the width.
         EvaluationError: Moments leave the floating-point range.

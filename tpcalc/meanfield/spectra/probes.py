@@ -155,6 +155,9 @@ def probe_moments(
         replicates: Independent ones behind each error.
         seed: Of all draws.
 
+    Returns:
+        m_1 to as many as were asked for.
+
     Raises:
         StudyError: As ``probe_program``.
 

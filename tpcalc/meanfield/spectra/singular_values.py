@@ -68,6 +68,9 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
             columns, the others 0, whose W^T W is diagonal and not free from D.
         depth: Their number L.
 
+    Returns:
+        The logarithm of the mean, the relative variance, and the share that is not 0.
+
     Raises:
         StudyError: Another family.
         EvaluationError: Lengths have no fixed point.

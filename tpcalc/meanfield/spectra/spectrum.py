@@ -83,6 +83,9 @@ def of_moments(moments: Sequence[Any]) -> Spectrum:
     Args:
         moments: m_1, m_2, ...; two or more, m_1 not 0.
 
+    Returns:
+        The spectrum, with one coefficient less than moments.
+
     Raises:
         UsageError: Fewer than two, or a mean of 0.
 
@@ -113,6 +116,9 @@ def weight_spectrum(
         rank: Rank over width, gamma; 1 for full rank.
         order: Coefficients of the S-transform.
         variance: sigma^2 of the entries times the fan-in, or the squared singular value.
+
+    Returns:
+        The spectrum, exact where rank and variance are rational.
 
     Raises:
         StudyError: Another family, or a rank that is none.
@@ -149,6 +155,9 @@ def slope_spectrum(tau: Expr, q: float, order: int = 1) -> Spectrum:
         q: The second moment.
         order: Coefficients of the S-transform.
 
+    Returns:
+        The spectrum of a diagonal matrix of these numbers.
+
     Source: On the initialisation of wide low-rank feedforward neural networks, section 3.1.
 
     Example:
@@ -174,6 +183,9 @@ def jacobian(tau: Expr, q: float, weights: Spectrum, depth: int) -> Spectrum:
         weights: W^T W.
         depth: Number of layers.
 
+    Returns:
+        The spectrum after all layers.
+
     Source: On the initialisation of wide low-rank feedforward neural networks, equations 10, 11.
 
     Example:
@@ -196,6 +208,9 @@ def padded_variance(tau: Expr, q: float, rank: float, depth: int) -> float:
         q: The fixed point.
         rank: Rank over width.
         depth: Number of layers.
+
+    Returns:
+        The variance of the squared singular values over their squared mean.
 
     Example:
         >>> from tpcalc.activations.entries import lookup

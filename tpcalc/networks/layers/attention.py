@@ -81,6 +81,9 @@ def causal_softmax(scores: Scalar, axis: str, along: str) -> Scalar:
         axis: The axis that numbers the rows.
         along: The axis along a row.
 
+    Returns:
+        A block of scalars with both axes, whose rows sum to 1.
+
     Raises:
         TraceError: There is no such axis, or they have different sizes.
 

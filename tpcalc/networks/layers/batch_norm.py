@@ -35,6 +35,9 @@ def batch_norm(
         gain: Multiplies the result, coordinate by coordinate.
         bias: Added to it.
 
+    Returns:
+        A block with the axes of ``x``.
+
     Raises:
         TraceError: There is no such axis, or it has a single cell.
 

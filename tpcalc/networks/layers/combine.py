@@ -50,6 +50,9 @@ def serial(*layers: Step) -> Serial:
     Args:
         layers: Maps, layers, activations, functions; the first is applied first.
 
+    Returns:
+        A layer, called with one vector in a forward pass.
+
     Raises:
         TraceError: There are none, or one cannot be called.
 
@@ -74,6 +77,9 @@ def parallel(*branches: Step) -> Parallel:
 
     Args:
         branches: Maps, layers, functions.
+
+    Returns:
+        A layer, called with one vector in a forward pass.
 
     Raises:
         TraceError: There are none, or one cannot be called.
@@ -100,6 +106,9 @@ def residual(*layers: Step, factor: Number = 1) -> Residual:
     Args:
         layers: Maps, layers, functions; the first is applied first.
         factor: In front of the branch.
+
+    Returns:
+        A layer, called with one vector in a forward pass.
 
     Raises:
         TraceError: There are none, or one cannot be called.

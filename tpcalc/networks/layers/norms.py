@@ -54,6 +54,9 @@ def rms_norm(
         gain: Multiplies the result, coordinate by coordinate.
         bias: Added to it.
 
+    Returns:
+        A vector with the axes of ``h``.
+
     Source: Zhang, Sennrich, Root mean square layer normalization (2019), equation (4).
 
     Example:

@@ -33,6 +33,9 @@ def average_pool(
         size: How many cells a window has along each axis; None: all, and the axis is gone.
         stride: How far one window starts after the last; None: as far as it is long.
 
+    Returns:
+        A block with as many cells along the axes as windows fit, or without the axes.
+
     Raises:
         TraceError: There is no such axis, a number is no count, or no window fits.
 

@@ -62,6 +62,9 @@ def between(
         draws: Pairs of batches.
         seed: The seed.
 
+    Returns:
+        A row for each pair, in their order.
+
     Raises:
         UsageError: No such layers, or a path leads around m.
         EvaluationError: A layer, or a derivative, is not finite.

@@ -78,6 +78,9 @@ def nlc(
         passes: How the spread of outputs is measured (``spread_of``).
         seed: The seed.
 
+    Returns:
+        The coefficient with its standard error, and what it was made of.
+
     Raises:
         UsageError: Inputs that are too few or all equal.
         EvaluationError: Outputs or derivatives that are not finite, no outputs of torch, or

@@ -93,6 +93,9 @@ def jacobian_moments(
         x: The input, one row of features.
         seed: What the networks were drawn with.
 
+    Returns:
+        The moments, with standard errors over networks.
+
     Raises:
         UsageError: Fewer than two networks, or several inputs.
         EvaluationError: A Jacobian is not finite.

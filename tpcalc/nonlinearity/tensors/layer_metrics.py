@@ -73,6 +73,9 @@ def layer_metrics(
         draws: Batches of directions for the derivatives.
         seed: The seed.
 
+    Returns:
+        A row for each layer, the input first.
+
     Raises:
         UsageError: Inputs that are too few or all equal.
         EvaluationError: A layer, or its derivative, is not finite.

@@ -36,6 +36,9 @@ def layerwise_nlc(network: HasTaps, x: Any, *, batch: int | None = None, seed: i
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         seed: The seed.
 
+    Returns:
+        The coefficient, with its standard error.
+
     Raises:
         UsageError: Inputs that are too few or all equal.
         EvaluationError: A layer is not finite, or is the same for all inputs.
@@ -98,6 +101,9 @@ def chain_nlc(
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         draws: Pairs of batches.
         seed: The seed.
+
+    Returns:
+        The product, with its standard error.
 
     Raises:
         UsageError: Inputs that are too few or all equal, or a network with branches.

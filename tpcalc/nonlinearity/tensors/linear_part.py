@@ -59,6 +59,9 @@ def linear_part(
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         seed: The seed.
 
+    Returns:
+        The shares with their errors, slope and offset as tensors.
+
     Raises:
         UsageError: Fewer inputs than a fit without a tenth of them needs, or inputs that do not
             span their space.

@@ -69,6 +69,9 @@ def local_linearity(
         per_decade: Values of c for each power of ten.
         seed: The seed.
 
+    Returns:
+        C of every batch, and their median.
+
     Raises:
         UsageError: Numbers outside their range, or inputs that are too few or all equal.
 

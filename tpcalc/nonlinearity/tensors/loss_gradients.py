@@ -57,6 +57,9 @@ def gradient_lengths(
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         seed: The seed.
 
+    Returns:
+        A row for each layer, the input first.
+
     Raises:
         UsageError: A loss that gives no number for each input, or targets without a loss.
         EvaluationError: A gradient is not finite.
@@ -103,6 +106,9 @@ def gradient_nlc(
         loss: As of ``gradient_lengths``.
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         seed: The seed.
+
+    Returns:
+        The coefficient, with its standard error.
 
     Raises:
         UsageError: A loss that gives no number for each input, or targets without a loss.

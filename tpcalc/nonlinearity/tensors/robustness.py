@@ -56,6 +56,9 @@ def noise_errors(
         batch: Inputs of a batch; None: 250, or all if there are fewer.
         seed: The seed.
 
+    Returns:
+        An error for each w, with its standard error.
+
     Raises:
         UsageError: Not one label for each input, or inputs that are too few or all equal.
 

@@ -27,6 +27,9 @@ def single_batch_nlc(f: Callable[[Any], Any], x: Any, *, seed: int = 0) -> Estim
         x: The batch.
         seed: The seed.
 
+    Returns:
+        The coefficient, with its standard error.
+
     Raises:
         UsageError: Inputs that are too few or all equal.
         EvaluationError: The outputs have collapsed, or are not finite.

@@ -39,6 +39,9 @@ def elementlike_inputs(
         device: Where they are.
         dtype: Their number format.
 
+    Returns:
+        A tensor of shape (count, features).
+
     Raises:
         UsageError: More than fit, or moments that no inputs have.
 
@@ -79,6 +82,9 @@ def gaussian_inputs(
         seed: The seed.
         device: Where they are.
         dtype: Their number format.
+
+    Returns:
+        A tensor of shape (count, features).
 
     Raises:
         UsageError: Moments that no inputs have.

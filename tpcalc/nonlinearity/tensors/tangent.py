@@ -87,6 +87,9 @@ def parameter_growth(now: Sequence[Tensor], before: Sequence[Tensor]) -> float:
         now: The parameters.
         before: The parameters at the start.
 
+    Returns:
+        The quotient of the two lengths.
+
     Raises:
         UsageError: They were all 0.
 

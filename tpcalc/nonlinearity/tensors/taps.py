@@ -60,6 +60,9 @@ def tapped(module: Any) -> Tapped:
     Args:
         module: The module.
 
+    Returns:
+        A function of batches, with ``layers``.
+
     Raises:
         UsageError: It is no Sequential.
 

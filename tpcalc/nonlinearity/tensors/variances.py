@@ -32,6 +32,9 @@ def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
     Args:
         network: A drawn network, or a torch module whose parameters are all in linear layers.
 
+    Returns:
+        A row for each weight and bias.
+
     Raises:
         UsageError: Something else, or a module with other parameters.
 

@@ -55,6 +55,9 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
         network: res-1, res-2 or res-3, with independent matrices.
         depth: L.
 
+    Returns:
+        Both bounds, which are equal where ``exact`` says so.
+
     Raises:
         UsageError: Another network.
 
@@ -75,6 +78,9 @@ def proposition_7(network: Architecture, depth: int) -> Bound:
     Args:
         network: res-1, res-2 or res-3, with independent matrices.
         depth: L.
+
+    Returns:
+        Both bounds, which are equal where ``exact`` says so.
 
     Raises:
         UsageError: Another network.
@@ -112,6 +118,9 @@ def proposition_2(network: Architecture, depth: int, width: int, delta: float) -
         width: d.
         delta: The probability that it does not hold.
 
+    Returns:
+        The upper bound, with the conditions and whether each is met.
+
     Raises:
         UsageError: Another network, a number out of range.
 
@@ -134,6 +143,9 @@ def proposition_6(network: Architecture, depth: int, width: int, delta: float) -
         depth: L.
         width: d.
         delta: The probability that it does not hold.
+
+    Returns:
+        The upper bound, with the conditions and whether each is met.
 
     Raises:
         UsageError: Another network, a number out of range.
@@ -234,6 +246,9 @@ def corollary_4(network: Architecture, depth: int, width: int, delta: float) -> 
         width: d.
         delta: The probability that one of them does not hold.
 
+    Returns:
+        Both bounds, with the conditions and whether each is met.
+
     Raises:
         UsageError: Another network, another beta, a number out of range.
 
@@ -270,6 +285,9 @@ def least_depths(width: int, constant: float, s: float = 1.0) -> tuple[float, fl
         constant: C.
         s: The sub-Gaussian proxy.
 
+    Returns:
+        The three depths, as real numbers.
+
     Source: Marion, Fermanian, Biau, Vert, Proposition 3 and Corollary 4.
 
     Example:
@@ -293,6 +311,9 @@ def tail_of_the_norm(tau: float, width: int, x: float, *, depth: int = 1, s: flo
         x: Above exp(tau): P(R^2 >= x); below exp(3/8 tau): P(R^2 <= x).
         depth: L, which the lower tail depends on.
         s: The sub-Gaussian proxy.
+
+    Returns:
+        An upper bound on the probability.
 
     Raises:
         UsageError: An x between the two.

@@ -125,6 +125,9 @@ def isometry(network: Architecture, entries: Entries | None = None) -> tuple[flo
         network: res-1, res-2 or res-3.
         entries: Another law of the entries of its matrices than its own.
 
+    Returns:
+        The least and the largest c, rounded to 15 digits.
+
     Raises:
         UsageError: Another network, or an activation that is not linear on both sides of 0.
 
@@ -158,6 +161,9 @@ def assumptions(
         entries: Another law of the entries of its matrices than its own.
         outputs: The number of outputs.
         loss: The loss, ``"mse"`` or ``"logistic"``: of one output its gradient is +-B^T.
+
+    Returns:
+        Each assumption by its name, ``"A1"`` to ``"A6"``.
 
     Raises:
         UsageError: Another network.

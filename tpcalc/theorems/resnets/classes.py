@@ -70,6 +70,9 @@ def hidden_states(network: Architecture, width: int | None, *, derive: bool = Tr
         width: d; None: any that is large enough.
         derive: Whether the class is derived from the program besides.
 
+    Returns:
+        Hypotheses, and the class beside the one that is derived.
+
     Raises:
         UsageError: Another network.
 
@@ -104,6 +107,9 @@ def corollary_8(network: Architecture, width: int | None, *, derive: bool = True
         width: d; None: any that is large enough.
         derive: Whether the class is derived from the program besides.
 
+    Returns:
+        Hypotheses, and the class beside the one that is derived.
+
     Raises:
         UsageError: Another network.
 
@@ -133,6 +139,9 @@ def proposition_12(network: Architecture, width: int | None, *, derive: bool = T
         network: res-1, res-2 or res-3, with matrices that are ``rbf(ell)`` along the depth.
         width: d; None: any that is large enough.
         derive: Whether the class is derived from the program besides.
+
+    Returns:
+        Hypotheses, and the class beside the one that is derived.
 
     Raises:
         UsageError: Another network.

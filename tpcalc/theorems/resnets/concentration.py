@@ -58,6 +58,9 @@ def lemma_19(s: float) -> float:
     Args:
         s: The proxy.
 
+    Returns:
+        The bound.
+
     Source: Marion, Fermanian, Biau, Vert, Definition 18 and Lemma 19.
 
     Example:
@@ -74,6 +77,9 @@ def lemma_20(width: int, t: float, entries: Entries) -> Bound:
         width: d.
         t: Above 0.
         entries: The law of the entries.
+
+    Returns:
+        An upper bound on the probability.
 
     Raises:
         UsageError: Another t.
@@ -129,6 +135,9 @@ def moment_of_gaussian(width: int, m: int) -> float:
     Args:
         width: d.
         m: Half the power.
+
+    Returns:
+        The moment, rounded as floats are.
 
     Source: Marion, Fermanian, Biau, Vert, Lemma 21, of the Gaussian law.
 

@@ -119,6 +119,9 @@ def cross_moment(h: Sequence[float], entries: Entries) -> float:
         h: A vector, shape (d,).
         entries: The law of X.
 
+    Returns:
+        The moment, from the third moment of X.
+
     Raises:
         UsageError: A vector that is 0, or a law without a third moment.
 

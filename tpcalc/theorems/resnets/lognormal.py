@@ -51,6 +51,9 @@ def norm_ratio(network: Architecture, width: int, tau: float = 1.0) -> LogNormal
         width: d.
         tau: The limit of L alpha_L^2.
 
+    Returns:
+        The log-normal law of both.
+
     Raises:
         UsageError: Another network: its Jacobian depends on the stream.
 

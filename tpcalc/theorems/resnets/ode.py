@@ -98,6 +98,9 @@ def run_path(
         beta: The power of 1/L.
         act: The activation; where it is homogeneous, norms may leave the range of floating point.
 
+    Returns:
+        The direction of the output, the logarithm of its length beside the start, displacements.
+
     Raises:
         EvaluationError: Numbers leave the range of floating point.
         UsageError: A start that is 0, or a path of other matrices.
@@ -146,6 +149,9 @@ def proposition_11(
         depths: Numbers of blocks.
         act: The activation, Lipschitz.
 
+    Returns:
+        The solution at t = 1, L times what networks are off by, and the slope in L.
+
     Raises:
         EvaluationError: The solution was not found.
 
@@ -185,6 +191,9 @@ def rate_11(first: float, second: float) -> float:
     Args:
         first: K1, the Lipschitz constant of (h, t) -> V_t g(h, W_t) in each argument.
         second: K2, that of the solution in t.
+
+    Returns:
+        The constant.
 
     Source: Marion, Fermanian, Biau, Vert, Proposition 11.
 
@@ -261,6 +270,9 @@ def growth_is_possible(width: int) -> float:
 
     Args:
         width: d.
+
+    Returns:
+        The bound 1 - 1 / d.
 
     Source: Marion, Fermanian, Biau, Vert, section 3.2 (cited there).
 

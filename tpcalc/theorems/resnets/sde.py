@@ -59,6 +59,9 @@ def proposition_10(
         paths: Brownian paths.
         seed: Of the paths.
 
+    Returns:
+        The error at each depth, the slope in L, and an interval of it.
+
     Raises:
         UsageError: A depth that does not divide ``fine``, or one depth alone.
 

@@ -200,6 +200,9 @@ def tilde_variances(act: Activation, depth: int, k00: float) -> FirstPassSizes:
         depth: Number of hidden layers L.
         k00: k(xi_0, xi_0), the second moment of first-layer preactivations.
 
+    Returns:
+        The second moments of h, dx and dh in the layers 1 to L.
+
     Raises:
         UsageError: An activation of another kind, a depth below 1, a k00 that is negative.
         NotDifferentiable: The activation jumps.

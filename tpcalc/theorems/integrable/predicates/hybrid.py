@@ -60,6 +60,9 @@ def learning_rate_correction(
         loss: Catalogue name.
         p: The degree of homogeneity of the activation.
 
+    Returns:
+        The factor, of one network of this width.
+
     Raises:
         StudyError: Targets that do not fit the loss, or more than one output.
         UsageError: chi_0 of HP is 0: no rate will do.
