@@ -2,22 +2,49 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
+import re
+import textwrap
+from enum import Enum
+from importlib import import_module
 from types import ModuleType
+from typing import Any, get_origin
 
 import pytest
 
 import tpcalc
+from tests.lines import FACES
+from tpcalc import errors
 from tpcalc.results.provenance import provenance
 
 # Scripts rely on these. A name may be added; one that is taken away or renamed breaks them.
 PROMISED = {"L", "MLP", "compare", "limit", "n", "program", "report", "simulate", "train"}
-CALLABLES = {
+SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Source|Example):", re.M)
+
+
+def shown(room: ModuleType) -> dict[str, Any]:
+    """What a room shows that can be called, by name; types of arguments are none of it."""
+    names = getattr(room, "__all__", vars(room))
+    values = {name: getattr(room, name) for name in names if not name.startswith("_")}
+    return {
+        f"{room.__name__.removeprefix('tpcalc.')}.{name}": value
+        for name, value in values.items()
+        if callable(value)
+        and get_origin(value) is None
+        and getattr(value, "__module__", "tpcalc").startswith("tpcalc")
+    }
+
+
+ROOMS = [import_module(".".join(["tpcalc", *face.split("/")[:-1]])) for face in FACES]
+CALLABLES = {name: value for room in ROOMS for name, value in shown(room).items()}
+FUNCTIONS = {name: value for name, value in CALLABLES.items() if inspect.isroutine(value)}
+CLASSES = {
     name: value
-    for name in tpcalc.__all__
-    if callable(value := getattr(tpcalc, name)) and not isinstance(value, ModuleType)
-} | {f"layers.{name}": getattr(tpcalc.layers, name) for name in tpcalc.layers.__all__}
+    for name, value in CALLABLES.items()
+    if inspect.isclass(value) and not issubclass(value, BaseException | Enum)
+}
 
 
 def described(value: object) -> str:
@@ -39,46 +66,69 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         getattr(tpcalc, misspelt)
 
 
-@pytest.mark.parametrize("name", CALLABLES)
+def sections(value: object) -> dict[str, str]:
+    """What stands under each heading of a docstring."""
+    _, *parts = SECTION.split(described(value))
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def raised(function: Any) -> set[str]:
+    """The errors of this package that the lines of a function raise themselves."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function))))
+    made = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+    names = {getattr(call.func, "id", "") for call in made if isinstance(call, ast.Call)}
+    return {name for name in names if hasattr(errors, name)}
+
+
+def test_rooms_are_looked_through() -> None:
+    assert {"tpcalc.limit", "meanfield.nlc", "networks.layers.serial"} <= set(FUNCTIONS)
+    assert {"results.Estimate", "tpcalc.Training", "dsl.Vector"} <= set(CLASSES)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS | CLASSES)
+def test_docstring_describes_every_argument(name: str) -> None:
+    value = CALLABLES[name]
+    found = sections(value)
+    assert described(value), f"{name} has no docstring"
+    if inspect.isclass(value) and "Attributes" in found:
+        return  # an answer: users read it and do not make one
+    told = {
+        word
+        for line in re.findall(r"^ +([\w*, ]+):", found.get("Args", ""), re.M)
+        for word in re.findall(r"\w+", line)
+    }
+    parameters = {each for each in inspect.signature(value).parameters if each[0] != "_"}
+    assert parameters <= told, f"{name} does not describe {', '.join(parameters - told)}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_says_what_is_returned_and_raised(name: str) -> None:
+    value = FUNCTIONS[name]
+    found = sections(value)
+    if inspect.signature(value).return_annotation not in (None, "None"):
+        assert "Returns" in found, f"{name} does not say what it returns"
+    lacking = {error for error in raised(value) if error not in found.get("Raises", "")}
+    assert not lacking, f"{name} does not say that it raises {', '.join(lacking)}"
+
+
+# Answers and the parts of other rooms are met in the examples of what returns them.
+WITH_EXAMPLES = [*FUNCTIONS, *(name for name in CLASSES if re.match("tpcalc|networks", name))]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstring_shows_an_example_or_names_its_source(name: str) -> None:
     value = CALLABLES[name]
-    text = described(value)
-    assert text, f"tpcalc.{name} has no docstring"
-    if inspect.isclass(value) and issubclass(value, BaseException):
-        return
-    has_example = bool(doctest.DocTestParser().get_examples(text))
-    assert has_example or "Source" in text, f"tpcalc.{name} has neither Example nor Source"
+    has_example = bool(doctest.DocTestParser().get_examples(described(value)))
+    assert has_example or "Source" in sections(value), f"{name} has neither Example nor Source"
 
 
-@pytest.mark.parametrize("name", CALLABLES)
-def test_docstring_names_every_argument(name: str) -> None:
-    value = CALLABLES[name]
-    if inspect.isclass(value) and issubclass(value, BaseException):
-        return
-    try:
-        parameters = inspect.signature(value).parameters.values()
-    except ValueError:  # a builtin without a signature
-        return
-    text = described(value)
-    if inspect.isclass(value) and "Attributes:" in text:
-        return  # an answer: users read it and do not make one
-    lacking = [
-        parameter.name
-        for parameter in parameters
-        if not parameter.name.startswith("_") and f"{parameter.name}:" not in text
-    ]
-    assert not lacking, f"the docstring of tpcalc.{name} does not describe {', '.join(lacking)}"
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, value in CALLABLES.items() if inspect.isclass(value)]
-)
+@pytest.mark.parametrize("name", CLASSES)
 def test_public_methods_have_docstrings(name: str) -> None:
     lacking = [
         member
-        for member, value in inspect.getmembers(CALLABLES[name])
+        for member, value in inspect.getmembers(CLASSES[name])
         if not member.startswith("_")
         and (inspect.isfunction(value) or isinstance(value, property))
         and not described(value)
     ]
-    assert not lacking, f"tpcalc.{name} has members without docstring: {', '.join(lacking)}"
+    assert not lacking, f"{name} has members without docstring: {', '.join(lacking)}"
