@@ -17,7 +17,7 @@ from tests.corpus.networks import REGIMES, STRUCTURES
 from tests.run_blocks import BlockRun, block_run, on_digits
 from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
-from tpcalc.finite.lazy import run_lazy
+from tpcalc.finite.simulate import run_lazy
 from tpcalc.finite.statistics import summary
 from tpcalc.passes.size import MANY, cells_of
 

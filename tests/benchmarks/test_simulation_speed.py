@@ -14,7 +14,7 @@ from tests.benchmarks.figures import figure
 from tests.run_blocks import on_digits
 from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
-from tpcalc.finite.lazy import run_lazy
+from tpcalc.finite.simulate import run_lazy
 
 pytest.importorskip("torch")
 

@@ -14,7 +14,6 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine import kernels
 from tpcalc.engine.chance import generators, streams
-from tpcalc.engine.coordinates import CHUNK, coordinatewise
 from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
 from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.directions_store import Memory
@@ -34,6 +33,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
+from tpcalc.engine.kernels_functions import CHUNK, coordinatewise
 from tpcalc.engine.needs import array_bytes
 from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion

@@ -1,16 +1,21 @@
-"""Functions for which numpy has no fast loop on all processors, as compiled polynomials."""
+"""Values of coordinatewise functions, where numpy has no fast loop as compiled polynomials."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.engine.crew import share
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
-from tpcalc.functions.tape import NumpySpace
+from tpcalc.functions import Fn
+from tpcalc.functions.tape import NumpySpace, lower, run
+
+CHUNK = 2**14  # samples handled at once
 
 ROUND = 1.5 * 2.0**52  # added to a number, leaves its whole part in the last bits
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two parts
@@ -72,3 +77,28 @@ def compiled_space() -> NumpySpace:
     space = NumpySpace()
     vars(space)["tanh"] = _tanh_of
     return space
+
+
+def coordinatewise(
+    fn: Fn,
+    arrays: Sequence[Array],
+    numbers: Sequence[Array],
+    take: Callable[[slice, slice, Any], None],
+) -> None:
+    """Hand over the values of a function."""
+    tape, space = lower(fn), compiled_space()
+    replicates, size = arrays[0].shape
+    height, length = max(1, CHUNK // size), min(size, CHUNK)
+    parts = [
+        (slice(r, min(r + height, replicates)), slice(start, min(start + length, size)))
+        for r in range(0, replicates, height)
+        for start in range(0, size, length)
+    ]
+
+    def work(own: slice) -> None:
+        with np.errstate(all="ignore"):  # each thread has its own
+            for rows, part in parts[own]:
+                given = [*(array[rows, part] for array in arrays), *(n[rows] for n in numbers)]
+                take(rows, part, run(tape, space, given))
+
+    share(len(parts), arrays[0].size, work)

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.engine.device.devices import device_name
 from tpcalc.errors import Exploded, UnknownName
-from tpcalc.finite.lazy import run_lazy
-from tpcalc.finite.overflow import before_overflow
+from tpcalc.finite.compile import compile_program
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.passes.selected import selected
 from tpcalc.passes.size import MANY, cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program
+from tpcalc.program.program import Program, prune
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
 from tpcalc.results.provenance import provenance
+
+FAMILY = 2  # first entropy word of lazy runs
+STORAGES = ("float64", "float32")
+TOLERANCE = 1e-10  # residual parts below this are not revealed: far below any statistical error
+
+Results = dict[tuple[str, str], Array]
 
 SEEDS = {"lazy": 64, "dense": 16}  # networks of each width, if not said: of about the same cost
 DEVICES = {"lazy": None, "dense": "cpu"}  # where networks run, if not said
@@ -154,3 +163,69 @@ def _read(program: Program, outputs: Sequence[str] | None, reading: ReadAs) -> P
     found = selected(filled(program, reading), wanted)
     large = not found.has_blocks and cells_of(found) > MANY
     return found if large or is_read_as_blocks(found, reading) else split(found)
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """The first output that a run cannot give, and the error it ended with."""
+
+    name: str
+    error: Exploded
+
+
+def before_overflow(
+    run: Callable[[Program], Results], program: Program
+) -> tuple[Results, Overflow | None]:
+    """The results of a run up to the first output that it cannot give."""
+    try:
+        return run(program), None
+    except Exploded as error:
+        outputs = sorted(program.outputs, key=lambda output: output[1])
+        found: Results = {}
+        known, largest = 0, len(outputs) - 1  # of so many outputs there are numbers
+        while known < largest:
+            middle = (known + largest + 1) // 2
+            try:
+                found, known = run(_first(program, outputs[:middle])), middle
+            except Exploded:
+                largest = middle - 1
+        return found, Overflow(outputs[known][0], error)
+
+
+def _first(program: Program, outputs: list[tuple[str, int]]) -> Program:
+    """The part of a program that some outputs need, with the outputs in its own order."""
+    names = {name for name, _ in outputs}
+    return prune(replace(program, outputs=tuple(o for o in program.outputs if o[0] in names)))
+
+
+def run_lazy(
+    program: Program,
+    width: int,
+    seeds: Sequence[int],
+    *,
+    device: str | None = None,
+    dtype: str = "float64",
+    threads: int | None = None,
+    values: Mapping[str, Fraction] | None = None,
+    memory_limit: int | None = None,
+    progress: Progress | None = None,
+) -> dict[tuple[str, str], Array]:
+    """Run a program at one width, one network for each seed.
+
+    Source: Bolthausen, An iterative construction of solutions of the TAP equations, section 2 (the
+        conditioning of a Gaussian matrix on its products).
+    """
+    from tpcalc.engine.run import Runner
+    from tpcalc.engine.setting import Setting
+
+    storage = "float64" if device is None else dtype
+    if storage not in STORAGES:
+        raise UnknownName("number format of lazy networks on a device", dtype, STORAGES)
+    script, keys = compile_program(program, width, values)
+    setting = Setting("finite", width, storage, TOLERANCE, device)
+    runner = Runner(script, setting, threads, memory_limit)
+    outcomes = runner.run([(seed, FAMILY, width) for seed in seeds], progress)
+    return {
+        key: np.array([outcome.scalars[column] for outcome in outcomes])
+        for column, key in enumerate(keys)
+    }

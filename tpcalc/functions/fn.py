@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +10,7 @@ from tpcalc.errors import NotDifferentiable, ProgramError
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import (
     Add,
+    Const,
     Expr,
     Mul,
     Par,
@@ -22,7 +23,6 @@ from tpcalc.functions.expr import (
     substitute,
     walk,
 )
-from tpcalc.functions.renaming import renamed
 
 _DEEPEST = 100
 
@@ -171,3 +171,29 @@ def product(left: Fn, right: Fn) -> Fn:
     shift.update({Par(i): Par(i + left.scalars) for i in range(right.scalars)})
     expr = mul((left.expr, substitute(right.expr, shift)))
     return Fn(expr, left.vectors + right.vectors, left.scalars + right.scalars)
+
+
+def renamed(expr: Expr, names: Mapping[Expr, Expr]) -> Expr:
+    """Replace all arguments by other arguments, no two by one.
+
+    Where these sort as the others did, nothing changes its place, and nothing is normalised again.
+
+    Example:
+        >>> from tpcalc.functions.expr import Var
+        >>> renamed(Var(7) * Var(3), {Var(3): Var(0), Var(7): Var(1)}).text
+        'x0*x1'
+    """
+    texts = [names[one].text for one in sorted(names, key=lambda one: one.text)]
+    return _relabelled(expr, names) if texts == sorted(texts) else substitute(expr, names)
+
+
+def _relabelled(expr: Expr, names: Mapping[Expr, Expr]) -> Expr:
+    if isinstance(expr, Mul):
+        return Mul(tuple([_relabelled(factor, names) for factor in expr.factors]))
+    if isinstance(expr, Add):
+        return Add(tuple([_relabelled(term, names) for term in expr.terms]))
+    if isinstance(expr, Pow):
+        return Pow(_relabelled(expr.base, names), expr.exponent)
+    if isinstance(expr, Call):
+        return expr.atom(_relabelled(expr.arg, names))
+    return expr if isinstance(expr, Const) else names[expr]

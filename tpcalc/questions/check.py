@@ -7,18 +7,19 @@ no table of known verdicts. A name that is recognised becomes a note, after the 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.exponents import as_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import joined
-from tpcalc.functions import Var
-from tpcalc.functions.expr import walk
+from tpcalc.functions import Call, Expr, Var
+from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.scales import symbols
+from tpcalc.networks.chain import Chain, chain_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.marks import Mark
 from tpcalc.program.types import ReadAs
@@ -26,10 +27,8 @@ from tpcalc.questions.depth.check import depth_check
 from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
 from tpcalc.questions.verdict.contributions import Contributions
 from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, layer_facts, reasons
-from tpcalc.questions.verdict.gauge import known_as
 from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
 from tpcalc.questions.verdict.ledger import particle_tests
-from tpcalc.questions.verdict.meant import meant_for
 from tpcalc.questions.verdict.probe import not_followed, probe
 from tpcalc.questions.verdict.settled import Settled
 from tpcalc.questions.verdict.sizes import ASSUMED
@@ -38,8 +37,11 @@ from tpcalc.questions.verdict.watched import watched
 from tpcalc.results import DepthVerdict, OrderRow, Samples, Verdict
 from tpcalc.results.provenance import provenance
 from tpcalc.training.generic import far_query, generic_data, same_targets
-from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.parameterization import exponent
+from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization
 from tpcalc.training.training import Routine, Training, as_training
+
+STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
 
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
@@ -280,3 +282,99 @@ def _names_of(parameterization: Parameterization, architecture: Architecture) ->
         return ()
     gauge = ", in another gauge" if parameterization.name == "abc" else ""
     return (f"at this depth it is the parameterization {' or '.join(names)}{gauge}",)
+
+
+def known_as(parameterization: Parameterization, depth: int, biases: bool = False) -> list[str]:
+    """Other names of the catalogue under which a network of this depth is the same.
+
+    Example:
+        >>> from tpcalc.training.parameterizations import lookup
+        >>> known_as(lookup("abc:-1/2,0,1/2;1/2,1/2,1/2;0,0,0"), 3)
+        ['mup']
+    """
+
+    def tables(found: Parameterization) -> list[tuple[object, ...]]:
+        rows = [found.exponents(depth, step) for step in range(STEPS)]
+        return [
+            (row.a, row.c, _mean(row), _kept(row), (row.bias_a, row.bias_c) if biases else None)
+            for row in rows
+        ]
+
+    if parameterization.own is not None or parameterization.deep is not None:
+        return []
+    own = tables(parameterization)
+    names = []
+    for name, family in REGISTRY.items():
+        # In the width those of the depth are muP; their powers of L are no rescaling of it.
+        if (
+            family.own is not None
+            or family.deep is not None
+            or any(argument.required for argument in family.parameters)
+        ):
+            continue
+        other, degree = family(), parameterization.degree
+        if degree == 0 and other.entrywise is None:
+            continue
+        if name != parameterization.name and tables(other.under(degree)) == own:
+            names.append(name)
+    return names
+
+
+def _mean(row: Exponents) -> tuple[object, ...]:
+    return tuple(row.mean) if any(mean != 0 for mean in row.mean) else ()
+
+
+def _kept(row: Exponents) -> tuple[Ex | None, ...]:
+    return row.kept or (Ex(),) * len(row.a)
+
+
+def meant_for(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:
+    """What a reader may have forgotten: the degree p of ip-llr, biases.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> from tpcalc.training.parameterizations import lookup
+        >>> print(*meant_for(lookup("ip-llr"), MLP(3, "relu^2", bias="first")))
+        ip-llr has p = 1 here, and the activation is homogeneous of degree 2: the first learning \
+rates gamma_l(p) are meant with p = 2, which is ip-llr:2
+    """
+    network = chain_of(architecture)
+    if network is None or network.skips:
+        return ()
+    return (*_degree(parameterization, network), *_biases(parameterization, network))
+
+
+def _degree(parameterization: Parameterization, network: Chain) -> Iterator[str]:
+    degree = _homogeneity(network.activation)
+    if parameterization.name != "ip-llr" or degree is None:
+        return
+    own = exponent(dict(parameterization.values).get("p", 1), what="p of ip-llr")
+    power = as_ex(degree)
+    if power != own and power != as_ex(0):
+        yield (
+            f"ip-llr has p = {own} here, and the activation is homogeneous of degree {power}: the "
+            f"first learning rates gamma_l(p) are meant with p = {power}, which is ip-llr:{power}"
+        )
+
+
+def _homogeneity(found: Expr | None) -> Ex | Fraction | None:
+    """The degree of homogeneity of an activation that is one function, or a power."""
+    match found:
+        case Call(atom=atom, arg=Var()):
+            degree = atom.facts.homogeneity
+            return degree if isinstance(degree, Ex | Fraction) else None
+        case Pow(base=Var(), exponent=power):
+            return power
+        case Var():
+            return Fraction(1)
+    return None
+
+
+def _biases(parameterization: Parameterization, network: Chain) -> Iterator[str]:
+    if parameterization.biases == "first" and max(network.biased, default=1) > 1:
+        yield (
+            f"{parameterization.name} is defined with biases in the first layer alone "
+            "(bias 'first'); this network has them above it as well"
+        )
+    if parameterization.name == "ip-bias" and not network.biased:
+        yield "ip-bias is defined with biases in all layers (bias 'all'); this network has none"

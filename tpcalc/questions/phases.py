@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Unpack
+from typing import Unpack, cast
 
 from tpcalc import checks
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
-from tpcalc.exponents.chamber import Power, Region, joined, minus
+from tpcalc.exponents import Ex
+from tpcalc.exponents.chamber import Chamber, Power, Region, joined, minus
 from tpcalc.exponents.conditions import Axes
 from tpcalc.exponents.cover import Cell, cover
 from tpcalc.limit.claims import Record
@@ -21,10 +22,10 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scales, symbols
+from tpcalc.limit.series import Ranking, Rest
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.questions.depth.phases import depth_phases
-from tpcalc.questions.verdict.follow import follow
 from tpcalc.questions.verdict.judge import Stage, Stages, judge, restricted
 from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
@@ -346,3 +347,50 @@ def _cell(cell: Cell[tuple[str, str]], box: Box) -> PhaseCell:
         tuple((name, str(cell.sample[name])) for name in box),
         cell.answer[1],
     )
+
+
+def follow(
+    program: Program,
+    values: Mapping[str, Fraction],
+    at: Mapping[str, Fraction],
+    depth: Power,
+    record: Record | None = None,
+) -> Scales:
+    """Derive the size of outputs, as ``scales``.
+
+    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     g = t.gaussian("g")
+        ...     h = g + tp.n ** -tp.symbol("a") * tp.relu(g)
+        ...     t.output("change", h - g)
+        >>> a = {"a": Fraction(1, 100)}
+        >>> str(follow(layer.build(), {}, a, Ex.symbol("a")).scale("change").power)
+        '-a'
+    """
+    chamber = Chamber(at)
+    ranking = (
+        Ranking(chamber, depth)
+        if isinstance(depth, Fraction)
+        else _Ranking(chamber, cast("Fraction", _Depth(depth.terms)))
+    )
+    context = Context(program, ranking=ranking, values=dict(values), record=record or Record())
+    return Scales(program, context)
+
+
+@dataclass(frozen=True)
+class _Depth(Ex):
+    """A positive power with symbols."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+class _Ranking(Ranking):
+    """Numbers are compared with a depth that is none through the chamber."""
+
+    def _numbers(self, terms: Iterable[Power]) -> tuple[list[list[Power]], Rest | None]:
+        return self._symbols(terms)

@@ -9,9 +9,8 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from tpcalc.engine.draws import PlainDraws, SobolDraws, _child
+from tpcalc.engine.draws import BITS, LAST_DIMENSION, PlainDraws, SobolDraws, _child, scrambled
 from tpcalc.engine.draws_normal import normal_quantiles, sobol_normals
-from tpcalc.engine.draws_sobol import BITS, LAST_DIMENSION, scrambled
 from tpcalc.errors import EvaluationError
 
 BLOCK = 512

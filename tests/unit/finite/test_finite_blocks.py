@@ -19,7 +19,7 @@ from tpcalc.errors import Exploded, OutOfMemory, UsageError
 from tpcalc.finite.compile import compile_program
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.dense_plan import plan_dense
-from tpcalc.finite.lazy import run_lazy
+from tpcalc.finite.simulate import run_lazy
 from tpcalc.finite.statistics import summary
 from tpcalc.functions import Fn, Var
 from tpcalc.passes.split import split

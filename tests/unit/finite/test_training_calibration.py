@@ -11,8 +11,7 @@ from unit.finite.training_images import Shape, biases, mixture, start, updates, 
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates, rate_slopes
-from tpcalc.finite.training.loop import initial_rates, train_setting
-from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.loop import cross_entropy, initial_rates, train_setting
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch

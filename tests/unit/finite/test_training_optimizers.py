@@ -17,8 +17,7 @@ import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates
-from tpcalc.finite.training.loop import initial_rates, train_setting
-from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.loop import cross_entropy, initial_rates, train_setting
 from tpcalc.finite.training.samples import Batches, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun, marks_of

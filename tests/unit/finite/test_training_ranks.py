@@ -8,8 +8,7 @@ from unit.finite.training_images import Shape, mixture, start, step
 
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.loop import train_setting
-from tpcalc.finite.training.ranks import feature_ranks, rank
+from tpcalc.finite.training.loop import feature_ranks, rank, train_setting
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch

@@ -10,7 +10,7 @@ import numpy as np
 
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.loss import cross_entropy
+from tpcalc.finite.training.loop import cross_entropy
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.networks.architectures.mlp import MLP

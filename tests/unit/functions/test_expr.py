@@ -24,7 +24,7 @@ from properties.programs import (
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul, power, substitute, walk
-from tpcalc.functions.renaming import renamed
+from tpcalc.functions.fn import renamed
 from tpcalc.functions.tape import evaluate
 
 # Exact numbers, any rational power of an argument, whole powers of anything but numbers.

@@ -9,7 +9,7 @@ from numpy_run import is_input
 import tpcalc as tp
 from tests.gauges import equivalent_gauge
 from tpcalc.program.nodes import Kind, MatMul
-from tpcalc.questions.verdict.gauge import known_as
+from tpcalc.questions.check import known_as
 from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.parameterizations import lookup
 

@@ -14,8 +14,8 @@ import tpcalc as tp
 from tests.gauges import equivalent_gauge
 from tpcalc.errors import StudyError, TraceError, UsageError
 from tpcalc.exponents import as_ex
-from tpcalc.networks.inits import scaled
 from tpcalc.networks.network import written
+from tpcalc.networks.tracer import scaled
 from tpcalc.theorems.integrable.predicates.registry import applicable
 
 DATA = tp.Samples(((1.0, 0.5), (0.3, -1.0)), ((1.0,), (-1.0,)))

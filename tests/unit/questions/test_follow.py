@@ -9,7 +9,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.exponents import Ex
 from tpcalc.limit.scales import scales
-from tpcalc.questions.verdict.follow import follow
+from tpcalc.questions.phases import follow
 
 GAP = Ex.symbol("e")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.gauges import equivalent_gauge
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.questions.verdict.gauge import known_as
+from tpcalc.questions.check import known_as
 from tpcalc.training.parameterizations import lookup
 
 ROW = st.lists(st.fractions(-2, 2, max_denominator=4), min_size=4, max_size=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tpcalc as tp
-from tpcalc.questions.verdict.meant import meant_for
+from tpcalc.questions.check import meant_for
 from tpcalc.training.parameterizations import lookup
 
 

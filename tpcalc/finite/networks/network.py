@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import DimMismatch, UsageError
-from tpcalc.finite.draws import Network
-from tpcalc.finite.networks import entries
+from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.networks.rules import NETWORK_RULES, Reading
 from tpcalc.finite.networks.taps import Tap, dependent, shown
 from tpcalc.finite.networks.uses import uses_of
@@ -101,7 +103,7 @@ class DrawnNetwork:
             if family.name in noises or family.averages:
                 continue
             mark = family.mark
-            array = entries.drawn(family, network, self._sizes)
+            array = drawn_entries(family, network, self._sizes)
             if mark is not None:
                 factor, mean = start(mark)
                 array += mean
@@ -176,7 +178,7 @@ class DrawnNetwork:
         found = {self._slot: x.reshape(len(x), *sizes)}
         network = Network(noise, self.width)
         for ref, family in self._noises.items():
-            found[ref] = self._placed(entries.noise(family, network, self._sizes, len(x)))
+            found[ref] = self._placed(noise_entries(family, network, self._sizes, len(x)))
         return found
 
     def walk(
@@ -310,3 +312,31 @@ class DrawnNetwork:
 
 def _trained(family: Family) -> bool:
     return family.mark is not None and family.mark.trained
+
+
+def drawn_entries(family: Family, network: Network, sizes: Mapping[str, int]) -> Array:
+    """All cells of a family; ``finite.dense`` draws the same after ``split``."""
+    shape = _shape(family, sizes)
+    if len(family.width) == 1:
+        cells = range(family.size)
+        return draw_group(family, cells, network, shape[-1]).reshape(shape)
+    parts = [family.part(index) for index in range(family.size)]
+    if not family.width:
+        return np.array([draw_scalar(part, network) for part in parts]).reshape(shape)
+    found = np.empty((family.size, *shape[-2:]))
+    for part, target in zip(parts, found, strict=True):
+        if family.law == "orthogonal":
+            target[...] = orthogonal(part, network, *shape[-2:])
+        else:
+            fill_entries(part, [network], [target])
+    return found.reshape(shape)
+
+
+def noise_entries(family: Family, network: Network, sizes: Mapping[str, int], inputs: int) -> Array:
+    """What every input of a batch draws for itself; an input's noise is that of its place."""
+    stream = network.stream("noise", family.name)
+    return stream.standard_normal((inputs, *_shape(family, sizes)))
+
+
+def _shape(family: Family, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    return (*(size for _, size in family.axes), *(sizes[name] for name in family.width))

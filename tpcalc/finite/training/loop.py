@@ -22,13 +22,12 @@ from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Store, Trial
-from tpcalc.finite.training.loss import cross_entropy
 from tpcalc.finite.training.quiet import quiet
-from tpcalc.finite.training.ranks import feature_ranks
 from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.finite.widths import check_width, dim_sizes
+from tpcalc.names import what_of
 from tpcalc.networks.architectures.mlp import BIASES
 from tpcalc.networks.network import written
 from tpcalc.program.program import Program
@@ -37,6 +36,10 @@ from tpcalc.results import Run, Setting
 from tpcalc.results.images import Images
 from tpcalc.training.setting import run_of
 from tpcalc.training.training import Training
+
+# Singular values below this, relative to the largest and times the width, count as zero.
+_TOLERANCE = 1e-7
+
 
 _FORMATS = ("float64", "float32")
 
@@ -356,3 +359,69 @@ def _label(job: _Job, images: Images) -> dict[str, str]:
         "format": "2",
         **({"optimizer": " | ".join(texts)} if texts else {}),
     }
+
+
+def cross_entropy(outputs: Any, labels: Any) -> tuple[Any, Any, Any]:
+    """The mean loss, the mean absolute output, and the derivative of the loss by the outputs.
+
+    Both means are of float64, whatever the outputs are: they are curves that others subtract.
+
+    Source: Hajjar, Chizat, Giraud, section 6.1.
+    """
+    torch = load_torch()
+    wide = outputs.to(torch.float64)
+    logs = wide - wide.logsumexp(dim=1, keepdim=True)
+    right = labels[:, None]
+    loss = -logs.gather(1, right).mean()
+    chi = logs.exp_()
+    chi.scatter_add_(1, right, torch.full_like(right, -1.0, dtype=chi.dtype))
+    chi /= len(labels)
+    return loss, wide.abs().mean(), chi.to(outputs.dtype)
+
+
+def rank(features: Any, width: int) -> int:
+    """The rank of a matrix: singular values that are not below sigma_max * n * 1e-7.
+
+    Source: Hajjar, Chizat, Giraud, section 6.3.
+    """
+    torch = load_torch()
+    if not bool(torch.isfinite(features).all()):
+        raise Exploded(
+            "the features of an image are not finite, so they have no rank.",
+            hint="Lower the learning rate.",
+        )
+    wide = features.to(torch.float64)
+    largest = float(wide.abs().max())
+    if largest == 0:
+        return 0
+    # A power of 2 changes no digit; without it squares of tiny features underflow.
+    values = torch.linalg.svdvals(wide / 2.0 ** (math.frexp(largest)[1] - 1))
+    return int((values >= values[0] * (width * _TOLERANCE)).sum())
+
+
+def feature_ranks(
+    network: DrawnNetwork, inputs: Any, memory_limit: int | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ranks of the preactivations h^l and of the activations x^l of images, l = 1..L.
+
+    Layers are computed one after the other, so that a few matrices of images times n are held.
+
+    Source: Hajjar, Chizat, Giraud, section 6.3.
+    """
+    width = network.width
+    need = 5 * 8 * len(inputs) * max(width, inputs.shape[1])
+    limit = free_memory(network.device) // 2 if memory_limit is None else memory_limit
+    if need > limit:
+        raise OutOfMemory(
+            f"the features of {len(inputs)} images at width {width} need {memory_text(need)}, and "
+            f"{memory_text(limit)} may be used.",
+            hint="Take the ranks over fewer images.",
+        )
+    names = [name for name in network.program.output if what_of(name) in ("h", "x")]
+    wanted = {name: network.program.ref(name) for name in names}
+    known = network.known(inputs.to(network.device, network.dtype))
+    found = {ref: rank(value, width) for ref, value in network.walk(known, wanted.values())}
+    of_h, of_x = (
+        tuple(found[wanted[name]] for name in names if what_of(name) == what) for what in "hx"
+    )
+    return of_h, of_x

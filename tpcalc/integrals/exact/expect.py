@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tpcalc.functions import Expr
+from tpcalc.errors import EvaluationError
+from tpcalc.functions import Call, Expr, Fn
+from tpcalc.functions.expr import walk
+from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.computed import Computed
-from tpcalc.integrals.exact.ball import Ball, finite_error
-from tpcalc.integrals.exact.blocks import in_blocks
+from tpcalc.integrals.exact.ball import UNIT, Ball, finite_error
+from tpcalc.integrals.exact.blocks import in_blocks, mapped, shape_of
+from tpcalc.integrals.exact.delta import DELTA, no_density
 from tpcalc.integrals.exact.groups import Group, grouped
-from tpcalc.integrals.exact.piece import Unsupported
+from tpcalc.integrals.exact.piece import Unsupported, level
+from tpcalc.integrals.exact.pieces import decompose
 from tpcalc.integrals.exact.plan import compiled
-from tpcalc.integrals.exact.regimes import by_regime
 from tpcalc.integrals.exact.small import with_series
 
 
@@ -113,3 +117,77 @@ def _group(group: Group) -> Ball | None:
             return in_blocks(group, lambda part: by_regime(part, with_series))
         except Unsupported:
             return None
+
+
+def by_regime(group: Group, work: Callable[[Group], Ball]) -> Ball:
+    """The expectation, where variables without variance are numbers."""
+    import numpy as np
+
+    variances = [group.cov[i][i] for i in range(len(group.mean))]
+    least = [x if isinstance(x, int | float) else x.min(initial=1.0) for x in variances]
+    if any(x < 0 for x in least):
+        raise EvaluationError("a variance is negative.", hint="Give covariances of Gaussians.")
+    if not any(x == 0 for x in least):
+        return work(group)
+    codes: Any = 0
+    for i, variance in enumerate(variances):
+        codes = codes + (1 << i) * np.equal(variance, 0)
+    if not np.ndim(codes) or np.all(codes == codes.flat[0]):
+        return _some_fixed(group, int(np.asarray(codes).flat[0]), work)
+    shape = shape_of(group)
+    codes = np.broadcast_to(codes, shape)
+    value, error = np.empty(shape), np.empty(shape)
+    for code in np.unique(codes):
+        chosen = codes == code
+
+        def pick(entry: Any, chosen: Any = chosen) -> Any:
+            return np.broadcast_to(entry, shape)[chosen]
+
+        found = _some_fixed(mapped(group, pick), int(code), work)
+        value[chosen] = found.value
+        error[chosen] = found.error()
+    return Ball(value, 0.0, error)
+
+
+def _some_fixed(group: Group, code: int, work: Callable[[Group], Ball]) -> Ball:
+    """The expectation where the variables of a bit set are numbers."""
+    fixed = [i for i in range(len(group.mean)) if code >> i & 1]
+    free = [i for i in range(len(group.mean)) if not code >> i & 1]
+    out = Ball(1.0)
+    for i in fixed:
+        out = out * at_point(group.factors[i], group.mean[i])
+    if not free:
+        return out
+    rest = Group(
+        tuple(group.factors[i] for i in free),
+        tuple(group.mean[i] for i in free),
+        tuple(tuple(group.cov[i][j] for j in free) for i in free),
+    )
+    return out * work(rest)
+
+
+def at_point(factor: Expr, point: Any) -> Ball:
+    """f(point) for a float or an array.
+
+    The bound is that of a sum of its pieces in any order.
+    """
+    import numpy as np
+
+    if any(isinstance(part, Call) and part.atom == DELTA for part in walk(factor)):
+        raise no_density()
+    at = np.float64(point) if type(point) in (int, float) else point
+    value = evaluate(Fn(factor, 1), [at])
+    size: Any = 0.0
+    z = np.abs(at)
+    for piece, polynomial in decompose(factor).items():
+        exponent = level(piece.square) * at * at + level(piece.slope) * at
+        height = np.exp(exponent) * (1 + np.abs(exponent))
+        if piece.wave is not None:
+            height = height * (1 + np.abs(level(piece.wave.frequency) * at))
+        if piece.positive is not None:
+            height = height * z ** float(piece.positive[1]) * (1 + float(piece.positive[1]))
+        for degree, coefficient in polynomial.items():
+            size = size + abs(level(coefficient)) * (1 + degree) * z**degree * height
+    if not np.ndim(value):
+        value, size = float(value), float(size)
+    return Ball(value, 0.0, 64 * UNIT * size)

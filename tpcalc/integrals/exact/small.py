@@ -9,11 +9,13 @@ from tpcalc.functions import Expr
 from tpcalc.functions.expr import mul
 from tpcalc.integrals.exact.ball import Ball, better
 from tpcalc.integrals.exact.blocks import mapped, shape_of
+from tpcalc.integrals.exact.floats import FLOATS, ball
+from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.groups import Group
+from tpcalc.integrals.exact.integral import Prepared, integral, prepared
 from tpcalc.integrals.exact.piece import Unsupported
 from tpcalc.integrals.exact.pieces import decompose
 from tpcalc.integrals.exact.plan import Plan, compiled, planned
-from tpcalc.integrals.exact.run import run
 from tpcalc.integrals.exact.series import REACH, expanded, norm, rate, remainder
 
 
@@ -105,3 +107,22 @@ def _root_mean_square(group: Group, i: int) -> Any:
         raise Unsupported("no norm")
     found = run(plan, Group((square,), (group.mean[i],), ((group.cov[i][i],),)))
     return np.sqrt(np.maximum(found.value, 0.0) + found.error())
+
+
+def run(plan: Plan, group: Group) -> Ball:
+    """The value of a plan at the means and covariances of a group."""
+    count = len(group.mean)
+    mean = [value if type(value) is int else Ball(value) for value in group.mean]
+    cov: list[list[Any]] = [[0] * count for _ in range(count)]
+    for i in range(count):
+        for j in range(i, count):
+            value = group.cov[i][j]
+            if type(value) is not int:
+                value = Ball(value, positive=i == j)
+            cov[i][j] = cov[j][i] = value
+    return ball(integral(_prepared(plan), FLOATS, Variables(FLOATS, mean, cov)))
+
+
+@lru_cache(maxsize=1024)
+def _prepared(plan: Plan) -> list[Prepared]:
+    return prepared(plan, FLOATS)
