@@ -75,6 +75,14 @@ def run(program: Program, width: int, inputs: Mapping[str, Any]) -> dict[str, An
     return found
 
 
+def _drawn(node: Input, sizes: tuple[int, ...], inputs: Mapping[str, Any]) -> Any:
+    cells = [None] if not node.family.axes else range(node.family.size)
+    if node.cell is not None:
+        cells = [node.cell]
+    drawn = np.array([inputs[named(node.family, cell)] for cell in cells])
+    return drawn.reshape((*sizes, *drawn.shape[1:]))
+
+
 def _block(
     program: Program,
     ref: Ref,
@@ -92,11 +100,7 @@ def _block(
     if isinstance(node, Data):
         return Block(names, np.array(node.values, dtype=float).reshape(sizes))
     if isinstance(node, Input):
-        cells = [None] if not node.family.axes else range(node.family.size)
-        if node.cell is not None:
-            cells = [node.cell]
-        drawn = np.array([inputs[named(node.family, cell)] for cell in cells])
-        return Block(names, drawn.reshape((*sizes, *drawn.shape[1:])))
+        return Block(names, _drawn(node, sizes, inputs))
     if isinstance(node, Rename):
         return Block(names, blocks[node.of].values)
     if isinstance(node, MatMul):

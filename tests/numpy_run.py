@@ -131,6 +131,32 @@ def _exact(expr: Expr) -> Expr:
     return _exact(expr.base) ** expr.exponent
 
 
+def _number(fn: Fn, numbers: list[Any]) -> float:
+    """A function of numbers; what cancels but for rounding is 0."""
+    found = float(evaluate(fn, [], numbers))
+    parts = fn.expr.terms if isinstance(fn.expr, Add) else ()
+    sizes = [abs(float(evaluate(Fn(part, 0, len(numbers)), [], numbers))) for part in parts]
+    return 0.0 if sizes and abs(found) <= ROUNDING * max(sizes) else found
+
+
+def _given(node: Input | Data, inputs: Mapping[str, Any]) -> Any:
+    if isinstance(node, Data):  # a slot has no values
+        return float(inputs.get(node.name, *(node.values or (inputs[node.name],))))
+    if node.family.width:
+        return inputs[key(node)]
+    return float(inputs.get(node.name, *(node.family.mean or (0,))))
+
+
+def _sum(node: LinComb, values: Mapping[int, Any]) -> Any:
+    triples = zip(node.numbers, node.scalars, node.vectors, strict=True)
+    terms = [
+        float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
+        for number, scalar, vector in triples
+    ]
+    total = sum(terms)  # what cancels but for rounding is 0: a jump may be there
+    return np.where(np.abs(total) <= ROUNDING * sum(map(np.abs, terms)), 0.0, total)
+
+
 def _value(
     program: Program,
     ref: int,
@@ -144,14 +170,9 @@ def _value(
     def get(refs: tuple[int, ...]) -> list[Any]:
         return [values[ref] for ref in refs]
 
-    if isinstance(node, Input):
+    if isinstance(node, Input | Data):
         assert not program.types[ref].axes
-        if node.family.width:
-            return inputs[key(node)]
-        return float(inputs.get(node.name, *(node.family.mean or (0,))))
-    if isinstance(node, Data):
-        given = node.values or (inputs[node.name],)  # a slot has none
-        return float(inputs.get(node.name, *given))
+        return _given(node, inputs)
     if isinstance(node, MatMul):
         matrix = values[node.matrix]
         return (matrix.T if node.transpose else matrix) @ values[node.vector]
@@ -159,28 +180,15 @@ def _value(
         size = len(values[node.vectors[0]])
         return np.broadcast_to(evaluate(node.fn, get(node.vectors), get(node.scalars)), size)
     if isinstance(node, LinComb):
-        triples = zip(node.numbers, node.scalars, node.vectors, strict=True)
-        terms = [
-            float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
-            for number, scalar, vector in triples
-        ]
-        total = sum(terms)  # what cancels but for rounding is 0: a jump may be there
-        return np.where(np.abs(total) <= ROUNDING * sum(map(np.abs, terms)), 0.0, total)
+        return _sum(node, values)
     if isinstance(node, Moment):
         return float(np.mean(evaluate(node.fn, get(node.vectors), get(node.scalars))))
     if isinstance(node, OuterNonlin):
-        rows = [r[:, None] for r in get(node.rows)]
-        cols = [c[None, :] for c in get(node.cols)]
-        block = evaluate(node.fn, [*rows, *cols], get(node.scalars))
-        x = values[node.vector]
-        shape = (len(values[node.rows[0]]), len(x))
-        return np.broadcast_to(block, shape) @ x / len(x)
+        outer = [r[:, None] for r in get(node.rows)] + [c[None, :] for c in get(node.cols)]
+        block, x = evaluate(node.fn, outer, get(node.scalars)), values[node.vector]
+        return np.broadcast_to(block, (len(values[node.rows[0]]), len(x))) @ x / len(x)
     if isinstance(node, Nonlin):
-        numbers, count = get(node.scalars), len(node.scalars)
-        found = float(evaluate(node.fn, [], numbers))
-        parts = node.fn.expr.terms if isinstance(node.fn.expr, Add) else ()
-        sizes = [abs(float(evaluate(Fn(part, 0, count), [], numbers))) for part in parts]
-        return 0.0 if sizes and abs(found) <= ROUNDING * max(sizes) else found
+        return _number(node.fn, get(node.scalars))
     if isinstance(node, Scale):
         powers = node.n_power.constant, node.depth_power.constant
         assert None not in powers

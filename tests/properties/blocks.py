@@ -95,32 +95,21 @@ class _Grower:
         draw = self.draw
         vectors, scalars = self.some(Kind.VECTOR, 1, 3), self.some(Kind.SCALAR, 0, 2)
         if kind is Nonlin:
-            if draw(st.booleans()) and scalars:
-                vectors = ()
+            vectors = () if draw(st.booleans()) and scalars else vectors
             if not vectors and not scalars:
                 return None
             return Nonlin(self.fn(len(vectors), len(scalars)), vectors, scalars)
         if kind is Scale:
-            of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
+            of, _ = self.named_axes((*vectors, *scalars))
             power = draw(st.sampled_from(["0", "-1/2", "1/4"]))
             return None if of is None else Scale(of, as_ex(power))
         if kind is RowNonlin:
-            of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
-            names = [] if of is None else [name for name, _ in self.builder.type(of).axes]
+            of, names = self.named_axes((*vectors, *scalars))
             return RowNonlin(SHARES, of, draw(st.sampled_from(names))) if names else None
         if kind is Rename:
-            of = draw(st.sampled_from([*vectors, *scalars])) if vectors or scalars else None
-            names = [] if of is None else [name for name, _ in self.builder.type(of).axes]
-            swaps = {"b": "b'", "b'": "p", "p": "b"}
-            chosen = [name for name in names if name in swaps and swaps[name] not in names][:1]
-            return Rename(of, tuple((name, swaps[name]) for name in chosen)) if chosen else None
+            return self.rename((*vectors, *scalars))
         if kind is Stack:
-            items = vectors if draw(st.booleans()) and vectors else scalars
-            held = {name for one in items for name, _ in self.builder.type(one).axes}
-            axis = f"k{len(items)}"  # one size for each name
-            return (
-                Stack(items, axis) if items and axis not in held and self.one_dim(items) else None
-            )
+            return self.stack(vectors if draw(st.booleans()) and vectors else scalars)
         if not vectors:
             return None
         if kind is MatMul:
@@ -133,6 +122,22 @@ class _Grower:
             fn = self.fn(len(rows) + len(cols), len(scalars))
             return OuterNonlin(fn, rows, cols, scalars, self.some(Kind.VECTOR, 1, 1)[0])
         return Moment(self.fn(len(vectors), len(scalars)), vectors, scalars)
+
+    def stack(self, items: tuple[Ref, ...]) -> Stack | None:
+        held = {name for one in items for name, _ in self.builder.type(one).axes}
+        axis = f"k{len(items)}"  # one size for each name
+        return Stack(items, axis) if items and axis not in held and self.one_dim(items) else None
+
+    def rename(self, refs: tuple[Ref, ...]) -> Rename | None:
+        of, names = self.named_axes(refs)
+        swaps = {"b": "b'", "b'": "p", "p": "b"}
+        chosen = [name for name in names if name in swaps and swaps[name] not in names][:1]
+        return Rename(of, tuple((name, swaps[name]) for name in chosen)) if chosen else None
+
+    def named_axes(self, refs: tuple[Ref, ...]) -> tuple[Any, list[str]]:
+        """One of some nodes, with the names of its axes."""
+        of = self.draw(st.sampled_from(refs)) if refs else None
+        return of, [] if of is None else [name for name, _ in self.builder.type(of).axes]
 
     def lincomb(self, vectors: tuple[Ref, ...]) -> Any:
         draw = self.draw

@@ -101,7 +101,7 @@ def _outer(odd: float) -> Any:
 
 
 @exact
-def _quantiles(odds: Array, places: Index, out: Array) -> None:
+def normal_quantiles(odds: Array, places: Index, out: Array) -> None:
     """Normal quantiles at odd * 2^-31; ``places`` is room for as many, ``odds`` is overwritten.
 
     Source: Wichura, Algorithm AS 241 (1988), PPND16.
@@ -117,15 +117,6 @@ def _quantiles(odds: Array, places: Index, out: Array) -> None:
         odds[m] = _outer(odds[m])
     for m in range(count):
         out[places[m]] = odds[m]
-
-
-@exact
-def normal_quantiles(points: NDArray[np.uint32], out: Array) -> None:
-    """Normal quantiles at the centres (point + 1/2) 2^-30 of cells, points of 30 bits."""
-    odds = np.empty(points.size)
-    for t in range(points.size):
-        odds[t] = np.float64(np.int32(points[t])) * 2.0 + 1.0
-    _quantiles(odds, np.empty(points.size, np.int64), out)
 
 
 @exact
@@ -162,6 +153,6 @@ def sobol_normals(
             place += 1
         for t in range(block):
             odds[t] = np.float64(np.int32(inner[t] ^ outer)) * 2.0 + 1.0
-        _quantiles(odds, places, part)
+        normal_quantiles(odds, places, part)
         for t in range(block):
             row[k, t] = np.float32(part[t] * scale)

@@ -19,7 +19,7 @@ from tpcalc.evaluate.notes import limit_notes
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.blocks import samples_for
 from tpcalc.evaluate.particles.estimate import Budget, recorded
-from tpcalc.evaluate.wanted import Asked, covered, places
+from tpcalc.evaluate.wanted import Asked, Place, covered, places
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.passes.selected import cells, matching
@@ -27,7 +27,7 @@ from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress
-from tpcalc.results import Formula, LimitTable, NotCovered, ScalarRow, VectorRow
+from tpcalc.results import Estimate, Formula, LimitTable, NotCovered, ScalarRow, VectorRow
 from tpcalc.results.provenance import provenance
 
 
@@ -143,24 +143,10 @@ def limit(
         replace(row, name=cell) for row in lost for cell in cells(program, row.name, outputs)
     )
     printed = _formulas(program, graph, formulas)
-    scalars: list[ScalarRow] = []
-    vectors: list[VectorRow] = []
-    for place in places(program, graph, outputs):
-        name, target, cell = place.output, place.target, place.name
-        power = str(target.power)
-        if name in found.failed:
-            continue
-        if program.types[program.ref(name)].kind is Kind.SCALAR:
-            (value,) = found.found[place.numbers] or (ZERO,)
-            gone = target.power < 0 and target.node is None
-            note = f"of size n^({power}) as written" if gone else ""
-            power = "0" if target.node is None else power
-            scalars.append(ScalarRow(cell, value, power, printed.get(name), note))
-        elif target.node is None:
-            vectors.append(VectorRow(cell, ZERO, ZERO))
-        else:
-            mean, second = found.found[place.numbers]
-            vectors.append(VectorRow(cell, mean, second, power, printed.get(name)))
+    known = [place for place in places(program, graph, outputs) if place.output not in found.failed]
+    rows = [_row(program, place, found.found[place.numbers], printed) for place in known]
+    scalars = [row for row in rows if isinstance(row, ScalarRow)]
+    vectors = [row for row in rows if isinstance(row, VectorRow)]
     draws = found.draws
     settings = {"method": method, **recorded(found.budget, draws)}
     held = ", ".join(f"{name} = {float(number):.10g}" for name, number in (given or {}).items())
@@ -188,6 +174,24 @@ def limit(
         )
 
     return Limit(program, graph, found.budget, table, ask, derived.values, method, given, reading)
+
+
+def _row(
+    program: Program, place: Place, found: Sequence[Estimate], printed: Mapping[str, Formula]
+) -> ScalarRow | VectorRow:
+    """The row of a table for a result."""
+    name, cell, target = place.output, place.name, place.target
+    power = str(target.power)
+    if program.types[program.ref(name)].kind is Kind.SCALAR:
+        (value,) = found or (ZERO,)
+        gone = target.power < 0 and target.node is None
+        note = f"of size n^({power}) as written" if gone else ""
+        power = "0" if target.node is None else power
+        return ScalarRow(cell, value, power, printed.get(name), note)
+    if target.node is None:
+        return VectorRow(cell, ZERO, ZERO)
+    mean, second = found
+    return VectorRow(cell, mean, second, power, printed.get(name))
 
 
 def _ordered(names: Sequence[str], rows: Sequence[NotCovered]) -> tuple[NotCovered, ...]:

@@ -204,11 +204,7 @@ def _run_chunk(
                 products += len(plan.batches[ref])
                 tell(products / plan.products)
         watch.look()
-        results: Results = {}
-        for (name, statistic), numbers in kept.items():
-            array = np.array(numbers.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
-            for cell in np.ndindex(array.shape[1:]):
-                results[cell_name(name, cell), statistic] = array[:, *cell]
+        results = _by_cell(job, kept)
     tell(1.0)
     for index, ref in sorted(watch.first.items()):
         for numbers in results.values():
@@ -218,6 +214,16 @@ def _run_chunk(
                 f"width {job.width}, seed {seeds[index]}: {program.place(ref)} left the range of "
                 "floating point; all its results are nan."
             )
+    return results
+
+
+def _by_cell(job: _Job, kept: Mapping[tuple[str, str], Any]) -> Results:
+    """Numbers of blocks, cell by cell."""
+    results: Results = {}
+    for (name, statistic), numbers in kept.items():
+        array = np.array(numbers.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
+        for cell in np.ndindex(array.shape[1:]):
+            results[cell_name(name, cell), statistic] = array[:, *cell]
     return results
 
 

@@ -117,6 +117,7 @@ def simulate(
     for width in widths:
         dim_sizes(found.dims, width)
     started = time.perf_counter()
+    networks = _backend(backend, threads)
     rows: list[FiniteRow] = []
     overflows: dict[str, list[int]] = {}
     error: Exploded | None = None
@@ -128,13 +129,7 @@ def simulate(
             "dtype": dtype,
             "device": device,
         }
-        numbers = [seed + k for k in range(seeds)]
-        if backend == "lazy":
-            run = partial(run_lazy, width=width, seeds=numbers, threads=threads, **options)
-        else:
-            from tpcalc.finite.dense import run_dense
-
-            run = partial(run_dense, width=width, seeds=numbers, **options)
+        run = partial(networks, width=width, seeds=range(seed, seed + seeds), **options)
         results, lost = before_overflow(run, found)
         if lost is not None:
             overflows.setdefault(lost.name, []).append(width)
@@ -155,6 +150,15 @@ def simulate(
         for name, at in overflows.items()
     )
     return FiniteTable(tuple(rows), tuple(widths), seeds, backend, record, notes)
+
+
+def _backend(name: str, threads: int | None) -> Callable[..., Results]:
+    """What runs networks; torch is imported with the dense ones."""
+    if name == "lazy":
+        return partial(run_lazy, threads=threads)
+    from tpcalc.finite.dense import run_dense
+
+    return run_dense
 
 
 def _read(program: Program, outputs: Sequence[str] | None, reading: ReadAs) -> Program:

@@ -54,9 +54,7 @@ BUDGET = 40
 LONGEST = 40, 60  # letters of a label of a product, and of a function
 
 
-def express(
-    graph: LimitGraph, names: Iterable[str] | None = None, budget: int = BUDGET
-) -> dict[str, Formula]:
+def express(graph: LimitGraph, names: Iterable[str] | None = None) -> dict[str, Formula]:
     """Formulas of the outputs.
 
     Source: Hajjar, Chizat, Giraud, Appendix B.2 (ZHat, ZDot).
@@ -70,7 +68,7 @@ def express(
     for name, target in graph.targets:
         if target.node is None or (wanted is not None and name not in wanted):
             continue
-        writer = _Writer(graph, named, target.node, budget)
+        writer = _Writer(graph, named, target.node)
         expression = writer.write()
         if expression is not None:
             out[name] = writer.formula(name, expression, target.power)
@@ -86,7 +84,7 @@ class _Writer:
     graph: LimitGraph
     named: dict[LRef, str]
     target: LRef
-    budget: int
+    budget: int = BUDGET
     symbols: dict[Piece, Expr] = field(default_factory=dict)
     env: dict[str, str | int] = field(default_factory=dict)  # what axes are called, or a cell
     arrays: dict[str, Data] = field(default_factory=dict)

@@ -124,7 +124,7 @@ def dimension(builder: Builder, ratio: Number) -> str:
 
 
 def gaussian_vectors(
-    builder: Builder, name: str, dim: str, cov: tuple[tuple[float, ...], ...], mean: float = 0.0
+    builder: Builder, name: str, dim: str, cov: tuple[tuple[float, ...], ...]
 ) -> list[Ref]:
     """Start vectors with Gaussian coordinates.
 
@@ -132,7 +132,7 @@ def gaussian_vectors(
         >>> len(gaussian_vectors(Builder(), "x", "n", ((1.0, 0.5), (0.5, 1.0))))
         2
     """
-    return [builder.add(cell) for cell in members(Family.group(name, dim, (mean,) * len(cov), cov))]
+    return [builder.add(cell) for cell in members(Family.group(name, dim, (0.0,) * len(cov), cov))]
 
 
 def _mask(builder: Builder, name: str, dim: str, share: Number) -> Ref:

@@ -13,12 +13,6 @@ from tpcalc.sources import Source
 from tpcalc.study.program_file import load_named, split_model
 from tpcalc.training import losses, optimizers, parameterizations, schedules
 
-find_activation = activations.lookup
-find_loss = losses.lookup
-find_optimizer = optimizers.lookup
-find_parameterization = parameterizations.lookup
-checked_schedule = schedules.checked
-
 
 def find_architecture(name: str) -> ArchitectureFamily:
     """The networks of a name: of the catalogue, or one in a Python file.

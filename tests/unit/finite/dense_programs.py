@@ -134,23 +134,28 @@ def every_node(steps: int = 3) -> Program:
     return builder.finish()
 
 
+def drawn(node: Input, network: Network, sizes: dict[str, int]) -> Any:
+    """A number, a vector or a matrix of a network."""
+    family = node.family
+    if not family.width:
+        return draw_scalar(family, network)
+    if len(family.width) == 1:
+        cells = tuple(range(family.size))
+        return draw_group(family, cells, network, sizes[family.dim])[node.index]
+    rows, cols = (sizes[dim] for dim in family.width)
+    if family.law == "orthogonal":
+        return orthogonal(family, network, rows, cols)
+    matrix = np.empty((rows, cols))
+    fill_entries(family, [network], [matrix])
+    return matrix
+
+
 def reference(program: Program, width: int, seed: int) -> dict[tuple[str, str], float]:
     """One network in numpy, one node after the other, as the definitions of the nodes read."""
     network, sizes = Network(seed, width), dim_sizes(program.dims, width)
 
     def input_(node: Input, ref: Ref, values: list[Any], _: None) -> Any:
-        family = node.family
-        if not family.width:
-            return draw_scalar(family, network)
-        if len(family.width) == 1:
-            cells = tuple(range(family.size))
-            return draw_group(family, cells, network, sizes[family.dim])[node.index]
-        rows, cols = (sizes[dim] for dim in family.width)
-        if family.law == "orthogonal":
-            return orthogonal(family, network, rows, cols)
-        matrix = np.empty((rows, cols))
-        fill_entries(family, [network], [matrix])
-        return matrix
+        return drawn(node, network, sizes)
 
     def matmul(node: MatMul, ref: Ref, values: list[Any], _: None) -> Any:
         matrix = values[node.matrix]

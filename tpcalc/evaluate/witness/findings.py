@@ -102,12 +102,10 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
             with np.errstate(all="ignore"):  # what overflows is no finding
                 fixed = context.dims[root] is None and not context.random[root]
                 finding, level = _settled(one, budget, context.dims[root], fixed)
-            if finding.nonzero and not level.strong:  # it must not fall
-                if ref not in levels:
-                    finding = replace(finding, nonzero=False, negative=False)
-                elif not level.lasts(levels[ref]):
-                    text = finding.text + ", falling with the samples"
-                    finding = replace(finding, nonzero=False, negative=False, text=text)
+            if finding.nonzero and not level.strong and not level.lasts(levels.get(ref)):
+                falls = ", falling with the samples" if ref in levels else ""
+                text = finding.text + falls
+                finding = replace(finding, nonzero=False, negative=False, text=text)
             if budget.own <= BUDGETS[1].own:  # what many more samples are compared with
                 levels[ref] = level
             found[ref] = replace(finding, apart=finding.apart and not cost[ref][1])
@@ -255,11 +253,13 @@ class Level:
     average: float | None = None
     error: float = 0.0
 
-    def lasts(self, before: Level) -> bool:
+    def lasts(self, before: Level | None) -> bool:
         """Whether it is no bias, which falls with the samples.
 
         A root of what is 0 and was sampled falls most slowly, with their power 1/4.
         """
+        if before is None:
+            return False
         if self.signs and self.square >= (before.own / self.own) ** STAYS * before.square:
             return True
         if self.average is None or before.average is None:

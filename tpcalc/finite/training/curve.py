@@ -32,8 +32,6 @@ def losses_of(
     seed: int = 0,
     *,
     device: str = "cpu",
-    dtype: str = "float64",
-    report: Callable[[int], None] | None = None,
 ) -> tuple[float, ...]:
     """The loss of the batch of every step t = 0..T, before its update.
 
@@ -41,17 +39,11 @@ def losses_of(
 
         losses_of(tp.at_depth(run, 8), 256)[-1]
     """
-    return trained(run, width, seed, device=device, dtype=dtype, report=report)[0]
+    return trained(run, width, seed, device=device)[0]
 
 
 def trained(
-    run: Training,
-    width: int,
-    seed: int = 0,
-    *,
-    device: str = "cpu",
-    dtype: str = "float64",
-    report: Callable[[int], None] | None = None,
+    run: Training, width: int, seed: int = 0, *, device: str = "cpu"
 ) -> tuple[tuple[float, ...], DrawnNetwork]:
     """The losses of a run, and the network after it."""
     data, network = run.data, run.network
@@ -64,7 +56,7 @@ def trained(
         return (start.biases if mark.bias else start.weights)[mark.layer - 1]
 
     program = written(network, data.dimension, outputs)
-    drawn = DrawnNetwork(program, width, seed, device, dtype, lambda mark: (scale(mark), 0.0))
+    drawn = DrawnNetwork(program, width, seed, device, "float64", lambda mark: (scale(mark), 0.0))
     updates, last = Updates(drawn, Scales(run, width)), network.hidden + 2
     _correlate(drawn, network.along_depth, scale)
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
@@ -87,8 +79,6 @@ def trained(
                     lr = run.lr(mark.layer, step) if callable(run.lr) else run.lr
                     base[mark.layer - 1] = float(lr)
                 updates.take(forward.gradients(chi), step, base)
-            if report is not None:
-                report(step)
     return tuple(losses), drawn
 
 

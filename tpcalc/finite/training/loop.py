@@ -115,7 +115,6 @@ def initial_rates(
     trials: int = 5,
     seed: int = 0,
     device: str = "cpu",
-    dtype: str = "float64",
 ) -> tuple[tuple[float, ...], ...]:
     """The calibrated base rates of the first step, without training.
 
@@ -127,7 +126,7 @@ def initial_rates(
         rate_slopes(rates, cap=setting.cap)
     """
     trials = checks.whole(trials, "trials", least=1)
-    job = _job(setting, images, seed, device, dtype, dtype, 0)
+    job = _job(setting, images, seed, device, "float64", "float64", 0)
     found = []
     with quiet(setting.batch * setting.width**2):
         for number in range(trials):

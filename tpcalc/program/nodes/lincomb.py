@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tpcalc.functions.numbers import Number, is_finite
-from tpcalc.program.types import Kind, Ref, Type
+from tpcalc.program.types import Axes, Kind, Ref, Type
 from tpcalc.program.typing import Typing
 
 
@@ -52,6 +52,10 @@ class LinComb:
             width = (before.common_dim(self.vectors),)
         if not self.over:
             return Type(width, before.axes((*self._factors(), *self.vectors)))
+        return Type(width, self._left(before))
+
+    def _left(self, before: Typing) -> Axes:
+        """The axes that are not summed over."""
         kept: dict[str, int] = {}
         for scalar, vector, over in zip(self.scalars, self.vectors, self.over, strict=True):
             axes = dict(before.axes((vector,) if scalar is None else (scalar, vector)))
@@ -69,7 +73,7 @@ class LinComb:
                         f"term with %{vector}.",
                         hint="Axes meet by name: give one of the two another name.",
                     )
-        return Type(width, tuple(kept.items()))
+        return tuple(kept.items())
 
     def _factors(self) -> tuple[Ref, ...]:
         return tuple(scalar for scalar in self.scalars if scalar is not None)

@@ -68,6 +68,15 @@ def facts(found: Found) -> Iterator[str]:
     if found.exploded is not None:
         yield from _growth(found, found.exploded)
         return
+    yield from _updates(found)
+    noise = found.stream.sums[found.stream.forward[-1]].noise
+    if noise is not None and found.stable:
+        how = "blocks far apart differ" if found.sign(noise) == 0 else "features are redundant"
+        yield f"the random parts of all blocks add up to {_size(-noise)}: {how}"
+
+
+def _updates(found: Found) -> Iterator[str]:
+    """What the updates of blocks do to the stream, and to what stands in a block."""
     moved = sorted(found.moved("x"), key=lambda one: found.stream.chamber.at(one[1]))
     if moved:
         (_, step), power = moved[0]
@@ -77,10 +86,6 @@ def facts(found: Found) -> Iterator[str]:
         yield "the updates of the blocks do not add up to anything in the stream"
     for name, power in found.grown[:1]:
         yield f"{name}, a preactivation in a block, is of size {_size(power)}: unfaithful"
-    noise = found.stream.sums[found.stream.forward[-1]].noise
-    if noise is not None and found.stable:
-        how = "blocks far apart differ" if found.sign(noise) == 0 else "features are redundant"
-        yield f"the random parts of all blocks add up to {_size(-noise)}: {how}"
 
 
 def _told(found: Found, own: Pass) -> str:
