@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tpcalc.study.load import Flag as StudyFlag
 
 Flags = Sequence["StudyFlag"]
+
+
+_KINDS = (str, int, float, bool, list, tuple, dict)
+_TYPES: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +105,21 @@ def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def options(
-    panel: str, parts: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
+    heading: str, parts: Sequence[str], flags: Mapping[str, Mapping[str, str]]
 ) -> tuple[Option, ...]:
-    """The flags under one heading of the help."""
-    return tuple(_option(panel, parts, *row) for row in rows)
+    """The flags under one heading of the help, of keys in some parts of a study."""
+    return tuple(_option(heading, parts, name, **flag) for name, flag in flags.items())
 
 
 def _option(
-    panel: str,
-    parts: tuple[str, ...],
+    heading: str,
+    parts: Sequence[str],
     name: str,
-    metavar: str | None,
-    text: str,
-    kind: type = str,
+    help: str,
+    value: str | None = None,
+    type: str = "str",
     key: str = "",
 ) -> Option:
-    own = key or name.lstrip("-").replace("-", "_")
-    return Option(name, tuple(f"{part}.{own}" for part in parts), kind, text, panel, metavar)
+    own = key or name.replace("-", "_")
+    keys = tuple(f"{part}.{own}" for part in parts)
+    return Option(f"--{name}", keys, _TYPES[type], help, heading, value)
