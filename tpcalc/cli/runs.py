@@ -92,7 +92,7 @@ def _beforehand(fraction: float, text: str) -> None:
         typer.echo(text, err=True)
 
 
-def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> DepthTable:
+def with_drawn(network: Network, table: DepthTable, places: Sequence[float]) -> DepthTable:
     """The start at numbers of blocks with networks of finite width beside it, where there are."""
     from tpcalc.questions.depth.simulate import depth_simulate
 
@@ -100,7 +100,7 @@ def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> 
     typed = part.model_fields_set
     widths = part.widths if "widths" in typed else (WIDTH,)
     seeds = NETWORKS if part.seeds is None else part.seeds
-    asked = [(int(depth), width) for depth in found.depths if depth.isdigit() for width in widths]
+    asked = [(int(depth), width) for depth in table.depths if depth.isdigit() for width in widths]
     given: dict[str, Any] = {"seed": part.seed, "threads": part.threads, "places": places}
     drawn = []
     try:
@@ -110,8 +110,8 @@ def with_drawn(network: Network, found: DepthTable, places: Sequence[float]) -> 
                     progress(place / len(asked), f"L = {depth}, n = {width}")
                 drawn.append(depth_simulate(network.training.network, depth, width, seeds, **given))
     except UsageError as error:  # other blocks are sampled at infinite width alone
-        return replace(found, notes=(*found.notes, f"no networks: {error.message}"))
-    return replace(found, samples=tuple(drawn))
+        return replace(table, notes=(*table.notes, f"no networks: {error.message}"))
+    return replace(table, samples=tuple(drawn))
 
 
 def networks_of(model: Model) -> FiniteTable:
@@ -141,7 +141,7 @@ def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = N
     return width_orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
 
 
-def slopes_of(study: Study, found: Orders) -> OrderTable:
+def slopes_of(study: Study, orders: Orders) -> OrderTable:
     """Orders beside slopes measured at finite widths: those of the study where it has some."""
     from tpcalc.questions.measure import measure
 
@@ -149,20 +149,20 @@ def slopes_of(study: Study, found: Orders) -> OrderTable:
     widths = part.widths if "widths" in part.model_fields_set else None
     seeds = part.seeds if "seeds" in part.model_fields_set else None
     with progress_bar("finite networks") as progress:
-        return measure(found, widths=widths, seeds=seeds, progress=progress)
+        return measure(orders, widths=widths, seeds=seeds, progress=progress)
 
 
-def theorems_of(network: Network, found: Verdict | DepthVerdict) -> Theorems:
+def theorems_of(network: Network, verdict: Verdict | DepthVerdict) -> Theorems:
     """What theorems say of a network, beside a verdict that is known."""
     from tpcalc.results import DepthVerdict, Theorems
     from tpcalc.theorems.integrable.predicates.registry import applicable
 
-    if isinstance(found, DepthVerdict):
+    if isinstance(verdict, DepthVerdict):
         from tpcalc.theorems.resnets import about_the_start
 
         asked = network.training.network
-        return Theorems(() if found.steps else about_the_start(asked), found.provenance)
-    return Theorems(applicable(network.training, verdict=found), found.provenance)
+        return Theorems(() if verdict.steps else about_the_start(asked), verdict.provenance)
+    return Theorems(applicable(network.training, verdict=verdict), verdict.provenance)
 
 
 def card_of(network: Network, limits: LimitTable) -> Card:

@@ -147,9 +147,9 @@ def _dimension(header: list[str], place: str, targets_needed: bool) -> int:
     return dimension
 
 
-def _first_difference(found: list[str], agreed: list[str]) -> int:
+def _first_difference(names: list[str], agreed: list[str]) -> int:
     same = 0
-    while same < min(len(found), len(agreed)) and found[same] == agreed[same]:
+    while same < min(len(names), len(agreed)) and names[same] == agreed[same]:
         same += 1
     return same
 

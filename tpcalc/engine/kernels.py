@@ -96,11 +96,11 @@ def _all(replicates: int, columns: int) -> Index:
     return np.full(replicates, columns)
 
 
-def _added(found: Array, parts: int) -> Array:
+def _added(array: Array, parts: int) -> Array:
     """Sums of parts as those of replicates, in the order of the parts."""
     if parts == 1:
-        return found
-    held = found.reshape(len(found) // parts, parts, *found.shape[1:])
+        return array
+    held = array.reshape(len(array) // parts, parts, *array.shape[1:])
     total = held[:, 0].copy()
     for part in range(1, parts):
         total += held[:, part]

@@ -177,20 +177,20 @@ def limit(
 
 
 def _row(
-    program: Program, place: Place, found: Sequence[Estimate], printed: Mapping[str, Formula]
+    program: Program, place: Place, estimates: Sequence[Estimate], printed: Mapping[str, Formula]
 ) -> ScalarRow | VectorRow:
     """The row of a table for a result."""
     name, cell, target = place.output, place.name, place.target
     power = str(target.power)
     if program.types[program.ref(name)].kind is Kind.SCALAR:
-        (value,) = found or (ZERO,)
+        (value,) = estimates or (ZERO,)
         gone = target.power < 0 and target.node is None
         note = f"of size n^({power}) as written" if gone else ""
         power = "0" if target.node is None else power
         return ScalarRow(cell, value, power, printed.get(name), note)
     if target.node is None:
         return VectorRow(cell, ZERO, ZERO)
-    mean, second = found
+    mean, second = estimates
     return VectorRow(cell, mean, second, power, printed.get(name))
 
 

@@ -220,10 +220,10 @@ def _sampled(
     return found | {name: tuple(map(at, pair)) for name, pair in compiled.moments.items()}
 
 
-def _marked(found: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
+def _marked(estimates: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]:
     return tuple(
         replace(one, status=Status.RARE) if rare and one.status is Status.CONVERGED else one
-        for one in found
+        for one in estimates
     )
 
 
@@ -269,8 +269,8 @@ def _above(graph: LimitGraph, culprit: LRef) -> frozenset[str]:
     return frozenset(name for name, target in graph.targets if _any_in(target.refs, needs))
 
 
-def _any_in(refs: Iterable[LRef], found: set[LRef]) -> bool:
-    return any(ref in found for ref in refs)
+def _any_in(refs: Iterable[LRef], known: set[LRef]) -> bool:
+    return any(ref in known for ref in refs)
 
 
 _TERMS: Table[str] = Table(

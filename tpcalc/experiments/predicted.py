@@ -166,13 +166,13 @@ def _raised(
     return with_rates(parameterization, rate, bias_rate)
 
 
-def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
+def _update_sizes(verdict: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
     """For each layer the power of n in what its first update contributes.
 
     And whether it is exact, and not known to be random.
     """
     rows: dict[int, list[OrderRow]] = {}
-    for row in found.updates:
+    for row in verdict.updates:
         own = Name.tabled(row.name)
         if own.what in _UPDATES and own.step == 1 and own.number is not None and row.n != "-oo":
             if row.n == "oo":
@@ -188,9 +188,9 @@ def _update_sizes(found: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
     return dict(sorted(sizes.items()))
 
 
-def _starts_at_zero(found: Verdict) -> bool:
+def _starts_at_zero(verdict: Verdict) -> bool:
     """Whether all outputs vanish before training."""
-    names = [(Name.tabled(row.name), row) for row in found.outputs if row.n not in ("-oo", "oo")]
+    names = [(Name.tabled(row.name), row) for row in verdict.outputs if row.n not in ("-oo", "oo")]
     return all(_power(row) < 0 for own, row in names if own.word == "f" and own.step == 0)
 
 
@@ -198,11 +198,11 @@ def _power(row: OrderRow) -> Fraction:
     return Fraction(row.n)
 
 
-def _verdict(found: Verdict) -> str:
-    when = found.valid_for if found.verdict != "undecided" else "all t"
-    at = "" if found.verdict == "undecided" else f" at {when}"
-    fact = f": {found.facts[0]}" if found.facts else ""
-    return f"{found.verdict}{at}{fact}."
+def _verdict(verdict: Verdict) -> str:
+    when = verdict.valid_for if verdict.verdict != "undecided" else "all t"
+    at = "" if verdict.verdict == "undecided" else f" at {when}"
+    fact = f": {verdict.facts[0]}" if verdict.facts else ""
+    return f"{verdict.verdict}{at}{fact}."
 
 
 def _calibrated(growth: Growth) -> str:

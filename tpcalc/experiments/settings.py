@@ -246,15 +246,15 @@ def _once(problems: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(key, text) for key, text in problems if key not in laid]
 
 
-def _contradictions(found: ExperimentFile, data: str) -> list[tuple[str, str]]:
+def _contradictions(file: ExperimentFile, data: str) -> list[tuple[str, str]]:
     problems = []
-    steps = found.training.steps
+    steps = file.training.steps
     if isinstance(steps, dict) and data not in steps:
         listed = ", ".join(steps) or "none"
         problems.append(("training.steps", f"there is no number for {data}, only for {listed}."))
-    if found.training.widths and not any(part.calibrated for part in found.networks):
+    if file.training.widths and not any(part.calibrated for part in file.networks):
         problems.append(("training.widths", "rates by width need a calibrated network."))
-    texts = [text for part in found.networks for text in _texts(part)]
+    texts = [text for part in file.networks for text in _texts(part)]
     for text in sorted({text for text in texts if texts.count(text) > 1}):
         problems.append(("networks", f"{text} is there twice."))
     return problems
@@ -276,15 +276,15 @@ def _texts(part: NetworkPart) -> list[str]:
     return [f"{part.param}, {act}" for act in part.act]
 
 
-def _plan(found: ExperimentFile, data: str) -> Plan:
-    training = found.training
-    networks = [(part, act) for part in found.networks for act in part.act]
-    settings = tuple(_setting(found, part, act, data) for part, act in networks)
+def _plan(file: ExperimentFile, data: str) -> Plan:
+    training = file.training
+    networks = [(part, act) for part in file.networks for act in part.act]
+    settings = tuple(_setting(file, part, act, data) for part, act in networks)
     return Plan(
-        name=found.name,
-        title=found.title,
-        source=found.source,
-        shows=tuple(word for word in SHOWN if word in found.shows),
+        name=file.name,
+        title=file.title,
+        source=file.source,
+        shows=tuple(word for word in SHOWN if word in file.shows),
         settings=settings,
         by_width=tuple(
             replace(setting, width=width, cap=_UNCAPPED)
@@ -293,21 +293,21 @@ def _plan(found: ExperimentFile, data: str) -> Plan:
             for width in training.widths
         ),
         trials=training.trials,
-        rank_samples=training.rank_samples if "ranks" in found.shows else 0,
+        rank_samples=training.rank_samples if "ranks" in file.shows else 0,
         reported=tuple(
             (part.table, f"{part.param}, {act}", part.data, value)
-            for part in found.reported
+            for part in file.reported
             for act, value in part.accuracy.items()
         ),
         shares=tuple(
             (kind, tuple(count / sum(counts) for count in counts))
-            for kind, counts in found.classes.items()
+            for kind, counts in file.classes.items()
         ),
     )
 
 
-def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
-    training = found.training
+def _setting(file: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
+    training = file.training
     steps = training.steps
     return Setting(
         act=act,
@@ -315,7 +315,7 @@ def _setting(found: ExperimentFile, part: NetworkPart, act: str, data: str) -> S
         depth=training.depth,
         width=training.width,
         bias=part.bias,
-        std=found.std.get(act, 1.0),
+        std=file.std.get(act, 1.0),
         lr=training.lr,
         calibrated=part.calibrated,
         cap=training.cap,

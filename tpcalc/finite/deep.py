@@ -96,12 +96,12 @@ def _chunk(
     return found
 
 
-def _put(found: Array, layers: Sequence[int], layer: int, after: Array, before: Array) -> None:
+def _put(array: Array, layers: Sequence[int], layer: int, after: Array, before: Array) -> None:
     """The logarithms of a layer, where they are asked."""
     if layer in layers:
         logs = np.stack(list(_logs(after, before)))
         for place in (place for place, one in enumerate(layers) if one == layer):
-            found[:, place] = logs
+            array[:, place] = logs
 
 
 def _applied(fn: Fn, h: Array) -> Array:

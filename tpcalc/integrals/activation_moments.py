@@ -205,10 +205,10 @@ def _evaluated(factors: tuple[Expr, ...], cov: Sequence[Sequence[Any]]) -> tuple
     )
 
 
-def _moved(found: Computed, method: Method, *given: Bounded) -> Bounded:
+def _moved(computed: Computed, method: Method, *given: Bounded) -> Bounded:
     """The first entry, with the changes to the others: there one number each is moved."""
-    values = np.broadcast_to(found.value, (len(given) + 1,))
-    error = float(np.broadcast_to(found.error, values.shape)[0])
+    values = np.broadcast_to(computed.value, (len(given) + 1,))
+    error = float(np.broadcast_to(computed.error, values.shape)[0])
     error += float(np.abs(values[1:] - values[0]).sum())
     return _with_method(float(values[0]), error, method, *given)
 

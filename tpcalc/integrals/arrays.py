@@ -75,10 +75,10 @@ def averages(factors: Sequence[Expr], cov: Sequence[Sequence[Any]]) -> Values:
     return best
 
 
-def _good(found: Values) -> bool:
-    if not found.known.all():
+def _good(values: Values) -> bool:
+    if not values.known.all():
         return False
-    return bool((found.error <= GOOD * np.abs(found.value).max(initial=0.0)).all())
+    return bool((values.error <= GOOD * np.abs(values.value).max(initial=0.0)).all())
 
 
 def _better(left: Values, right: Values) -> Values:

@@ -229,7 +229,7 @@ class Numeric:
         return total
 
 
-def _without_underflow(found: Computed, cov: Sequence[Sequence[Answer]]) -> Any:
+def _without_underflow(computed: Computed, cov: Sequence[Sequence[Answer]]) -> Any:
     """The error of an integral, without what is left to underflow where a Gaussian is a number.
 
     A variance of 0 must stay exactly that in the next layer, where a step may read its sign.
@@ -238,7 +238,7 @@ def _without_underflow(found: Computed, cov: Sequence[Sequence[Answer]]) -> Any:
     for place, row in enumerate(cov):
         own = row[place]
         constant = constant | ((np.asarray(own.value) == 0) & (np.asarray(own.error) == 0))
-    return np.where(constant & (found.error <= UNDERFLOW), 0.0, found.error)[()]
+    return np.where(constant & (computed.error <= UNDERFLOW), 0.0, computed.error)[()]
 
 
 def _texts(factors: Sequence[Expr]) -> str:

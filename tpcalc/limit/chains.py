@@ -53,9 +53,9 @@ def _bases(fn: Fn) -> frozenset[int]:
     )
 
 
-def _opened(program: Program, found: Composed, places: frozenset[int]) -> Composed | None:
+def _opened(program: Program, composed: Composed, places: frozenset[int]) -> Composed | None:
     """The function with the formulas of some arguments; None: none of them has one."""
-    fn, vectors, scalars = found
+    fn, vectors, scalars = composed
     formulas: dict[Expr, Expr] = {}
     for place in sorted(places):
         made = _WRITTEN(program.nodes[vectors[place]], len(vectors), len(scalars))

@@ -37,9 +37,9 @@ class Uneven(Exception):
         leaves: Whether data and start vectors are read class by class, too.
     """
 
-    def __init__(self, axis: str, found: Mapping[int, object], leaves: bool = False) -> None:
+    def __init__(self, axis: str, values: Mapping[int, object], leaves: bool = False) -> None:
         super().__init__(axis)
-        self.axis, self.found, self.leaves = axis, found, leaves
+        self.axis, self.found, self.leaves = axis, values, leaves
 
 
 @dataclass(frozen=True)

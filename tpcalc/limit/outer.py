@@ -168,7 +168,7 @@ def _is_clear(pairs: Pairs, points: tuple[float, ...], context: Context) -> bool
 
 
 def _averaged(
-    found: Series[Expr],
+    series: Series[Expr],
     slots: Sequence[Pairs],
     x: Value,
     node: OuterNonlin,
@@ -178,10 +178,14 @@ def _averaged(
     """The terms of psi times those of x, averaged over the columns."""
     terms: dict[Power, LRef] = {}
     # Averages over columns of what moves few entries are as small as its mean square says.
-    soft = None if found.soft is None else Rest(found.soft.power, found.soft.strict)
-    rests = [x.bounded_by(found.rest), x.bounded_by(soft), *map(found.bounded_by, (x.rest, x.soft))]
-    drifts = [x.bounded_by(found.drift), found.bounded_by(x.drift)]
-    for p, psi in found.terms:
+    soft = None if series.soft is None else Rest(series.soft.power, series.soft.strict)
+    rests = [
+        x.bounded_by(series.rest),
+        x.bounded_by(soft),
+        *map(series.bounded_by, (x.rest, x.soft)),
+    ]
+    drifts = [x.bounded_by(series.drift), series.bounded_by(x.drift)]
+    for p, psi in series.terms:
         fn, kept, _ = Fn(psi, len(slots)).compact()
         pairs = [(pair, form) for form, slot in enumerate(kept) for pair in slots[slot]]
         held = {name for pair, _ in pairs for side in pair for name, _ in context.axes[side]}

@@ -39,11 +39,11 @@ class _Part:
         return replace(self, series=Series(terms, rest))
 
 
-def divided(found: Quotient, expand: Callable[[Expr], Terms], setting: Setting) -> Terms | None:
+def divided(quotient: Quotient, expand: Callable[[Expr], Terms], setting: Setting) -> Terms | None:
     """The series of a quotient; None where what is added to the root is not small beside it."""
-    parts = [_Part(root, expand(root), const(b), const(a)) for root, b, a in found.parts]
+    parts = [_Part(root, expand(root), const(b), const(a)) for root, b, a in quotient.parts]
     sizes = [part.series.lead for part in parts if not part.series.is_zero]
-    if found.shift == const(0):
+    if quotient.shift == const(0):
         return _ratio(parts, None, setting)
     sign = setting.ranking.chamber.sign
     if any(size is None for size in sizes):

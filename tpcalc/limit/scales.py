@@ -307,14 +307,14 @@ class _Solving(Chamber):
         return value
 
 
-def _solve(found: Scales, ref: Ref, symbol: str) -> None:
+def _solve(scales: Scales, ref: Ref, symbol: str) -> None:
     """Bind an unknown so that the value of a node is of order one."""
-    context, chamber = found.context, found.context.ranking.chamber
+    context, chamber = scales.context, scales.context.ranking.chamber
     try:
-        lead = context.ranking.leading(found.values[ref])
+        lead = context.ranking.leading(scales.values[ref])
     except NeedsMore:
-        raise Unsettled(symbol, _without(found.bound(ref), symbol)) from None
-    where = found.program.place(ref)
+        raise Unsettled(symbol, _without(scales.bound(ref), symbol)) from None
+    where = scales.program.place(ref)
     if lead is None:
         hint = "Check the data and the loss: no update reaches it."
         raise Unsolved(symbol, "it is identically 0.", where=where, hint=hint, zero=True)
@@ -334,11 +334,11 @@ def _solve(found: Scales, ref: Ref, symbol: str) -> None:
         raise Unsolved(symbol, f"it is of size n^({free}).", where=where, hint=hint)
     solution = -free / slope
     context.values[symbol] = solution
-    found.solved[symbol] = solution
+    scales.solved[symbol] = solution
     replaced = {symbol: solution}
-    for index, value in enumerate(found.values):
+    for index, value in enumerate(scales.values):
         if isinstance(value, Series):
-            found.values[index] = _put(value, replaced)
+            scales.values[index] = _put(value, replaced)
 
 
 def _without(scale: Scale, symbol: str) -> Power | None:

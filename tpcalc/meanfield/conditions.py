@@ -69,7 +69,7 @@ def findings(network: Layers) -> tuple[Finding, ...]:
     return (*_single(pairs), *_mixed(pairs), *_joined(pairs))
 
 
-def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
+def grouped(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Findings as lines, one for all layers of which the same is said.
 
     Example:
@@ -78,7 +78,7 @@ def grouped(found: Sequence[Finding]) -> tuple[str, ...]:
         ('layer 2 (layer norm) and 1 more: epsilon is 0 (condition 22.7)',)
     """
     lines: dict[tuple[str, str], list[str]] = {}
-    for each in found:
+    for each in findings:
         lines.setdefault((each.condition, each.message), []).append(each.layer)
     return tuple(
         f"{layers[0]}{f' and {len(layers) - 1} more' if len(layers) > 1 else ''}: {message} "

@@ -62,7 +62,7 @@ def start_of(source: Any) -> Input:
     return source.start if isinstance(source, Lines) else Input()
 
 
-def numbered(found: LayerGraph, layer: int | str | None) -> int:
+def numbered(graph: LayerGraph, layer: int | str | None) -> int:
     """The number of a layer.
 
     Example:
@@ -71,9 +71,9 @@ def numbered(found: LayerGraph, layer: int | str | None) -> int:
         3
     """
     if layer is None:
-        return found.last
+        return graph.last
     if isinstance(layer, str):
-        names = dict(found.names)
+        names = dict(graph.names)
         if layer not in names:
             raise UnknownName("layer", layer, names)
         return names[layer]

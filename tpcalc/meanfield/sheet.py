@@ -192,10 +192,10 @@ def _curves(
     )
 
 
-def _curve(kind: Any, at: Array, found: Values) -> SheetCurve:
-    known = found.known
-    error = float(found.error[known].max(initial=0.0))
-    return SheetCurve(kind, _numbers(at[known]), _numbers(found.value[known]), error)
+def _curve(kind: Any, at: Array, values: Values) -> SheetCurve:
+    known = values.known
+    error = float(values.error[known].max(initial=0.0))
+    return SheetCurve(kind, _numbers(at[known]), _numbers(values.value[known]), error)
 
 
 def _numbers(array: Array) -> tuple[float, ...]:

@@ -149,10 +149,10 @@ def _real(value: Any, name: str) -> Array:
     return found.astype(float)
 
 
-def _finite(found: Array, x: Array, name: str) -> Array:
-    if np.isfinite(found).all():
-        return found
-    row = int(np.argwhere(~np.isfinite(found))[0][0])
+def _finite(array: Array, x: Array, name: str) -> Array:
+    if np.isfinite(array).all():
+        return array
+    row = int(np.argwhere(~np.isfinite(array))[0][0])
     shown = ", ".join(f"{value:.4g}" for value in x[row][:4])
     more = ", ..." if x.shape[1] > 4 else ""
     raise EvaluationError(

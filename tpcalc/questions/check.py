@@ -293,8 +293,8 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
         ['mup']
     """
 
-    def tables(found: Parameterization) -> list[tuple[object, ...]]:
-        rows = [found.exponents(depth, step) for step in range(STEPS)]
+    def tables(parameterization: Parameterization) -> list[tuple[object, ...]]:
+        rows = [parameterization.exponents(depth, step) for step in range(STEPS)]
         return [
             (row.a, row.c, _mean(row), _kept(row), (row.bias_a, row.bias_c) if biases else None)
             for row in rows

@@ -288,7 +288,7 @@ def _of_blocks(
     return CorrectionTable(tuple(rows), made)
 
 
-def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> CorrectionRow:
+def _correction(read: Reading, ref: Ref, product: LRef | None, dots: Dots) -> CorrectionRow:
     program = read.orders.program
     node = the_matmul(program.nodes[ref])
     matrix = matrix_of(program.nodes, node)
@@ -297,19 +297,19 @@ def _correction(read: Reading, ref: Ref, product: LRef | None, found: Dots) -> C
     terms, note = list[CorrectionTerm](), SUM
     if product is not None:
         (hat,), note = read.sets.hats(product).values(), ""
-        terms = _correction_terms(read, hat, found)
+        terms = _correction_terms(read, hat, dots)
     elif not read.run.values[ref].terms:
         note = UNKNOWN
     step = Name.tabled(vector).step
     return CorrectionRow(name, matrix.name, node.transpose, vector, step, tuple(terms), note)
 
 
-def _correction_terms(read: Reading, hat: int, found: Dots) -> list[CorrectionTerm]:
+def _correction_terms(read: Reading, hat: int, dots: Dots) -> list[CorrectionTerm]:
     """The terms of a product: those that are 0 by symmetry, and the others."""
     open_, zero = read.sets.below(hat)
     terms = [CorrectionTerm(_argument(read, q), True) for q in zero]
     for q in open_:
-        number = found.get((hat, q))
+        number = dots.get((hat, q))
         value, sure = (None, False) if number is None else (number.estimate, number.nonzero)
         terms.append(CorrectionTerm(_argument(read, q), False, value, not sure))
     return terms

@@ -249,12 +249,12 @@ def _related(name: str, left: Estimate, right: Estimate, notes: list[str]) -> Li
     return "not compared" if left.z(right) <= Z and spreads[0].z(spreads[1]) <= Z else "different"
 
 
-def _spread(found: Estimate) -> Estimate:
+def _spread(estimate: Estimate) -> Estimate:
     """The standard deviation of a scalar in the limit, with its error over the replicates."""
-    value = found.std or 0.0
-    if found.replicates < 2:
-        return Estimate(value, ROUNDING * value, found.method)
-    return Estimate(value, value / sqrt(2 * (found.replicates - 1)), found.method)
+    value = estimate.std or 0.0
+    if estimate.replicates < 2:
+        return Estimate(value, ROUNDING * value, estimate.method)
+    return Estimate(value, value / sqrt(2 * (estimate.replicates - 1)), estimate.method)
 
 
 def _row(

@@ -155,15 +155,15 @@ def _counted(rows: Sequence[OrderRow], level: float) -> list[str]:
     ]
 
 
-def _numbers(found: Orders) -> dict[str, Fraction]:
+def _numbers(orders: Orders) -> dict[str, Fraction]:
     """The numbers that stand for symbols; a finite width needs one for each."""
     known = {
         name: value
-        for run in found.runs[:1]
+        for run in orders.runs[:1]
         for name, value in run.context.values.items()
         if isinstance(value, Fraction)
     }
-    for name in sorted(symbols(found.program) - known.keys()):
+    for name in sorted(symbols(orders.program) - known.keys()):
         raise ScaleError(
             f"the exponents hold the symbol {name!r}; a finite width needs a number for it.",
             hint=f"Derive the orders with one: orders(program, values={{{name!r}: 1}}), or write "
@@ -172,17 +172,17 @@ def _numbers(found: Orders) -> dict[str, Fraction]:
     return known
 
 
-def _shown(found: Orders) -> Program:
+def _shown(orders: Orders) -> Program:
     """The program with the outputs of the table: nothing after an explosion is run."""
-    names = {row.name for row in found.table.rows}
-    kept = tuple(output for output in found.program.outputs if output[0] in names)
-    return prune(replace(found.program, outputs=kept))
+    names = {row.name for row in orders.table.rows}
+    kept = tuple(output for output in orders.program.outputs if output[0] in names)
+    return prune(replace(orders.program, outputs=kept))
 
 
-def _calm(found: Orders) -> Program:
+def _calm(orders: Orders) -> Program:
     """The program without the outputs that grow: where those overflow, the others are measured."""
-    program = _shown(found)
-    at = {name: order.n.at(found.point) for name, order in found.items() if order.n is not None}
+    program = _shown(orders)
+    at = {name: order.n.at(orders.point) for name, order in orders.items() if order.n is not None}
     kept = tuple((name, ref) for name, ref in program.outputs if at.get(name, 1) <= 0)
     return prune(replace(program, outputs=kept)) if kept else program
 

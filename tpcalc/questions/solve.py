@@ -224,13 +224,13 @@ def _unread(
 
 
 def _check_read(
-    found: Rates, unread: Mapping[str, bool | None], point: Mapping[str, Fraction]
+    rates: Rates, unread: Mapping[str, bool | None], point: Mapping[str, Fraction]
 ) -> None:
     """Refuse powers of updates that are read otherwise than they are added."""
-    run, values = found.run, found.found.solved
+    run, values = rates.run, rates.found.solved
     if run.solved_for == "multipliers":
         unread = _unread(run, run.written, 0, point, values)
-    moving = [u for u in found.unknowns if u.kind != "a" and u.symbol not in run.idle]
+    moving = [u for u in rates.unknowns if u.kind != "a" and u.symbol not in run.idle]
     for unknown in (u for u in moving if u.label in unread):
         label, later = unknown.label, unknown.step + 1
         if unread[label] is False or _unread(run, [label], later, point, values):
@@ -284,14 +284,14 @@ def _with_power(network: Architecture, power: str = "p") -> Architecture:
     return Replaced(network, substitute(function, {Var(0): found.arg}))
 
 
-def _own_power(network: Architecture, found: Rates) -> str:
+def _own_power(network: Architecture, rates: Rates) -> str:
     """A note where the formulas do not hold for the power that was given."""
     power = power_of(network)
     own = None if power is None else power.constant
     if own is None:
         return ""
-    point = {**found.found.context.ranking.chamber.point, "p": own}
-    if found.found.region.contains(point):
+    point = {**rates.found.context.ranking.chamber.point, "p": own}
+    if rates.found.region.contains(point):
         return ""
     return f"the formulas do not hold at p = {own}, the power of the activation that was given"
 

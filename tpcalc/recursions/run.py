@@ -171,7 +171,7 @@ class Run:
         variance = np.diagonal(kernels, axis1=1, axis2=2)
         return one, two, Pairs(variance[:, one], variance[:, two], kernels[:, one, two])
 
-    def _keep(self, found: Answer) -> None:
-        self.method = max(self.method, found.method)
-        size = max(float(np.abs(found.value).max()), EPS)
-        self.off = max(self.off, float(np.max(found.error)) / size)
+    def _keep(self, answer: Answer) -> None:
+        self.method = max(self.method, answer.method)
+        size = max(float(np.abs(answer.value).max()), EPS)
+        self.off = max(self.off, float(np.max(answer.error)) / size)

@@ -176,13 +176,13 @@ class Start:
     def _told(
         depth: int,
         places: Sequence[float],
-        found: Sequence[tuple[Array, ...]],
+        parts: Sequence[tuple[Array, ...]],
         method: Method,
         slopes: float,
     ) -> tuple[Displacement, ...]:
         """What a fine rule gives, with its distance to a coarse one as the error."""
         layers = [round(place * depth) for place in places]
-        fine, coarse = (np.array(found[rule])[:, layers] for rule in (0, -1))
+        fine, coarse = (np.array(parts[rule])[:, layers] for rule in (0, -1))
         if not np.isfinite(fine).all():
             raise EvaluationError(
                 f"the stream of {depth} blocks leaves the range of floating point.",

@@ -278,7 +278,7 @@ def layers(depth: int, first: Ex, hidden: Ex, last: Ex) -> tuple[Ex, ...]:
     return (first, *(hidden,) * (depth - 1), last)
 
 
-def reinitialised(found: Exponents, power: Ex | None) -> Exponents:
+def reinitialised(exponents: Exponents, power: Ex | None) -> Exponents:
     """The same exponents, the hidden layers 2..L re-initialised: w^l(0) times n^(-power).
 
     Source: Hajjar, Chizat, Giraud, sections 4.1 and 4.2 (HP, HPZ).
@@ -289,7 +289,7 @@ def reinitialised(found: Exponents, power: Ex | None) -> Exponents:
         ['0', 'None', 'None', '0']
     """
     zero = as_ex(0)
-    return replace(found, kept=(zero, *(power,) * (len(found.a) - 2), zero))
+    return replace(exponents, kept=(zero, *(power,) * (len(exponents.a) - 2), zero))
 
 
 def shared(a: Iterable[Ex], c: Iterable[Ex]) -> Exponents:

@@ -144,7 +144,7 @@ def _given(model: str, flags: Flags) -> dict[str, Any]:
     return found
 
 
-def _told(found: Kernel, opened: Network, data: Samples) -> Kernel:
+def _told(kernel: Kernel, opened: Network, data: Samples) -> Kernel:
     """The kernel with the classes of its inputs, and a word about where they come from."""
     from dataclasses import replace
 
@@ -153,7 +153,7 @@ def _told(found: Kernel, opened: Network, data: Samples) -> Kernel:
         origin += (
             " Pixels are standardised; the mean of |x|^2 over all digits is 1, before --scale."
         )
-    return replace(found, labels=_labels(opened, data), notes=(*found.notes, origin))
+    return replace(kernel, labels=_labels(opened, data), notes=(*kernel.notes, origin))
 
 
 def _labels(opened: Network, data: Samples) -> tuple[str, ...]:

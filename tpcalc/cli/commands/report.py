@@ -185,11 +185,11 @@ def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
     return replace(card_of(second.network, limit_of(second)), finite=networks_of(second))
 
 
-def _agreement(found: Comparison) -> str:
+def _agreement(comparison: Comparison) -> str:
     """How far the widest networks are from the limit, in one line."""
-    if not found.rows:
+    if not comparison.rows:
         return "no number of the limit is compared"
-    widest = max(row.width for row in found.rows)
-    rows = [row for row in found.rows if row.width == widest]
+    widest = max(row.width for row in comparison.rows)
+    rows = [row for row in comparison.rows if row.width == widest]
     close = sum(abs(row.z) <= 3 for row in rows)
     return f"width {widest}: {close} of {len(rows)} numbers within z = 3 of the limit"

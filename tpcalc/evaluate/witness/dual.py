@@ -68,17 +68,17 @@ def exact(value: Any) -> Dual:
     return Dual(column, np.zeros((1, 1)))
 
 
-def shared(found: Dual, common: int) -> Array:
+def shared(dual: Dual, common: int) -> Array:
     """The values at the common samples, or those of a number."""
-    return found.value[..., common:] if found.value.shape[-1] > 1 else found.value
+    return dual.value[..., common:] if dual.value.shape[-1] > 1 else dual.value
 
 
 def dual(expr: Expr, arguments: Mapping[Expr, Dual], common: int) -> Dual:
     """An expression of duals."""
     known: dict[Expr, Dual] = dict(arguments)
 
-    def at(found: Dual) -> Array:
-        return shared(found, common)
+    def at(dual: Dual) -> Array:
+        return shared(dual, common)
 
     def visit(part: Expr) -> Dual:
         found = known.get(part)

@@ -145,13 +145,13 @@ class Sweep:
                     found[ref] = Unvalued(error.message)
         return found
 
-    def _tried(self, ref: LRef, found: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
-        below = [found[other] for other in references(self.context.nodes[ref])]
+    def _tried(self, ref: LRef, values: dict[LRef, Dual | Unvalued]) -> Dual | Unvalued:
+        below = [values[other] for other in references(self.context.nodes[ref])]
         for one in below:
             if isinstance(one, Unvalued):
                 return one
         try:
-            return _VALUES(self.context.nodes[ref], self, found)
+            return _VALUES(self.context.nodes[ref], self, values)
         except Unvalued as reason:
             return reason.with_traceback(None)
 
@@ -182,32 +182,32 @@ class Sweep:
             parts.append((factor, of[vector]))
         return mixed(parts, self.budget.own)
 
-    def _wide(self, found: Dual) -> Dual:
+    def _wide(self, dual: Dual) -> Dual:
         """A vector that a constant function makes has all its samples."""
         shape = (2 * self.budget.pairs, self.budget.own + self.budget.common)
-        if found.value.shape == shape:
-            return found
-        size = np.broadcast_to(found.size, (shape[0], self.budget.common))
-        return Dual(np.broadcast_to(found.value, shape), size, found.slope, found.steep)
+        if dual.value.shape == shape:
+            return dual
+        size = np.broadcast_to(dual.size, (shape[0], self.budget.common))
+        return Dual(np.broadcast_to(dual.value, shape), size, dual.slope, dual.steep)
 
-    def _average(self, found: Dual) -> Dual:
-        wide = self._wide(found)
+    def _average(self, dual: Dual) -> Dual:
+        wide = self._wide(dual)
         value = np.mean(wide.value[:, : self.budget.own], axis=1)
         return self._scattered(constant(value, np.mean(wide.size, axis=1)))
 
-    def _scattered(self, found: Dual) -> Dual:
+    def _scattered(self, dual: Dual) -> Dual:
         """A number whose terms count for no more than twins show: worst cases would multiply.
 
         What is 0 and was sampled stays as small beside its terms as before; what may be rounding
         keeps them all.
         """
-        value = found.value
+        value = dual.value
         if len(value) == 1:
-            return found
+            return dual
         apart = value[0::2] - value[1::2]
         seen = np.abs(value) + np.sqrt(0.5 * self.budget.own * np.mean(apart**2))
-        known = seen > SEEN * found.size
-        return Dual(value, np.where(known, np.minimum(seen, found.size), found.size))
+        known = seen > SEEN * dual.size
+        return Dual(value, np.where(known, np.minimum(seen, dual.size), dual.size))
 
     def _outer(self, node: OuterExpect, of: dict[LRef, Dual]) -> Dual:
         """An average over a copy of the columns; slopes are those of the rows."""
@@ -466,5 +466,5 @@ def _settled(found: Dual, x: Dual) -> Dual:
     )
 
 
-def _plus_mean(found: Dual, mean: float) -> Dual:
-    return Dual(found.value + mean, found.size + abs(mean), found.slope, found.steep)
+def _plus_mean(dual: Dual, mean: float) -> Dual:
+    return Dual(dual.value + mean, dual.size + abs(mean), dual.slope, dual.steep)

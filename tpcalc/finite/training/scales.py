@@ -166,11 +166,11 @@ def _check(training: Training, step: int) -> None:
         )
 
 
-def _kept(found: Exponents, depth: int, width: int, where: str) -> tuple[float, ...]:
+def _kept(exponents: Exponents, depth: int, width: int, where: str) -> tuple[float, ...]:
     """What is left of the initial weights: n^(-power), or nothing."""
-    if not found.kept:
+    if not exponents.kept:
         return (1.0,) * (depth + 1)
-    return tuple(0.0 if power is None else _power(power, width, where) for power in found.kept)
+    return tuple(0.0 if power is None else _power(power, width, where) for power in exponents.kept)
 
 
 def _powers(exponents: Sequence[Ex], width: int, where: str) -> tuple[float, ...]:

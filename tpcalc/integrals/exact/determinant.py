@@ -77,33 +77,33 @@ def _moderate(x: Any) -> bool:
     return bool(np.all((size < 1e60) & ((size > 1e-60) | (size == 0.0))))
 
 
-def _rounded(found: Ball, definite: bool) -> Ball:
+def _rounded(ball: Ball, definite: bool) -> Ball:
     if definite:
-        found.positive = True
-        if type(found.value) is float:
-            found.value = max(found.value, 0.0)
+        ball.positive = True
+        if type(ball.value) is float:
+            ball.value = max(ball.value, 0.0)
         else:
             import numpy as np
 
-            found.value = np.maximum(found.value, 0.0)
-    return found
+            ball.value = np.maximum(ball.value, 0.0)
+    return ball
 
 
-def _cut(found: Ball, size: Any) -> Ball:
+def _cut(ball: Ball, size: Any) -> Ball:
     """What cannot be negative, cut off at 0."""
     import numpy as np
 
-    value = found.value
+    value = ball.value
     negative = value < 0 if type(value) is float else bool(value.size and value.min() < 0)
     if negative:
-        if np.any(value < -SLACK * size - found.absolute):
+        if np.any(value < -SLACK * size - ball.absolute):
             raise EvaluationError(
                 "a covariance is larger than the variances allow: the matrix is not one of "
                 "covariances.",
                 hint="|cov(u, v)| is at most sqrt(var(u) var(v)).",
             )
-        found.value = 0.0 if type(value) is float else np.maximum(value, 0.0)
-    return found
+        ball.value = 0.0 if type(value) is float else np.maximum(value, 0.0)
+    return ball
 
 
 def close_sum(terms: Sequence[Ball]) -> Ball:

@@ -27,10 +27,10 @@ from tpcalc.integrals.exact.piece import (
 )
 
 
-def _bounded(found: Polynomial, degree: int) -> Polynomial:
-    if max(found, default=0) > degree:
+def _bounded(polynomial: Polynomial, degree: int) -> Polynomial:
+    if max(polynomial, default=0) > degree:
         raise Unsupported("an argument of too high a degree")
-    return found
+    return polynomial
 
 
 def _line(arg: Polynomial) -> tuple[int, Expr, Expr]:

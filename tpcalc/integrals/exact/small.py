@@ -71,11 +71,11 @@ def with_series(group: Group) -> Ball:
     return Ball(value, 0.0, error)
 
 
-def _better(found: Ball, group: Group, code: int) -> Ball:
+def _better(ball: Ball, group: Group, code: int) -> Ball:
     try:
-        return better(found, _series(group, code))
+        return better(ball, _series(group, code))
     except Unsupported:
-        return found
+        return ball
 
 
 def _series(group: Group, code: int) -> Ball:

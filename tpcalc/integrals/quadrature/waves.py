@@ -86,12 +86,12 @@ def wave(line: BrokenLine, period: float | None) -> Wave | None:
     return Wave(2.0 * pi / period, line.kinks[some], jumps, line.values[some], slopes)
 
 
-def wave_moments(found: Wave, q: float) -> Moments | None:
+def wave_moments(wave: Wave, q: float) -> Moments | None:
     """The moments of one layer."""
-    if found.frequency**2 * q < 2.0 * FLAT:
+    if wave.frequency**2 * q < 2.0 * FLAT:
         return None
-    mean, variance, energy = found.mean, found.variance, found.energy
-    size = float(np.abs(found.values).max())
+    mean, variance, energy = wave.mean, wave.variance, wave.energy
+    size = float(np.abs(wave.values).max())
     square = variance + mean * mean
     return Moments(
         Carried(mean, ROUNDING * size, 0.0),
@@ -100,42 +100,42 @@ def wave_moments(found: Wave, q: float) -> Moments | None:
     )
 
 
-def wave_gap(found: Wave, q: float, delta: float) -> Carried | None:
+def wave_gap(wave: Wave, q: float, delta: float) -> Carried | None:
     """E f(u)^2 - E f(u) f(v) for variances q and the covariance q - delta."""
-    if found.frequency**2 * q < 4.0 * FLAT:
+    if wave.frequency**2 * q < 4.0 * FLAT:
         return None
     if delta > q:
-        return _opposite(found, 2.0 * q - delta)
-    if delta <= float(found.lengths.min()) ** 2 / (4.0 * FLAT):
-        return _near(found, delta)
-    k, c = _harmonics(found, delta)
+        return _opposite(wave, 2.0 * q - delta)
+    if delta <= float(wave.lengths.min()) ** 2 / (4.0 * FLAT):
+        return _near(wave, delta)
+    k, c = _harmonics(wave, delta)
     power = 2.0 * np.abs(c) ** 2
     left = power * np.exp(-(k * k) * delta)
-    value = found.variance - float(left.sum())
-    return Carried(value, ROUNDING * found.variance, 0.0, float((k * k) @ left))
+    value = wave.variance - float(left.sum())
+    return Carried(value, ROUNDING * wave.variance, 0.0, float((k * k) @ left))
 
 
-def _near(found: Wave, delta: float) -> Carried:
+def _near(wave: Wave, delta: float) -> Carried:
     """Where u - v meets one kink at most: E d^2 (f'^2 - J^2 |d| / 6 P) / 2."""
-    corners = float((found.jumps**2).sum()) * found.frequency / (12.0 * pi)
+    corners = float((wave.jumps**2).sum()) * wave.frequency / (12.0 * pi)
     lost = corners * sqrt(2.0 / pi) * sqrt(2.0 * delta)
-    value = delta * (found.energy - 2.0 * lost)
-    error = ROUNDING * delta * (found.energy + 2.0 * lost)
-    return Carried(value, error, 0.0, found.energy - 3.0 * lost)
+    value = delta * (wave.energy - 2.0 * lost)
+    error = ROUNDING * delta * (wave.energy + 2.0 * lost)
+    return Carried(value, error, 0.0, wave.energy - 3.0 * lost)
 
 
-def _opposite(found: Wave, rest: float) -> Carried:
+def _opposite(wave: Wave, rest: float) -> Carried:
     """Where u and v are more opposite than alike: by the variance of u + v, 2 ``rest``."""
-    k, c = _harmonics(found, rest)
+    k, c = _harmonics(wave, rest)
     left = 2.0 * (c * c).real * np.exp(-(k * k) * rest)
-    unseen = max(found.variance - 2.0 * float((np.abs(c) ** 2).sum()), 0.0)
-    error = ROUNDING * found.variance + unseen * float(np.exp(-(k[-1] ** 2) * rest))
+    unseen = max(wave.variance - 2.0 * float((np.abs(c) ** 2).sum()), 0.0)
+    error = ROUNDING * wave.variance + unseen * float(np.exp(-(k[-1] ** 2) * rest))
     turn = float((k * k) @ left)
-    return Carried(found.variance - float(left.sum()), error, 2.0 * turn, -turn)
+    return Carried(wave.variance - float(left.sum()), error, 2.0 * turn, -turn)
 
 
-def _harmonics(found: Wave, damping: float) -> tuple[Array, Array]:
+def _harmonics(wave: Wave, damping: float) -> tuple[Array, Array]:
     """Frequencies and coefficients up to where they are damped away."""
-    wanted = sqrt(FLAT / damping) / found.frequency
+    wanted = sqrt(FLAT / damping) / wave.frequency
     count = int(min(wanted, MANY)) + 1
-    return np.arange(1, count + 1) * np.float64(found.frequency), found.coefficients(count)
+    return np.arange(1, count + 1) * np.float64(wave.frequency), wave.coefficients(count)

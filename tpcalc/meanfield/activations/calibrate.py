@@ -137,10 +137,10 @@ def _constant(number: Bounded) -> Expr:
     return const(Fraction(number.value) if number.value.is_integer() else number.value)
 
 
-def _close(what: str, found: Bounded, size: float) -> None:
-    if not found.error <= CLOSE * size:
+def _close(what: str, number: Bounded, size: float) -> None:
+    if not number.error <= CLOSE * size:
         raise EvaluationError(
-            f"{what} of the activation is known to {found.error:.1g} only, of {size:.3g}.",
+            f"{what} of the activation is known to {number.error:.1g} only, of {size:.3g}.",
             hint="Declare its kinks, or take a smaller dilation.",
         )
 

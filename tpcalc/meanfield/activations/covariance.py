@@ -105,18 +105,18 @@ class CovarianceKernel:
     def _at_gaps(self, gaps: Array) -> Values:
         return self._gaps(gaps, self.covariances(1 - gaps))
 
-    def _gaps(self, gaps: Array, found: Values, close: float = CLOSE) -> Values:
+    def _gaps(self, gaps: Array, values: Values, close: float = CLOSE) -> Values:
         """E tau^2 less the covariance, over E tau^2; where that loses digits, by a quadrature."""
         second, spread = self.split.second, self.split.spread
         # At c = 0 the two are independent, and the difference is the variance. Elsewhere c itself
         # is rounded, which counts where 1 - c is small.
         apart = gaps == 1
-        value = np.where(apart, spread.value, second.value - found.value)
-        off = found.error + second.error + EPS * (np.abs(found.value) + second.value)
+        value = np.where(apart, spread.value, second.value - values.value)
+        off = values.error + second.error + EPS * (np.abs(values.value) + second.value)
         # 1 - c is exact from 1/2 on.
         off = off + np.where(gaps >= 0.5, 0.0, EPS * self.q * self.split.slope.value)
         error = np.where(apart, spread.error, off)
-        method, poor = found.method, ~(error <= close * np.abs(value))
+        method, poor = values.method, ~(error <= close * np.abs(value))
         if poor.any():
             careful = gap(self.tau, self.q, self.q * gaps[poor])
             better = ~(careful.error >= error[poor])
@@ -262,10 +262,10 @@ def _checked(correlations: Sequence[float] | Array) -> Array:
     return c
 
 
-def _scaled(found: Values, factor: Bounded) -> Values:
-    value = found.value * factor.value
-    error = found.error * factor.value + np.abs(found.value) * factor.error + EPS * np.abs(value)
-    return Values(value, error, max(found.method, factor.method))
+def _scaled(values: Values, factor: Bounded) -> Values:
+    value = values.value * factor.value
+    error = values.error * factor.value + np.abs(values.value) * factor.error + EPS * np.abs(value)
+    return Values(value, error, max(values.method, factor.method))
 
 
 def _known(number: Bounded) -> Estimate:

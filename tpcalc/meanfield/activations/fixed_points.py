@@ -96,11 +96,11 @@ class Iteration:
         """
         return self._change(lengths, self._kernel.lengths(lengths))
 
-    def _change(self, at: Array, found: Values) -> Changes:
+    def _change(self, at: Array, values: Values) -> Changes:
         with np.errstate(all="ignore"):
-            value = np.log(found.value / self._unit.value / at)
-            error = found.error / found.value + self._unit.error / self._unit.value
-        return Changes(at, value, np.where(found.known, np.maximum(8 * error, SAME), np.inf))
+            value = np.log(values.value / self._unit.value / at)
+            error = values.error / values.value + self._unit.error / self._unit.value
+        return Changes(at, value, np.where(values.known, np.maximum(8 * error, SAME), np.inf))
 
     @cached_property
     def _known(self) -> Changes:
@@ -128,12 +128,12 @@ class Iteration:
         excess = slope / self._unit.value - 1
         return 0.0 if abs(excess) <= EDGE else float(np.sign(excess))
 
-    def _point(self, found: Crossing) -> tuple[LengthPoint, str]:
+    def _point(self, crossing: Crossing) -> tuple[LengthPoint, str]:
         """A fixed point, and what cannot be told of it."""
-        length = self._root(found)
+        length = self._root(crossing)
         slope = self._slope(length)
         marginal = abs(slope.value - 1) <= max(EDGE, slope.error)
-        kind, note = _WORDS[found.below, found.above], ""
+        kind, note = _WORDS[crossing.below, crossing.above], ""
         if not marginal:
             by_slope: Kind = "stable" if slope.value < 1 else "unstable"
             if by_slope != kind:
@@ -145,12 +145,12 @@ class Iteration:
             rate = self._marginal(length.value, side) if marginal else _rate(slope)
         return LengthPoint(length.estimate(), slope.estimate(), kind, rate), note
 
-    def _root(self, found: Crossing) -> Bounded:
-        if self.normalized and found.low < 1.0 < found.high and found.place is not None:
+    def _root(self, crossing: Crossing) -> Bounded:
+        if self.normalized and crossing.low < 1.0 < crossing.high and crossing.place is not None:
             return Bounded(1.0)
-        if found.below == found.above:
-            return replace(found.touch, method=Method.QUADRATURE)
-        return replace(log_root(self._one, found.low, found.high), method=Method.QUADRATURE)
+        if crossing.below == crossing.above:
+            return replace(crossing.touch, method=Method.QUADRATURE)
+        return replace(log_root(self._one, crossing.low, crossing.high), method=Method.QUADRATURE)
 
     def _slope(self, at: Bounded) -> Bounded:
         """The slope at a fixed point that may be off."""
@@ -204,9 +204,9 @@ def _on_grid(tau: Expr) -> tuple[Array, Values]:
     return grid, LengthKernel(tau).lengths(grid)
 
 
-def _finite(found: Changes) -> Changes:
-    kept = np.isfinite(found.value) & np.isfinite(found.doubt)
-    return Changes(*(part[kept] for part in found))
+def _finite(changes: Changes) -> Changes:
+    kept = np.isfinite(changes.value) & np.isfinite(changes.doubt)
+    return Changes(*(part[kept] for part in changes))
 
 
 def _rate(slope: Bounded) -> str:

@@ -250,10 +250,10 @@ class Fusing:
         part = self._joined(ref, found, NOTHING, power)
         return self.formed(ref, part.head, add((part.expr, rest)), power)
 
-    def _alone(self, ref: Ref, found: dict[int, Expr], rest: Expr, power: Ex) -> Part:
+    def _alone(self, ref: Ref, exprs: dict[int, Expr], rest: Expr, power: Ex) -> Part:
         """A sum of functions of one layer, or of none."""
-        head = next(iter(found), None)
-        own = found.get(head, NOTHING) if head is not None else NOTHING
+        head = next(iter(exprs), None)
+        own = exprs.get(head, NOTHING) if head is not None else NOTHING
         if head is not None and holds(rest, Par):  # averages are those of the multiple
             part = self._scaled(ref, head, own, power)
             head, own = part.head, part.expr
@@ -331,13 +331,13 @@ class Fusing:
             layer = self.add(made)
         return layer
 
-    def _apart(self, ref: Ref, found: dict[int, Expr]) -> dict[int, Expr]:
+    def _apart(self, ref: Ref, exprs: dict[int, Expr]) -> dict[int, Expr]:
         """The terms of a sum as independent ones: layers that are sums are taken apart."""
-        if not self._overlap(found):
-            return found
+        if not self._overlap(exprs):
+            return exprs
         own: dict[int, Expr] = {}
         sums: dict[int, Expr] = {}
-        for head, expr in found.items():
+        for head, expr in exprs.items():
             based = self.based(Part(head, expr))
             assert based.head is not None
             pair = linear(based.expr)

@@ -113,19 +113,19 @@ def _changes(many: Callable[[Array], Computed]) -> Changes:
     raise EvaluationError("lengths leave the floating-point range in one layer.")
 
 
-def _change(at: Array, found: Computed) -> Changes:
+def _change(at: Array, computed: Computed) -> Changes:
     with np.errstate(all="ignore"):
-        return Changes(at, np.log(found.value / at), found.error / found.value)
+        return Changes(at, np.log(computed.value / at), computed.error / computed.value)
 
 
 def _point(
-    found: Crossing, one: Callable[[float], Bounded], slope: Callable[[Bounded], Bounded]
+    crossing: Crossing, one: Callable[[float], Bounded], slope: Callable[[Bounded], Bounded]
 ) -> FixedLength:
-    if found.below == found.above:
-        root = replace(found.touch, method=one(found.touch.value).method)
-        kind: Kind = "stable from below" if found.below > 0 else "stable from above"
+    if crossing.below == crossing.above:
+        root = replace(crossing.touch, method=one(crossing.touch.value).method)
+        kind: Kind = "stable from below" if crossing.below > 0 else "stable from above"
         return FixedLength(root, slope(root), kind)
-    root = log_root(lambda q: one(q) * (1 / q) - 1.0, found.low, found.high)
+    root = log_root(lambda q: one(q) * (1 / q) - 1.0, crossing.low, crossing.high)
     tangent = slope(root)
     return FixedLength(root, tangent, _kind(tangent))
 

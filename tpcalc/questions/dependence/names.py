@@ -209,9 +209,9 @@ def _function(node: Nonlin, ref: LRef, cell: Cell, names: Names) -> str:
     if node.scalars:
         return ""
 
-    def summed(found: re.Match[str]) -> str:
+    def summed(match: re.Match[str]) -> str:
         """A sum that stands in the function of a block, by the name of its own node."""
-        parts = tuple(node.vectors[int(k)] for k in re.findall(r"\d+", found[0]))
+        parts = tuple(node.vectors[int(k)] for k in re.findall(r"\d+", match[0]))
         whole = names.sets.summed(parts)
         if whole is not None:
             return names.part(whole, ref, cell)

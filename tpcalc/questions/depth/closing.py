@@ -79,18 +79,18 @@ def in_depth(power: Power) -> tuple[Fraction, Ex]:
 
 
 def sums(
-    found: Scales, passes: tuple[Pass, ...], chamber: Chamber, laws: Mapping[str, Ex | None]
+    scales: Scales, passes: tuple[Pass, ...], chamber: Chamber, laws: Mapping[str, Ex | None]
 ) -> Sums:
     """What the blocks add to the stream in each pass."""
-    return {one: _sum(found, one, chamber, laws) for one in passes}
+    return {one: _sum(scales, one, chamber, laws) for one in passes}
 
 
-def _sum(found: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | None]) -> Sum:
-    context = found.context
+def _sum(scales: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | None]) -> Sum:
+    context = scales.context
     correlation = Correlation(context, laws, chamber)
     aside: Ex | None = None
     iterated = False
-    series = found.series(stepped(*own))
+    series = scales.series(stepped(*own))
     noise: Ex | None = None
     less: Ex | None = None  # minus the shift
     drift: dict[Direction, Ex] = {}

@@ -232,11 +232,11 @@ class Flow:
             g = replace(g, power=g.power - 2 * size, value=value)
         return g, h, *self._tilt(found, mean)
 
-    def _tilt(self, found: Scales, before: float) -> tuple[float | None, int]:
+    def _tilt(self, scales: Scales, before: float) -> tuple[float | None, int]:
         """The mean of what leaves a block, as a part of the root of its mean square; its sign."""
         if self.closed.gaussian:
             return 0.0, 0
-        mean, square = self.lead(found, "mean"), self.lead(found, "square")
+        mean, square = self.lead(scales, "mean"), self.lead(scales, "square")
         if mean.power is None:
             return 0.0, 0
         if mean.value is None or square.value is None or 2 * mean.power != square.power:
@@ -244,9 +244,9 @@ class Flow:
         after = mean.value.value / square.value.value**0.5
         return (None if before and abs(after) > 1 - TINY else after), mean.sign
 
-    def lead(self, found: Scales, name: str) -> Move:
+    def lead(self, scales: Scales, name: str) -> Move:
         """The largest term of an average whose number is not 0 within its error."""
-        series, exact = found.series(name), True
+        series, exact = scales.series(name), True
         bounds = [one for one in (series.rest, series.soft) if one is not None]
         bound = [_bound(one) for one in bounds]
         lost = [power for power in bound if power is not None]
@@ -254,7 +254,7 @@ class Flow:
             width, depth = in_depth(power)
             if width < 0 or any(self.chamber.sign(one - depth) >= 0 for one in lost):
                 break
-            graph = graph_of(found.context, (("", Target(Fraction(0), node)),))
+            graph = graph_of(scales.context, (("", Target(Fraction(0), node)),))
             value = numbers(graph, "auto", Budget(2**12, 8), 0).found[""][0]
             if abs(value.value) > SURE * value.stderr:
                 return Move(depth, value, exact=exact)

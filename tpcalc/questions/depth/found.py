@@ -67,10 +67,10 @@ class Found:
     """What is read off the parts of the stream."""
 
     def __init__(
-        self, found: Stream, rates: tuple[BlockRate, ...], said: tuple[str, ...] = ()
+        self, stream: Stream, rates: tuple[BlockRate, ...], said: tuple[str, ...] = ()
     ) -> None:
-        self.stream, self.rates, self.said = found, rates, said
-        self.block, self.steps = found.generic.block, found.generic.steps
+        self.stream, self.rates, self.said = stream, rates, said
+        self.block, self.steps = stream.generic.block, stream.generic.steps
 
     def sign(self, power: Ex) -> int:
         return self.stream.chamber.sign(power)

@@ -247,9 +247,9 @@ def _names(steps: int, passes: int, trunk: Trunk) -> Iterator[tuple[str, str, tu
             yield stepped(what, step, sample), what, (step * batch + sample,) * 2
 
 
-def _rows(depth: str, route: str, found: Recursion, passes: int) -> Iterator[DepthValue]:
-    parts = {"f": found.readout(), "x": found.features(), "dx": found.gradients()}
-    for name, what, place in _names(found.trunk.steps, passes, found.trunk):
+def _rows(depth: str, route: str, recursion: Recursion, passes: int) -> Iterator[DepthValue]:
+    parts = {"f": recursion.readout(), "x": recursion.features(), "dx": recursion.gradients()}
+    for name, what, place in _names(recursion.trunk.steps, passes, recursion.trunk):
         value = _estimate(parts[what], place)
         if what == "f" and place[0] == 0:  # V is independent of the stream
             value = Estimate(0.0, 0.0, Method.EXACT)

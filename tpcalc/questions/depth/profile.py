@@ -21,13 +21,13 @@ GAMMA = ("ket", "base", "p", "q", "i", "j")
 
 
 def profile(
-    found: Recursion, depth: str, route: str, places: Sequence[float]
+    recursion: Recursion, depth: str, route: str, places: Sequence[float]
 ) -> Iterator[DepthArray | DepthGap]:
     """The arrays of a run, and those that are lacking."""
     if not places:
         return
-    shares = tuple(found.at(place) for place in places)
-    moved = found.trunk.count - found.trunk.batch  # samples with an adjoint
+    shares = tuple(recursion.at(place) for place in places)
+    moved = recursion.trunk.count - recursion.trunk.batch  # samples with an adjoint
 
     def made(name: str, axes: tuple[str, ...], parts: list[Answer], *shape: int) -> DepthArray:
         size = (*shape, len(places), *parts[0].value.shape)
@@ -36,34 +36,34 @@ def profile(
         errors = errors.reshape(size)
         return DepthArray(name, depth, axes, shares, values, errors, parts[0].method, route)
 
-    yield made("features", KERNEL, [found.features(place) for place in places])
-    yield made("gradients", KERNEL, [_first(found.gradients(place), moved) for place in places])
+    yield made("features", KERNEL, [recursion.features(place) for place in places])
+    yield made("gradients", KERNEL, [_first(recursion.gradients(place), moved) for place in places])
     try:
-        yield made("preactivations", KERNEL, [found.preactivations(place) for place in places])
+        yield made("preactivations", KERNEL, [recursion.preactivations(place) for place in places])
     except EvaluationError as error:  # they may grow with the depth
         yield DepthGap(depth, error.told, "preactivations")
-    apart = [found.distances(*sorted((one, two))) for one in places for two in places]
+    apart = [recursion.distances(*sorted((one, two))) for one in places for two in places]
     yield made("distances", SPREAD, apart, len(places))
-    if not isinstance(found, Kets):
+    if not isinstance(recursion, Kets):
         yield from (DepthGap(depth, AVERAGED, name) for name in KETS)
         return
-    ends = [found.ends(place) for place in places]
+    ends = [recursion.ends(place) for place in places]
     for side, name in enumerate(("inputs", "outputs")):
         parts = [_of_ket(ket, end[side][ket], moved) for ket in (0, 1) for end in ends]
         yield made(name, ENDS, parts, 2)
-    grid = [found.coefficients(one, two) for one in places for two in places]
+    grid = [recursion.coefficients(one, two) for one in places for two in places]
     sides = [(ket, base) for ket in (0, 1) for base in (0, 1)]
     parts = [_of_ket(ket, one[ket][base], moved) for ket, base in sides for one in grid]
     yield made("coefficients", GAMMA, parts, 2, 2, len(places))
 
 
-def _of_ket(ket: int, found: Answer, moved: int) -> Answer:
+def _of_ket(ket: int, answer: Answer, moved: int) -> Answer:
     """What is in x, or in dx where it is followed: NaN of samples that have no adjoint."""
     if ket == 0:
-        return found
-    value, error = found.value.copy(), np.array(np.broadcast_to(found.error, found.value.shape))
+        return answer
+    value, error = answer.value.copy(), np.array(np.broadcast_to(answer.error, answer.value.shape))
     value[moved:] = error[moved:] = np.nan
-    return Answer(value, error, found.method)
+    return Answer(value, error, answer.method)
 
 
 def _first(kernel: Answer, count: int) -> Answer:

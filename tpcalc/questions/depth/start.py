@@ -103,10 +103,10 @@ def start_found(
 
 
 def _array(
-    name: str, depth: str, places: tuple[float, ...], found: tuple[Estimate, ...], route: str
+    name: str, depth: str, places: tuple[float, ...], estimates: tuple[Estimate, ...], route: str
 ) -> DepthArray:
-    values, errors = (np.array([getattr(one, key) for one in found]) for key in VALUE)
-    return DepthArray(name, depth, ("p",), places, values, errors, found[0].method, route)
+    values, errors = (np.array([getattr(one, key) for one in estimates]) for key in VALUE)
+    return DepthArray(name, depth, ("p",), places, values, errors, estimates[0].method, route)
 
 
 def _path_limit(network: Architecture, start: Start) -> tuple[str, tuple[Displacement, ...]]:

@@ -100,11 +100,11 @@ def _sampled(
     return _assembled(found, count, len(outputs), task, f"by particles{why}")
 
 
-def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:
+def _assembled(cells: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:
     shape, kinds = (count, outputs, count, outputs), task.kinds
     matrices = {kind: np.empty(shape) for kind in kinds}
     errors = {kind: np.empty(shape) for kind in kinds}
-    for (kind, i, k, j, m), answer in found.items():
+    for (kind, i, k, j, m), answer in cells.items():
         for own, value in ((matrices, answer.value), (errors, answer.error)):
             own[kind][i, k, j, m] = own[kind][j, m, i, k] = value
     worst = 0.0
@@ -117,7 +117,7 @@ def _assembled(found: dict[Place, Any], count: int, outputs: int, task: Network,
     if task.right is not None:
         rows = len(task.left.rows)
         matrices = {kind: matrix[:rows, :, rows:] for kind, matrix in matrices.items()}
-    method = max(answer.method for answer in found.values())
+    method = max(answer.method for answer in cells.values())
     return Found(matrices, method, worst, notes=(why,) if method is Method.PARTICLES else ())
 
 

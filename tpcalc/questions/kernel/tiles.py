@@ -120,7 +120,7 @@ def tiled(
 
 
 def _diagonal(
-    single: Entries, inputs: Inputs, kinds: Sequence[str], numeric: Numeric, found: Tiled
+    single: Entries, inputs: Inputs, kinds: Sequence[str], numeric: Numeric, tiled: Tiled
 ) -> dict[tuple[str, int, int], Any]:
     """Entries of an input with itself, where a correlation rounded below 1 would lose digits."""
     squares = inputs.squares
@@ -131,7 +131,7 @@ def _diagonal(
     own = {}
     for kind, k, m in product(kinds, outputs, outputs):
         answer = evaluated.entry(kind, 0, k, 0, m)
-        found.methods.add(answer.method)
+        tiled.methods.add(answer.method)
         own[kind, k, m] = answer.value
     return own
 

@@ -20,9 +20,9 @@ Named = list[tuple[str, str]]  # labels, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
 
 
-def initial(found: Judgement, sizes: Sizes, run: Run) -> str:
+def initial(judgement: Judgement, sizes: Sizes, run: Run) -> str:
     """The network at the start: "explodes", "vanishes" where a layer does, or "ok"."""
-    if found.levels[0].holds:
+    if judgement.levels[0].holds:
         return "explodes"
     levels = run.probe.preactivations(0).values()
     small = any(sizes.vanishes(name) for names in levels for name in names)

@@ -155,9 +155,9 @@ class Bounds:
                 raise Unbounded
         return self._value(expr, value), self._change(expr, value, change)
 
-    def _ratio(self, found: Quotient, arguments: Mapping[Expr, Split]) -> Split:
+    def _ratio(self, quotient: Quotient, arguments: Mapping[Expr, Split]) -> Split:
         """A sum over the root of squares: bounded, and odd in all of its arguments together."""
-        parts = [self.function(root, arguments) for root, _, _ in found.parts]
+        parts = [self.function(root, arguments) for root, _, _ in quotient.parts]
         value = self.sum(*(value for value, _ in parts))
         moved = self.sum(*(change for _, change in parts))
 
@@ -165,7 +165,7 @@ class Bounds:
             if not inner:
                 return ()
             # Beside what is added to the root it is no larger than what is above.
-            power = ZERO if found.shift == const(0) else min(ZERO, inner[0][0])
+            power = ZERO if quotient.shift == const(0) else min(ZERO, inner[0][0])
             return ((power, self.hull(inner)),)
 
         return bound(value), bound(self.sum(value, moved)) if moved else ()

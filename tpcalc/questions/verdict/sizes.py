@@ -148,17 +148,17 @@ def _known(size: Scale) -> Known:
     return Known(Order(n, "upper", ASSUMED), size.node, n, random=size.random)
 
 
-def after(found: Known, test: Finding) -> Known:
+def after(known: Known, test: Finding) -> Known:
     """What is known after a test of the coefficient."""
     if test.nonzero:
-        text = f"{RANDOM if found.random else NOT_ZERO} ({test.text})"
-        return Known(Order(found.lead, "exact", text))
-    if found.order.n is None:
-        return Known(found.order, more=test.deeper)
+        text = f"{RANDOM if known.random else NOT_ZERO} ({test.text})"
+        return Known(Order(known.lead, "exact", text))
+    if known.order.n is None:
+        return Known(known.order, more=test.deeper)
     reason = f"the leading coefficient may be 0 ({test.text})"
     if test.nonzero is None:
         reason = f"the leading coefficient was not tested: {test.text}"
-    return Known(replace(found.order, reason=reason), more=test.deeper)
+    return Known(replace(known.order, reason=reason), more=test.deeper)
 
 
 Question = Callable[[Order, Sign], "bool | None"]

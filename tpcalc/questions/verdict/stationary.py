@@ -158,7 +158,7 @@ def _moved(node: Node, refs: Mapping[Ref, Any]) -> Node:
 
 
 def later(
-    found: Probe, values: Mapping[str, Fraction], rates: tuple[object, object]
+    probe: Probe, values: Mapping[str, Fraction], rates: tuple[object, object]
 ) -> Later | None:
     """Bounds for all steps, if the table of the last two steps of a run is the same.
 
@@ -173,20 +173,20 @@ def later(
         >>> bound.largest, bound.output, bound.features
         (Fraction(0, 1), Fraction(0, 1), Fraction(-1, 2))
     """
-    if found.steps < 2 or rates[0] != rates[1]:
+    if probe.steps < 2 or rates[0] != rates[1]:
         return None
-    state = _State(found.program, values)
-    _mark(found, state)
+    state = _State(probe.program, values)
+    _mark(probe, state)
     try:
-        table = interpret(found.program, RULES, state)
+        table = interpret(probe.program, RULES, state)
     except Unbounded:
         return None
-    now, before = (_roles(found, step, table) for step in (found.steps, found.steps - 1))
-    first_new = min(found.program.ref(name) for name in found.roles(found.steps).values())
+    now, before = (_roles(probe, step, table) for step in (probe.steps, probe.steps - 1))
+    first_new = min(probe.program.ref(name) for name in probe.roles(probe.steps).values())
     grown = any(ref >= first_new for met in state.met.values() for ref in met.values())
     if now != before or grown:
         return None
-    return _summary(found, state, table)
+    return _summary(probe, state, table)
 
 
 def sizes(program: Program) -> Mapping[str, Fraction]:
@@ -221,10 +221,10 @@ def sizes(program: Program) -> Mapping[str, Fraction]:
     return {name: power for name in kept if (power := found[name]) is not None}
 
 
-def _mark(found: Probe, state: _State) -> None:
+def _mark(probe: Probe, state: _State) -> None:
     """Find the nodes of the first pass at the query."""
-    program = found.program
-    names = [*found.f(0), *(name for own in found.at("x", 0).values() for name in own)]
+    program = probe.program
+    names = [*probe.f(0), *(name for own in probe.at("x", 0).values() for name in own)]
     stack, seen = [program.ref(name) for name in names], set[Ref]()
     while stack:
         ref = stack.pop()
@@ -238,14 +238,14 @@ def _mark(found: Probe, state: _State) -> None:
             state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
 
 
-def _roles(found: Probe, step: int, table: list[_Value]) -> dict[Name, _Value]:
+def _roles(probe: Probe, step: int, table: list[_Value]) -> dict[Name, _Value]:
     """The values of the roles of a step."""
-    program = found.program
-    return {role: table[program.ref(name)] for role, name in found.roles(step).items()}
+    program = probe.program
+    return {role: table[program.ref(name)] for role, name in probe.roles(step).items()}
 
 
-def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
-    program, size = found.program, state.bounds.size
+def _summary(probe: Probe, state: _State, table: list[_Value]) -> Later:
+    program, size = probe.program, state.bounds.size
 
     def largest(bounds: Iterable[Bound]) -> Fraction | None:
         return max((p for bound in bounds if (p := size(bound)) is not None), default=None)
@@ -256,21 +256,21 @@ def _summary(found: Probe, state: _State, table: list[_Value]) -> Later:
             return value.change
         return state.bounds.sum(state.total(value), state.sizes[program.ref(then)])
 
-    steps = range(1, found.steps + 1)
+    steps = range(1, probe.steps + 1)
     watched = [ref for name, ref in program.outputs if Name.of(name).word in ("h", "f")]
-    last = found.features[-1]
+    last = probe.features[-1]
     return Later(
-        found.steps,
+        probe.steps,
         largest(state.total(table[ref]) for ref in watched),
         largest(
             change(now, then)
             for step in steps
-            for now, then in zip(found.f(step), found.f(0), strict=True)
+            for now, then in zip(probe.f(step), probe.f(0), strict=True)
         ),
         largest(
             change(now, then)
             for step in steps
-            for now, then in zip(found.at("x", step)[last], found.at("x", 0)[last], strict=True)
+            for now, then in zip(probe.at("x", step)[last], probe.at("x", 0)[last], strict=True)
         ),
     )
 

@@ -187,13 +187,13 @@ def _symbolic(expr: Expr) -> bool:
     )
 
 
-def _smoothness(found: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis]:
+def _smoothness(nonlinearity: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis]:
     """Whether sigma is differentiable, and it and its slope are pseudo-Lipschitz."""
     texts = ("sigma is differentiable", "sigma is pseudo-Lipschitz", "sigma' is pseudo-Lipschitz")
-    if _symbolic(found.expr):
+    if _symbolic(nonlinearity.expr):
         open_ones = [Hypothesis(text, False, SYMBOL) for text in texts]
         return open_ones[0], open_ones[1], open_ones[2]
-    first = _slope(found.expr)
+    first = _slope(nonlinearity.expr)
     if first is None:
         jumps = "its form shows a jump, or a slope that is not bounded"
         lacking = [Hypothesis(text, False, jumps) for text in texts]
@@ -201,11 +201,11 @@ def _smoothness(found: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis
     second = _slope(first)
     bounded, how = _polynomial(first, "sigma'")
     finite = _finite(first)
-    differentiable = finite and _has_slope(found, second)
+    differentiable = finite and _has_slope(nonlinearity, second)
     kink = "its form shows a kink" if finite else how
     there = "its slope has a slope that is a function"
     if second is None:
-        there = f"sigma'(0) = {_slope_at_zero(found):g}" if differentiable else kink
+        there = f"sigma'(0) = {_slope_at_zero(nonlinearity):g}" if differentiable else kink
     smooth, why = (False, "its form shows that sigma' jumps, or has no bounded slope")
     if second is not None:
         smooth, why = _polynomial(second, "sigma''")
@@ -216,18 +216,18 @@ def _smoothness(found: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis
     )
 
 
-def _has_slope(found: Nonlinearity, second: Expr | None) -> bool:
+def _has_slope(nonlinearity: Nonlinearity, second: Expr | None) -> bool:
     """Whether there is a slope at every kink; all kinks of the catalogue sit at 0."""
     if second is not None:
         return True
     kinks = {
         kink
-        for part in walk(found.expr)
+        for part in walk(nonlinearity.expr)
         if isinstance(part, Call)
         for kink in part.atom.facts.kinks
     }
-    alone = isinstance(found.expr, Call) and found.expr.arg == Var(0)
-    return alone and kinks <= {0.0} and _slope_at_zero(found) is not None
+    alone = isinstance(nonlinearity.expr, Call) and nonlinearity.expr.arg == Var(0)
+    return alone and kinks <= {0.0} and _slope_at_zero(nonlinearity) is not None
 
 
 def _slope(expr: Expr) -> Expr | None:
@@ -282,13 +282,13 @@ def _grows_slowly(expr: Expr) -> bool:
     return True
 
 
-def _nonzero(found: Nonlinearity) -> tuple[bool, str]:
-    if found.expr == const(0) or _slope(found.expr) == const(0):
+def _nonzero(nonlinearity: Nonlinearity) -> tuple[bool, str]:
+    if nonlinearity.expr == const(0) or _slope(nonlinearity.expr) == const(0):
         return False, "it is constant"
     return True, "neither is"
 
 
-def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
+def order_at_zero(nonlinearity: Nonlinearity) -> tuple[Fraction, float, float] | None:
     """The order q of vanishing at 0 with coefficients: sigma(z) ~ a z^q for z > 0, b |z|^q below.
 
     Args:
@@ -304,16 +304,16 @@ def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
         >>> order_at_zero(nonlinearity("relu^2")), order_at_zero(nonlinearity("tanh"))
         ((Fraction(2, 1), 1.0, 0.0), (Fraction(1, 1), 1.0, -1.0))
     """
-    value, slope = _value_at_zero(found), _slope_at_zero(found)
+    value, slope = _value_at_zero(nonlinearity), _slope_at_zero(nonlinearity)
     if value != 0:
         return (Fraction(0), value, value) if isfinite(value) else None
-    if found.degree is not None:
-        return found.degree, *sides(found.expr)
+    if nonlinearity.degree is not None:
+        return nonlinearity.degree, *sides(nonlinearity.expr)
     if slope:
         return Fraction(1), slope, -slope
     if slope is None:
-        return _from_sides(found.expr)
-    expr, factorial = found.expr, 1.0
+        return _from_sides(nonlinearity.expr)
+    expr, factorial = nonlinearity.expr, 1.0
     for order in range(1, HIGHEST + 1):
         derived = _slope(expr)
         if derived is None:
@@ -325,15 +325,15 @@ def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
     return None
 
 
-def _value_at_zero(found: Nonlinearity) -> float:
+def _value_at_zero(nonlinearity: Nonlinearity) -> float:
     """sigma(0); not finite where it has no value."""
-    return float(_values(found.expr, np.zeros(1))[0])
+    return float(_values(nonlinearity.expr, np.zeros(1))[0])
 
 
-def _slope_at_zero(found: Nonlinearity) -> float | None:
+def _slope_at_zero(nonlinearity: Nonlinearity) -> float | None:
     """sigma'(0); None where there is none."""
     try:
-        return found.slope_at_zero
+        return nonlinearity.slope_at_zero
     except (TpcalcError, ArithmeticError):
         return None
 
@@ -347,8 +347,8 @@ def _from_sides(expr: Expr) -> tuple[Fraction, float, float] | None:
     return Fraction(1), float(f"{right:.6g}"), float(f"{left:.6g}")
 
 
-def _at_zero(found: Nonlinearity, order: tuple[Fraction, float, float] | None) -> str:
-    value = _value_at_zero(found)
+def _at_zero(nonlinearity: Nonlinearity, order: tuple[Fraction, float, float] | None) -> str:
+    value = _value_at_zero(nonlinearity)
     if order is None or order[0] == 0:
         return f"sigma(0) = {value:g}" if isfinite(value) else "sigma has no value at 0"
     q, right, left = order

@@ -107,14 +107,14 @@ def _joined(answers: Iterable[bool | None]) -> bool | None:
     return None if None in every else True
 
 
-def _said(found: Mapping[str, Size]) -> str:
+def _said(sizes: Mapping[str, Size]) -> str:
     """The largest of some sizes in words; all of them where they cannot be compared."""
-    if any(size.n is not None and size.value is None for size in found.values()):
-        return ", ".join(dict.fromkeys(size.words for size in found.values()))
-    unknown = [size for size in found.values() if size.n is None and not size.exact]
+    if any(size.n is not None and size.value is None for size in sizes.values()):
+        return ", ".join(dict.fromkeys(size.words for size in sizes.values()))
+    unknown = [size for size in sizes.values() if size.n is None and not size.exact]
     if unknown:
         return unknown[0].words
-    known = [size for size in found.values() if size.value is not None]
+    known = [size for size in sizes.values() if size.value is not None]
     if not known:
         return "identically 0"
     return max(known, key=lambda size: (size.value or Fraction(0), size.exact)).words
@@ -123,35 +123,35 @@ def _said(found: Mapping[str, Size]) -> str:
 def _claim(
     text: str,
     stated: str,
-    found: Mapping[str, Size],
+    sizes: Mapping[str, Size],
     answer: Callable[[Size], bool | None],
 ) -> Claim:
-    if not found:
+    if not sizes:
         return Claim(text, stated, "")
-    agrees = _joined(answer(size) for size in found.values()) if stated else None
-    return Claim(text, stated, _said(found), agrees)
+    agrees = _joined(answer(size) for size in sizes.values()) if stated else None
+    return Claim(text, stated, _said(sizes), agrees)
 
 
-def vanishing(text: str, found: Mapping[str, Size], stated: str = "tends to 0") -> Claim:
+def vanishing(text: str, sizes: Mapping[str, Size], stated: str = "tends to 0") -> Claim:
     """A claim that quantities tend to 0.
 
     Example:
         >>> vanishing("f_1", {"f[1,1]": Size(Ex.number(-0.5), False)}).agrees
         True
     """
-    return _claim(text, stated, found, lambda size: size.below(Fraction(0)))
+    return _claim(text, stated, sizes, lambda size: size.below(Fraction(0)))
 
 
-def of_order_one(text: str, found: Mapping[str, Size], stated: str) -> Claim:
+def of_order_one(text: str, sizes: Mapping[str, Size], stated: str) -> Claim:
     """A claim that quantities neither vanish nor explode.
 
     Example:
         >>> of_order_one("f_1", {"f[1,1]": Size(Ex(), False)}, "order one").agrees
     """
-    return _claim(text, stated, found, lambda size: size.equal(Fraction(0)))
+    return _claim(text, stated, sizes, lambda size: size.equal(Fraction(0)))
 
 
-def finite(text: str, found: Mapping[str, Size], stated: str = "stays finite") -> Claim:
+def finite(text: str, sizes: Mapping[str, Size], stated: str = "stays finite") -> Claim:
     """A claim that quantities do not explode.
 
     Example:
@@ -164,10 +164,10 @@ def finite(text: str, found: Mapping[str, Size], stated: str = "stays finite") -
             return True
         return size.below(Fraction(0))
 
-    return _claim(text, stated, found, stays)
+    return _claim(text, stated, sizes, stays)
 
 
-def of_power(text: str, found: Mapping[str, Size], exponent: Ex) -> Claim:
+def of_power(text: str, sizes: Mapping[str, Size], exponent: Ex) -> Claim:
     """A claim of an exact order, with its word: vanishing, order one, exploding.
 
     Example:
@@ -176,10 +176,10 @@ def of_power(text: str, found: Mapping[str, Size], exponent: Ex) -> Claim:
     """
     value = exponent.constant
     if value is None:
-        return _claim(text, power(exponent), found, lambda size: None)
+        return _claim(text, power(exponent), sizes, lambda size: None)
     word = "exploding" if value > 0 else "vanishing"
     stated = f"{power(exponent)}: {word}" if value else power(exponent)
-    return _claim(text, stated, found, lambda size: size.equal(value))
+    return _claim(text, stated, sizes, lambda size: size.equal(value))
 
 
 def answered(
