@@ -10,73 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
-import typer
-
 from tpcalc.cli.option import Flags as Flags
-from tpcalc.cli.option import Option, options
+from tpcalc.cli.option import Option, options, told
 
 P = ParamSpec("P")
 
-ModelWord = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A study file (study.toml), a program in a file (file.py:name, file.json), or a "
-        "catalogue architecture (mlp, resnet, rnn) with the flags below.",
-    ),
-]
-NetworkWord = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="A study file (study.toml), or a catalogue architecture (mlp, resnet, rnn) with the "
-        "flags below.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-At = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--at",
-        metavar="NAME=VALUE",
-        help="Where comparisons of exponents with symbols are decided; several with commas.",
-    ),
-]
-Given = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--given",
-        metavar="NAME=VALUE",
-        help="The value of a random input, or of an output that is Gaussian in the limit, such as "
-        "f[0,0]=0.4; several with commas.",
-    ),
-]
-Measured = Annotated[
-    bool, typer.Option("--measure", help="Measure slopes in the width at finite networks besides.")
-]
-ReportOut = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write a report here: .html (one page with plots) or .md.",
-    ),
-]
-WeightVariance = Annotated[
-    str | None,
-    typer.Option(
-        metavar="V",
-        help="Variance of the weights, times the fan-in; by default the one that keeps a second "
-        "moment of 1 (2 for relu).",
-    ),
-]
-BiasVariance = Annotated[
-    str | None, typer.Option(metavar="V", help="Variance of the biases; 0 by default.")
-]
-NoVerify = Annotated[
-    bool, typer.Option("--no-verify", help="Leave out the numerical test of expectations for zero.")
-]
+ModelWord = Annotated[str, told("flags", "MODEL-WORD")]
+NetworkWord = Annotated[str, told("flags", "NETWORK-WORD")]
+AsJson = Annotated[bool, told("flags", "as-json")]
+At = Annotated[list[str] | None, told("flags", "at")]
+Given = Annotated[list[str] | None, told("flags", "given")]
+Measured = Annotated[bool, told("flags", "measured")]
+ReportOut = Annotated[Path | None, told("flags", "report-out")]
+WeightVariance = Annotated[str | None, told("flags", "weight-variance")]
+BiasVariance = Annotated[str | None, told("flags", "bias-variance")]
+NoVerify = Annotated[bool, told("flags", "no-verify")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -123,3 +126,16 @@ def _option(
     own = key or name.replace("-", "_")
     keys = tuple(f"{part}.{own}" for part in parts)
     return Option(f"--{name}", keys, _TYPES[type], help, heading, value)
+
+
+@cache
+def _words() -> dict[str, dict[str, dict[str, Any]]]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+
+
+def told(command: str, name: str) -> Any:
+    """An argument (in capitals) or a flag of a command, with its words, as typer reads it."""
+    said = dict(_words()[command][name])
+    names, metavar = said.pop("names", ()), said.pop("value", None)
+    kind = typer.Argument if name.isupper() else typer.Option
+    return kind(*names, metavar=metavar, **said)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-Kind = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[KIND]",
-        help="activations, architectures, parameterizations, optimizers, schedules or losses; all "
-        "without it.",
-    ),
-]
+Kind = Annotated[str | None, told("catalogue", "KIND")]
 
 
 @clean

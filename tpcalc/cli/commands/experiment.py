@@ -6,47 +6,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.experiments.settings import Plan
     from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.load import Flag
 
-FileWord = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="An experiment file, such as examples/integrable/E1.toml."),
-]
-Data = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME[:FOLDER]",
-        help="digits, mixture (both made here), mnist:FOLDER or cifar10:FOLDER. The file has "
-        "smaller numbers for the first two.",
-    ),
-]
-Samples = Annotated[int | None, typer.Option(metavar="N", help="Training images (all by default).")]
-DataSeed = Annotated[
-    int, typer.Option(metavar="S", help="Seed of the split of digits, or of the mixture.")
-]
-Width = Annotated[int | None, typer.Option(metavar="N", help="Neurons of a hidden layer.")]
-Steps = Annotated[int | None, typer.Option(metavar="T", help="Updates.")]
-Trials = Annotated[
-    int | None, typer.Option(metavar="K", help="Independent networks behind each curve.")
-]
-Batch = Annotated[int | None, typer.Option(metavar="B", help="Samples in a step.")]
-Device = Annotated[str, typer.Option(metavar="cpu|cuda", help="Where networks are trained.")]
-Seed = Annotated[int, typer.Option(metavar="S", help="Seed of initial weights and of batches.")]
-Work = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Keep trials here, finished and under way; the same command goes on from them.",
-    ),
-]
+FileWord = Annotated[Path, told("experiment", "FILE-WORD")]
+Data = Annotated[str, told("experiment", "data")]
+Samples = Annotated[int | None, told("experiment", "samples")]
+DataSeed = Annotated[int, told("experiment", "data-seed")]
+Width = Annotated[int | None, told("experiment", "width")]
+Steps = Annotated[int | None, told("experiment", "steps")]
+Trials = Annotated[int | None, told("experiment", "trials")]
+Batch = Annotated[int | None, told("experiment", "batch")]
+Device = Annotated[str, told("experiment", "device")]
+Seed = Annotated[int, told("experiment", "seed")]
+Work = Annotated[Path | None, told("experiment", "work")]
 
 
 @clean

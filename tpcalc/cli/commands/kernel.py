@@ -9,6 +9,7 @@ import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, ReportOut, takes
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
@@ -19,22 +20,10 @@ _DIGITS = 100
 _CLASSES = list(range(10))
 _LABELS = 20  # classes that a map can be sorted by
 
-Kinds = Annotated[str, typer.Option(metavar="nngp,ntk", help="Which kernels.")]
-MethodWord = Annotated[
-    str,
-    typer.Option(
-        metavar="|".join(METHODS),
-        help="How expectations are found; auto takes the surest that there is.",
-    ),
-]
-Scale = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S",
-        help="Factor of inner products of inputs (1/d for d features by default; training has 1).",
-    ),
-]
-Save = Annotated[Path | None, typer.Option(metavar="FILE.npz", help="Write the matrices here.")]
+Kinds = Annotated[str, told("kernel", "kinds")]
+MethodWord = Annotated[str, told("kernel", "method-word")]
+Scale = Annotated[float | None, told("kernel", "scale")]
+Save = Annotated[Path | None, told("kernel", "save")]
 Steps = Annotated[int | None, typer.Option(hidden=True)]
 
 

@@ -7,10 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
@@ -21,66 +20,23 @@ if TYPE_CHECKING:
 
 _NETWORKS = ("mlp", "resnet")
 
-Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="MODEL",
-        help="mlp, resnet, a network of your own (file.py:net), or a file with one layer a line: "
-        "a = dense(x, 1.5).",
-    ),
-]
-Depth = Annotated[
-    int | None, typer.Option(metavar="L", help="Number of activations; 10 by default.")
-]
-Act = Annotated[str | None, typer.Option(metavar="NAME", help="The activation; relu by default.")]
-Norm = Annotated[
-    str | None,
-    typer.Option(metavar="none|layer|batch", help="Before each activation; none by default."),
-]
-Batch = Annotated[
-    int | None, typer.Option(metavar="B", help="Inputs of a batch; infinite by default.")
-]
-Family = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Law of the weights: gaussian (default), orthogonal, gaussian-gaussian, padded.",
-    ),
-]
-Rank = Annotated[
-    str | None, typer.Option(metavar="G", help="Rank of the weights over the width; 1 by default.")
-]
-Bias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="independent|span|shared",
-        help="Biases of all coordinates (default), or in the span of low-rank weights.",
-    ),
-]
-Skip = Annotated[
-    str | None, typer.Option(metavar="W", help="Weight of skip connections (resnet); 1 by default.")
-]
-Branch = Annotated[
-    str | None, typer.Option(metavar="W", help="Weight of branches (resnet); 1 by default.")
-]
-Square = Annotated[
-    str | None, typer.Option(metavar="Q", help="Second moment of the inputs; 1 by default.")
-]
-Comean = Annotated[
-    str | None, typer.Option(metavar="C", help="Second moment of two inputs; 0 by default.")
-]
-Widths = Annotated[
-    str,
-    typer.Option(
-        metavar="N,N,...",
-        help="Widths of networks to measure beside the limit; none by default.",
-        show_default=False,
-    ),
-]
-Seeds = Annotated[int, typer.Option(help="Networks of each width.")]
-Inputs = Annotated[int, typer.Option(help="Random inputs of each network.")]
-Seed = Annotated[int, typer.Option(help="The first seed.")]
-Device = Annotated[str, typer.Option(metavar="cpu|cuda|auto", help="For networks.")]
+Model = Annotated[str, told("nlc", "MODEL")]
+Depth = Annotated[int | None, told("nlc", "depth")]
+Act = Annotated[str | None, told("nlc", "act")]
+Norm = Annotated[str | None, told("nlc", "norm")]
+Batch = Annotated[int | None, told("nlc", "batch")]
+Family = Annotated[str | None, told("nlc", "family")]
+Rank = Annotated[str | None, told("nlc", "rank")]
+Bias = Annotated[str | None, told("nlc", "bias")]
+Skip = Annotated[str | None, told("nlc", "skip")]
+Branch = Annotated[str | None, told("nlc", "branch")]
+Square = Annotated[str | None, told("nlc", "square")]
+Comean = Annotated[str | None, told("nlc", "comean")]
+Widths = Annotated[str, told("nlc", "widths")]
+Seeds = Annotated[int, told("nlc", "seeds")]
+Inputs = Annotated[int, told("nlc", "inputs")]
+Seed = Annotated[int, told("nlc", "seed")]
+Device = Annotated[str, told("nlc", "device")]
 
 
 @clean

@@ -5,8 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DATA,
@@ -21,11 +19,9 @@ from tpcalc.cli.flags import (
     NoVerify,
     takes,
 )
+from tpcalc.cli.option import told
 
-Budget = Annotated[
-    str | None,
-    typer.Option(metavar="K", help="Largest power of 1/n followed below the leading one."),
-]
+Budget = Annotated[str | None, told("orders", "budget")]
 
 
 @clean

@@ -5,21 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, takes
+from tpcalc.cli.option import told
 
-Box = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME=LOW:HIGH",
-        help="The interval of a symbol of --param; once for each of two symbols or more.",
-    ),
-]
-Picture = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the picture of two symbols here.")
-]
+Box = Annotated[list[str] | None, told("phases", "box")]
+Picture = Annotated[Path | None, told("phases", "picture")]
 
 
 @clean

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
+from tpcalc.cli.option import told
 
-ParamWord = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[PARAM]",
-        help="depth-mup, complete-p, depth:ALPHA;GAMMA, ...; leave it out with --alpha and --raw.",
-    ),
-]
-Depth = Annotated[int, typer.Option(metavar="L", help="Number of blocks.")]
-Base = Annotated[
-    int | None, typer.Option(metavar="L0", help="Number of blocks at which the numbers were tuned.")
-]
-OptimizerName = Annotated[str, typer.Option(metavar="NAME", help="Optimizer.")]
-Rate = Annotated[str, typer.Option(metavar="ETA", help="Learning rate at the base depth.")]
-Front = Annotated[str, typer.Option(metavar="A", help="Number in front of a block there.")]
-Alpha = Annotated[
-    str | None,
-    typer.Option(metavar="A", help="The power of 1/L that a script has in front of a block."),
-]
-Raw = Annotated[
-    str | None,
-    typer.Option(metavar="P", help="The power of L that the learning rate of a script has."),
-]
+ParamWord = Annotated[str | None, told("recipe", "PARAM-WORD")]
+Depth = Annotated[int, told("recipe", "depth")]
+Base = Annotated[int | None, told("recipe", "base")]
+OptimizerName = Annotated[str, told("recipe", "optimizer-name")]
+Rate = Annotated[str, told("recipe", "rate")]
+Front = Annotated[str, told("recipe", "front")]
+Alpha = Annotated[str | None, told("recipe", "alpha")]
+Raw = Annotated[str | None, told("recipe", "raw")]
 
 
 @clean

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.networks.architectures.resnet import ResNet
@@ -16,24 +15,11 @@ if TYPE_CHECKING:
 BLOCK = ("--act", "--nonlin", "--layers", "--center", "--multiplier")
 OF_BLOCKS = tuple(option for option in NETWORK if option.name in BLOCK)
 
-FileWord = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="Numbers along the depth: .npy of shape (L, ...), the matrix of each block, say; or "
-        "text with one row for each block.",
-    ),
-]
-Covariance = Annotated[
-    bool,
-    typer.Option(
-        "--autocovariance",
-        help="FILE holds an autocovariance c_0, c_1, ..., c_(L-1) in place of weights.",
-    ),
-]
-Sequences = Annotated[int, typer.Option(metavar="K", help="How many sequences that averages over.")]
-Alphas = Annotated[str, typer.Option(metavar="A,B", help="Powers of 1/L that are told besides.")]
-Seed = Annotated[int, typer.Option(metavar="S", help="Of draws, where sequences are few.")]
+FileWord = Annotated[str, told("regularity", "FILE-WORD")]
+Covariance = Annotated[bool, told("regularity", "covariance")]
+Sequences = Annotated[int, told("regularity", "sequences")]
+Alphas = Annotated[str, told("regularity", "alphas")]
+Seed = Annotated[int, told("regularity", "seed")]
 
 
 @clean

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DATA,
@@ -22,6 +20,7 @@ from tpcalc.cli.flags import (
     ModelWord,
     takes,
 )
+from tpcalc.cli.option import told
 from tpcalc.errors import UsageError
 from tpcalc.names import layered, stepped
 
@@ -30,19 +29,9 @@ if TYPE_CHECKING:
     from tpcalc.study import Model
     from tpcalc.study.model import Network
 
-Out = Annotated[
-    Path,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help="Where to write it: .html (one page with plots) or .md."
-    ),
-]
+Out = Annotated[Path, told("report", "out")]
 
-Versus = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="Another parameterization of the same network, put beside it."
-    ),
-]
+Versus = Annotated[str | None, told("report", "versus")]
 
 # The first passes and the first updated one show every rule; later steps repeat them, longer.
 FORMULAS = (

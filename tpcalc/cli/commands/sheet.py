@@ -4,36 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
+from tpcalc.cli.option import told
 
 MOST = 6  # activations side by side, one colour each
 
-Word = Annotated[
-    str,
-    typer.Argument(
-        metavar="ACTIVATION",
-        help="A name of the catalogue, with parameters after a colon: gelu, leaky_relu:0.2; a "
-        "formula: z*tanh(z); or one of your own: file.py:name.",
-    ),
-]
-Against = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ACT,ACT,...",
-        help="More activations, side by side; those with several parameters in brackets.",
-    ),
-]
-Dilate = Annotated[str, typer.Option(metavar="D", help="Take the activation at D s + H.")]
-Shift = Annotated[str, typer.Option(metavar="H", help="Take the activation at D s + H.")]
-Debias = Annotated[
-    bool, typer.Option("--debias", help="Subtract the mean under a standard Gaussian.")
-]
-Normalize = Annotated[
-    bool, typer.Option("--normalize", help="Divide by the length under a standard Gaussian, last.")
-]
+Word = Annotated[str, told("sheet", "WORD")]
+Against = Annotated[str | None, told("sheet", "against")]
+Dilate = Annotated[str, told("sheet", "dilate")]
+Shift = Annotated[str, told("sheet", "shift")]
+Debias = Annotated[bool, told("sheet", "debias")]
+Normalize = Annotated[bool, told("sheet", "normalize")]
 
 
 @clean

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, NETWORK, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.option import told
 
 VECTORS = ("h", "x", "dh", "dx")
 
-InWords = Annotated[bool, typer.Option("--words", help="What it is and computes, in words.")]
-Depends = Annotated[
-    bool, typer.Option("--dependencies", help="The Gaussians that each limit is a function of.")
-]
+InWords = Annotated[bool, told("show", "in-words")]
+Depends = Annotated[bool, told("show", "depends")]
 
 
 @clean

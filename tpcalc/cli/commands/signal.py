@@ -4,52 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
+from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
     from tpcalc.functions import Expr
 
-Word = Annotated[
-    str,
-    typer.Argument(
-        metavar="ACTIVATION",
-        help="A name of the catalogue, with parameters after a colon: tanh, leaky_relu:0.2; a "
-        "formula: z*tanh(z); or one of your own: file.py:name.",
-    ),
-]
-Rank = Annotated[str, typer.Option(metavar="G", help="Rank of the weights over the width.")]
-Family = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="Law of the weights: gaussian, orthogonal, gaussian-gaussian."
-    ),
-]
-Depth = Annotated[int, typer.Option(metavar="L", help="Number of layers.")]
-Effective = Annotated[
-    bool,
-    typer.Option(
-        "--effective",
-        help="The variances are those of the full-rank network with the same averages; the "
-        "network's own are larger by the factor width over rank.",
-    ),
-]
-Edge = Annotated[
-    bool,
-    typer.Option(
-        "--edge", help="Choose the variances at the edge of chaos: for --biases, or for --q."
-    ),
-]
-Length = Annotated[
-    str | None,
-    typer.Option(
-        metavar="Q",
-        help="With --edge: the second moment of preactivations, which decides both variances.",
-    ),
-]
+Word = Annotated[str, told("signal", "WORD")]
+Rank = Annotated[str, told("signal", "rank")]
+Family = Annotated[str, told("signal", "family")]
+Depth = Annotated[int, told("signal", "depth")]
+Effective = Annotated[bool, told("signal", "effective")]
+Edge = Annotated[bool, told("signal", "edge")]
+Length = Annotated[str | None, told("signal", "length")]
 
 
 @clean

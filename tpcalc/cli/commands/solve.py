@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Flags, NetworkWord, takes
+from tpcalc.cli.option import told
 
 SYMBOLS = ("p", "L")
-Symbolic = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        help="Keep as symbols: p, the degree of homogeneity of the activation; L, the depth; p,L.",
-    ),
-]
-Multipliers = Annotated[
-    bool,
-    typer.Option("--multipliers", help="Solve for the powers a_l of the weights as well: muP."),
-]
+Symbolic = Annotated[str | None, told("solve", "symbolic")]
+Multipliers = Annotated[bool, told("solve", "multipliers")]
 
 
 @clean

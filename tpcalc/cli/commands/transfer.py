@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DEVICE,
@@ -19,35 +17,15 @@ from tpcalc.cli.flags import (
     ReportOut,
     takes,
 )
+from tpcalc.cli.option import told
 
-Rates = Annotated[
-    str | None,
-    typer.Option(
-        metavar="X,Y,...", help="Learning rates at the base depth (2^-10 to 2^2 by default)."
-    ),
-]
-Recipes = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="Parameterizations of the depth that are compared (that of --param by default).",
-    ),
-]
-Multipliers = Annotated[str, typer.Option(metavar="X,Y,...", help="Numbers in front of a block.")]
-Widths = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N,...", help="Train networks of these widths (infinite width by default)."
-    ),
-]
-Seeds = Annotated[int, typer.Option(metavar="K", help="Networks behind each loss.")]
-Average = Annotated[
-    int, typer.Option(metavar="T", help="Losses of so many last steps are averaged.")
-]
-Work = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Keep losses here; the same command goes on from them."),
-]
+Rates = Annotated[str | None, told("transfer", "rates")]
+Recipes = Annotated[str | None, told("transfer", "recipes")]
+Multipliers = Annotated[str, told("transfer", "multipliers")]
+Widths = Annotated[str | None, told("transfer", "widths")]
+Seeds = Annotated[int, told("transfer", "seeds")]
+Average = Annotated[int, told("transfer", "average")]
+Work = Annotated[Path | None, told("transfer", "work")]
 
 
 @clean
