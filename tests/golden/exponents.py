@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from tpcalc.results import (
     LayerFacts,
     OrderRow,
@@ -104,7 +106,8 @@ SOLUTION = Solution(
 def _cell(
     verdict: str, conditions: str, corners: str, sample: str, fact: str = "the output moves"
 ) -> PhaseCell:
-    vertices = tuple((x, y) for x, y in (corner.split(",") for corner in corners.split()))
+    pairs = (corner.split(",") for corner in corners.split())
+    vertices = tuple((Fraction(x), Fraction(y)) for x, y in pairs)
     at = tuple(zip(("a", "c"), sample.split(","), strict=True))
     dimension = min(len(vertices) - 1, 2)
     return PhaseCell(dimension, verdict, tuple(conditions.split("; ")), vertices, at, fact)
@@ -112,7 +115,7 @@ def _cell(
 
 DIAGRAM = PhaseDiagram(
     ("a", "c"),
-    (("a", "0", "1"), ("c", "-2", "1")),
+    (("a", Fraction(0), Fraction(1)), ("c", Fraction(-2), Fraction(1))),
     (
         _cell("unstable", "c < -1", "0,-2 1,-2 1,-1 1/2,-1 0,-1", "1/2,-3/2", "f[1] grows"),
         _cell("unstable", "a < 1/2; c > -1", "0,-1 1/2,-1 1/2,0 1/2,1 0,1", "1/4,0", "f[0] grows"),

@@ -32,7 +32,7 @@ def length(side: tuple[Fraction, Fraction]) -> float:
 
 
 def area(cell: PhaseCell) -> float:
-    corners = [(float(Fraction(x)), float(Fraction(y))) for x, y in cell.vertices]
+    corners = [(float(x), float(y)) for x, y in cell.vertices]
     pairs = zip(corners, corners[1:] + corners[:1], strict=True)
     return abs(sum(x * v - u * y for (x, y), (u, v) in pairs)) / 2 if cell.dimension == 2 else 0.0
 
@@ -47,9 +47,7 @@ def check(found: PhaseDiagram, rule: Callable[[Point], str]) -> None:
     assert not wrong
     for cell in found.cells:
         count = len(cell.vertices)
-        middle = [
-            sum((Fraction(corner[k]) for corner in cell.vertices), Fraction(0)) for k in (0, 1)
-        ]
+        middle = [sum((corner[k] for corner in cell.vertices), Fraction(0)) for k in (0, 1)]
         point = {name: total / count for name, total in zip(found.symbols, middle, strict=True)}
         assert cell.verdict == rule(point), cell
 
@@ -79,13 +77,13 @@ def test_orders_case9(act: str) -> None:
     found = diagram(act, "ac:0,1/2,1/2,a;c", BOX)
     check(found, output_slice)
     learning = [cell for cell in found.cells if cell.verdict == "feature-learning"]
-    assert [cell.vertices for cell in learning] == [(("1", "-1"),)]
+    assert [cell.vertices for cell in learning] == [((1, -1),)]
     kernel = [cell for cell in found.cells if cell.verdict == "kernel"]
     assert {cell.dimension for cell in kernel} == {0, 1}
     assert all(a * 2 + c == 1 for a, c in map(_pair, kernel))
     corners = {corner for cell in kernel for corner in cell.vertices}
-    assert {("1/2", "0"), ("1", "-1")} <= corners  # from NTK, which belongs to it, to muP
-    assert (("1/2", "0"),) in [cell.vertices for cell in kernel]
+    assert {(Fraction(1, 2), 0), (1, -1)} <= corners  # from NTK, which belongs to it, to muP
+    assert ((Fraction(1, 2), 0),) in [cell.vertices for cell in kernel]
     tested = [note for note in found.notes if "tested with the particle engine" in note]
     assert tested
     assert not [note for note in found.notes if note.startswith("assumed")]

@@ -227,7 +227,8 @@ def phases(found: PhaseDiagram) -> dict[str, Any]:
     """The result of ``phases``."""
     cells = [
         {
-            **_of(cell, "dimension verdict conditions vertices"),
+            **_of(cell, "dimension verdict conditions"),
+            "vertices": [tuple(map(str, corner)) for corner in cell.vertices],
             "sample": dict(cell.sample),
             "fact": cell.fact,
         }
@@ -235,7 +236,7 @@ def phases(found: PhaseDiagram) -> dict[str, Any]:
     ]
     return {
         "symbols": found.symbols,
-        "box": {name: (low, high) for name, low, high in found.box},
+        "box": {name: (str(low), str(high)) for name, low, high in found.box},
         "cells": cells,
         **_of(found, "complete runs notes"),
     }

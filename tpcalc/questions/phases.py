@@ -126,7 +126,7 @@ def phases(
     return PhaseDiagram(
         tuple(box),
         tuple(
-            (name, str(low), str(high))
+            (name, Fraction(low), Fraction(high))
             for name, (low, high) in zip(axes.names, axes.sides, strict=True)
         ),
         tuple(_cell(cell, box) for cell in cells),
@@ -338,7 +338,7 @@ class _Point:
 
 
 def _cell(cell: Cell[tuple[str, str]], box: Box) -> PhaseCell:
-    corners = tuple((str(x), str(y)) for x, y in cell.corners) if len(box) == 2 else ()
+    corners = tuple((x, y) for x, y in cell.corners) if len(box) == 2 else ()
     return PhaseCell(
         cell.dimension,
         cell.answer[0],

@@ -7,6 +7,7 @@ growth exponent e: size ~ n^e. Names are read by ``Name``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tpcalc.results.tables import Explosion, Provenance
 
@@ -280,14 +281,15 @@ class PhaseCell:
         fact: The first fact that decides its verdict.
 
     Example:
-        >>> PhaseCell(0, "kernel", ("a = 1/2",), (("1/2", "0"),), (("a", "1/2"),), "").dimension
+        >>> at = ((Fraction(1, 2), Fraction(0)),)
+        >>> PhaseCell(0, "kernel", ("a = 1/2",), at, (("a", "1/2"),), "").dimension
         0
     """
 
     dimension: int
     verdict: str
     conditions: tuple[str, ...]
-    vertices: tuple[tuple[str, str], ...]
+    vertices: tuple[tuple[Fraction, Fraction], ...]
     sample: tuple[tuple[str, str], ...]
     fact: str
 
@@ -306,13 +308,13 @@ class PhaseDiagram:
         notes: What a reader should know besides.
 
     Example:
-        >>> box = (("a", "0", "1"), ("c", "-1", "1"))
+        >>> box = (("a", Fraction(0), Fraction(1)), ("c", Fraction(-1), Fraction(1)))
         >>> PhaseDiagram(("a", "c"), box, (), True, 0, Provenance("0", "ab")).complete
         True
     """
 
     symbols: tuple[str, ...]
-    box: tuple[tuple[str, str, str], ...]
+    box: tuple[tuple[str, Fraction, Fraction], ...]
     cells: tuple[PhaseCell, ...]
     complete: bool
     runs: int

@@ -174,7 +174,7 @@ def _box(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
             where="phase diagram",
             hint="Fix the others at a value, or read the list of cells.",
         )
-    sides = {name: (_number(low), _number(high)) for name, low, high in diagram.box}
+    sides = {name: (low, high) for name, low, high in diagram.box}
     for symbol in diagram.symbols:
         if symbol not in sides or sides[symbol][0] >= sides[symbol][1]:
             raise StudyError(f"the box gives {symbol} no interval.", where="phase diagram")
@@ -182,21 +182,13 @@ def _box(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
 
 
 def _piece(cell: PhaseCell) -> _Piece:
-    corners = tuple((_number(x), _number(y)) for x, y in cell.vertices)
     least = {0: 1, 1: 2}.get(cell.dimension, 3)
-    if len(corners) < least:
+    if len(cell.vertices) < least:
         raise StudyError(
-            f"a cell of dimension {cell.dimension} has {len(corners)} corners.",
+            f"a cell of dimension {cell.dimension} has {len(cell.vertices)} corners.",
             where="phase diagram",
         )
-    return _Piece(cell.verdict, cell.fact, cell.dimension, corners)
-
-
-def _number(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise StudyError(f"{text!r} is not a rational number.", where="phase diagram") from None
+    return _Piece(cell.verdict, cell.fact, cell.dimension, cell.vertices)
 
 
 def _order(pieces: Sequence[_Piece]) -> list[str]:

@@ -61,7 +61,7 @@ def test_a_sample_lies_in_its_cell(small: PhaseDiagram) -> None:
 
 def test_vertices_and_record(small: PhaseDiagram) -> None:
     assert small.symbols == ("a", "c")
-    assert small.box == (("a", "1/2", "1"), ("c", "-1", "0"))
+    assert small.box == (("a", HALF, 1), ("c", -1, 0))
     assert small.complete
     assert small.runs <= len(small.cells)
     assert {len(cell.vertices) for cell in small.cells if cell.dimension == 0} == {1}
@@ -111,7 +111,7 @@ def test_one_symbol_and_numbers_for_the_others() -> None:
     found = phases(
         tp.MLP(2, "relu"), WORD, {"c": (-2.1, 0)}, steps=1, values={"a": 1}, verify=False
     )
-    assert found.box == (("c", "-21/10", "0"),)
+    assert found.box == (("c", Fraction(-21, 10), 0),)
     assert at(found, c=-1) == "feature-learning"
     assert at(found, c="-1/2") == "trivial"
     assert at(found, c="-3/2") == "unstable"
@@ -139,7 +139,7 @@ def test_a_coefficient_that_is_zero_is_not_trusted(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("tpcalc.questions.phases.nonzero", zero)
     found = phases(tp.MLP(2, "tanh"), WORD, BOX, steps=1)
     assert at(found, a=1, c=-1) == "undecided"
-    (cell,) = [cell for cell in found.cells if cell.vertices == (("1", "-1"),)]
+    (cell,) = [cell for cell in found.cells if cell.vertices == ((1, -1),)]
     assert cell.fact.startswith("f[1,1]-f[0,1] is O(n^(1 - a)), and no more is known: ")
     assert "may be 0 (particles: 0)" in cell.fact
     assert at(found, a=1, c=0) == "trivial"  # follows from an upper bound

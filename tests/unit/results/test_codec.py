@@ -28,6 +28,7 @@ from tpcalc.results import (
     Formula,
     LimitTable,
     Method,
+    PhaseCell,
     Provenance,
     Samples,
     ScalarRow,
@@ -291,6 +292,7 @@ def test_unknown_records() -> None:
     [
         (Formula(3), "Formula.text"),  # type: ignore[arg-type]
         (Estimate("a", 0.0, Method.EXACT), "Estimate.value"),  # type: ignore[arg-type]
+        (PhaseCell(0, "", (), (("0", "x"),), (), ""), "PhaseCell.vertices[0][1]"),  # type: ignore
         (Estimate(0.0, 0.0, "exact"), "Estimate.method"),  # type: ignore[arg-type]
         (ScalarRow("f", 0.5), "ScalarRow.estimate"),  # type: ignore[arg-type]
         (Estimate(0.0, 0.0, Method.EXACT, draws=0.5), "Estimate.draws"),  # type: ignore[arg-type]

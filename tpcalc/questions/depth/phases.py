@@ -41,13 +41,13 @@ def depth_phases(training: Training, box: Box, most: int) -> PhaseDiagram:
     notes += [CHECKED.format(asked.tried)] if asked.tried else []
     return PhaseDiagram(
         tuple(box),
-        tuple((name, str(low), str(high)) for name, (low, high) in sides),
+        tuple((name, Fraction(low), Fraction(high)) for name, (low, high) in sides),
         tuple(
             PhaseCell(
                 cell.dimension,
                 cell.answer[0],
                 cell.conditions.lines,
-                tuple((str(x), str(y)) for x, y in cell.corners) if len(box) == 2 else (),
+                tuple((x, y) for x, y in cell.corners) if len(box) == 2 else (),
                 tuple((name, str(cell.sample[name])) for name in box),
                 cell.answer[1],
             )
