@@ -56,8 +56,9 @@ def phase_svg(diagram: PhaseDiagram) -> str:
 
     Example:
         >>> from tpcalc.results import PhaseCell, Provenance
-        >>> point = PhaseCell(0, "kernel", ("a = 0", "c = 0"), (("0", "0"),), (), "")
-        >>> box = (("a", "-1", "1"), ("c", "-1", "1"))
+        >>> zero, one = Fraction(0), Fraction(1)
+        >>> point = PhaseCell(0, "kernel", ("a = 0", "c = 0"), ((zero, zero),), (), "")
+        >>> box = (("a", -one, one), ("c", -one, one))
         >>> diagram = PhaseDiagram(("a", "c"), box, (point,), False, 1, Provenance("0", "ab"))
         >>> phase_svg(diagram).splitlines()[0]
         '<?xml version="1.0" encoding="utf-8"?>'
