@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -36,6 +36,7 @@ from tpcalc.program.types import ReadAs
 from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
 
 
+@dataclass(eq=False, repr=False)
 class Limit:
     """The limit of a program; ``tp.limit`` makes it.
 
@@ -62,30 +63,20 @@ class Limit:
         1 (exact)
     """
 
-    def __init__(
-        self,
-        program: Program,
-        graph: LimitGraph,
-        budget: Budget,
-        table: LimitTable,
-        ask: Callable[[Program], Limit],
-        values: Mapping[str, Fraction] | None = None,
-        method: str = "auto",
-        given: Mapping[str, float] | None = None,
-        reading: ReadAs = "auto",
-    ) -> None:
-        self.program = program
-        self.graph = graph
-        self.budget = budget
-        self.table = table
-        self._ask = ask
-        self.values = values
-        self.method = method
-        self.given = given
-        self.reading = reading
-        self._scalars = {row.name: row for row in table.scalars}
-        self._vectors = {row.name: row for row in table.vectors}
-        self._uncovered = {row.name: row for row in table.uncovered}
+    program: Program
+    graph: LimitGraph
+    budget: Budget
+    table: LimitTable
+    ask: Callable[[Program], Limit]
+    values: Mapping[str, Fraction] | None = None
+    method: str = "auto"
+    given: Mapping[str, float] | None = None
+    reading: ReadAs = "auto"
+
+    def __post_init__(self) -> None:
+        self._scalars = {row.name: row for row in self.table.scalars}
+        self._vectors = {row.name: row for row in self.table.vectors}
+        self._uncovered = {row.name: row for row in self.table.uncovered}
 
     def __getitem__(self, name: str) -> Any:
         if name in self._uncovered:
@@ -186,7 +177,7 @@ class Limit:
             out.output(name, self._cell(out, name))
         program = out.finish(keep_unused=False)
         large = is_read_as_blocks(program, self.reading)
-        return paired(*own) if large else self._ask(program).cov(left, right)
+        return paired(*own) if large else self.ask(program).cov(left, right)
 
     @cached_property
     def _places(self) -> dict[str, Place]:
@@ -312,7 +303,7 @@ class LimitVector:
             refs.append(ref if power == 0 else builder.add(Scale(ref, as_ex(-power))))
         asked = f"E[{fn.text}] of {', '.join(names)}"
         builder.output(asked, builder.add(Moment(fn, tuple(refs))))
-        answer: Estimate = owner._ask(builder.finish(keep_unused=False))[asked]
+        answer: Estimate = owner.ask(builder.finish(keep_unused=False))[asked]
         return answer
 
     def sample(self, count: int) -> Array:

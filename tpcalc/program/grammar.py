@@ -32,17 +32,14 @@ AXES = rf"\[{AXIS}:[0-9]+(?:,{AXIS}:[0-9]+)*\]"
 _MORE = " + ..."
 
 
+@dataclass(frozen=True)
 class Names:
     """What the words of a text stand for, while it is read."""
 
-    def __init__(
-        self,
-        fn: Callable[[str, int, int], Fn],
-        ex: Callable[[str], Ex],
-        families: dict[str, Family],
-        row: Callable[[str], RowFn],
-    ) -> None:
-        self.fn, self.ex, self.families, self.row = fn, ex, families, row
+    fn: Callable[[str, int, int], Fn]
+    ex: Callable[[str], Ex]
+    families: dict[str, Family]
+    row: Callable[[str], RowFn]
 
     def family(self, text: str) -> Family:
         """The family of a name."""

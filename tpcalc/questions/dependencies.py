@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Unpack
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from tpcalc.questions.dependence.coefficients import LARGEST, is_large
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Dots, Reading
 from tpcalc.questions.dependence.sets import Sets
-from tpcalc.questions.orders import width_orders
+from tpcalc.questions.orders import Sizing, width_orders
 from tpcalc.results.dependencies import (
     CorrectionRow,
     CorrectionTable,
@@ -95,16 +96,7 @@ class Dependencies(Mapping[str, DependencyRow]):
         return Independence(first, second, not shared, shared)
 
 
-def dependencies(
-    program: object,
-    *,
-    values: Mapping[str, object] | None = None,
-    at: Mapping[str, object] | None = None,
-    budget: object = None,
-    verify: bool = True,
-    seed: int = 0,
-    reading: ReadAs = "auto",
-) -> Dependencies:
+def dependencies(program: object, **asked: Unpack[Sizing]) -> Dependencies:
     """The Gaussians that the limit of each output of a program is a function of.
 
     The sets are complete: Z is a function of what is listed, and of deterministic numbers. What
@@ -113,14 +105,8 @@ def dependencies(
 
     Args:
         program: A program, or a function decorated with ``tp.program``.
-        values: Numbers for symbols of its exponents.
-        at: A sample point for the symbols that stay.
-        budget: The largest power of 1/n below the leading one that is followed where something
-            cancels; 2 by default.
-        verify: Whether coefficients are estimated; without it those whose form does not exclude 0
-            count as doubtful.
-        seed: Of the estimates.
-        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
+        asked: As ``tp.orders`` takes it: values, at, budget, verify (True; without it coefficients
+            whose form does not exclude 0 count as doubtful), seed, reading.
 
     Returns:
         A mapping from names to sets, with ``independent(a, b)``; ``print`` shows a table.
@@ -156,31 +142,22 @@ def dependencies(
         x and back: not provably independent (both depend on g)
     """
     started = time.perf_counter()
-    read = _read(program, values, at, budget, verify, seed, reading)
+    read = _read(program, asked)
     source = read.orders.program
     rows = tuple(_row(read, name) for name in read.orders)
     used = 0
     for name in read.orders:
         used |= _bits(read, name)
     gaussians = tuple(row for row, _ in read.names.listed(used))
-    settings = {"verify": str(verify), "depth": str(read.context.ranking.depth)}
-    made = provenance(source.digest, seed, settings, time.perf_counter() - started)
+    settings = {"verify": str(read.verify), "depth": str(read.context.ranking.depth)}
+    made = provenance(source.digest, read.seed, settings, time.perf_counter() - started)
     notes = [DOUBTFUL] if any(row.doubtful for row in rows) else []
-    if verify and is_large(read.sets, [ref for ref in read.cone if ref in read.sets.dots]):
+    if read.verify and is_large(read.sets, [ref for ref in read.cone if ref in read.sets.dots]):
         notes.append(f"coefficients of more than {LARGEST} products are not estimated")
     return Dependencies(source, DependencyTable(rows, gaussians, made, tuple(notes)), read)
 
 
-def corrections(
-    program: object,
-    *,
-    values: Mapping[str, object] | None = None,
-    at: Mapping[str, object] | None = None,
-    budget: object = None,
-    verify: bool = True,
-    seed: int = 0,
-    reading: ReadAs = "auto",
-) -> CorrectionTable:
+def corrections(program: object, **asked: Unpack[Sizing]) -> CorrectionTable:
     """The corrections of all products of a program with random matrices.
 
     The limit of What x is a Gaussian and a sum of terms c Z^y, one for each earlier product
@@ -188,12 +165,8 @@ def corrections(
 
     Args:
         program: A program, or a function decorated with ``tp.program``.
-        values: Numbers for symbols of its exponents.
-        at: A sample point for the symbols that stay.
-        budget: As for ``dependencies``.
-        verify: Whether coefficients that are not 0 by symmetry are estimated.
-        seed: Of the estimates.
-        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
+        asked: As ``tp.orders`` takes it: values, at, budget, verify (True; without it coefficients
+            that are not 0 by symmetry are not estimated), seed, reading.
 
     Returns:
         A row for each product, with its corrections.
@@ -220,11 +193,12 @@ def corrections(
         W^T y      none
     """
     started = time.perf_counter()
+    reading: ReadAs = asked.get("reading", "auto")
     source = filled(program, reading)
     labels = dict[str, MatMul]()
     if is_read_as_blocks(source, reading, SOME):
         source, labels = _with_products(source)
-    read = _read(source, values, at, budget, verify, seed, reading)
+    read = _read(source, asked)
     if labels:
         return _of_blocks(read, source, labels, started)
     source = read.orders.program
@@ -235,7 +209,9 @@ def corrections(
     }
     found = read.estimated(ref for ref in products.values() if ref is not None)
     rows = tuple(_correction(read, ref, product, found) for ref, product in products.items())
-    made = provenance(source.digest, seed, {"verify": str(verify)}, time.perf_counter() - started)
+    made = provenance(
+        source.digest, read.seed, {"verify": str(read.verify)}, time.perf_counter() - started
+    )
     return CorrectionTable(rows, made)
 
 
@@ -329,21 +305,11 @@ def _argument(read: Reading, hat: int) -> str:
     return read.names.vector(*read.sets.argument(hat))
 
 
-def _read(
-    program: object,
-    values: Mapping[str, object] | None,
-    at: Mapping[str, object] | None,
-    budget: object,
-    verify: bool,
-    seed: int,
-    reading: ReadAs,
-) -> Reading:
-    source = filled(program, reading)
+def _read(program: object, asked: Sizing) -> Reading:
+    source = filled(program, asked.get("reading", "auto"))
     check_size(source)
-    found = width_orders(
-        source, values=values, at=at, budget=budget, verify=verify, seed=seed, reading=reading
-    )
-    return Reading(found, verify, seed)
+    found = width_orders(source, **asked)
+    return Reading(found, asked.get("verify", True), asked.get("seed", 0))
 
 
 def _bits(read: Reading, name: str) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import Unpack
 
 from tpcalc.dsl import filled
 from tpcalc.exponents import Ex, as_ex
@@ -16,11 +17,10 @@ from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.types import ReadAs
 from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Reading
-from tpcalc.questions.orders import Order, width_orders
+from tpcalc.questions.orders import Order, Sizing, width_orders
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.provenance import provenance
 
@@ -37,16 +37,7 @@ class _Term:
     factors: tuple[Factor, ...]
 
 
-def initial_weights(
-    program: object,
-    *,
-    values: Mapping[str, object] | None = None,
-    at: Mapping[str, object] | None = None,
-    budget: object = None,
-    verify: bool = True,
-    seed: int = 0,
-    reading: ReadAs = "auto",
-) -> InitialWeightTable:
+def initial_weights(program: object, **asked: Unpack[Sizing]) -> InitialWeightTable:
     """Whether what the initial matrices add to each vector vanishes in the limit.
 
     In a trained network h = W_t x is W_0 x and a sum over the updates. A row is one such term
@@ -58,12 +49,8 @@ def initial_weights(
     Args:
         program: A program, such as ``tp.train`` makes; its vector outputs (``h`` and ``dx`` of
             ``watch``) are searched for products with random matrices.
-        values: Numbers for symbols of its exponents.
-        at: A sample point for the symbols that stay; signs of exponents are read off there.
-        budget: As for ``tp.orders``.
-        verify: Whether leading coefficients are tested with particles.
-        seed: Of these tests.
-        reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
+        asked: As ``tp.orders`` takes it: values, at (signs of exponents are read off there),
+            budget, verify, seed, reading.
 
     Returns:
         One row for each product in each vector; ``print`` shows a table.
@@ -85,6 +72,7 @@ def initial_weights(
         W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
     """
     started = time.perf_counter()
+    reading, seed = asked.get("reading", "auto"), asked.get("seed", 0)
     source = filled(program, reading)
     check_size(source)
     source = source if is_read_as_blocks(source, reading, SOME) else split(source)
@@ -98,22 +86,14 @@ def initial_weights(
             axes = builder.type(own).axes
             for cell in product(*(range(size) for _, size in axes)):
                 terms[cell_name(label, cell)] = (cell_name(name, cell), term)
-    found = width_orders(
-        builder.finish(),
-        values=values,
-        at=at,
-        budget=budget,
-        verify=verify,
-        seed=seed,
-        reading=reading,
-    )
+    found = width_orders(builder.finish(), **asked)
     read = Reading(found, verify=False, seed=seed)
     rows = tuple(
         _row(read, source, label, *pair)
         for label, pair in terms.items()
         if not (source.has_blocks and found[label].zero)  # cell by cell it is no term
     )
-    settings = {"verify": str(verify)}
+    settings = {"verify": str(asked.get("verify", True))}
     made = provenance(source.digest, seed, settings, time.perf_counter() - started)
     return InitialWeightTable(rows, made, found.region.lines)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TypedDict
 
 from tpcalc import checks
 from tpcalc.dsl import filled
@@ -27,6 +28,17 @@ from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
 HALF = Fraction(1, 2)
+
+
+class Sizing(TypedDict, total=False):
+    """The arguments of ``tp.orders`` after the program, for questions that rest on sizes."""
+
+    values: Mapping[str, object] | None
+    at: Mapping[str, object] | None
+    budget: object
+    verify: bool
+    seed: int
+    reading: ReadAs
 
 
 @dataclass(frozen=True)

@@ -288,7 +288,7 @@ def _nonzero(nonlinearity: Nonlinearity) -> tuple[bool, str]:
     return True, "neither is"
 
 
-def order_at_zero(nonlinearity: Nonlinearity) -> tuple[Fraction, float, float] | None:
+def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
     """The order q of vanishing at 0 with coefficients: sigma(z) ~ a z^q for z > 0, b |z|^q below.
 
     Args:
@@ -304,16 +304,16 @@ def order_at_zero(nonlinearity: Nonlinearity) -> tuple[Fraction, float, float] |
         >>> order_at_zero(nonlinearity("relu^2")), order_at_zero(nonlinearity("tanh"))
         ((Fraction(2, 1), 1.0, 0.0), (Fraction(1, 1), 1.0, -1.0))
     """
-    value, slope = _value_at_zero(nonlinearity), _slope_at_zero(nonlinearity)
+    value, slope = _value_at_zero(found), _slope_at_zero(found)
     if value != 0:
         return (Fraction(0), value, value) if isfinite(value) else None
-    if nonlinearity.degree is not None:
-        return nonlinearity.degree, *sides(nonlinearity.expr)
+    if found.degree is not None:
+        return found.degree, *sides(found.expr)
     if slope:
         return Fraction(1), slope, -slope
     if slope is None:
-        return _from_sides(nonlinearity.expr)
-    expr, factorial = nonlinearity.expr, 1.0
+        return _from_sides(found.expr)
+    expr, factorial = found.expr, 1.0
     for order in range(1, HIGHEST + 1):
         derived = _slope(expr)
         if derived is None:
