@@ -30,7 +30,7 @@ def result(*words: str, code: int = 0) -> dict:
     [("4/5", "4/5", "Critical", 0), ("4/5", "1/2", "Explosion", 1), ("1/5", "1", "Identity", 1)],
 )
 def test_S2_18_check_tells_the_class(hurst: str, alpha: str, verdict: str, code: int) -> None:
-    words = ("--depth", "L", *RES3, "--hurst", hurst, "--alpha", alpha)
+    words = ("--depth", "L", *RES3, "--hurst", hurst, "--alpha", alpha, "--all")
     out = " ".join(run("check", "resnet", *words, code=code).split())
     assert f"{verdict}: what all blocks add" in out and "at the start" in out
     assert "Which power in front of a block suits" in out
@@ -89,7 +89,7 @@ def test_S2_24_report_of_matrices_that_are_not_random(tmp_path: Path) -> None:
 
 
 def test_S2_3_check_tells_which_assumption_does_not_hold() -> None:
-    words = ("--depth", "L", *RES3, "--steps", "0", "--law", "laplace")
+    words = ("--depth", "L", *RES3, "--steps", "0", "--law", "laplace", "--all")
     assert "laplace entries are not sub-Gaussian" in " ".join(
         run("check", "resnet", *words).split()
     )

@@ -53,7 +53,7 @@ def smaller(name: str, folder: Path, acts: str = '["relu", "tanh"]') -> Path:
 
 
 def test_S0_34_first_experiment_prints_its_tables(tpcalc: Run, tmp_path: Path) -> None:
-    ran = tpcalc("experiment", smaller("E1", tmp_path), *TINY)
+    ran = tpcalc("experiment", smaller("E1", tmp_path), *TINY, "--all")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("E1: Naive-IP is trivial, IP-LLR learns\n")
     for words in (

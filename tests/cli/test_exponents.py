@@ -193,7 +193,7 @@ def test_check_beside_slopes(tpcalc: Run, asked: Asked) -> None:
     assert ran.json["result"]["measured"][0]["slope"] == -0.52
     assert asked.only("measure")[1] == {"widths": None, "seeds": 2, "progress": None}
     assert [name for name, _, _ in asked.calls] == ["check", "orders", "measure"]
-    assert "95 % interval" in tpcalc("check", "mlp", "--depth", 1, "--measure").out
+    assert "95 % interval" in tpcalc("check", "mlp", "--depth", 1, "--measure", "--all").out
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,10 @@ def test_every_library_imported_is_a_declared_dependency() -> None:
     project = CONFIG["project"]
     declared = {
         re.split(r"[<>=\[; ]", entry)[0].lower()
-        for entry in [*project["dependencies"], *project["optional-dependencies"]["torch"]]
+        for entry in [
+            *project["dependencies"],
+            *(project["optional-dependencies"][extra][0] for extra in ("torch", "dataframe")),
+        ]
     }
     used = {
         INSTALLED_BY.get(name, name): path

@@ -20,7 +20,7 @@ from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
 from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
-from tpcalc.views.theorems import answer_table
+from tpcalc.views.answers.theorems import answer_table
 
 DATA = tp.Samples((XI0, XI1, XI2), ((0.0,), (0.0,), (0.0,)))
 DATA_MSE = tp.Samples(DATA.inputs, ((1.0,), (0.7,), (0.3,)))

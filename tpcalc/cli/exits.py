@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec
+from typing import Annotated, ParamSpec
 
 import typer
 
@@ -16,17 +18,30 @@ from tpcalc.errors import OutOfMemory, StudyError, TpcalcError
 SAYS_NO = 1  # of a check: trivial or unstable
 TOLERANCE_NOT_MET = 4
 INTERRUPTED = 130  # what a shell reports for Ctrl-C
+WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
+"""Whether all rows of an answer are printed, however many there are."""
+
+_All = Annotated[bool, typer.Option("--all", help="Print all rows of every table.")]
 P = ParamSpec("P")
 
 
 def clean(command: Callable[P, None]) -> Callable[P, None]:
     """A command that ends with a message and an exit code, never with a traceback of an error."""
+    signature = inspect.signature(command, eval_str=True)
 
     @wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        WHOLE.set(bool(kwargs.pop("whole", False)))
         with _told():
             command(*args, **kwargs)
 
+    if "as_json" in signature.parameters:  # what prints an answer can print all of it
+        whole = inspect.Parameter(
+            "whole", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_All
+        )
+        parameters = [*signature.parameters.values(), whole]
+        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {item.name: item.annotation for item in parameters}
     return wrapper
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpcalc.cli.exits import TOLERANCE_NOT_MET
+from tpcalc.cli.exits import TOLERANCE_NOT_MET, WHOLE
 from tpcalc.errors import EvaluationError, Exploded
 from tpcalc.results import DepthTable, LimitTable, Status
 
@@ -50,7 +50,7 @@ def answer(
     *,
     more: Mapping[str, Any] | None = None,
     written: Mapping[str, Path | None] | None = None,
-    **beside: Any,
+    beside: Iterable[Any] = (),
 ) -> None:
     """Print an answer: one JSON object, or its tables and where more of it was written."""
     from tpcalc.cli import payload
@@ -60,12 +60,18 @@ def answer(
         result = {**payload.result(found), **(more or {}), **places}
         put(payload.document(command, model, result, payload.provenance(found.provenance)))
         return
-    from tpcalc.views.terminal import SHOWN
+    from tpcalc.views.faces import seen
+    from tpcalc.views.terminal import group, text
 
-    if type(found) in SHOWN:
-        put_table(SHOWN[type(found)](found, **beside), title)
+    shown = seen(found)
+    for other in filter(None, beside):
+        shown = shown.beside(seen(other))
+    if title:
+        put(title)
+    if WHOLE.get():
+        put_table(group(shown))
     else:
-        put(str(found))
+        put(text(shown))
     for place in places.values():
         put(place)
 

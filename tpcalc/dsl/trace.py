@@ -15,6 +15,7 @@ from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.program.views import data_of
+from tpcalc.shown import Shown
 
 # What a program offers; a traced function without parameters offers the same.
 _OF_PROGRAM = frozenset(
@@ -22,7 +23,7 @@ _OF_PROGRAM = frozenset(
 )
 
 
-class Traced:
+class Traced(Shown):
     """A function that was decorated with ``program``; it is run when its program is needed.
 
     Where it needs no parameters it stands for its program: it can be printed, and it has the

@@ -34,10 +34,11 @@ from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
 from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
+from tpcalc.shown import Shown
 
 
 @dataclass(eq=False, repr=False)
-class Limit:
+class Limit(Shown):
     """The limit of a program; ``tp.limit`` makes it.
 
     ``limit[name]`` is an ``Estimate`` for a scalar output, a ``LimitVector`` for a vector output.
@@ -254,7 +255,7 @@ class Limit:
         return self.table.provenance.seed or 0
 
 
-class LimitVector:
+class LimitVector(Shown):
     """The limit variable Z of a vector output (n**(-n_power) times its coordinates).
 
     Attributes:

@@ -30,12 +30,13 @@ from tpcalc.meanfield.operations import (
 )
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.state import State, logarithm
+from tpcalc.shown import Shown
 
 ROUNDING = 8 * EPS
 
 
 @dataclass(frozen=True)
-class Covariance:
+class Covariance(Shown):
     """Second moments of a layer at N inputs.
 
     Args:

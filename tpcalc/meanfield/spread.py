@@ -12,10 +12,11 @@ from tpcalc.meanfield.graph import LayerGraph, propagate
 from tpcalc.meanfield.operations import SharedBias
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.results import Estimate, Method, Status
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Shown):
     """Second moments of a layer over draws of the shared biases.
 
     Args:

@@ -27,13 +27,14 @@ from tpcalc.meanfield.operations import (
 )
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.meanfield.state import State, ratio
+from tpcalc.shown import Shown
 
 EDGE = 1e-9
 RESET = 0.01  # of a deviation: what a normalisation leaves of it does not build up
 
 
 @dataclass(frozen=True, slots=True)
-class Stability:
+class Stability(Shown):
     """How a relative deviation of the lengths of the inputs grows.
 
     Args:

@@ -33,12 +33,13 @@ from tpcalc.program.nodes import Data, Input, Node
 from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes, Ref
 from tpcalc.program.views import nonlin_of
+from tpcalc.shown import Shown
 
 INPUT = "x"
 FEATURES = "in"
 
 
-class Architecture(ABC):
+class Architecture(Shown, ABC):
     """A network: what its forward pass computes of one input.
 
     The numbers of an input are read along its finite axes; the last axis, ``in``, has what the
@@ -47,6 +48,9 @@ class Architecture(ABC):
     """
 
     counted: ClassVar[str] = "layer"  # what numbers in the names of its vectors count
+
+    def __str__(self) -> str:
+        return repr(self)
 
     @property
     @abstractmethod

@@ -8,12 +8,13 @@ from math import sqrt
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.results import Estimate, Method, Status
+from tpcalc.shown import Shown
 
 SIGMAS = 5.0
 
 
 @dataclass(frozen=True)
-class Nonlinearity:
+class Nonlinearity(Shown):
     """The nonlinearity coefficient of a function under a law of its inputs.
 
     Args:

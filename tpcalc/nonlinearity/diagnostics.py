@@ -12,12 +12,13 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.tensors.layer_moments import EDGES, normal_overlap
 from tpcalc.nonlinearity.tensors.layer_moments import excess_kurtosis as kurtosis_of_moments
+from tpcalc.shown import Shown
 
 EPS = 2.0**-52
 
 
 @dataclass(frozen=True)
-class MetaGaussianity:
+class MetaGaussianity(Shown):
     """What is 0 (overlaps: 1) where each neuron is Gaussian, with independent means of one law.
 
     Args:

@@ -18,6 +18,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.nonlinearity.gaussian import numpy_form
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Shown
 
 ORDER = 12
 MOST_PANELS = 2**13
@@ -29,7 +30,7 @@ EPS = 2.0**-52
 
 
 @dataclass(frozen=True)
-class IntervalNonlinearity:
+class IntervalNonlinearity(Shown):
     """How far a function of one number is from a line on an interval.
 
     Args:

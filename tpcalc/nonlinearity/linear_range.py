@@ -15,6 +15,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.laws import law_of
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Shown
 
 SMALLEST = 1e-9  # a change of inputs below which no difference is trusted
 LARGEST = 0.1
@@ -26,7 +27,7 @@ PILOT = 64
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRange:
+class LinearRange(Shown):
     """The distribution of 1 / c, c the change of inputs up to which a function is nearly linear.
 
     Args:

@@ -15,10 +15,11 @@ from tpcalc.program.nodes import Node
 from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
 from tpcalc.program.views import input_of, leaf_of, repeat_of, scale_of
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(Shown):
     """A Tensor Program: nodes in order of computation, with named outputs.
 
     Make one with ``Builder``, the DSL (``tp.program``) or ``parse``; they verify it.

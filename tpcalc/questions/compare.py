@@ -223,6 +223,8 @@ def _row(
         z=_distance(limit, mean, rounding),
         limit_std=limit.std,
         finite_std=mean.std,
+        method=limit.method,
+        limit_std_error=limit.std_error,
     )
 
 

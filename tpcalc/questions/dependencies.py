@@ -37,6 +37,7 @@ from tpcalc.results.dependencies import (
     Independence,
 )
 from tpcalc.results.provenance import provenance
+from tpcalc.shown import Shown
 
 UNKNOWN = "not decided: no leading term is known within the budget"
 HIDDEN = "not decided: gates that smaller terms decide are not followed"
@@ -45,7 +46,7 @@ DOUBTFUL = "(?): only through a coefficient that is 0 within its error, or was n
 
 
 @dataclass(frozen=True)
-class Dependencies(Mapping[str, DependencyRow]):
+class Dependencies(Shown, Mapping[str, DependencyRow]):
     """What the limits of all outputs of a program depend on.
 
     The limit Z of a vector is that of the vector over its own power of n, as in ``tp.limit``: a
@@ -72,11 +73,6 @@ class Dependencies(Mapping[str, DependencyRow]):
 
     def __len__(self) -> int:
         return len(self.table.rows)
-
-    def __str__(self) -> str:
-        return str(self.table)
-
-    __repr__ = __str__
 
     def independent(self, first: str, second: str) -> Independence:
         """Whether two limits are independent: functions of Gaussians that are uncorrelated."""

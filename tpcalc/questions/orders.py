@@ -25,6 +25,7 @@ from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.questions.verdict.sizes import Order as Order
 from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
 from tpcalc.results.provenance import provenance
+from tpcalc.shown import Shown
 from tpcalc.training.training import Training
 
 HALF = Fraction(1, 2)
@@ -42,7 +43,7 @@ class Sizing(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Orders(Mapping[str, Order]):
+class Orders(Shown, Mapping[str, Order]):
     """The sizes of all outputs of a program.
 
     Args:
@@ -72,15 +73,6 @@ class Orders(Mapping[str, Order]):
 
     def __len__(self) -> int:
         return len(self.found)
-
-    def __str__(self) -> str:
-        shown = [(row.name, self.found[row.name]) for row in self.table.rows]
-        lines = [
-            f"{name} -> {order!r}" + ("" if order.status == "exact" else f" ({order.reason})")
-            for name, order in shown
-        ]
-        ended = [self.table.exploded.text] if self.table.exploded else []
-        return "\n".join([*lines, *ended, *(f"where {line}" for line in self.region.lines)])
 
 
 def orders(
@@ -129,7 +121,9 @@ def orders(
         >>> orders(layer)["h"]
         n**(-1/2)
         >>> print(orders(layer))
-        h -> n**(-1/2)
+        Exact exponents
+        The order of size of 1 quantity, all exact.
+        ...
     """
     if isinstance(program, Training) and program.network.smallest.repeats:
         return depth_orders(program, {} if at is None else checks.powers(at, set(at)))

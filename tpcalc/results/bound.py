@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpcalc.results.theorem import Hypothesis
+from tpcalc.shown import Shown
 from tpcalc.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Shown):
     """A number between bounds.
 
     Args:

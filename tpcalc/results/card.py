@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from tpcalc.results.orders import OrderTable, Verdict
 from tpcalc.results.tables import FiniteTable, LimitTable, ScalarRow
 from tpcalc.results.theorem import Theorems
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class Card(Shown):
     """The answers about one parameterization.
 
     Args:
@@ -38,7 +39,7 @@ class Card:
     theorems: Theorems | None = None
     finite: FiniteTable | None = None
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         found = self.check
         head = f"{self.name}: {found.verdict} ({found.status}), {found.valid_for}"
         lines = [f"{what}: {powers}" for what, powers in self.exponents]
@@ -50,11 +51,11 @@ class Card:
         lines += [f"{row.name}: {row.answered} ({row.source.item})" for row in rows]
         return "\n".join([head, *(f"  {line}" for line in lines)])
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class Contrast(Shown):
     """Two parameterizations of one network, trained on the same data.
 
     Args:
@@ -68,11 +69,6 @@ class Contrast:
 
     left: Card
     right: Card
-
-    def __str__(self) -> str:
-        return f"{self.left}\n\n{self.right}"
-
-    __repr__ = __str__
 
 
 def _scaled(row: ScalarRow) -> str:

@@ -35,7 +35,7 @@ def to_json(record: Any) -> dict[str, Any]:
         {'schema': 1, 'type': 'Formula', 'text': 'x**2', 'latex': '', 'mathml': '', 'html': ''}
     """
     name = type(record).__name__
-    if _record_types().get(name) is not type(record):
+    if not is_record(record):
         raise StudyError(
             f"a {name} is not a result record, so it has no JSON.",
             hint="Write it with its method save." if name in _IN_THEIR_OWN_FILES else None,
@@ -43,6 +43,11 @@ def to_json(record: Any) -> dict[str, Any]:
     content = _codec(name).written(record)
     _codec(name).read(content)  # what a field's type forbids is found before it lies in a file
     return {"schema": SCHEMA, "type": name, **content}
+
+
+def is_record(record: Any) -> bool:
+    """Whether an answer is a record that has a JSON of its own."""
+    return _record_types().get(type(record).__name__) is type(record)
 
 
 def from_json(data: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class DependencyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DependencyTable:
+class DependencyTable(Shown):
     """Dependency sets of the outputs of a program.
 
     Args:
@@ -108,7 +109,7 @@ class DependencyTable:
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         lines = [("Z of", "size", "is a function of", "moments")]
         lines += [
             (row.name, _size(row.n, row.status), _on(row), _moments(row)) for row in self.rows
@@ -121,11 +122,11 @@ class DependencyTable:
         legend = ["", *_columns(starts)] if starts else []
         return "\n".join([*_columns(lines), *legend, *_below(self.notes)])
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 @dataclass(frozen=True, slots=True)
-class Independence:
+class Independence(Shown):
     """Whether two limits are independent, and what decides.
 
     Args:
@@ -151,7 +152,7 @@ class Independence:
     def __bool__(self) -> bool:
         return self.proved
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         names = f"{self.first} and {self.second}"
         if self.proved:
             return f"{names}: independent"
@@ -232,7 +233,7 @@ class CorrectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectionTable:
+class CorrectionTable(Shown):
     """The corrections of all products of a program with random matrices.
 
     Args:
@@ -249,11 +250,11 @@ class CorrectionTable:
     rows: tuple[CorrectionRow, ...]
     provenance: Provenance
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         body = [(row.name, _correction(row)) for row in self.rows]
         return "\n".join(_columns([("product", "correction"), *body]))
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +302,7 @@ class InitialWeightRow:
 
 
 @dataclass(frozen=True, slots=True)
-class InitialWeightTable:
+class InitialWeightTable(Shown):
     """What the initial matrices add to each vector of a program.
 
     Args:
@@ -322,7 +323,7 @@ class InitialWeightTable:
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         body = [("term", "in", "relative size", "in the limit", "second moment")]
         words = {True: "vanishes", False: "stays", None: "not decided"}
         for row in self.rows:
@@ -331,7 +332,7 @@ class InitialWeightTable:
             body.append((row.name, row.part_of, size, words[row.vanishes], moment))
         return "\n".join([*_columns(body), *_below(self.notes)])
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -13,6 +13,7 @@ from tpcalc.names import Name
 from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +93,7 @@ class DepthRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthOrders:
+class DepthOrders(Shown):
     """How large everything in a run of L blocks is; all of it is of order n^0 in the width.
 
     Args:
@@ -121,9 +122,6 @@ class DepthOrders:
         if not found:
             raise KeyError(name)
         return found[0]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ class CriticalPower:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthVerdict:
+class DepthVerdict(Shown):
     """What becomes of training a network of L blocks, of infinite width, as L grows.
 
     Args:
@@ -264,14 +262,6 @@ class DepthVerdict:
     outputs: str = ""
     gradients: str = ""
     critical: tuple[CriticalPower, ...] = ()
-
-    def __str__(self) -> str:
-        when = f"on {self.steps} steps" if self.steps else "at the start"
-        lines = [f"{self.verdict} {when} ({self.status})", *self.facts, *map(str, self.rows)]
-        lines += [f"critical of {one.of}, width {one.width}: alpha = {one.alpha} ({one.status})"
-                  for one in self.critical]  # fmt: skip
-        lines += [f"where {condition}" for condition in self.region]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +361,7 @@ class DepthGap:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthTable:
+class DepthTable(Shown):
     """Numbers of a run at several depths.
 
     Args:
@@ -446,8 +436,3 @@ class DepthTable:
             if gap.depth == depth and gap.name in ("", name):
                 raise EvaluationError(gap.reason, where=f"{name} at L = {depth}")
         raise UnknownName(f"{kind} at depth {depth}", name, known)
-
-    def __str__(self) -> str:
-        rows = [f"L = {row.depth}, {row.name}: {row.estimate}" for row in self.rows]
-        routes = dict.fromkeys(f"L = {row.depth}: {row.route}" for row in self.rows)
-        return "\n".join([*rows, *map(str, self.lacking), *routes, *self.notes])

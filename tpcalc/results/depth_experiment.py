@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
 from tpcalc.results.transfer import Transfer
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +198,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthExperiment:
+class DepthExperiment(Shown):
     """Networks of many blocks, at infinite width and as networks beside it.
 
     Args:

@@ -8,6 +8,7 @@ from statistics import fmean, variance
 
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 
 def log10_of_root(square: Estimate) -> Estimate | None:
@@ -19,7 +20,7 @@ def log10_of_root(square: Estimate) -> Estimate | None:
 
 
 @dataclass(frozen=True, slots=True)
-class DepthSample:
+class DepthSample(Shown):
     """How far L blocks of finite width carry the stream and its adjoint at the start.
 
     Args:

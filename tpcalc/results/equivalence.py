@@ -7,6 +7,7 @@ from typing import Literal
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance, SlopeRow
+from tpcalc.shown import Shown
 
 LimitRelation = Literal[
     "same graph", "both 0", "another power", "equal within errors", "different", "not compared"
@@ -46,7 +47,7 @@ class EquivalenceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Equivalence:
+class Equivalence(Shown):
     """Whether two programs are the same.
 
     Args:
@@ -94,11 +95,11 @@ class Equivalence:
                 return row
         raise KeyError(name)
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         lines = [f"{row.name}: {_finite(row)}; limits: {_limits(row)}" for row in self.rows]
         return "\n".join([*lines, *self.notes])
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 def _finite(row: EquivalenceRow) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tpcalc.results.score import normal_score
+from tpcalc.shown import Shown
 
 ROUNDING = 1e-9  # relative: the error of a closed form that six digits do not show
 
@@ -35,7 +36,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Shown):
     """A number with its error.
 
     Args:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tpcalc.results.tables import Provenance, SlopeRow
+from tpcalc.shown import Shown
 
 SHOWN = ("losses", "outputs", "accuracies", "ranks", "rates")
 """What an experiment can be about, in the order in which it is shown."""
@@ -119,7 +120,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(Shown):
     """All runs of an experiment, with what was reported elsewhere and what the limit says.
 
     Args:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
+from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Images:
+class Images(Shown):
     """Images for classification: one row of d pixels each, and a class from 0 to K - 1.
 
     Arrays are brought to float32 and int64 and cannot be written to. (``torch.tensor`` copies
@@ -94,6 +95,8 @@ class Images:
             f"{len(self.train)} training and {len(self.test)} test images of {self.dimension} "
             f"pixels, {self.classes} classes, {self.origin}"
         )
+
+    __str__ = __repr__
 
 
 def class_shares(images: Images) -> tuple[float, ...]:

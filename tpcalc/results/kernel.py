@@ -14,6 +14,7 @@ from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName,
 from tpcalc.results.estimate import Method
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kernel:
+class Kernel(Shown):
     """The kernels of a network of infinite width.
 
     NNGP: K_ij = E f(x_i) f(x_j), the covariance of the outputs at the start. NTK: the inner product

@@ -9,6 +9,7 @@ from typing import Literal
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.score import normal_score
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 Route = Literal["recursion", "program"]
 
@@ -145,7 +146,7 @@ class PathRow:
 
 
 @dataclass(frozen=True)
-class Nonlinearity:
+class Nonlinearity(Shown):
     """The nonlinearity coefficient of a network: its limit, and networks of finite width beside it.
 
     Args:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.results.tables import Explosion, Provenance
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class OrderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderTable:
+class OrderTable(Shown):
     """Orders of the outputs of a program.
 
     Args:
@@ -120,7 +121,7 @@ class LayerFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Shown):
     """What becomes of training at infinite width.
 
     Args:
@@ -217,7 +218,7 @@ class SolvedParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class Solution(Shown):
     """The learning-rate exponents at which every update contributes Theta(1).
 
     Args:
@@ -246,21 +247,6 @@ class Solution:
     names: tuple[str, ...] = ()
     bias_names: tuple[str, ...] = ()
     stored: tuple[SolvedParameter, ...] = ()
-
-    def __str__(self) -> str:
-        lines = []
-        for found in self.steps:
-            lines.append(f"step {found.step}: c = {_row(found.c, self.names)}")
-            if found.bias_c:
-                lines.append(f"  biases: c = {_row(found.bias_c, self.bias_names)}")
-        lines += [f"{name} = {formula}" for name, formula in self.closed]
-        if self.stored:
-            lines.append("stored as W, n^(-b) at the start, rates eta n^(-c):")
-            lines += [f"  {own.words}" for own in self.stored]
-        lines += [f"where {condition}" for condition in self.region]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
-
-    __repr__ = __str__
 
 
 def _row(powers: tuple[str, ...], names: tuple[str, ...]) -> str:
@@ -295,7 +281,7 @@ class PhaseCell:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseDiagram:
+class PhaseDiagram(Shown):
     """Every verdict over a box of symbols.
 
     Args:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpcalc.shown import Shown
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeRow:
@@ -27,7 +29,7 @@ class RecipeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(Shown):
     """What to type in a training script of a network of L blocks.
 
     Args:
@@ -61,7 +63,7 @@ class Recipe:
         """
         return {row.what: row for row in self.rows}[what]
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         lines = [
             f"{self.name} (alpha = {self.alpha}, gamma = {self.gamma}), {self.optimizer}, "
             f"L = {self.depth}, base depth {self.base}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class ScaleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Regularity:
+class Regularity(Shown):
     """What numbers along the depth are: their regularity, and which power of 1/L suits it.
 
     Args:
@@ -76,7 +77,7 @@ class Regularity:
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         lines = [
             f"{self.kind} along {self.depth} blocks: H = {_pm(self.hurst)}, coarse "
             f"{_pm(self.coarse)}, smoothness {_pm(self.smoothness)}; nearest law {self.law}",

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True)
-class Samples:
+class Samples(Shown):
     """Inputs with their targets, row by row.
 
     Lists, arrays and data frames are taken too; they become tuples of floats.

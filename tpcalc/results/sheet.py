@@ -8,6 +8,7 @@ from typing import Literal
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 PointKind = Literal["stable", "unstable", "stable from below", "stable from above"]
 LengthClass = Literal[
@@ -221,7 +222,7 @@ class SheetCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(Shown):
     """What one activation does to signals in a wide network.
 
     Args:
@@ -274,7 +275,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheets:
+class Sheets(Shown):
     """Activations side by side.
 
     Args:

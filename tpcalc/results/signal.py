@@ -9,6 +9,7 @@ from typing import Literal
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 Kind = Literal["length", "correlation", "edge", "scale", "dynamics", "gradient", "variance"]
@@ -191,7 +192,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(Shown):
     """Signals and gradients in a deep network at the start, from layers that are all alike.
 
     Args:

@@ -18,7 +18,8 @@ from tpcalc.errors import (
     TpcalcError,
 )
 from tpcalc.names import Name
-from tpcalc.results.estimate import Estimate
+from tpcalc.results.estimate import Estimate, Method
+from tpcalc.shown import Shown
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
@@ -27,7 +28,7 @@ _ERRORS: dict[str, type[TpcalcError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Shown):
     """A printed formula in four notations.
 
     Args:
@@ -199,7 +200,7 @@ class NotCovered:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitTable:
+class LimitTable(Shown):
     """All limits asked for, in the order of the program's outputs; then what has none.
 
     Args:
@@ -242,7 +243,7 @@ class FiniteRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FiniteTable:
+class FiniteTable(Shown):
     """A program run at finite widths with independent seeds.
 
     Args:
@@ -284,6 +285,8 @@ class ComparisonRow:
             tail where they are from few seeds (Student's t).
         limit_std: The standard deviation of a limit that stays random.
         finite_std: That over seeds.
+        method: How the limit was found.
+        limit_std_error: The error of ``limit_std``.
     """
 
     name: str
@@ -297,6 +300,8 @@ class ComparisonRow:
     z: float
     limit_std: float | None = None
     finite_std: float | None = None
+    method: Method | None = None
+    limit_std_error: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +326,7 @@ class SlopeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Shown):
     """A limit beside finite networks.
 
     Args:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 from tpcalc.sources import Source
 
 Answer = Literal["holds", "not confirmed", "does not hold", "outside"]
@@ -66,7 +67,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Theorem:
+class Theorem(Shown):
     """The answer of a theorem to a question about one network.
 
     Args:
@@ -136,7 +137,7 @@ class Theorem:
             return "refuted by the program" if self.differs else "does not hold here"
         return self.answer
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         lines = [f"{self.name}: {self.answered} ({self.source})", f"  says: {self.title}"]
         if self.missing:
             lines += [f"  not met: {each.text}: {each.found}" for each in self.missing]
@@ -147,7 +148,7 @@ class Theorem:
         lines += [f"  {claim._text(stated)}" for claim in shown]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
 
 def confirmed(claims: Iterable[Claim]) -> Answer:
@@ -169,7 +170,7 @@ def confirmed(claims: Iterable[Claim]) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Theorems:
+class Theorems(Shown):
     """What several theorems say of one network.
 
     Args:
@@ -185,8 +186,3 @@ class Theorems:
     rows: tuple[Theorem, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n\n".join([*map(str, self.rows), *self.notes])
-
-    __repr__ = __str__

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(Shown):
     """Losses over learning rates and depths, and where they are least.
 
     Args:
@@ -93,7 +94,7 @@ class Transfer:
         found = {(row.recipe, row.depth, row.width): row for row in self.optima}
         return found[recipe, str(depth), str(width)]
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
         return "\n".join(
             f"{one.recipe}, L = {one.depth}, n = {one.width}: rate {one.rate:.6g}"
             f" ({one.how}), loss {one.loss}"

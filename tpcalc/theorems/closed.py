@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 from tpcalc.sources import Source
 
 
 @dataclass(frozen=True, slots=True)
-class ClosedForm:
+class ClosedForm(Shown):
     r"""A number that a formula of a paper gives.
 
     Args:

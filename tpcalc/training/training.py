@@ -26,6 +26,7 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.registry.values import exponent, not_negative
 from tpcalc.results import Samples
+from tpcalc.shown import Shown
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
 from tpcalc.training.loss import Loss
 from tpcalc.training.losses import lookup as find_loss
@@ -68,7 +69,7 @@ class Settings(Routine, total=False):
 
 
 @dataclass(frozen=True, init=False)
-class Training:
+class Training(Shown):
     """A training run: what is trained, on what, and how. All questions about training take one.
 
     Step t trains on rows t*batch, t*batch + 1, ... of the data, starting again at the end; the

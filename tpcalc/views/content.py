@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tpcalc.results import Comparison, Formula, LimitTable, ScalarRow, VectorRow
-from tpcalc.views.exponents import exponent_parts, judge_exponents, summarize_exponents
+from tpcalc.results import Formula, ScalarRow, VectorRow
+from tpcalc.views.answers.check import judged
+from tpcalc.views.answers.limits import compared
+from tpcalc.views.panels import Figure, error_figure, feature_figure, output_figure
 from tpcalc.views.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
-from tpcalc.views.record import ReportInput
-from tpcalc.views.regimes import judged
+from tpcalc.views.record import KINDS, ReportInput
 from tpcalc.views.tables import (
     Cell,
     Table,
-    comparison_table,
-    slope_tables,
     uncovered_table,
-    unfitted,
-    worst,
 )
-from tpcalc.views.traces import Trace
-from tpcalc.views.verdict import Verdict, judge, summary
+from tpcalc.views.traces import Trace, gather
+from tpcalc.views.verdict import judge, summary
+from tpcalc.views.view import Judgement, Part, View, view
 
 PROGRAM_LINES = 400
 """Lines of a program text that a report shows."""
 
-_FOLDED = 24
-_WORST = 8
+_FOLDED = 8
 _FORMULAS = 40
+_NUMERIC = ("limit", "finite", "comparison")
+# The first of these that has something to say in a few words has the head of the page.
+_ORDER = tuple(key for key in KINDS if key not in _NUMERIC)
 _UNCOVERED = "These outputs have no limit in this calculus; finite networks are shown all the same."
 
 
@@ -47,12 +47,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with its tables; ``key`` names it for links and figures."""
+    """A heading with its tables and its figure; ``key`` names it for links."""
 
     key: str
     title: str
     lead: str
     tables: tuple[Shown, ...]
+    figure: Figure | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,138 +62,149 @@ class Content:
 
     title: str
     summary: str
-    verdict: Verdict
-    model: tuple[tuple[str, str], ...]
-    words: tuple[str, ...]
-    program: str
-    program_left_out: int
-    formulas: tuple[tuple[str, Formula], ...]
-    formulas_left_out: int
+    verdict: Judgement | None
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
+    model: tuple[tuple[str, str], ...] = ()
+    words: tuple[str, ...] = ()
+    program: str = ""
+    program_left_out: int = 0
+    formulas: tuple[tuple[str, Formula], ...] = ()
+    formulas_left_out: int = 0
+
+    @property
+    def picture(self) -> Section | None:
+        """The section whose figure opens the page."""
+        return next((part for part in self.sections if part.figure is not None), None)
 
 
-def compose(
-    report: ReportInput,
-    traces: tuple[Trace, ...],
-    most_rows: int,
-    drawn: frozenset[str] = frozenset(),
-) -> Content:
-    """Lay out a report."""
+def content_of(shown: View, most_rows: int) -> Content:
+    """Lay out an answer alone."""
+    sections = _laid(shown.parts, most_rows)
+    return Content(
+        shown.title, shown.summary, shown.said, sections, shown.notes, program=shown.text
+    )
+
+
+def compose(report: ReportInput, most_rows: int) -> Content:
+    """Lay out a report.
+
+    Args:
+        report: The records.
+        most_rows: Rows of one table that there is room for.
+    """
+    traces = gather(report.limit, report.finite, report.comparison)
+    views = [view(found) for key in _ORDER if (found := getattr(report, key)) is not None]
+    numeric = tuple(found for key in _NUMERIC if (found := getattr(report, key)) is not None)
+    head = next((one for one in views if one.said is not None), None)
+    said = head.said if head is not None else None
+    if numeric:
+        said = _joint(report, said, traces)
+    parts = [part for one in views for part in (one if one is head else one.below()).parts]
+    summaries = [head.summary] if head is not None else []
+    if numeric:
+        parts += _numeric(report, traces)
+        summaries.append(summary(report, traces))
+    origin = provenance(report, [(one.title, one.provenance) for one in views if one.provenance])
+    parts.append(Part("provenance", "Provenance", "", (origin,)))
     lines = report.program_text.rstrip().splitlines()
     formulas = _formulas(report)
-    parts = [summarize_exponents(report)]
-    if _numeric(report):
-        parts.append(summary(report, traces))
+    notes = (note for one in (*views, *numeric) for note in one.notes)
     return Content(
         title=report.title,
-        summary=" ".join(part for part in parts if part),
-        verdict=_verdict(report, traces),
+        summary=" ".join(filter(None, summaries)),
+        verdict=said,
+        sections=_laid(parts, most_rows),
+        notes=tuple(dict.fromkeys(notes)),
         model=tuple((str(key), str(value)) for key, value in report.model.items()),
         words=report.program_words,
         program="\n".join(lines[:PROGRAM_LINES]),
         program_left_out=max(0, len(lines) - PROGRAM_LINES),
         formulas=formulas[:_FORMULAS],
         formulas_left_out=max(0, len(formulas) - _FORMULAS),
-        sections=_sections(report, traces, most_rows, drawn),
-        notes=_notes(report),
     )
 
 
-def _verdict(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
+def _joint(report: ReportInput, said: Judgement | None, traces: tuple[Trace, ...]) -> Judgement:
     """What the box at the head says: the verdict where there is one, and the agreement below it."""
-    if not _numeric(report):
-        return judge_exponents(report)
     agreement = judge(report, traces)
-    if report.check is None:
+    if report.check is None or said is None:
         return agreement if "Verdict" not in report.model else _without(report, agreement)
-    found, beside = judge_exponents(report), []
+    beside = []
     if report.check.exploded is not None:
         beside.append(report.check.exploded.text)
     if report.versus is not None:
         other = report.versus.right
         beside.append(f"{other.name}, beside it: {judged(other.check).headline}.")
-    headline, level = found.headline, found.level
+    headline, level = said.headline, said.level
     if agreement.level == "bad":  # what finite networks contradict is no good news
         headline = f"{headline}; but {agreement.headline[0].lower()}{agreement.headline[1:]}"
         level = "bad" if level == "bad" else "warn"
     beside += [f"{agreement.headline}.", *agreement.reasons]
-    return Verdict(level, headline, (*found.reasons, *beside))
+    return Judgement(level, headline, (*said.reasons, *beside))
 
 
-def _without(report: ReportInput, agreement: Verdict) -> Verdict:
+def _without(report: ReportInput, agreement: Judgement) -> Judgement:
     """The box of a network that is trained and has no verdict."""
     level = agreement.level if agreement.level in ("bad", "warn") else "info"
     reasons = (f"{agreement.headline}.", *agreement.reasons)
-    return Verdict(level, f"No verdict: {report.model['Verdict']}", reasons)
+    return Judgement(level, f"No verdict: {report.model['Verdict']}", reasons)
 
 
-def _numeric(report: ReportInput) -> bool:
-    """Whether there are numbers to weigh, and not exponents alone."""
-    return any(part is not None for part in (report.limit, report.finite, report.comparison))
-
-
-def _sections(
-    report: ReportInput, traces: tuple[Trace, ...], most_rows: int, drawn: frozenset[str]
-) -> tuple[Section, ...]:
-    def shown(*tables: Table | None) -> tuple[Shown, ...]:
-        return _fitted(tables, most_rows)
-
-    inputs = report.input_names
-    found = [
-        Section(part.key, part.title, part.lead, shown(*part.tables))
-        for part in exponent_parts(report)
-    ]
-    found += [
-        Section("outputs", "Outputs", "", shown(outputs(traces, inputs), *others(traces, inputs))),
-        Section(
+def _numeric(report: ReportInput, traces: tuple[Trace, ...]) -> list[Part]:
+    """Limits and finite networks together: outputs, features, differences, what has no limit."""
+    end = report.limit.exploded if report.limit is not None else None
+    # Numbers of later steps leave no room for earlier ones.
+    drawn = tuple(t for t in traces if end is None or not end.precedes(t.name))
+    inputs, found = report.input_names, report.comparison
+    wide = (
+        features(traces, FEATURES, "Features", inputs),
+        features(traces, GRADIENTS, "Gradients and updates", inputs),
+    )
+    parts = [
+        Part(
+            "outputs",
+            "Outputs",
+            "",
+            _there(outputs(traces, inputs), *others(traces, inputs)),
+            output_figure(drawn, inputs),
+        ),
+        Part(
             "features",
             "Features and gradients",
             "A mean square is the average of the squared coordinates of a vector: of h before the "
             "activation, of x after it.",
-            shown(
-                features(traces, FEATURES, "Features", inputs),
-                features(traces, GRADIENTS, "Gradients and updates", inputs),
-            ),
+            _there(*wide),
+            feature_figure(drawn, inputs),
         ),
     ]
-    compared = report.comparison
-    found.append(
-        Section(
-            "comparison",
-            "Limit against finite networks",
-            _lead(compared) if compared is not None else "",
-            shown(*_compared(compared, report.limit)) if compared is not None else (),
-        )
-    )
+    figure = error_figure(drawn, found, inputs)
+    title = "Limit against finite networks"
+    beside = Part("comparison", title) if found is None else compared(found)
+    parts.append(replace(beside, figure=figure))
     if report.limit is not None and report.limit.uncovered:
         lost = uncovered_table(report.limit)
-        found.append(Section("uncovered", "Not covered", _UNCOVERED, shown(lost)))
-    found.append(Section("provenance", "Provenance", "", shown(provenance(report))))
-    return tuple(section for section in found if section.tables or section.key in drawn)
+        parts.append(Part("uncovered", "Not covered", _UNCOVERED, (lost,)))
+    return parts
 
 
-def _compared(comparison: Comparison, limit: LimitTable | None) -> tuple[Table, ...]:
-    rows = comparison.rows
-    tables = list(slope_tables(comparison.slopes))
-    if len(rows) > _FOLDED:
-        title = f"The {_WORST} largest differences of {len(rows)}"
-        tables.append(comparison_table(worst(comparison, _WORST), title, limit))
-    tables.append(comparison_table(rows, "Limit and finite networks", limit))
-    return tuple(tables)
+def _there(*tables: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None and table.rows)
 
 
-def _lead(comparison: Comparison) -> str:
-    drawn = any(row.limit_std is not None for row in comparison.rows)
-    text = "Where the limit is random, z compares means; the standard deviations stand beside."
-    return " ".join([text] * drawn + [*unfitted(comparison.slopes)])
+def _laid(parts: Iterable[Part], most_rows: int) -> tuple[Section, ...]:
+    return tuple(
+        Section(part.key, part.title, part.lead, shown, part.figure)
+        for part in parts
+        if (shown := _fitted(part.tables, most_rows)) or part.figure is not None or part.lead
+    )
 
 
-def _fitted(tables: Iterable[Table | None], most_rows: int) -> tuple[Shown, ...]:
+def _fitted(tables: Iterable[Table], most_rows: int) -> tuple[Shown, ...]:
     return tuple(
         Shown(table, table.rows[:most_rows], len(table.rows) > _FOLDED)
         for table in tables
-        if table is not None and table.rows
+        if table.rows
     )
 
 
@@ -205,8 +217,3 @@ def _formulas(report: ReportInput) -> tuple[tuple[str, Formula], ...]:
                 shown.add(row.formula)
                 found.setdefault(row.name, row.formula)
     return tuple(found.items())
-
-
-def _notes(report: ReportInput) -> tuple[str, ...]:
-    tables = (*exponent_parts(report), report.limit, report.finite, report.comparison)
-    return tuple(dict.fromkeys(note for t in tables if t is not None for note in t.notes))

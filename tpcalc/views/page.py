@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tpcalc.errors import StudyError
 from tpcalc.results import Formula
-from tpcalc.views.content import compose
-from tpcalc.views.depth_experiment import depth_experiment_figures
-from tpcalc.views.depth_plot import depth_figures
-from tpcalc.views.experiment_plot import draw_experiment, experiment_figures
-from tpcalc.views.kernel_plot import draw_kernel, kernel_figure
+from tpcalc.views.content import Content, compose, content_of
 from tpcalc.views.mathml import formula_html, formula_line, formula_markdown
-from tpcalc.views.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import typeset
-from tpcalc.views.panels import Figure, error_figure, feature_figure, output_figure
-from tpcalc.views.phase_plot import draw_phases, phase_figure
+from tpcalc.views.panels import Figure
 from tpcalc.views.record import ReportInput
-from tpcalc.views.sheet_plot import draw_sheets, sheet_figure
-from tpcalc.views.signal_plot import draw_signal, signal_figures
 from tpcalc.views.tables import Cell
-from tpcalc.views.traces import Trace, gather
+from tpcalc.views.view import View
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-_Drawer = Callable[[Any, str], tuple[str, ...]]
 _HTML_ROWS = 2000
 _MARKDOWN_ROWS = 200
 _MARKDOWN_SIGNS = str.maketrans({sign: "\\" + sign for sign in "\\`*_[]<>|#"})
 
 
-def render_html(report: ReportInput) -> str:
+def render_html(report: ReportInput | View) -> str:
     """One self-contained page: no script, and nothing loaded from elsewhere.
 
     Example:
@@ -47,17 +38,11 @@ def render_html(report: ReportInput) -> str:
         >>> "<title>Start</title>" in page, "<script" in page
         (True, False)
     """
-    traces = gather(report.limit, report.finite, report.comparison)
-    drawn = _drawn(report, traces)
     template = _environment("html").get_template("page.html.j2")
-    return template.render(
-        content=compose(report, traces, _HTML_ROWS, frozenset(drawn)),
-        figures={key: figure for key, (figure, _) in drawn.items()},
-        pictures={key: pictures for key, (_, pictures) in drawn.items()},
-    )
+    return template.render(content=_content(report, _HTML_ROWS))
 
 
-def render_markdown(report: ReportInput) -> str:
+def render_markdown(report: ReportInput | View) -> str:
     """The same report as Markdown: the tables and formulas, without the plots.
 
     Example:
@@ -67,12 +52,16 @@ def render_markdown(report: ReportInput) -> str:
         >>> print(render_markdown(ReportInput("Start", limit=limit)).splitlines()[0])
         # Start
     """
-    traces = gather(report.limit, report.finite, report.comparison)
     template = _environment("md").get_template("page.md.j2")
-    return template.render(content=compose(report, traces, _MARKDOWN_ROWS)).strip() + "\n"
+    return template.render(content=_content(report, _MARKDOWN_ROWS)).strip() + "\n"
 
 
-def write(report: ReportInput, path: str | Path) -> Path:
+def _content(report: ReportInput | View, most_rows: int) -> Content:
+    lay_out = compose if isinstance(report, ReportInput) else content_of
+    return lay_out(report, most_rows)  # type: ignore[arg-type]
+
+
+def write(report: ReportInput | View, path: str | Path) -> Path:
     """Write a report; the suffix says what kind.
 
     Example:
@@ -93,69 +82,41 @@ def write(report: ReportInput, path: str | Path) -> Path:
             where=str(target),
             hint=f"Call it {target.stem or 'report'}.html or {target.stem or 'report'}.md.",
         )
+    return put(renderer(report), target)
+
+
+def put(text: str, target: Path) -> Path:
+    """Write a text to a file.
+
+    Raises:
+        StudyError: A folder that does not exist, or a place that cannot be written.
+    """
     if not target.parent.is_dir():
         raise StudyError(
             f"the folder {str(target.parent)!r} does not exist.",
             where=str(target),
             hint="Create it, or choose another.",
         )
-    text = renderer(report)
     try:
         target.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise StudyError(
-            f"the report could not be written: {error.strerror or error}.",
+            f"cannot be written: {error.strerror or error}.",
             where=str(target),
             hint="Choose a place where you may write.",
         ) from error
     return target
 
 
-# Of each answer the figures by section, and what draws them where panels alone do not tell.
-_FIGURES: dict[str, tuple[Callable[[Any], Mapping[str, Figure | None]], _Drawer | None]] = {
-    "phases": (
-        lambda found: {"phases": phase_figure(found)},
-        lambda found, key: (draw_phases(found, key),),
-    ),
-    "kernel": (lambda found: {"kernel": kernel_figure(found)}, draw_kernel),
-    "sheet": (lambda found: {"sheet": sheet_figure(found)}, draw_sheets),
-    "depths": (depth_figures, None),
-    "experiment": (experiment_figures, draw_experiment),
-    "blocks": (depth_experiment_figures, None),
-    "nonlinearity": (nonlinearity_figures, None),
-    "signal": (signal_figures, draw_signal),
-}
-
-
-def _drawn(
-    report: ReportInput, traces: tuple[Trace, ...]
-) -> dict[str, tuple[Figure, tuple[Markup, ...]]]:
-    """The figures with their pictures, by the key of their section."""
+def _pictures(figure: Figure, key: str) -> tuple[Markup, ...]:
+    """The panels of a figure as elements of the page."""
     from markupsafe import Markup
 
-    end = report.limit.exploded if report.limit is not None else None
-    if end is not None:  # numbers of later steps leave no room for earlier ones
-        traces = tuple(trace for trace in traces if not end.precedes(trace.name))
-    inputs = report.input_names
-    of_traces = {
-        "outputs": output_figure(traces, inputs),
-        "features": feature_figure(traces, inputs),
-        "comparison": error_figure(traces, report.comparison, inputs),
-    }
-    found = {key: (figure, _panels(key, figure)) for key, figure in of_traces.items() if figure}
-    for field, (figures, drawer) in _FIGURES.items():
-        answer = getattr(report, field)
-        for key, figure in figures(answer).items() if answer is not None else ():
-            if figure is not None:
-                found[key] = figure, drawer(answer, key) if drawer else _panels(key, figure)
-    # Our own drawings, whose words are escaped where they are made.
-    return {key: (figure, tuple(map(Markup, svgs))) for key, (figure, svgs) in found.items()}
-
-
-def _panels(key: str, figure: Figure) -> tuple[str, ...]:
     from tpcalc.views.plots import draw
 
-    return tuple(draw(panel, f"{key}-{index}") for index, panel in enumerate(figure.panels))
+    # Our own drawings, whose words are escaped where they are made.
+    panels = enumerate(figure.panels)
+    return tuple(Markup(draw(panel, f"{key}-{index}")) for index, panel in panels)
 
 
 @cache
@@ -175,6 +136,7 @@ def _environment(kind: str) -> Environment:
             "cell": _cell_html,
             "formula": _formula_html,
             "numbers": _numbers,
+            "pictures": _pictures,
             "said": _said,
         }
     else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tpcalc.names import Name
 from tpcalc.results import Comparison, SlopeRow
@@ -13,6 +14,9 @@ from tpcalc.views.labels import place, quantity, sentence
 from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
 from tpcalc.views.traces import Point, Trace, spread_out
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
 
 COLOURS = 6
 """How many colours and markers a figure can tell apart."""
@@ -57,6 +61,7 @@ class Panel:
     """One pair of axes; ``words`` describes it to those who cannot see it.
 
     Abscissas are steps, or widths where the axis is logarithmic; with ``numbers`` any numbers.
+    ``paint`` draws it on a canvas of matplotlib where its series alone do not tell how.
     """
 
     title: str
@@ -66,6 +71,8 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     numbers: bool = False
+    size: tuple[float, float] = (400.0, 270.0)
+    paint: Callable[[Canvas], None] | None = field(default=None, compare=False, repr=False)
 
     @property
     def legend(self) -> tuple[Series, ...]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from tpcalc.names import Name
 from tpcalc.results import Estimate, Method, Provenance
-from tpcalc.views.exponents import exponent_parts
 from tpcalc.views.labels import index, place, symbol
 from tpcalc.views.numbers import ERRORS, count, duration, measured, over_seeds, with_power
 from tpcalc.views.record import ReportInput
@@ -108,13 +107,14 @@ def _step(several: bool) -> tuple[Cell | None, ...]:
     return number("Step"), only(Cell("Input"), several)
 
 
-def provenance(report: ReportInput) -> Table | None:
-    """Where every number comes from, a column for each part of the report."""
-    parts = [
-        (part.title, _facts(part.provenance))
-        for part in exponent_parts(report)
-        if part.provenance is not None
-    ]
+def provenance(report: ReportInput, beside: Iterable[tuple[str, Provenance]]) -> Table:
+    """Where every number comes from, a column for each part of the report.
+
+    Args:
+        report: The records; of its numbers the origins are read.
+        beside: Titles and origins of its other answers.
+    """
+    parts = [(title, _facts(made)) for title, made in beside]
     if report.limit is not None:
         facts = _facts(report.limit.provenance)
         found = [row.estimate for row in report.limit.scalars]

@@ -3,53 +3,130 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.views.numbers import count, plain, superscript
-from tpcalc.views.panels import Panel, Series
-from tpcalc.views.svg import canvas, colour, on_page, written
+from tpcalc.views.panels import Figure, Panel, Series
+from tpcalc.views.svg import alone, canvas, colour, on_page, written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 MARKERS = ("o", "s", "^", "D", "v", "P")
-_WIDTH, _HEIGHT = 400.0, 270.0
+AREA = 0.28  # how strongly an area is coloured
+DASHES: dict[str, Any] = {"line": "-", "dash": (0, (5, 4))}
+_LEGEND, _TITLE = 30.0, 24.0  # points below a figure, and above each of several panels
 
 
 def draw(panel: Panel, identifier: str) -> str:
     """One panel as an ``<svg>`` element; the same panel gives the same bytes."""
-
-    def fill(axes: Axes) -> None:
-        for series in panel.series:
-            _add(axes, series)
-        _scale(axes, panel)
-
-    return draw_on(panel, identifier, fill)
+    return on_page(_svg(panel), identifier, panel.words)
 
 
-def draw_on(
-    panel: Panel, identifier: str, fill: Callable[[Axes], None], right: float = 0.975
-) -> str:
-    """The same with axes that are filled otherwise."""
-    with canvas(_WIDTH, _HEIGHT) as figure:
+def picture(figure: Figure, words: str) -> str:
+    """All panels of a figure as the text of an SVG file."""
+    with _whole(figure) as whole:
+        return alone(written(whole), words)
+
+
+def together(figure: Figure) -> Canvas:
+    """All panels of a figure beside and below each other, as a figure of matplotlib."""
+    with _whole(figure, alone=True) as whole:
+        return whole
+
+
+@contextmanager
+def _whole(figure: Figure, *, alone: bool = False) -> Iterator[Canvas]:
+    panels = figure.panels
+    columns = min(len(panels), 3)
+    lines = math.ceil(len(panels) / columns)
+    width, height = panels[0].size
+    title = _TITLE if len(panels) > 1 else 0.0
+    heights = [lines * (height + title), *([_LEGEND] if figure.legend else [])]
+    with canvas(columns * width, sum(heights), alone=alone) as whole:
+        parts = whole.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        places = parts[0].subfigures(lines, columns, squeeze=False).flat
+        for panel, place in zip(panels, places, strict=False):
+            if title:
+                ratios = [title, height]
+                head, place = place.subfigures(2, 1, height_ratios=ratios)
+                head.text(0.5, 0.5, panel.title, ha="center", va="center")
+            paint(panel, place)
+        for place in parts[1:]:
+            legend(place, figure.legend)
+        yield whole
+
+
+def paint(panel: Panel, canvas: Canvas) -> None:
+    """Draw a panel."""
+    (panel.paint or framed(panel, lambda axes: _fill(axes, panel)))(canvas)
+
+
+def framed(
+    panel: Panel, fill: Callable[[Axes], None], right: float = 0.975
+) -> Callable[[Canvas], None]:
+    """What draws a panel on axes that leave room for their labels."""
+
+    def painted(figure: Canvas) -> None:
         axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
         fill(axes)
         longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
-        left = (14 + 7.0 * longest) / _WIDTH
+        left = (14 + 7.0 * longest) / panel.size[0]
         axes.set_position((left, 0.17, right - left, 0.79))
         axes.set_xlabel(panel.x_label)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
-        svg = written(figure)
-    return on_page(svg, identifier, panel.words)
+
+    return painted
+
+
+def legend(figure: Canvas, entries: Sequence[Series]) -> None:
+    """A legend at the foot of a figure."""
+    figure.legend(
+        handles=[_handle(entry) for entry in entries],
+        labels=[entry.label for entry in entries],
+        loc="lower center",
+        ncols=max(len(entries), 1),
+        frameon=False,
+        fontsize=11,
+        handlelength=1.2,
+        handletextpad=0.5,
+        columnspacing=1.2,
+    )
+
+
+def _handle(entry: Series) -> Any:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    ink = colour(entry.colour)
+    if entry.shape == "area":
+        return Patch(facecolor=ink, alpha=AREA, linewidth=0)
+    if entry.shape in ("line", "dash"):
+        return Line2D([], [], color=ink, linewidth=1.8, linestyle=DASHES[entry.shape])
+    return Line2D([], [], color=ink, marker="o", linestyle="none", markersize=8)
+
+
+def _svg(panel: Panel) -> str:
+    with canvas(*panel.size) as figure:
+        paint(panel, figure)
+        return written(figure)
+
+
+def _fill(axes: Axes, panel: Panel) -> None:
+    for series in panel.series:
+        _add(axes, series)
+    _scale(axes, panel)
 
 
 def _add(axes: Axes, series: Series) -> None:
     ink = colour(series.colour)
     if series.shape == "dash":
-        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=(0, (5, 4)))
+        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=DASHES["dash"])
         return
     if series.shape == "line":
         axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)

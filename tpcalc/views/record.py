@@ -29,25 +29,25 @@ from tpcalc.results import (
 )
 
 KINDS = {
-    "limit": LimitTable,
-    "finite": FiniteTable,
-    "comparison": Comparison,
-    "orders": OrderTable,
     "check": Verdict,
     "depth": DepthVerdict,
     "depths": DepthTable,
+    "theorems": Theorems,
+    "versus": Contrast,
+    "orders": OrderTable,
     "solution": Solution,
     "phases": PhaseDiagram,
     "kernel": Kernel,
     "experiment": Experiment,
     "blocks": DepthExperiment,
-    "theorems": Theorems,
-    "versus": Contrast,
     "sheet": Sheets,
     "signal": Signal,
     "nonlinearity": Nonlinearity,
+    "limit": LimitTable,
+    "finite": FiniteTable,
+    "comparison": Comparison,
 }
-"""The answers that a report can hold, by field."""
+"""The answers that a report can hold, by field, in its order."""
 
 FIELDS = {kind: field for field, kind in KINDS.items()}
 

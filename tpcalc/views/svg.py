@@ -12,6 +12,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -33,49 +34,63 @@ _STAND_INS = {
     "bad": "#010108",
     **{f"series-{k}": f"#02020{k}" for k in range(SERIES)},
 }
-_SETTINGS: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "tpcalc",
-    "font.size": 12.0,
-    "axes.edgecolor": _STAND_INS["muted"],
-    "axes.labelcolor": _STAND_INS["ink"],
-    "axes.linewidth": 0.8,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "grid.color": _STAND_INS["rule"],
-    "grid.linewidth": 0.8,
-    "xtick.color": _STAND_INS["muted"],
-    "xtick.labelcolor": _STAND_INS["ink"],
-    "ytick.color": _STAND_INS["muted"],
-    "ytick.labelcolor": _STAND_INS["ink"],
-    "text.color": _STAND_INS["ink"],
-}
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', sans-serif"
 
 
+_COLOURS = ContextVar("colours", default=_STAND_INS)
+
+
 def colour(word: str) -> str:
-    """The stand-in of a colour.
+    """A colour by its name: its stand-in, unless a picture is drawn for itself.
 
     Example:
         >>> colour("ink"), colour("7") == colour("series-1")
         ('#010101', True)
     """
-    return _STAND_INS[f"series-{int(word) % SERIES}" if word.isdigit() else word]
+    return _COLOURS.get()[f"series-{int(word) % SERIES}" if word.isdigit() else word]
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "tpcalc",
+        "font.size": 12.0,
+        "axes.edgecolor": colour("muted"),
+        "axes.labelcolor": colour("ink"),
+        "axes.linewidth": 0.8,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "grid.color": colour("rule"),
+        "grid.linewidth": 0.8,
+        "xtick.color": colour("muted"),
+        "xtick.labelcolor": colour("ink"),
+        "ytick.color": colour("muted"),
+        "ytick.labelcolor": colour("ink"),
+        "text.color": colour("ink"),
+    }
 
 
 @contextmanager
-def canvas(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the settings of a report; a user's matplotlibrc has no say in it."""
+def canvas(width: float, height: float, *, alone: bool = False) -> Iterator[Figure]:
+    """An empty figure in the settings of a report; a user's matplotlibrc has no say in it.
+
+    Colours are stand-ins, those of a light page where a figure stands alone.
+    """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        cast(Any, matplotlib.rcParams).update(_SETTINGS)
-        figure = Figure(figsize=(width / 72, height / 72), facecolor="none")
-        FigureCanvasSVG(figure)
-        yield figure
+    token = _COLOURS.set(_palette()[0] if alone else _STAND_INS)
+    try:
+        with matplotlib.rc_context():
+            matplotlib.rcdefaults()
+            cast(Any, matplotlib.rcParams).update(_settings())
+            ground = colour("page") if alone else "none"
+            figure = Figure(figsize=(width / 72, height / 72), facecolor=ground)
+            FigureCanvasSVG(figure)
+            yield figure
+    finally:
+        _COLOURS.reset(token)
 
 
 def written(figure: Figure) -> str:

@@ -13,7 +13,6 @@ from tpcalc.results import (
     FiniteTable,
     LimitTable,
     Method,
-    Provenance,
     SlopeRow,
 )
 from tpcalc.views.labels import index, quantity, symbol
@@ -52,12 +51,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A captioned table; ``note`` stands below it."""
+    """A captioned table; ``note`` stands below it.
+
+    ``detail`` says that a reader with little room can do without it.
+    """
 
     caption: str
     head: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
+    detail: bool = False
 
     @classmethod
     def of(
@@ -81,27 +84,14 @@ class Table:
         )
         return cls(caption, tuple(top for top in head if top is not None), tuple(body), note)
 
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of a report.
-
-    Args:
-        key: What links and figures call it.
-        title: Its heading.
-        lead: What stands above its tables.
-        tables: Its tables.
-        notes: What a reader should know besides.
-        provenance: What it was computed from and with; None where another part of the same
-            answer says it.
-    """
-
-    key: str
-    title: str
-    lead: str
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...] = ()
-    provenance: Provenance | None = None
+    def cut(self, most: int | None) -> tuple[tuple[tuple[Cell, ...], ...], int]:
+        """At most so many rows, the first and the last of them, and how many are left out."""
+        left = 0 if most is None else len(self.rows) - most
+        if most is None or left <= 0:
+            return self.rows, 0
+        last = most // 3
+        gap = (Cell("..."), *(Cell("") for _ in self.head[1:]))
+        return (*self.rows[: most - last], gap, *self.rows[len(self.rows) - last :]), left
 
 
 def sentence(text: str) -> Cell:
@@ -171,13 +161,11 @@ def limit_tables(table: LimitTable) -> tuple[Table, ...]:
     scalars = [trace for trace in traces if trace.statistic == "value"]
     means = [trace for trace in traces if trace.statistic == "mean"]
     squares = {trace.name: trace for trace in traces if trace.statistic == "second_moment"}
-    made = []
+    made = [uncovered_table(table)] if table.uncovered else []
     if scalars:
         made.append(_scalar_limits(scalars))
     if means:
         made.append(_vector_limits(means, squares))
-    if table.uncovered:
-        made.append(uncovered_table(table))
     return tuple(made)
 
 
@@ -260,18 +248,13 @@ def _finite(caption: str, table: FiniteTable) -> Table:
     return Table.of(caption, texts("Name", "Statistic") + columns, rows)
 
 
-def comparison_table(
-    rows: Iterable[ComparisonRow], caption: str, limit: LimitTable | None
-) -> Table:
+def comparison_table(rows: Iterable[ComparisonRow], caption: str) -> Table:
     """Limit against finite widths, one row a result and width."""
-    known = {(trace.name, trace.statistic): trace for trace in gather(limit, None, None)}
     shown, seeds = [], 0
     for row in rows:
         seeds, key = max(seeds, row.seeds), Name.tabled(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
-        trace = known.get((row.name, row.statistic))
-        known_limit = trace.limit if trace else None
-        method = known_limit.method if known_limit else ""
+        method = row.method.value if row.method else ""
         centre = Measure(row.limit, row.limit_stderr, method)
         finite = Measure(row.mean, row.stderr, Method.FINITE.value)
         if row.limit_std is None:
@@ -282,7 +265,7 @@ def comparison_table(
             (
                 *_named(key, row.statistic),
                 count(row.width),
-                words[0] + _limit_sd(row, known_limit),
+                words[0] + _limit_sd(row),
                 words[1] + _finite_sd(row),
                 z_cell(row.z),
             )
@@ -338,10 +321,10 @@ def _slope_row(slope: SlopeRow) -> tuple[Cell | str, ...]:
     )
 
 
-def _limit_sd(row: ComparisonRow, limit: Measure | None) -> str:
+def _limit_sd(row: ComparisonRow) -> str:
     if row.limit_std is None:
         return ""
-    return f", sd = {spread(row.limit_std, limit.sd_error if limit else None)}"
+    return f", sd = {spread(row.limit_std, row.limit_std_error)}"
 
 
 def _finite_sd(row: ComparisonRow) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
 
 from tpcalc.names import Name
 from tpcalc.results import Comparison, ComparisonRow, SlopeRow
@@ -12,24 +11,10 @@ from tpcalc.views.labels import place, sentence, symbol
 from tpcalc.views.numbers import count, counted, mean_of, measured, score, spread, with_power
 from tpcalc.views.record import ReportInput
 from tpcalc.views.traces import Trace
+from tpcalc.views.view import Judgement
 
 _AGREE = 5.0
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The answer to "does a real network agree?".
-
-    Args:
-        level: ``good``, ``limit`` (as the kernel regime is drawn), ``warn``, ``bad`` or ``info``.
-        headline: The answer in a few words.
-        reasons: The facts it rests on.
-    """
-
-    level: str
-    headline: str
-    reasons: tuple[str, ...] = ()
 
 
 def summary(report: ReportInput, traces: tuple[Trace, ...]) -> str:
@@ -44,13 +29,13 @@ def summary(report: ReportInput, traces: tuple[Trace, ...]) -> str:
     return " ".join(part for part in sentences if part)
 
 
-def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
+def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Judgement:
     """Weigh the comparison, the error targets and the origin of the tables."""
     doubts = _doubts(report, traces)
     comparison = report.comparison
     if comparison is None or not comparison.rows:
         headline = "Not compared with finite networks" if report.limit else "Finite networks only"
-        return Verdict("warn" if doubts else "info", headline, doubts)
+        return Judgement("warn" if doubts else "info", headline, doubts)
     rows = _widest(comparison)
     width, seeds = rows[0].width, rows[0].seeds
     largest = max(_size(row) for row in rows)
@@ -89,7 +74,7 @@ def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Verdict:
         reasons.append(text)
     if doubts and level == "good":
         level = "warn"
-    return Verdict(level, headline, (*reasons, *doubts))
+    return Judgement(level, headline, (*reasons, *doubts))
 
 
 def _answer(report: ReportInput, traces: tuple[Trace, ...]) -> str:

@@ -10,7 +10,7 @@ import tpcalc as tp
 from tpcalc.cli import payload
 from tpcalc.errors import ScaleError
 from tpcalc.results import Explosion, LimitTable, NotCovered, Provenance, codec
-from tpcalc.views.notebook import limit_html
+from tpcalc.views.faces import html
 from tpcalc.views.tables import exploded_line, limit_tables
 
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
@@ -48,7 +48,7 @@ def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
     assert codec.from_json(codec.to_json(table)) == table
     (line,) = exploded_line(table.exploded)
     assert line.startswith("Unstable: f[1,0] grows like n^(3/2) at step 1.")
-    assert limit_html(table).startswith("<p>Unstable: f[1,0] grows like n")
+    assert html(table).startswith("<p>Unstable: f[1,0] grows like n")
 
 
 def test_what_a_function_reads_is_the_explosion_where_it_is_not_homogeneous() -> None:

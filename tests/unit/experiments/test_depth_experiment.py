@@ -14,7 +14,7 @@ from tpcalc.experiments.depth import DepthPlan, depth_experiment
 from tpcalc.experiments.plans import depth_plan_of, is_depth_file, load_depth_experiment
 from tpcalc.results import DepthExperiment
 from tpcalc.study.load import Flag
-from tpcalc.views.depth_experiment import judge_depth_experiment
+from tpcalc.views.answers.depth_experiment import judge_depth_experiment
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "depth"
 FILES = sorted(EXAMPLES.glob("*.toml"))

@@ -18,12 +18,12 @@ from tpcalc.experiments.plans import depth_plan_of, load_depth_experiment
 from tpcalc.questions.depth.critical import critical_powers
 from tpcalc.questions.depth.shape import block_at_start, start_of
 from tpcalc.results import DepthExperiment
-from tpcalc.views.depth_experiment import (
+from tpcalc.views.answers.depth_experiment import (
     depth_experiment_figures,
     depth_experiment_tables,
     judge_depth_experiment,
 )
-from tpcalc.views.growth import growth_tables
+from tpcalc.views.answers.growth import growth_tables
 from tpcalc.views.page import write
 from tpcalc.views.record import ReportInput
 

@@ -6,7 +6,7 @@ import pytest
 from layered import Activation, Dense, Input, Lines, chain
 
 from tpcalc import signal
-from tpcalc.views.nonlinearity import judge_nonlinearity, nonlinearity_tables
+from tpcalc.views.answers.nonlinearity import judge_nonlinearity, nonlinearity_tables
 
 
 def squares(count: int) -> Lines:

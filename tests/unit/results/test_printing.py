@@ -62,7 +62,8 @@ def test_a_missing_property_is_no_refutation(agrees: bool, words: str) -> None:
 
 
 def test_several_theorems_are_set_apart() -> None:
-    assert str(Theorems((PROVED, PROVED), MADE)) == f"{PROVED}\n\n{PROVED}"
+    text = str(Theorems((PROVED, replace(PROVED, name="other")), MADE))
+    assert "2 of 2 theorems apply" in text and "trivial_naive_ip" in text and "other" in text
 
 
 def test_a_card_fits_a_screen() -> None:
@@ -88,19 +89,15 @@ def test_a_card_fits_a_screen() -> None:
         "  f[1,0] -> n^(-1/2) * (2 (exact))",
         "  trivial_naive_ip: holds (Proposition 3.1)",
     ]
-    assert repr(Contrast(card, card)) == f"{card}\n\n{card}"
+    assert "ntk: kernel. ntk: kernel." in str(Contrast(card, card))
 
 
 def test_rates_are_printed_step_by_step() -> None:
     steps = (SolvedStep(0, ("-2", "-2"), ("-2",)), SolvedStep(1, ("-1", "-1")))
     found = Solution(steps, ("p > 0",), (("p", "2"),), (), MADE, ("tested",))
-    assert repr(found).splitlines() == [
-        "step 0: c = (-2, -2)",
-        "  biases: c = (-2)",
-        "step 1: c = (-1, -1)",
-        "where p > 0",
-        "note: tested",
-    ]
+    lines = [line.split() for line in str(found).splitlines()]
+    assert ["0", "-2", "-2"] in lines and ["1", "-1", "-1"] in lines and ["0", "-2"] in lines
+    assert "Holds where p > 0." in str(found) and "tested" in str(found)
 
 
 def test_an_equivalence_is_shown_as_it_is_printed() -> None:

@@ -143,6 +143,8 @@ def make_comparison(limit: LimitTable, finite: FiniteTable) -> Comparison:
                 z,
                 limit_std=estimate.std,
                 finite_std=math.sqrt(variance) if estimate.std is not None else None,
+                method=estimate.method,
+                limit_std_error=estimate.std_error,
             )
         )
     last = f",{STEPS}," if limit.vectors else ""

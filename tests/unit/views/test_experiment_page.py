@@ -13,19 +13,19 @@ from xml.etree import ElementTree
 import pytest
 from golden.experiments import CURVES, RANKS
 from rich.console import Console
+from unit.views.rendering import drawn, shown
 
 from tpcalc.results import Experiment, Run
 from tpcalc.results.experiment import constant_class
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.experiment import (
+from tpcalc.views.answers.experiment import (
     experiment_sections,
     experiment_summary,
-    experiment_tables,
     interval,
     judge_experiment,
 )
-from tpcalc.views.experiment_plot import draw_experiment, experiment_figures
-from tpcalc.views.terminal import experiment_group
+from tpcalc.views.answers.experiment_plot import experiment_figures
+from tpcalc.views.faces import seen
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 BOTH = (CURVES, RANKS)
@@ -41,12 +41,12 @@ def same_as_golden(text: str, name: str) -> None:
 def printed(found: Experiment) -> str:
     console = Console(width=120, color_system=None, highlight=False)
     with console.capture() as capture:
-        console.print(experiment_group(found))
+        console.print(shown(found))
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
 def rows(found: Experiment, caption: str) -> dict[str, list[str]]:
-    table = next(each for each in experiment_tables(found) if each.caption == caption)
+    table = next(each for each in seen(found).tables if each.caption == caption)
     return {row[0].text: [cell.text for cell in row[1:]] for row in table.rows}
 
 
@@ -125,7 +125,7 @@ def test_one_trial_has_no_interval() -> None:
         }
         return replace(run, **cut)
 
-    tables = experiment_tables(replace(CURVES, runs=tuple(map(single, CURVES.runs[:3]))))
+    tables = tuple(seen(replace(CURVES, runs=tuple(map(single, CURVES.runs[:3])))).tables)
     notes = {table.caption: table.note for table in tables}
     for name in ("Training loss", "Test accuracy", "Base rates of the first step"):
         assert notes[name].startswith("One trial: ")
@@ -141,7 +141,9 @@ def test_a_trial_that_explodes_does_not_flatten_the_others() -> None:
     alone = replace(CURVES, runs=(CURVES.runs[2],))
     found = replace(CURVES, runs=(CURVES.runs[2], lost))
     heights = [
-        re.findall(r"<text[^>]*>([^<]+)</text>", draw_experiment(each, "losses")[0])
+        re.findall(
+            r"<text[^>]*>([^<]+)</text>", drawn(experiment_figures(each)["losses"], "losses")[0]
+        )
         for each in (alone, found)
     ]
     assert heights[0] == heights[1]
@@ -176,7 +178,7 @@ def test_S0_34_case43_published_accuracies_of_constant_answers() -> None:
 
 def test_rates_at_the_cap_are_marked() -> None:
     table = next(
-        each for each in experiment_tables(CURVES) if each.caption == "Base rates of the first step"
+        each for each in seen(CURVES).tables if each.caption == "Base rates of the first step"
     )
     cells = {row[0].text: row[1:] for row in table.rows}
     assert [cell.tone for cell in cells["ip-llr, relu"]] == ["", "", "", "warn"]
@@ -195,9 +197,7 @@ def test_rates_by_width_stand_above_their_powers() -> None:
     ]
     assert found["ip-llr, relu: derived"][2:] == [">= n^(1/2)", "open"]
     table = next(
-        each
-        for each in experiment_tables(RANKS)
-        if each.caption == "Base rates against the width n"
+        each for each in seen(RANKS).tables if each.caption == "Base rates against the width n"
     )
     assert table.note.endswith("No power was measured for ip-llr, relu, layer 4: too few widths.")
 
@@ -253,10 +253,10 @@ def test_long_curves_are_averaged_in_blocks() -> None:
 @pytest.mark.parametrize("found", BOTH, ids=lambda one: one.name)
 def test_pictures_are_well_formed_and_stay_the_same(found: Experiment) -> None:
     for key, figure in experiment_figures(found).items():
-        drawn = draw_experiment(found, key)
-        assert len(drawn) == len(figure.panels)
-        assert drawn == draw_experiment(found, key)
-        for picture, panel in zip(drawn, figure.panels, strict=True):
+        pictures = drawn(experiment_figures(found)[key], key)
+        assert len(pictures) == len(figure.panels)
+        assert pictures == drawn(experiment_figures(found)[key], key)
+        for picture, panel in zip(pictures, figure.panels, strict=True):
             label = ElementTree.fromstring(picture).attrib["aria-label"]
             assert label == panel.words
 

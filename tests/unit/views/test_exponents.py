@@ -10,16 +10,19 @@ from pathlib import Path
 import pytest
 from golden.exponents import DIAGRAM, MEASURED, ORDERS, SOLUTION, VERDICT
 from rich.console import Console, RenderableType
+from unit.views.rendering import shown
 
 from tpcalc.errors import StudyError
 from tpcalc.results import OrderRow, PhaseDiagram
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.notebook import notebook_html
-from tpcalc.views.orders import order_tables, region_lines, row_tables, size
+from tpcalc.views.answers.check import check_tables, judged
+from tpcalc.views.answers.orders import order_tables, region_lines, row_tables, size
+from tpcalc.views.answers.phase_plot import VERDICTS, by_verdict
+from tpcalc.views.answers.phases import phase_lead
+from tpcalc.views.faces import html, seen
 from tpcalc.views.public import report
-from tpcalc.views.regimes import VERDICTS, by_verdict, check_tables, judged, phase_lead
 from tpcalc.views.tables import Table
-from tpcalc.views.terminal import check_group, orders_group, phases_group, solution_group
+from tpcalc.views.terminal import group
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 ALL = ReportInput("Four answers", orders=ORDERS, check=VERDICT, solution=SOLUTION, phases=DIAGRAM)
@@ -45,13 +48,13 @@ def texts(table: Table) -> list[list[str]]:
 
 def test_terminal_is_as_before() -> None:
     groups = {
-        "orders": orders_group(ORDERS),
-        "check": check_group(VERDICT, MEASURED),
-        "solve": solution_group(SOLUTION),
-        "phases": phases_group(DIAGRAM),
+        "orders": shown(ORDERS),
+        "check": group(seen(VERDICT).beside(seen(MEASURED))),
+        "solve": shown(SOLUTION),
+        "phases": shown(DIAGRAM),
     }
-    shown = [f"[{name}]\n{printed(group)}" for name, group in groups.items()]
-    same_as_golden("\n".join(shown), "exponents.txt")
+    text = "\n".join(f"[{name}]\n{printed(one)}" for name, one in groups.items())
+    same_as_golden(text, "exponents.txt")
 
 
 def test_markdown_is_as_before() -> None:
@@ -178,15 +181,15 @@ def test_page_has_every_part() -> None:
 
 @pytest.mark.parametrize("record", [ORDERS, VERDICT, SOLUTION, DIAGRAM, MEASURED])
 def test_notebooks_show_tables(record: object) -> None:
-    text = notebook_html(record)
+    text = html(record)
     assert text.count("<table>") == text.count("</table>") > 0
     assert "<script" not in text
 
 
 def test_a_notebook_shows_the_picture() -> None:
-    assert 'src="data:image/svg+xml;base64,' in notebook_html(DIAGRAM)
+    assert 'src="data:image/svg+xml;base64,' in html(DIAGRAM)
     one = replace(DIAGRAM, symbols=("a",), box=DIAGRAM.box[:1])
-    assert "<img" not in notebook_html(one)
+    assert "<img" not in html(one)
 
 
 def test_reports_of_records(tmp_path: Path) -> None:
@@ -204,7 +207,7 @@ def test_reports_of_records(tmp_path: Path) -> None:
     [
         ({"orders": ORDERS}, "Some orders are upper bounds"),
         ({"orders": replace(ORDERS, rows=ORDERS.rows[:2])}, "Exact exponents"),
-        ({"solution": SOLUTION}, "Exact exponents"),
+        ({"solution": SOLUTION}, "Learning-rate exponents of 2 steps"),
         ({"phases": replace(DIAGRAM, complete=False)}, "The phase diagram is not exhaustive"),
     ],
 )

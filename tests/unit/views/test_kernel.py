@@ -16,21 +16,21 @@ import pytest
 from golden.exponents import ORDERS
 from golden.kernels import BETWEEN, KERNEL, LABELS, SAMPLED, SEVERAL
 from rich.console import Console, RenderableType
+from unit.views.rendering import drawn, files, shown
 
 from tpcalc.errors import StudyError
 from tpcalc.results import Kernel
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.kernel import (
+from tpcalc.views.answers.kernel import judge_kernel, kernel_lines, kernel_summary, kernel_tables
+from tpcalc.views.answers.kernel_plot import (
+    SPECTRUM_ROWS,
+    blocks,
     has_spectrum,
-    judge_kernel,
-    kernel_lines,
-    kernel_summary,
-    kernel_tables,
+    kernel_figure,
+    sorted_rows,
 )
-from tpcalc.views.kernel_plot import blocks, draw_kernel, kernel_figure, kernel_svgs, sorted_rows
-from tpcalc.views.notebook import notebook_html
+from tpcalc.views.faces import html
 from tpcalc.views.public import report
-from tpcalc.views.terminal import kernel_group
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 ALL = (KERNEL, SAMPLED, BETWEEN, SEVERAL)
@@ -61,7 +61,7 @@ def with_nngp(matrix: Any, **changes: Any) -> Kernel:
 
 
 def test_terminal_is_as_before() -> None:
-    same_as_golden("\n".join(printed(kernel_group(one)) for one in ALL), "kernels.txt")
+    same_as_golden("\n".join(printed(shown(one)) for one in ALL), "kernels.txt")
 
 
 def test_markdown_is_as_before() -> None:
@@ -110,13 +110,15 @@ def test_what_is_not_told_from_zero_is_a_bound() -> None:
 
 
 def test_large_kernels_go_without_a_spectrum() -> None:
-    large = replace(with_nngp(np.eye(4097)), ntk=np.eye(4097))
+    rows = SPECTRUM_ROWS + 1  # entries that are one number in memory
+    large = with_nngp(np.broadcast_to(np.float64(1), (rows, rows)))
     assert not has_spectrum(large)
-    assert "of more than 4096 rows are left out" in kernel_tables(large)[0].note
-    assert "Largest eigenvalue" not in statistics(large)
+    table = kernel_tables(large)[0]
+    assert f"of more than {SPECTRUM_ROWS} rows are left out" in table.note
+    assert "Largest eigenvalue" not in {row[0].text for row in table.rows}
     figure = kernel_figure(large)
-    assert [panel.title for panel in figure.panels] == ["NNGP, entries", "NTK, entries"]
-    assert "left out" in figure.note and len(draw_kernel(large, "k")) == 2
+    assert [panel.title for panel in figure.panels] == ["NNGP, entries"]
+    assert "left out" in figure.note and len(drawn(figure, "k")) == 1
 
 
 def test_entries_that_may_be_zero_are_bounds() -> None:
@@ -171,7 +173,7 @@ def pixels(svg: str) -> np.ndarray[Any, Any]:
 
 
 def test_a_map_shows_the_matrix() -> None:
-    shades = pixels(draw_kernel(BETWEEN, "k")[0])[:, :, 1].astype(float)
+    shades = pixels(drawn(kernel_figure(BETWEEN), "k")[0])[:, :, 1].astype(float)
     assert BETWEEN.nngp is not None
     assert shades.shape == BETWEEN.nngp.shape
     order = np.argsort(BETWEEN.nngp.ravel(), kind="stable")
@@ -184,7 +186,7 @@ def test_a_map_is_sorted_and_of_limited_size() -> None:
     labels = tuple("ab"[row % 2] for row in range(size))
     same = np.array([[float(a == b) for b in labels] for a in labels])
     kernel = with_nngp(same + np.eye(size))
-    svg = draw_kernel(replace(kernel, labels=labels), "k")[1]
+    svg = drawn(kernel_figure(replace(kernel, labels=labels)), "k")[1]
     shades = pixels(svg)[:, :, 1].astype(float)
     assert shades.shape == (256, 256)
     half = 127
@@ -216,17 +218,17 @@ def test_the_spectrum_as_a_panel() -> None:
 )
 def test_odd_kernels_are_drawn(matrix: Any) -> None:
     kernel = with_nngp(matrix)
-    for svg, text in kernel_svgs(kernel):
+    for svg, text in files(kernel_figure(kernel)):
         assert ElementTree.fromstring(svg).get("aria-label") == text
-    assert "<table" in notebook_html(kernel)
+    assert "<table" in html(kernel)
 
 
 def test_same_bytes() -> None:
     import matplotlib
 
-    first = kernel_svgs(KERNEL)
+    first = files(kernel_figure(KERNEL))
     with matplotlib.rc_context({"image.cmap": "jet", "font.size": 30}):
-        assert kernel_svgs(KERNEL) == first
+        assert files(kernel_figure(KERNEL)) == first
     assert render_html(ReportInput("k", kernel=KERNEL)) == render_html(
         ReportInput("k", kernel=KERNEL)
     )
@@ -245,14 +247,14 @@ def test_pages(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("kernel", ALL)
 def test_notebooks(kernel: Kernel) -> None:
-    text = notebook_html(kernel)
+    text = html(kernel)
     assert text.count("<table>") == text.count("</table>") == 1 + len(kernel.kinds)
-    assert text.count("data:image/svg+xml;base64,") == len(kernel_figure(kernel).panels)
+    assert text.count("data:image/svg+xml;base64,") == 1  # all panels in one picture
 
 
 def test_labels_cannot_break_a_page() -> None:
     kernel = replace(KERNEL, labels=("<b>", "$x$", "&", "<b>", "a" * 50, "é", "1", "0"))
-    for svg, _ in kernel_svgs(kernel):
+    for svg, _ in files(kernel_figure(kernel)):
         ElementTree.fromstring(svg)
     page = render_html(ReportInput("k", kernel=replace(kernel, model="<i>", notes=("<u>",))))
     assert "<b>" not in page and "<i>" not in page and "<u>" not in page
@@ -292,6 +294,6 @@ def test_each_kernel_keeps_its_statistics() -> None:
 
 
 def test_the_power_of_small_entries_stands_once_above_the_bar() -> None:
-    (_, picture, _) = draw_kernel(replace(KERNEL, nngp=(KERNEL.nngp - 0.6) * 5e-4), "k")
+    (_, picture, _) = drawn(kernel_figure(replace(KERNEL, nngp=(KERNEL.nngp - 0.6) * 5e-4)), "k")
     assert picture.count("×10⁻⁴") == 1 and "·10" not in picture
-    assert "×10" not in draw_kernel(KERNEL, "k")[1]
+    assert "×10" not in drawn(kernel_figure(KERNEL), "k")[1]

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from golden.nonlinearities import MEASURED, NONLINEARITY
 from rich.console import Console
+from unit.views.rendering import shown
 
 from tpcalc.results import Estimate, Method
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.nonlinearity import (
+from tpcalc.views.answers.nonlinearity import (
     judge_nonlinearity,
     nonlinearity_lead,
     nonlinearity_summary,
     nonlinearity_tables,
 )
-from tpcalc.views.nonlinearity_plot import nonlinearity_figures
+from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.public import report
-from tpcalc.views.terminal import nonlinearity_group
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 BOTH = (NONLINEARITY, MEASURED)
@@ -37,7 +37,7 @@ def test_terminal_is_as_before() -> None:
     console = Console(width=120, color_system=None, highlight=False)
     with console.capture() as capture:
         for one in BOTH:
-            console.print(nonlinearity_group(one))
+            console.print(shown(one))
     lines = (line.rstrip() for line in capture.get().splitlines())
     same_as_golden("\n".join(lines) + "\n", "nonlinearities.txt")
 

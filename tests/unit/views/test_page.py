@@ -29,7 +29,8 @@ from tpcalc.results import (
     VectorRow,
 )
 from tpcalc.views import ReportInput, render_html, render_markdown, write
-from tpcalc.views.regimes import VERDICTS, judged
+from tpcalc.views.answers.check import judged
+from tpcalc.views.answers.phase_plot import VERDICTS
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -280,7 +281,7 @@ def test_write_by_suffix(report: ReportInput, tmp_path: Path, name: str, start: 
         ("report.pdf", "not as '.pdf'"),
         ("report", "not as 'a bare name'"),
         ("missing/report.html", "does not exist"),
-        ("folder.html", "could not be written"),
+        ("folder.html", "cannot be written"),
     ],
 )
 def test_write_refuses(report: ReportInput, tmp_path: Path, name: str, message: str) -> None:

@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 
 import pytest
 from golden.exponents import DIAGRAM
+from unit.views.rendering import drawn
 
 from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
-from tpcalc.views.phase_plot import _ticks, draw_phases, phase_figure, phase_svg
+from tpcalc.views.answers.phase_plot import _ticks, phase_figure
+from tpcalc.views.answers.phases import phase_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 Shape = list[tuple[float, float]]
@@ -54,24 +56,30 @@ def corners(cell: PhaseCell) -> set[tuple[float, float]]:
     return {(float(x), float(y)) for x, y in cell.vertices}
 
 
+def picture() -> str:
+    figure = phase_figure(DIAGRAM, "words")
+    assert figure is not None
+    return drawn(figure, "p")[0]
+
+
 def test_same_bytes() -> None:
     import matplotlib
 
     first = phase_svg(DIAGRAM)
     with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30}):
         assert phase_svg(DIAGRAM) == first
-    assert draw_phases(DIAGRAM, "p") == draw_phases(DIAGRAM, "p")
+    assert picture() == picture()
 
 
 @pytest.mark.parametrize(("verdict", "name"), [("unstable", "bad"), ("trivial", "muted")])
 def test_polygons_are_exact(verdict: str, name: str) -> None:
-    found = shapes(draw_phases(DIAGRAM, "p"), f"fill: var(--{name}); opacity")
+    found = shapes(picture(), f"fill: var(--{name}); opacity")
     wanted = [c for c in DIAGRAM.cells if c.verdict == verdict and c.dimension == 2]
     assert [set(shape) for shape in found] == [corners(cell) for cell in wanted]
 
 
 def test_walls_that_matter_are_drawn_in_their_own_colour() -> None:
-    svg = draw_phases(DIAGRAM, "p")
+    svg = picture()
     kernel = shapes(svg, "stroke: var(--limit); stroke-width: 3.5")
     assert [set(line) for line in kernel] == [{(0.5, -1.0), (0.5, 0.0)}]
     # The trivial wall between two trivial regions is none of the picture.
@@ -81,7 +89,7 @@ def test_walls_that_matter_are_drawn_in_their_own_colour() -> None:
 
 
 def test_points_are_drawn() -> None:
-    svg = draw_phases(DIAGRAM, "p")
+    svg = picture()
     for name in ("good", "limit"):
         assert len(re.findall(rf"<use[^>]*fill: var\(--{name}\)", svg)) == 1
 
@@ -103,7 +111,7 @@ def test_a_file_stands_alone() -> None:
 
 
 def test_legend_of_a_page() -> None:
-    figure = phase_figure(DIAGRAM)
+    figure = phase_figure(DIAGRAM, "words")
     assert figure is not None and figure.shared
     assert {(entry.label, entry.colour, entry.shape) for entry in figure.legend} == {
         ("feature-learning", "good", "point"),

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
+from unit.views.rendering import drawn, shown
 
 from tpcalc.meanfield.sheet import sheet
 from tpcalc.results import Sheets
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.sheet import judge_sheets, sheet_summary, sheet_tables
-from tpcalc.views.sheet_plot import draw_sheets, sheet_figure
-from tpcalc.views.terminal import sheet_group
+from tpcalc.views.answers.sheet import judge_sheets, sheet_summary, sheet_tables
+from tpcalc.views.answers.sheet_plot import sheet_figure
 
 
 @lru_cache(maxsize=4)
@@ -83,7 +83,7 @@ def test_page_and_markdown_hold_tables_and_figures() -> None:
         assert words in text
     console = Console(width=100, color_system=None)
     with console.capture() as capture:
-        console.print(sheet_group(made("relu")))
+        console.print(shown(made("relu")))
     assert "Normalized covariance kernel" in capture.get()
 
 
@@ -93,9 +93,9 @@ def test_figures(names: tuple[str, ...]) -> None:
     figure = sheet_figure(found)
     assert [panel.title for panel in figure.panels][:2] == ["Activation", "Length kernel L(λ)"]
     assert [line.label for line in figure.panels[1].series][-1] == "identity"
-    drawn = draw_sheets(found, "sheet")
-    assert len(drawn) == len(figure.panels) == 5
-    assert drawn == draw_sheets(found, "sheet")
-    for svg in drawn:
+    pictures = drawn(sheet_figure(found), "sheet")
+    assert len(pictures) == len(figure.panels) == 5
+    assert pictures == drawn(sheet_figure(found), "sheet")
+    for svg in pictures:
         assert ElementTree.fromstring(svg).tag.endswith("svg")
         assert "nan" not in svg

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from unit.views.rendering import drawn, shown
 
 from tpcalc.meanfield.survey import survey
 from tpcalc.results import Estimate, Method, Scale, Signal
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.signal import judge_signal, signal_lead, signal_summary, signal_tables
-from tpcalc.views.signal_plot import draw_signal, signal_figures
-from tpcalc.views.terminal import signal_group
+from tpcalc.views.answers.signal import judge_signal, signal_lead, signal_summary
+from tpcalc.views.answers.signal_plot import signal_figures
+from tpcalc.views.faces import seen
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def edge() -> Signal:
 def printed(found: Signal) -> str:
     console = Console(width=120, color_system=None, highlight=False)
     with console.capture() as capture:
-        console.print(signal_group(found))
+        console.print(shown(found))
     return capture.get()
 
 
@@ -60,7 +61,7 @@ def test_tables(low_rank: Signal, edge: Signal) -> None:
 
 def test_every_table_has_its_columns(low_rank: Signal) -> None:
     several = replace(low_rank, fixed_points=low_rank.fixed_points * 2)
-    tables = signal_tables(several)
+    tables = tuple(seen(several).tables)
     assert len(tables) == 5
     for table in tables:
         assert all(len(row) == len(table.head) for row in table.rows) and table.rows
@@ -82,7 +83,7 @@ def test_what_there_is_no_picture_of(edge: Signal) -> None:
     """Relu has its edge at one point of the plane, and no scales without biases."""
     figures = signal_figures(edge)
     assert sorted(figures) == ["signal", "signal-spectrum"]
-    assert all("svg" in picture for key in figures for picture in draw_signal(edge, key))
+    assert all("svg" in picture for key in figures for picture in drawn(figures[key], key))
 
 
 def test_a_chaotic_network_shows_both_fixed_points() -> None:

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from golden.kernels import SAMPLED
 from rich.console import Console, RenderableType
+from unit.views.rendering import shown
 
 from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow, SlopeRow, Status
-from tpcalc.views import ReportInput, comparison_html, finite_html, limit_html
+from tpcalc.views import ReportInput
+from tpcalc.views.faces import html
 from tpcalc.views.tables import z_cell
-from tpcalc.views.terminal import comparison_group, finite_group, kernel_group, limit_group
 
 
 def printed(renderable: RenderableType, width: int = 120, colour: bool = False) -> str:
@@ -35,7 +36,7 @@ def table(*rows: ScalarRow) -> LimitTable:
 
 def test_limits_show_error_method_and_power() -> None:
     text = printed(
-        limit_group(
+        shown(
             table(
                 ScalarRow("f[1,0]", Estimate(0.31841, 0.0012, Method.PARTICLES)),
                 ScalarRow("f[0,0]", Estimate(0.0, 1e-4, Method.PARTICLES), "-1"),
@@ -60,20 +61,20 @@ def test_blocks_of_many_numbers_are_told_by_their_ends() -> None:
         for k in range(10)
     ]
     rows[5] = replace(rows[5], estimate=Estimate(0.0, 0.0, Method.EXACT))
-    text = printed(limit_group(table(*rows, ScalarRow("m", Estimate(2.0, 0.0, Method.EXACT)))))
+    text = printed(shown(table(*rows, ScalarRow("m", Estimate(2.0, 0.0, Method.EXACT)))))
     assert re.search(r"f\[3,:,:\] +599 +-9\.0000 ± 0\.0020 +0\.9833 ± 0\.0079 +particles", text)
     assert re.search(r"f\[3,0,5\] +1 +0 +0 +exact", text)
     assert re.search(r"m +1 +2 +2 +exact", text)
     assert "limit.array(pattern)" in text
-    few = printed(limit_group(table(*rows[:500])))
+    few = printed(shown(table(*rows[:500])))
     assert "f[3,49,9]" in few and "limit.array" not in few
 
 
 def test_vectors_and_finite_tables(report: ReportInput) -> None:
     assert report.limit is not None and report.finite is not None
-    text = printed(limit_group(report.limit))
+    text = printed(shown(report.limit))
     assert re.search(r"h\[2,3,0\] +0\.0021 ± 0\.0012 +1\.3600 ± 0\.0023 +particles", text)
-    text = printed(finite_group(report.finite))
+    text = printed(shown(report.finite))
     assert re.search(r"f\[5,0\] +value +4096 +0\.80\d+ ± 0\.00\d+ +0\.0\d+ ± 0\.00\d+ +16", text)
 
 
@@ -82,7 +83,7 @@ def test_scores_are_coloured(report: ReportInput) -> None:
     assert report.comparison is not None
     row = report.comparison.rows[0]
     rows = (replace(row, z=1.0), replace(row, z=-4.0), replace(row, z=6.0))
-    text = printed(comparison_group(replace(report.comparison, rows=rows)), colour=True)
+    text = printed(shown(replace(report.comparison, rows=rows)), colour=True)
     assert re.search(r"\x1b\[33m *-4\.0", text)
     assert re.search(r"\x1b\[1;31m *6\.0", text)
     assert re.search(r"f +0 +0 +256 +0 ± 1\.3e-4 +\S+ ± \S+ +1\.0 ", text)
@@ -94,7 +95,7 @@ def test_slopes_show_interval_or_reason(report: ReportInput) -> None:
         SlopeRow("f[5,0]", "value", -0.512, -0.61, -0.42),
         SlopeRow("f[0,0]", "value", None, None, None, "random in the limit"),
     )
-    text = printed(comparison_group(replace(report.comparison, slopes=slopes)))
+    text = printed(shown(replace(report.comparison, slopes=slopes)))
     assert re.search(r"f +5 +0 +-0\.51 +-0\.61 to -0\.42", text)
     assert re.search(r"f +0 +0 +random in the limit", text)
 
@@ -104,14 +105,14 @@ def test_slopes_that_two_widths_do_not_give_are_one_note(report: ReportInput) ->
     reason = "2 widths; a slope needs at least 3"
     slopes = tuple(SlopeRow(f"f[{t},0]", "value", None, None, None, reason) for t in range(3))
     found = replace(report.comparison, slopes=slopes)
-    for text in (printed(comparison_group(found)), comparison_html(found)):
+    for text in (printed(shown(found)), html(found)):
         assert text.count("a slope needs") == 1 and "95 % interval" not in text
         assert f"No slopes were fitted: {reason}." in text
 
 
 def test_a_narrow_terminal_loses_no_number(report: ReportInput) -> None:
     assert report.comparison is not None
-    text = printed(comparison_group(replace(report.comparison, slopes=())), width=80)
+    text = printed(shown(replace(report.comparison, slopes=())), width=80)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -119,26 +120,26 @@ def test_a_narrow_terminal_loses_no_number(report: ReportInput) -> None:
 def test_a_long_comparison_keeps_its_largest_differences(report: ReportInput) -> None:
     assert report.comparison is not None and report.limit is not None
     largest = max(report.comparison.rows, key=lambda row: abs(row.z))
-    text = printed(comparison_group(report.comparison, report.limit, most=5))
-    assert "The 5 largest differences of 360" in text
-    assert f"{largest.z:.1f}" in text.splitlines()[4]
-    assert "15 more rows." in text  # of 20 slopes
-    assert "7 more rows." in printed(limit_group(report.limit, most=5))
+    text = printed(shown(report.comparison, most=8))
+    table = text[text.index("The 8 largest differences of 360") :]
+    assert f"{largest.z:.1f}" in table.splitlines()[4]
+    assert "12 more rows." in text and "352 more rows." in text  # of 20 slopes, of 360 differences
+    assert "7 more rows." in printed(shown(report.limit, most=5))
 
 
 def test_notebook_tables(report: ReportInput) -> None:
     assert report.limit is not None and report.finite is not None and report.comparison is not None
     for text in (
-        limit_html(report.limit),
-        finite_html(report.finite),
-        comparison_html(report.comparison, report.limit),
+        html(report.limit),
+        html(report.finite),
+        html(report.comparison),
     ):
         assert text.count("<table>") == text.count("</table>") == text.count("<caption") > 0
         assert "<script" not in text and "http" not in text
-    assert "68 more rows." in limit_html(report.limit)
-    assert "−0.50" in comparison_html(report.comparison)
+    assert "69 more rows" in html(report.limit)
+    assert "−0.50" in html(report.comparison)
     hostile = table(ScalarRow("<b>", Estimate(1.0, 0.0, Method.EXACT)))
-    assert "<code>&lt;b&gt;</code>" in limit_html(hostile)
+    assert "<code>&lt;b&gt;</code>" in html(hostile)
 
 
 def test_importing_the_reports_loads_nothing_heavy() -> None:
@@ -151,30 +152,30 @@ def test_importing_the_reports_loads_nothing_heavy() -> None:
 
 
 def test_nothing_is_cut_where_a_matrix_is_wide() -> None:
-    text = printed(kernel_group(SAMPLED), width=60)
+    text = printed(shown(SAMPLED), width=60)
     assert max(map(len, text.splitlines())) <= 60
     assert "more columns." in text and " Input " in text
     for number in re.findall(r"± (\S*)", text):
         assert re.fullmatch(r"[\d.]+\d", number)
     head = [line for line in text.splitlines() if line.startswith(" Input ")]
     assert all(len(line.split()) >= 2 for line in head)
-    assert "more column" not in printed(kernel_group(SAMPLED), width=200)
+    assert "more column" not in printed(shown(SAMPLED), width=200)
 
 
 def test_long_limits_are_folded_and_not_cut() -> None:
     rows = table(ScalarRow("f[0,0]", Estimate(0.287785755, 8.5e-15, Method.QUADRATURE, std=0.4)))
     for width in (45, 80):
-        text = printed(limit_group(rows), width=width)
+        text = printed(shown(rows), width=width)
         for word in ("0.287785755", "1e-14)", "quadrature", "0.4", "bound"):
             assert word in text
 
 
 def test_quadrature_is_said_to_be_a_bound() -> None:
     bound = table(ScalarRow("f", Estimate(0.3, 1e-4, Method.QUADRATURE)))
-    assert "a bound on the error where it is quadrature" in printed(limit_group(bound))
-    assert "a bound on the error where it is quadrature" in limit_html(bound)
+    assert "a bound on the error where it is quadrature" in printed(shown(bound))
+    assert "a bound on the error where it is quadrature" in html(bound)
     sampled = table(ScalarRow("f", Estimate(0.3, 1e-4, Method.PARTICLES)))
-    assert "a bound" not in printed(limit_group(sampled)) + limit_html(sampled)
+    assert "a bound" not in printed(shown(sampled)) + html(sampled)
 
 
 def test_a_comparison_gives_a_random_limit_its_mean(report: ReportInput) -> None:
@@ -182,5 +183,5 @@ def test_a_comparison_gives_a_random_limit_its_mean(report: ReportInput) -> None
     row = replace(
         report.comparison.rows[0], limit=0.0, limit_stderr=0.0, limit_std=0.4, finite_std=0.5
     )
-    text = printed(comparison_group(replace(report.comparison, rows=(row,), slopes=())))
+    text = printed(shown(replace(report.comparison, rows=(row,), slopes=())))
     assert "0, sd = 0.4" in text and "|f|" not in text

@@ -10,11 +10,11 @@ import pytest
 import tpcalc as tp
 from tpcalc.results import Card, Claim, Contrast, Hypothesis, Provenance, Theorem, Theorems, Verdict
 from tpcalc.sources import Source
-from tpcalc.views.notebook import notebook_html
+from tpcalc.views.answers.theorems import theorem_lead, theorem_tables
+from tpcalc.views.answers.versus import versus_lead, versus_tables
+from tpcalc.views.faces import html
 from tpcalc.views.page import render_html, render_markdown
 from tpcalc.views.record import ReportInput
-from tpcalc.views.theorems import theorem_lead, theorem_tables
-from tpcalc.views.versus import versus_lead, versus_tables
 
 MADE = Provenance("0.1.0", "ab12")
 DEEP = Hypothesis("at least 3 hidden layers", True, "L = 3")
@@ -89,8 +89,8 @@ def test_two_cards_stand_side_by_side() -> None:
 
 def test_a_notebook_shows_them() -> None:
     contrast = Contrast(Card("a", (), verdict("trivial")), Card("b", (), verdict("kernel")))
-    assert "Both are trained" in notebook_html(contrast) and "<table" in notebook_html(contrast)
-    text = notebook_html(Theorems((PROVED, SILENT), MADE))
+    assert "Both are trained" in html(contrast) and "<table" in html(contrast)
+    text = html(Theorems((PROVED, SILENT), MADE))
     assert "1 of 2 theorems apply" in text and "Proposition 3.1" in text
 
 

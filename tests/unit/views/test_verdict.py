@@ -10,10 +10,11 @@ import pytest
 from tpcalc.results import Comparison, FiniteRow, LimitTable, Status
 from tpcalc.views import ReportInput
 from tpcalc.views.traces import gather
-from tpcalc.views.verdict import Verdict, judge, summary
+from tpcalc.views.verdict import judge, summary
+from tpcalc.views.view import Judgement
 
 
-def verdict(report: ReportInput) -> Verdict:
+def verdict(report: ReportInput) -> Judgement:
     return judge(report, gather(report.limit, report.finite, report.comparison))
 
 
@@ -108,10 +109,10 @@ def test_an_exploded_run_is_reported(report: ReportInput) -> None:
 
 def test_parts_alone(report: ReportInput) -> None:
     limit = replace(report, finite=None, comparison=None)
-    assert verdict(limit) == Verdict("info", "Not compared with finite networks")
+    assert verdict(limit) == Judgement("info", "Not compared with finite networks")
     assert words(limit).endswith("No finite networks were run beside it.")
     finite = replace(report, limit=None, comparison=None)
-    assert verdict(finite) == Verdict("info", "Finite networks only")
+    assert verdict(finite) == Judgement("info", "Finite networks only")
     assert words(finite).startswith("After 5 steps networks of width 4096 output on average f =")
     assert words(replace(report, limit=None, finite=None)) == words(report)
     empty = Comparison((), (), report.comparison.provenance) if report.comparison else None

@@ -65,11 +65,12 @@ def check(
         )
     theorems = theorems_of(opened, found)
     more: dict[str, Any] = {"theorems": payload.theorems(theorems)}
-    beside: dict[str, Any] = {"theorems": theorems}
+    slopes = None
     if measured:
         program = open_model(model, flags, WATCHED)
         slopes = slopes_of(program.study, orders_of(program, chosen, not no_verify))
-        more["measured"], beside["measured"] = payload.orders(slopes)["rows"], slopes
-    answer("check", opened.description, found, opened.title, as_json, more=more, **beside)
+        more["measured"] = payload.orders(slopes)["rows"]
+    beside = (slopes, theorems if theorems and theorems.rows else None)
+    answer("check", opened.description, found, opened.title, as_json, more=more, beside=beside)
     if code := EXITS.get(found.verdict, TOLERANCE_NOT_MET):
         raise typer.Exit(code)

@@ -30,5 +30,5 @@ def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     check_seeds(opened)
     table = limit_of(opened)
     found = compared(table, networks_of(opened))
-    answer("compare", opened.description, found, opened.title, as_json, limit=table)
+    answer("compare", opened.description, found, opened.title, as_json)
     check_tolerance(table)

@@ -41,7 +41,7 @@ def phases(
     opened = open_network(model, flags)
     found = mapped(opened.run(steps=2), box=sides)
     if svg is not None:
-        from tpcalc.views.phase_plot import phase_svg
+        from tpcalc.views.answers.phases import phase_svg
 
         svg.write_text(phase_svg(found), encoding="utf-8", newline="\n")
     answer("phases", opened.description, found, opened.title, as_json, written={"svg": svg})

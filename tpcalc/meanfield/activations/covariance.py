@@ -19,6 +19,7 @@ from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
 from tpcalc.results.sheet import CovarianceClass
+from tpcalc.shown import Shown
 
 EDGE = 1e-9  # |slope - 1| that counts as none
 CLOSE = 1e-10  # relative error of a difference that asks for the careful quadrature
@@ -28,7 +29,7 @@ FARTHEST = 1e-12  # how near to 1 the limit of correlations is looked for
 
 
 @dataclass(frozen=True)
-class CovarianceKernel:
+class CovarianceKernel(Shown):
     """E tau(s) tau(t) over E tau(s)^2, for s, t of variance q and correlation c.
 
     Args:

@@ -21,6 +21,7 @@ from tpcalc.meanfield.crossings import Changes, Crossing, crossings
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.meanfield.state import logarithm
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
+from tpcalc.shown import Shown
 
 Kind = Literal["stable", "unstable", "stable from below", "stable from above"]
 SMALLEST, LARGEST, PER_DECADE = -3, 3, 20
@@ -38,7 +39,7 @@ _WORDS: dict[tuple[float, float], Kind] = {
 
 
 @dataclass(frozen=True)
-class Iteration:
+class Iteration(Shown):
     """The length kernel applied over and over, as it is or divided by its value at 1.
 
     Args:

@@ -21,6 +21,7 @@ from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.split import slope_of
 from tpcalc.results import Method
+from tpcalc.shown import Shown
 
 NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
 FAR = 1e6
@@ -29,7 +30,7 @@ FINE = 1e-12  # relative error of a difference that needs no second way
 
 
 @dataclass(frozen=True)
-class LengthKernel:
+class LengthKernel(Shown):
     """L(lambda) = sqrt(E tau(s)^2) for s ~ N(0, lambda^2).
 
     Args:

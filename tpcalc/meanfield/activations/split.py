@@ -18,6 +18,7 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.quadrature.shape import depends
 from tpcalc.meanfield.activations.calibrate import check_spread
 from tpcalc.results import Method
+from tpcalc.shown import Shown
 
 LINEAR = 1e-12  # of E tau^2: a nonlinear part below this is rounding
 NEARLY = 1e-9
@@ -25,7 +26,7 @@ LARGEST = 1e280  # beyond it products of averages leave the range of floats
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Shown):
     """The least-squares split tau(s) = a s + b + rest for s ~ N(0, q).
 
     Args:

@@ -19,13 +19,14 @@ from tpcalc.integrals.layers import means, products
 from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve
+from tpcalc.shown import Shown
 
 NEWTON = 40
 FAIR = 1e-6  # relative error of 1 - c that a curve may have from each layer
 
 
 @dataclass(frozen=True, eq=False)
-class EdgeCurve:
+class EdgeCurve(Shown):
     """The edge of chaos, by the length q at each of its points.
 
     Args:
@@ -253,7 +254,7 @@ def correlation_step(layer: LayerMap, x: Array, off: Array) -> tuple[Array, Arra
 
 
 @dataclass(frozen=True, eq=False)
-class ScaleCurve:
+class ScaleCurve(Shown):
     """How far correlations reach, against the variance of the weights, for given biases.
 
     Args:

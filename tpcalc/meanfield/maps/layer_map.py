@@ -29,6 +29,7 @@ from tpcalc.meanfield.maps.fixed_lengths import (
 )
 from tpcalc.meanfield.maps.roots import falling_root, scale
 from tpcalc.results import Scale
+from tpcalc.shown import Shown
 
 Phase = Literal["ordered", "edge of chaos", "chaotic"]
 STEP = 1e-4
@@ -43,7 +44,7 @@ class Variances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LayerMap:
+class LayerMap(Shown):
     """Dense weights, biases and an activation, layer after layer.
 
     Args:

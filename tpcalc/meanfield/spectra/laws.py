@@ -13,6 +13,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
+from tpcalc.shown import Shown
 
 # S(z) = (1 + z)^a (gamma + z)^b / sigma^2 for one layer.
 TINY, DEEPEST = 1e-9, 12
@@ -20,7 +21,7 @@ POWERS = {"gaussian": (0, -1), "orthogonal": (1, -1), "gaussian-gaussian": (-1, 
 
 
 @dataclass(frozen=True)
-class WeightLaw:
+class WeightLaw(Shown):
     """The spectrum of W^T W, or of J J^T for a product of so many free weights.
 
     With M(z) = sum_k m_k z^-k, M^-1(m) = (1 + m) / (m S(m)) is a polynomial in m over m: M solves

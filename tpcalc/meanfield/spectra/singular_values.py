@@ -18,13 +18,14 @@ from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
 from tpcalc.meanfield.spectra.spectrum import FAMILIES, weight_spectrum
+from tpcalc.shown import Shown
 
 PADDED = "padded orthogonal"
 REACH, GRID = 8.5, 2001
 
 
 @dataclass(frozen=True, slots=True)
-class SingularValues:
+class SingularValues(Shown):
     """The squared singular values of a Jacobian of some layers, at infinite width.
 
     Args:

@@ -22,13 +22,14 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.spectra.finite import finite_moments as finite_moments
 from tpcalc.meanfield.spectra.finite import finite_variance as finite_variance
+from tpcalc.shown import Shown
 
 Series = tuple[Any, ...]
 FAMILIES = ("gaussian", "orthogonal", "gaussian-gaussian")
 
 
 @dataclass(frozen=True, slots=True)
-class Spectrum:
+class Spectrum(Shown):
     """A law of squared singular values, by its mean and the coefficients of its S-transform.
 
     Args:

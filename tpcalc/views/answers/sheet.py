@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tpcalc.results import Asymptote, Estimate, LengthMap, LengthPoint, Method, Sheet, Sheets
+from tpcalc.views.answers.sheet_plot import sheet_figure
 from tpcalc.views.numbers import SETTLED, Measure, measured, plain, settled
 from tpcalc.views.tables import Table, numbers, texts
-from tpcalc.views.verdict import Verdict
+from tpcalc.views.view import Judgement, Part, View, view
 
 _SPLIT: tuple[tuple[str, Callable[[Sheet], Estimate | None]], ...] = (
     ("b = E τ(s)", lambda each: each.split.mean),
@@ -52,7 +53,7 @@ def sheet_summary(found: Sheets) -> str:
     )
 
 
-def judge_sheets(found: Sheets) -> Verdict:
+def judge_sheets(found: Sheets) -> Judgement:
     """How the numbers were found, and what deep networks of each activation do."""
     reasons = []
     for each in found.sheets:
@@ -64,7 +65,7 @@ def judge_sheets(found: Sheets) -> Verdict:
             "layer to layer, so that networks of finite width depart from the limit."
         )
     headline = "; ".join(f"{each.name}: {_FATES[each.covariance.kind]}" for each in found.sheets)
-    return Verdict("warn" if unstable else "info", headline, tuple(reasons))
+    return Judgement("warn" if unstable else "info", headline, tuple(reasons))
 
 
 def sheet_tables(found: Sheets) -> tuple[Table, ...]:
@@ -226,3 +227,16 @@ def _covariances(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:
 
 def _case(kind: str, proof: str) -> str:
     return f"{_CASES[kind]} ({proof})" if kind == "edge" else _CASES[kind]
+
+
+@view.register
+def _(found: Sheets) -> View:
+    lead = "Numbers hold for Gaussian inputs of a layer, in the limit of infinite width."
+    part = Part("sheet", "Activations", lead, sheet_tables(found), sheet_figure(found))
+    said, summary = judge_sheets(found), sheet_summary(found)
+    return View("Activations", said, summary, (part,), (), found.provenance)
+
+
+@view.register
+def _(found: Sheet) -> View:
+    return view(Sheets((found,)))

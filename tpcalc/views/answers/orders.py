@@ -9,6 +9,7 @@ from tpcalc.names import Name
 from tpcalc.results import OrderRow, OrderTable, Solution
 from tpcalc.views.labels import index, symbol
 from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
+from tpcalc.views.view import Judgement, Part, View, view
 
 _LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
 _HIDDEN = ("h", "x", "dh", "dx")
@@ -196,3 +197,44 @@ def _exponents(
     head = numbers("Step", *(names or [f"l = {k + 1}" for k in range(width)]))
     body = ((str(step), *values, *[""] * (width - len(values))) for step, values in rows)
     return Table.of(caption, head, body)
+
+
+def judge_orders(rows: Sequence[OrderRow]) -> Judgement:
+    """How sure exponents are, and whether measured slopes agree with them."""
+    bounds = [row.name for row in rows if row.status != "exact"]
+    apart = [row.name for row in rows if row.agrees is False]
+    if apart:
+        reason = f"Slopes that do not agree with the exponents: {_some(apart)}"
+        return Judgement("warn", "Some measured slopes disagree with the exponents", (reason,))
+    if bounds:
+        reason = f"Bounds: {_some(bounds)}"
+        return Judgement("warn", "Some orders are upper bounds", (reason,))
+    return Judgement("good", "Exact exponents")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else ".")
+
+
+def _counted(rows: Sequence[OrderRow]) -> str:
+    bounds = sum(row.status != "exact" for row in rows)
+    text = f"The order of size of {len(rows)} quantit{'y' if len(rows) == 1 else 'ies'}"
+    return f"{text}; {bounds} of them are upper bounds." if bounds else f"{text}, all exact."
+
+
+@view.register
+def _(table: OrderTable) -> View:
+    lead = "A size is a power of the width n; bounds are marked as such."
+    part = Part("orders", "Orders", " ".join((lead, *order_lines(table))), order_tables(table))
+    said, summary = judge_orders(table.rows), _counted(table.rows)
+    return View("Orders", said, summary, (part,), table.notes, table.provenance)
+
+
+@view.register
+def _(solution: Solution) -> View:
+    lead = "With these exponents every update contributes Θ(1) to its preactivation."
+    where = region_lines(solution.region, solution.point)
+    part = Part("solution", "Learning rates", " ".join((lead, *where)), solution_tables(solution))
+    steps = len(solution.steps)
+    said = Judgement("good", f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}")
+    return View("Learning rates", said, "", (part,), solution.notes, solution.provenance)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tpcalc.results import Sheets
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
-from tpcalc.views.plots import draw_on, logarithmic, round_ticks
+from tpcalc.views.plots import framed, logarithmic, round_ticks
 from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
@@ -39,18 +40,10 @@ def sheet_figure(found: Sheets) -> Figure:
         if kind in _IDENTITY and series:
             ends = (min(line.x[0] for line in series), max(line.x[-1] for line in series))
             series.append(Series(ends, ends, (0.0, 0.0), "muted", "dash", "identity"))
-        panels.append(Panel(title, words, x_label, tuple(series), log_x, log_y))
+        panels.append(_painted(Panel(title, words, x_label, tuple(series), log_x, log_y)))
     error = max(curve.error for each in drawn for curve in each.curves)
     note = f"Errors of the curves are below {plain(max(error, 1e-15), 2)}, far below their width."
     return Figure("Activation and kernels", note, tuple(panels))
-
-
-def draw_sheets(found: Sheets, identifier: str) -> tuple[str, ...]:
-    """The same panels as ``<svg>`` elements; the same sheets give the same bytes."""
-    return tuple(
-        _drawn(panel, f"{identifier}-{index}")
-        for index, panel in enumerate(sheet_figure(found).panels)
-    )
 
 
 def _words(title: str, series: list[Series]) -> str:
@@ -60,7 +53,7 @@ def _words(title: str, series: list[Series]) -> str:
     return f"{title}: {said or 'nothing to draw'}."
 
 
-def _drawn(panel: Panel, identifier: str) -> str:
+def _painted(panel: Panel) -> Panel:
     def fill(axes: Axes) -> None:
         for line in panel.series:
             ink, dashed = colour(line.colour), line.shape == "dash"
@@ -71,7 +64,7 @@ def _drawn(panel: Panel, identifier: str) -> str:
         else:
             axes.set_axis_off()
 
-    return draw_on(panel, identifier, fill, right=0.955)
+    return replace(panel, paint=framed(panel, fill, right=0.955))
 
 
 def _scale(axes: Axes, panel: Panel) -> None:

@@ -3,67 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.results import Curve, Signal
 from tpcalc.views.numbers import plain, superscript
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import logarithmic, round_ticks
-from tpcalc.views.svg import canvas, colour, on_page, written
+from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
-_WIDTH, _HEIGHT = 400.0, 290.0
+_SIZE = (400.0, 290.0)
 _NONE: tuple[float, ...] = ()
+_Drawer = Callable[["Axes", Signal], None]
 
 
 def signal_figures(found: Signal) -> dict[str, Figure]:
     """The figures of a page, by the key of their section."""
-    maps = [_lengths(found), _correlations(found), _dynamics(found), _gradients(found)]
-    edge = [panel for panel in (_edge(found), _scales(found)) if panel is not None]
+
+    def painted(panels: Iterable[tuple[Panel | None, _Drawer]]) -> tuple[Panel, ...]:
+        return tuple(_painted(panel, found, draw) for panel, draw in panels if panel is not None)
+
+    maps = painted(
+        (
+            (_lengths(found), _draw_lengths),
+            (_correlations(found), _draw_correlations),
+            (_dynamics(found), _draw_dynamics),
+            (_gradients(found), _draw_gradients),
+        )
+    )
+    edge = painted(((_edge(found), _draw_edge), (_scales(found), _draw_scales)))
     figures = {
-        "signal": Figure(
-            "Maps and layers", "Points on the diagonal are fixed points.", tuple(maps)
-        ),
+        "signal": Figure("Maps and layers", "Points on the diagonal are fixed points.", maps),
     }
     if edge:
         figures["signal-edge"] = Figure(
-            "Where the edge of chaos is", "The point is this network.", tuple(edge)
+            "Where the edge of chaos is", "The point is this network.", edge
         )
     figures["signal-spectrum"] = Figure(
         "Spread of the singular values",
         f"Of {found.depth} layers, at infinite width; the point is this network.",
-        (_variances(found),),
+        painted(((_variances(found), _draw_variances),)),
     )
     return figures
 
 
-def draw_signal(found: Signal, key: str) -> tuple[str, ...]:
-    """The panels of one figure as ``<svg>`` elements; the same record gives the same bytes."""
-    drawers: dict[str, Callable[[Axes, Signal], None]] = {
-        "Length map": _draw_lengths,
-        "Correlation map": _draw_correlations,
-        "Correlations by layer": _draw_dynamics,
-        "Gradients by layer": _draw_gradients,
-        "Phases": _draw_edge,
-        "Reach of correlations": _draw_scales,
-        "Variance against the rank": _draw_variances,
-    }
-    pictures = []
-    for index, panel in enumerate(signal_figures(found)[key].panels):
-        with canvas(_WIDTH, _HEIGHT) as figure:
-            axes = figure.add_axes((0.15, 0.165, 0.82, 0.79), facecolor="none")
-            drawers[panel.title](axes, found)
-            axes.set_xlabel(panel.x_label)
-            axes.set_axisbelow(True)
-            longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
-            left = (34 + 6.5 * min(longest, 8)) / _WIDTH
-            axes.set_position((left, 0.165, 0.97 - left, 0.79))
-            svg = written(figure)
-        pictures.append(on_page(svg, f"{key}-{index}", panel.words))
-    return tuple(pictures)
+def _painted(panel: Panel, found: Signal, draw: _Drawer) -> Panel:
+    def paint(figure: Canvas) -> None:
+        axes = figure.add_axes((0.15, 0.165, 0.82, 0.79), facecolor="none")
+        draw(axes, found)
+        axes.set_xlabel(panel.x_label)
+        axes.set_axisbelow(True)
+        longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
+        left = (34 + 6.5 * min(longest, 8)) / _SIZE[0]
+        axes.set_position((left, 0.165, 0.97 - left, 0.79))
+
+    return replace(panel, size=_SIZE, paint=paint)
 
 
 def _curve(found: Signal, kind: str) -> Curve:

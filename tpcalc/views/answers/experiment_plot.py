@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tpcalc.results import Experiment, Run
-from tpcalc.views.experiment import interval
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
-from tpcalc.views.plots import MARKERS, draw_on, logarithmic, round_ticks
+from tpcalc.views.plots import MARKERS, framed, logarithmic, round_ticks
 from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+CONFIDENCE = 0.95
+"""How often an interval around a mean over trials holds the truth, if trials are Gaussian."""
 
 _POINTS = 150  # of a curve; more steps are averaged in blocks
 _HEADROOM = 1.3  # above the highest mean; bands of two trials may be far wider than the curves
@@ -30,14 +33,12 @@ def experiment_figures(found: Experiment) -> dict[str, Figure]:
     }
     keys = ["sizes" if word == "outputs" else word for word in found.shows]
     made = {key: makers[key](found) for key in keys if key in makers}
-    return {word: figure for word, figure in made.items() if figure is not None}
+    return {word: _with_axes(figure) for word, figure in made.items() if figure is not None}
 
 
-def draw_experiment(found: Experiment, key: str) -> tuple[str, ...]:
-    """The panels of one figure as ``<svg>`` elements; the same runs give the same bytes."""
-    figure = experiment_figures(found)[key]
+def _with_axes(figure: Figure) -> Figure:
     top = _top(figure)
-    return tuple(_drawn(panel, f"{key}-{index}", top) for index, panel in enumerate(figure.panels))
+    return replace(figure, panels=tuple(_painted(panel, top) for panel in figure.panels))
 
 
 def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
@@ -148,7 +149,7 @@ def _top(figure: Figure) -> float | None:
     return _HEADROOM * highest if highest > 0 else 1.0
 
 
-def _drawn(panel: Panel, identifier: str, top: float | None) -> str:
+def _painted(panel: Panel, top: float | None) -> Panel:
     def fill(axes: Axes) -> None:
         for series in panel.series:
             _add(axes, series)
@@ -157,7 +158,7 @@ def _drawn(panel: Panel, identifier: str, top: float | None) -> str:
         else:
             _steps(axes, panel, top)
 
-    return draw_on(panel, identifier, fill)
+    return replace(panel, paint=framed(panel, fill))
 
 
 def _add(axes: Axes, series: Series) -> None:
@@ -203,3 +204,26 @@ def _layers(axes: Axes, panel: Panel) -> None:
     axes.set_xticks(layers, [str(round(layer)) for layer in layers])
     highest = max(y for series in panel.series for y in series.y)
     logarithmic(axes, "y", 0.8, max(1.25 * highest, 2.0))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean over trials, and half the width of its confidence interval.
+
+    Example:
+        >>> mean, half = interval((0.9, 0.92, 0.94))
+        >>> round(mean, 3), round(half, 3)
+        (0.92, 0.05)
+    """
+    if not values or not all(map(math.isfinite, values)):
+        return math.nan, math.nan
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.nan
+    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, _quantile(len(values) - 1) * math.sqrt(variance / len(values))
+
+
+def _quantile(freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

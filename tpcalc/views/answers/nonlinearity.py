@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp, expm1
 
 from tpcalc.results import Estimate
@@ -13,9 +12,10 @@ from tpcalc.results.nonlinearity import (
     MeasuredValue,
     Nonlinearity,
 )
+from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
 from tpcalc.views.tables import Cell, Table, number, numbers, sentence, texts, z_cell
-from tpcalc.views.verdict import Verdict
+from tpcalc.views.view import Judgement, Part, View, view
 
 _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
 _LINEAR, _NONLINEAR = 1.01, 5.0  # all but linear below, overfitting above
@@ -55,7 +55,7 @@ def nonlinearity_lead(found: Nonlinearity) -> str:
     return " ".join(lines)
 
 
-def judge_nonlinearity(found: Nonlinearity) -> Verdict:
+def judge_nonlinearity(found: Nonlinearity) -> Judgement:
     """The coefficient in a few words."""
     fate = _fate(found)
     lines = tuple(f"Not met: {rule}." for rule, holds in found.guidelines if not holds)
@@ -70,7 +70,7 @@ def judge_nonlinearity(found: Nonlinearity) -> Verdict:
         headline += f", above {_NONLINEAR:g}: such networks were found to generalize worse"
     elif not lines and found.nlc.value >= _LINEAR:
         headline += f", between 1 and {_NONLINEAR:g}, where networks were found to do best"
-    return Verdict("warn" if lines else "good", headline, lines)
+    return Judgement("warn" if lines else "good", headline, lines)
 
 
 def _end(end: MeasuredEnd, found: Nonlinearity) -> str:
@@ -95,17 +95,6 @@ def _fate(found: Nonlinearity) -> list[tuple[str, str]]:
         share = plain(1 / last.bias.value, 2)
         said.append((fate, f"{fate.capitalize()}: their spread is {share} of their size."))
     return said
-
-
-def ends_of(table: Table, ends: int = 30) -> Table:
-    """A table of many layers where there is little room: its first and its last rows."""
-    hidden = len(table.rows) - 2 * ends
-    if hidden <= 0:
-        return table
-    gap = texts("...", *("" for _ in table.head[1:]))
-    rows = (*table.rows[:ends], gap, *table.rows[-ends:])
-    note = f"{hidden} rows in between are left out; a report (--out) and --json have them."
-    return replace(table, rows=rows, note=f"{note} {table.note}".rstrip())
 
 
 def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
@@ -263,3 +252,17 @@ def _output(found: Nonlinearity) -> MeasuredValue | None:
         return None
     row = found.at(found.widths[-1], found.layers[-1].index)
     return None if row is None else row.value("NLC")
+
+
+@view.register
+def _(found: Nonlinearity) -> View:
+    lead, tables, drawn = (
+        nonlinearity_lead(found),
+        nonlinearity_tables(found),
+        nonlinearity_figures(found),
+    )
+    parts = [Part("nonlinearity", "Nonlinearity", lead, tables, drawn["nonlinearity"])]
+    if (widths := drawn.get("nonlinearity-widths")) is not None:
+        parts.append(Part("nonlinearity-widths", "Width", figure=widths))
+    said, summary = judge_nonlinearity(found), nonlinearity_summary(found)
+    return View("Nonlinearity", said, summary, tuple(parts), found.notes, found.provenance)

@@ -7,7 +7,7 @@ everything around it has its own verdict, so that the lines of the picture are t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any
 from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.regimes import VERDICTS, by_verdict, phase_lead
-from tpcalc.views.svg import alone, canvas, colour, on_page, written
+from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 Corner = tuple[Fraction, Fraction]
+VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
+"""In the order in which tables and legends list them."""
+
 _COLOURS = {
     "feature-learning": "good",
     "kernel": "limit",
@@ -31,7 +34,7 @@ _COLOURS = {
     "unstable": "bad",
     "undecided": "warn",
 }
-_WIDTH, _HEIGHT, _LEGEND = 460.0, 380.0, 30.0
+_SIZE = (460.0, 380.0)
 _LEARNING = ("feature-learning", "kernel")
 _STEPS = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1")))
 
@@ -46,57 +49,29 @@ class _Piece:
     corners: tuple[Corner, ...]
 
 
+def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
+    """The cells of each verdict, largest dimension first."""
+    names = sorted(
+        {cell.verdict for cell in diagram.cells},
+        key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
+    )
+    cells = sorted(diagram.cells, key=lambda cell: -cell.dimension)
+    return tuple((word, tuple(c for c in cells if c.verdict == word)) for word in names)
+
+
 def drawable(diagram: PhaseDiagram) -> bool:
     """Whether it has two symbols, and so a picture."""
     return len(diagram.symbols) == 2
 
 
-def phase_svg(diagram: PhaseDiagram) -> str:
-    """A phase diagram as the text of an SVG file, with its legend.
-
-    Example:
-        >>> from tpcalc.results import PhaseCell, Provenance
-        >>> zero, one = Fraction(0), Fraction(1)
-        >>> point = PhaseCell(0, "kernel", ("a = 0", "c = 0"), ((zero, zero),), (), "")
-        >>> box = (("a", -one, one), ("c", -one, one))
-        >>> diagram = PhaseDiagram(("a", "c"), box, (point,), False, 1, Provenance("0", "ab"))
-        >>> phase_svg(diagram).splitlines()[0]
-        '<?xml version="1.0" encoding="utf-8"?>'
-    """
-    with canvas(_WIDTH, _HEIGHT + _LEGEND) as figure:
-        axes = figure.add_axes(_room(_HEIGHT + _LEGEND, _LEGEND), facecolor="none")
-        _fill(axes, diagram)
-        handles = [_handle(entry) for entry in _legend(diagram)]
-        figure.legend(
-            handles=handles,
-            labels=[entry.label for entry in _legend(diagram)],
-            loc="lower center",
-            ncols=max(len(handles), 1),
-            frameon=False,
-            fontsize=11,
-            handlelength=1.2,
-            handletextpad=0.5,
-            columnspacing=1.2,
-        )
-        svg = written(figure)
-    return alone(svg, phase_lead(diagram))
-
-
-def draw_phases(diagram: PhaseDiagram, identifier: str) -> str:
-    """The same without a legend, as an element of a page."""
-    with canvas(_WIDTH, _HEIGHT) as figure:
-        _fill(figure.add_axes(_room(_HEIGHT, 0.0), facecolor="none"), diagram)
-        svg = written(figure)
-    return on_page(svg, identifier, phase_lead(diagram))
-
-
-def phase_figure(diagram: PhaseDiagram) -> Figure | None:
+def phase_figure(diagram: PhaseDiagram, words: str) -> Figure | None:
     """The figure of a page that the picture belongs to; None if there is no picture."""
     if not drawable(diagram):
         return None
     title = f"{diagram.symbols[1]} against {diagram.symbols[0]}"
     note = "Areas, walls and points have the colour of their own verdict."
-    panel = Panel(title, phase_lead(diagram), diagram.symbols[0], _legend(diagram))
+    names, paint = _legend(diagram), _painted(diagram)
+    panel = Panel(title, words, diagram.symbols[0], names, size=_SIZE, paint=paint)
     return Figure("Verdicts over the box", note, (panel,))
 
 
@@ -109,28 +84,18 @@ def _legend(diagram: PhaseDiagram) -> tuple[Series, ...]:
     )
 
 
-def _handle(entry: Series) -> Any:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    ink = colour(entry.colour)
-    if entry.shape == "area":
-        return Patch(facecolor=ink, alpha=_opacity(entry.label), linewidth=0)
-    if entry.shape == "line":
-        return Line2D([], [], color=ink, linewidth=_thickness(entry.label))
-    return Line2D([], [], color=ink, marker="o", linestyle="none", markersize=8)
-
-
-def _room(height: float, below: float) -> tuple[float, float, float, float]:
-    left, bottom = 58.0, 44.0 + below
-    return left / _WIDTH, bottom / height, (_WIDTH - left - 16) / _WIDTH, 1 - (bottom + 12) / height
+def _painted(diagram: PhaseDiagram) -> Callable[[Canvas], None]:
+    width, height = _SIZE
+    left, bottom = 58.0, 44.0
+    room = left / width, bottom / height, (width - left - 16) / width, 1 - (bottom + 12) / height
+    return lambda figure: _fill(figure.add_axes(room, facecolor="none"), diagram)
 
 
 def _fill(axes: Axes, diagram: PhaseDiagram) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    (low_x, high_x), (low_y, high_y) = _box(diagram)
+    (low_x, high_x), (low_y, high_y) = box_of(diagram)
     pieces = [_piece(cell) for cell in diagram.cells]
     for verdict in _order(pieces):
         areas = [p.corners for p in pieces if p.verdict == verdict and p.dimension == 2]
@@ -168,7 +133,8 @@ def _fill(axes: Axes, diagram: PhaseDiagram) -> None:
     axes.set_ylabel(_plain(diagram.symbols[1]))
 
 
-def _box(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
+def box_of(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
+    """Two opposite corners of the picture; an error says why there is none."""
     if not drawable(diagram):
         raise StudyError(
             f"a picture shows two symbols; this diagram has {len(diagram.symbols)}.",

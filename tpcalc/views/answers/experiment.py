@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from tpcalc.results import Experiment, Run, SlopeRow
 from tpcalc.results.experiment import constant_class
+from tpcalc.views.answers.experiment_plot import experiment_figures, interval
 from tpcalc.views.numbers import Measure, count, counted, duration, measured, plain
-from tpcalc.views.tables import Cell, Part, Table, number, numbers, only, sentence, texts
-from tpcalc.views.verdict import Verdict
-
-CONFIDENCE = 0.95
-"""How often an interval around a mean over trials holds the truth, if trials are Gaussian."""
+from tpcalc.views.tables import Cell, Table, number, numbers, only, sentence, texts
+from tpcalc.views.view import Judgement, Part, View, view
 
 _Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
 _INTERVAL = "± is half of a 95% confidence interval for the mean over trials (Student's t)."
@@ -25,29 +24,6 @@ _BIASES = {"none": "none", "first": "first layer", "hidden": "hidden layers", "a
 _ROUNDED = 5e-4  # published accuracies have three decimals
 _CAPPED = 1e-9
 _NAMED = 3
-
-
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The mean over trials, and half the width of its confidence interval.
-
-    Example:
-        >>> mean, half = interval((0.9, 0.92, 0.94))
-        >>> round(mean, 3), round(half, 3)
-        (0.92, 0.05)
-    """
-    if not values or not all(map(math.isfinite, values)):
-        return math.nan, math.nan
-    mean = math.fsum(values) / len(values)
-    if len(values) < 2:
-        return mean, math.nan
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, _quantile(len(values) - 1) * math.sqrt(variance / len(values))
-
-
-def _quantile(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
 
 
 def experiment_summary(found: Experiment) -> str:
@@ -64,7 +40,7 @@ def experiment_summary(found: Experiment) -> str:
     )
 
 
-def judge_experiment(found: Experiment) -> Verdict:
+def judge_experiment(found: Experiment) -> Judgement:
     """What moved at this width, beside what the limit says of it."""
     said = dict(found.predicted)
     lost = [run for run in found.runs if any(step is not None for step in run.diverged)]
@@ -84,7 +60,7 @@ def judge_experiment(found: Experiment) -> Verdict:
     if any(change for _, change in changes):
         down = sum(change == _DOWN for _, change in changes)
         headline = f"{found.name}: the loss went down in {down} of {len(found.runs)} networks"
-    return Verdict("warn" if lost else "info", headline, tuple(reasons))
+    return Judgement("warn" if lost else "info", headline, tuple(reasons))
 
 
 def experiment_sections(found: Experiment) -> tuple[Part, ...]:
@@ -96,13 +72,13 @@ def experiment_sections(found: Experiment) -> tuple[Part, ...]:
         "ranks": _ranks,
         "rates": _rates,
     }
-    sections = [_networks(found), *(makers[word](found) for word in found.shows)]
-    return tuple(section for section in sections if any(table.rows for table in section.tables))
-
-
-def experiment_tables(found: Experiment) -> tuple[Table, ...]:
-    """The tables of all parts, for a terminal."""
-    return tuple(table for part in experiment_sections(found) for table in part.tables)
+    figures = experiment_figures(found)
+    parts = [_networks(found), *(makers[word](found) for word in found.shows)]
+    return tuple(
+        replace(part, figure=figures.get(part.key))
+        for part in parts
+        if any(table.rows for table in part.tables)
+    )
 
 
 def _networks(found: Experiment) -> Part:
@@ -378,3 +354,10 @@ def _diverged(run: Run) -> str:
     which = f"{len(steps)} of {run.trials} trials" if run.trials > 1 else "the trial"
     first = "the first at" if len(set(steps)) > 1 else "at"
     return f"{which} no longer finite, {first} step {min(steps)}"
+
+
+@view.register
+def _(found: Experiment) -> View:
+    said, summary = judge_experiment(found), experiment_summary(found)
+    parts = experiment_sections(found)
+    return View(found.title, said, summary, parts, found.notes, found.provenance)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tpcalc.results import Agreement, DepthExperiment, Estimate, Ratio, TrainedRow, WalkRow
-from tpcalc.views.depth import RATIOS, REGIMES
+from tpcalc.views.answers.depth import REGIMES
+from tpcalc.views.answers.depth_plot import RATIOS
 from tpcalc.views.numbers import Measure, measured, plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts

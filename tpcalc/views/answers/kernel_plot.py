@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.results import Kernel
-from tpcalc.views.kernel import has_spectrum
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import decades, logarithmic, round_ticks
-from tpcalc.views.svg import alone, canvas, colour, on_page, written
+from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 MAP_SIDE = 256
 """The most rows and columns of a map; larger kernels are averaged in blocks."""
 
-_WIDTH, _HEIGHT = 400.0, 300.0
+SPECTRUM_ROWS = 4096
+"""A report leaves out the eigenvalues of kernels with more rows."""
+
+_SIZE = (400.0, 300.0)
 _MARKED = 30  # up to here each eigenvalue has its own dot
 _NAMED = 12  # labels that find room beside a map
 _SATURATED = (0.01, 0.99)  # quantiles of the entries where the colours of a map end
@@ -30,22 +34,21 @@ _COLOURS = {"nngp": "0", "ntk": "1"}
 
 def kernel_figure(kernel: Kernel) -> Figure:
     """The panels of a page: the spectrum where there is one, then a map of each kernel."""
-    panels = [_spectrum_panel(kernel)] if has_spectrum(kernel) else []
-    panels += [_map_panel(kernel, kind) for kind in kernel.kinds]
+    panels = []
+    if has_spectrum(kernel):
+        spectrum = _spectrum_panel(kernel)
+        paint = partial(_draw_spectrum, panel=spectrum)
+        panels.append(replace(spectrum, size=_SIZE, paint=paint))
+    for kind in kernel.kinds:
+        paint = partial(_draw_map, kernel=kernel, kind=kind)
+        panels.append(replace(_map_panel(kernel, kind), size=_SIZE, paint=paint))
     return Figure("Eigenvalues and entries", _note(kernel), tuple(panels))
 
 
-def draw_kernel(kernel: Kernel, identifier: str) -> tuple[str, ...]:
-    """The same panels as ``<svg>`` elements; the same kernel gives the same bytes."""
-    return tuple(
-        on_page(svg, f"{identifier}-{index}", words)
-        for index, (svg, words) in enumerate(_drawn(kernel))
-    )
-
-
-def kernel_svgs(kernel: Kernel) -> tuple[tuple[str, str], ...]:
-    """The same as texts of SVG files, each with what it shows in words."""
-    return tuple((alone(svg, words), words) for svg, words in _drawn(kernel))
+def has_spectrum(kernel: Kernel) -> bool:
+    """Whether a report finds the eigenvalues; of a large kernel the reader has to ask for them."""
+    rows = max(len(kernel.matrix(kind)) for kind in kernel.kinds)
+    return kernel.symmetric and rows <= SPECTRUM_ROWS
 
 
 def blocks(
@@ -150,20 +153,6 @@ def _map_panel(kernel: Kernel, kind: str) -> Panel:
     sizes = " x ".join(count(size) for size in matrix.shape)
     words = f"{kind.upper()} as a map of {sizes} entries, from {low} to {high}."
     return Panel(f"{kind.upper()}, entries", words, "input", ())
-
-
-def _drawn(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    if has_spectrum(kernel):
-        panel = _spectrum_panel(kernel)
-        with canvas(_WIDTH, _HEIGHT) as figure:
-            _draw_spectrum(figure, panel)
-            svg = written(figure)
-        yield svg, panel.words
-    for kind in kernel.kinds:
-        with canvas(_WIDTH, _HEIGHT) as figure:
-            _draw_map(figure, kernel, kind)
-            svg = written(figure)
-        yield svg, _map_panel(kernel, kind).words
 
 
 def _draw_spectrum(figure: Canvas, panel: Panel) -> None:

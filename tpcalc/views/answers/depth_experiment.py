@@ -14,11 +14,11 @@ from tpcalc.results import (
     Reference,
     Transfer,
 )
-from tpcalc.views.growth import growth_figure, growth_lead, growth_tables
+from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, texts
-from tpcalc.views.verdict import Verdict as Judgement
+from tpcalc.views.view import Judgement, Part, View, view
 
 _WORDS = {
     "size": ("Root mean square of the stream", "share of the depth", False),
@@ -263,3 +263,14 @@ def _series(ends: Iterable[tuple[float, Estimate]], ink: int, width: str, label:
     line = width == "oo"
     points = ((x, one.value, 0.0 if line else one.stderr) for x, one in ends)
     return Series.of(points, str(ink % COLOURS), "line" if line else "dots", label)
+
+
+@view.register
+def _(found: DepthExperiment) -> View:
+    drawn = depth_experiment_figures(found)
+    lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
+    titles = {"start": "At the start", "transfer": "Learning rates"}
+    more = (Part(key, title, figure=drawn[key]) for key, title in titles.items() if key in drawn)
+    parts = (Part("blocks", found.title, lead, tables, drawn.get("blocks")), *more)
+    said = judge_depth_experiment(found)
+    return View(found.title, said, f"{said.headline}.", parts, found.notes, found.provenance)

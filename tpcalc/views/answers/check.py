@@ -1,17 +1,13 @@
-"""Verdicts on training, of one network and over a phase diagram, as sentences and tables."""
+"""Verdicts on training as sentences and tables."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
-from tpcalc.results import LayerFacts, PhaseCell, PhaseDiagram, Verdict
-from tpcalc.views.orders import row_tables
+from tpcalc.results import LayerFacts, Verdict
+from tpcalc.views.answers.orders import region_lines, row_tables
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
-from tpcalc.views.verdict import Verdict as Judgement
-
-VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
-"""In the order in which tables and legends list them."""
+from tpcalc.views.view import Judgement, Part, View, view
 
 _WORDS = {
     "feature-learning": ("good", "Feature learning: outputs and features move"),
@@ -99,58 +95,8 @@ def _answer(value: bool | None) -> str:
     return "not known" if value is None else "yes" if value else "no"
 
 
-def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
-    """The cells of each verdict, largest dimension first."""
-    names = sorted(
-        {cell.verdict for cell in diagram.cells},
-        key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
-    )
-    cells = sorted(diagram.cells, key=lambda cell: -cell.dimension)
-    return tuple((word, tuple(c for c in cells if c.verdict == word)) for word in names)
-
-
-def phase_lead(diagram: PhaseDiagram) -> str:
-    """A phase diagram in a sentence or two."""
-    box = ", ".join(f"{low} <= {symbol} <= {high}" for symbol, low, high in diagram.box)
-    parts = [
-        f"{word} on {_counted(cells, len(diagram.symbols))}" for word, cells in by_verdict(diagram)
-    ]
-    text = f"For {box}: {'; '.join(parts) or 'no cell'}."
-    runs = f" {diagram.runs} points were decided"
-    if diagram.complete:
-        return f"{text}{runs}; the cells cover the whole box."
-    return f"{text}{runs}; the list is not exhaustive."
-
-
-def _counted(cells: Sequence[PhaseCell], symbols: int) -> str:
-    found = Counter(cell.dimension for cell in cells)
-    parts = []
-    for dimension in sorted(found, reverse=True):
-        word = _kind(dimension, symbols)
-        parts.append(f"{found[dimension]} {word}{'' if found[dimension] == 1 else 's'}")
-    return ", ".join(parts)
-
-
-def _kind(dimension: int, symbols: int) -> str:
-    if dimension == symbols:
-        return "region"
-    if dimension == 0:
-        return "point"
-    return "wall" if dimension == symbols - 1 else f"{dimension}-dimensional wall"
-
-
-def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
-    """The cells of a phase diagram, those of one verdict together."""
-    body = (
-        (
-            word,
-            _kind(cell.dimension, len(diagram.symbols)),
-            ", ".join(cell.conditions) or "everywhere",
-            ", ".join(f"{symbol} = {value}" for symbol, value in cell.sample),
-            cell.fact,
-        )
-        for word, cells in by_verdict(diagram)
-        for cell in cells
-    )
-    head = texts("Verdict", "Kind", "Where", "For example", "What decides")
-    return (Table.of("Cells", head, body),)
+@view.register
+def _(found: Verdict) -> View:
+    lead = " ".join(region_lines(found.region, ()))
+    part = Part("check", "Verdict", lead, check_tables(found))
+    return View("Verdict", judged(found), "", (part,), found.notes, found.provenance)

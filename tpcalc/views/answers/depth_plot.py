@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tpcalc.names import what_of
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 from tpcalc.results.depth_sample import log10_of_root
-from tpcalc.views.depth import PROFILES, RATIOS, gammas
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.traces import spread_out
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PROFILES = {
+    "features": "the stream x",
+    "gradients": "its adjoint dx",
+    "preactivations": "preactivations h of a block",
+}
+GAMMAS = {
+    (0, 0): "products with x, in the stream x at its end",
+    (0, 1): "products of transposes with dx, in the stream x at its end",
+    (1, 0): "products with x, in the adjoint dx at its start",
+    (1, 1): "products of transposes with dx, in the adjoint dx at its start",
+}
+RATIOS = {
+    "R": "|x_L| / |x_0|",
+    "D": "|x_L - x_0| / |x_0|",
+    "Rp": "|p_0| / |p_L|",
+    "Dp": "|p_0 - p_L| / |p_L|",
+}
 PROFILE = "depths-profile"
 STEPS = "depths-steps"
 _LIMIT = "oo"
@@ -179,3 +201,22 @@ def _panel(title: str, axis: str, series: Sequence[Series], *, log_x: bool = Fal
     words = "; ".join(f"{s.label}: from {plain(s.y[0], 3)} to {plain(s.y[-1], 3)}" for s in series)
     described = f"{title} against {axis}. {words}"
     return Panel(title, described, axis, tuple(series), log_x, log_y, numbers=not log_x)
+
+
+def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], NDArray[Any]]]:
+    """Gamma over the steps: of a kind its words, its array, values and errors for t and r.
+
+    They are what the Gaussians of the middle block at step r are in x or dx of step t, first
+    samples of the steps alone; in the limit where there is one, else of the deepest network.
+    """
+    known = [one for one in found.arrays if one.name == "coefficients" and 0.5 in one.places]
+    if not known:
+        return
+    one = next((one for one in known if one.depth == "oo"), known[-1])
+    middle, steps = one.places.index(0.5), slice(0, None, found.batch)
+    for (ket, base), words in GAMMAS.items():
+        place = (ket, base, -1 if ket == 0 else 0, middle, steps, steps)
+        values, errors = one.values[place], one.errors[place]
+        followed = ~np.isnan(values).all(axis=1)  # adjoints end before the last step
+        if values[followed].any():
+            yield words, one, values[followed], errors[followed]

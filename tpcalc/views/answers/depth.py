@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import log10
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tpcalc.results import NEVER, DepthArray, DepthGap, DepthRow, DepthTable, DepthVerdict, Estimate
+from tpcalc.results import (
+    NEVER,
+    DepthArray,
+    DepthGap,
+    DepthOrders,
+    DepthRow,
+    DepthTable,
+    DepthVerdict,
+    Estimate,
+)
+from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
+from tpcalc.views.answers.orders import region_lines
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
 from tpcalc.views.tables import Table, name, numbers, texts
-from tpcalc.views.verdict import Verdict as Judgement
+from tpcalc.views.view import Judgement, Part, View, view
 
 _WORDS = {
     "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
@@ -36,23 +43,6 @@ REGIMES = {
 _STATUS = {"derived": "derived, not proved"}
 _WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
 _ANSWERS = {True: "yes", False: "no", None: "not known"}
-PROFILES = {
-    "features": "the stream x",
-    "gradients": "its adjoint dx",
-    "preactivations": "preactivations h of a block",
-}
-GAMMAS = {
-    (0, 0): "products with x, in the stream x at its end",
-    (0, 1): "products of transposes with dx, in the stream x at its end",
-    (1, 0): "products with x, in the adjoint dx at its start",
-    (1, 1): "products of transposes with dx, in the adjoint dx at its start",
-}
-RATIOS = {
-    "R": "|x_L| / |x_0|",
-    "D": "|x_L - x_0| / |x_0|",
-    "Rp": "|p_0| / |p_L|",
-    "Dp": "|p_0 - p_L| / |p_L|",
-}
 SQUARES = (
     "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
     "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
@@ -73,11 +63,6 @@ def judge_depth(found: DepthVerdict) -> Judgement:
     if found.verdict == "feature-learning" and found.faithful is False:
         level = "warn"
     return Judgement(level, f"{words}, for t<={found.steps}", found.facts)
-
-
-def depth_lead(found: DepthVerdict) -> str:
-    """The headline as a sentence."""
-    return judge_depth(found).headline + "."
 
 
 def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
@@ -214,25 +199,6 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], NDArray[Any]]]:
-    """Gamma over the steps: of a kind its words, its array, values and errors for t and r.
-
-    They are what the Gaussians of the middle block at step r are in x or dx of step t, first
-    samples of the steps alone; in the limit where there is one, else of the deepest network.
-    """
-    known = [one for one in found.arrays if one.name == "coefficients" and 0.5 in one.places]
-    if not known:
-        return
-    one = next((one for one in known if one.depth == "oo"), known[-1])
-    middle, steps = one.places.index(0.5), slice(0, None, found.batch)
-    for (ket, base), words in GAMMAS.items():
-        place = (ket, base, -1 if ket == 0 else 0, middle, steps, steps)
-        values, errors = one.values[place], one.errors[place]
-        followed = ~np.isnan(values).all(axis=1)  # adjoints end before the last step
-        if values[followed].any():
-            yield words, one, values[followed], errors[followed]
-
-
 def depth_steps(found: DepthTable) -> tuple[Table, ...]:
     """Gamma over the steps, a table for each kind."""
     return tuple(
@@ -341,3 +307,29 @@ def _networks(found: DepthTable) -> Table:
         f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
         "standard error.",
     )
+
+
+@view.register
+def _(found: DepthVerdict) -> View:
+    lead = " ".join(region_lines(found.region, ()))
+    part = Part("depth", "Depth", lead, depth_tables(found))
+    return View("Depth", judge_depth(found), "", (part,), found.notes, found.provenance)
+
+
+@view.register
+def _(found: DepthOrders) -> View:
+    lead = " ".join(region_lines(found.region, ()))
+    part = Part("depth", "Depth", lead, (depth_rows(found.rows),))
+    return View("Depth", None, "", (part,), found.notes, found.provenance)
+
+
+@view.register
+def _(found: DepthTable) -> View:
+    drawn = depth_figures(found)
+    made = [
+        Part("depths", "At infinite width", "", depth_values(found), drawn.get("depths")),
+        Part(PROFILE, "Along the depth", "", depth_profiles(found), drawn.get(PROFILE)),
+        Part(STEPS, "Along training", "", depth_steps(found), drawn.get(STEPS)),
+    ]
+    parts = tuple(part for part in made if part.tables or part.figure)
+    return View("At infinite width", None, "", parts, found.notes, found.provenance)

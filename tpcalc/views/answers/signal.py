@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from tpcalc.results import Estimate, LengthDrift, Scale, Signal
+from tpcalc.views.answers.signal_plot import signal_figures
 from tpcalc.views.numbers import SETTLED, plain, settled
-from tpcalc.views.tables import Cell, Part, Table, numbers, only, sentence, texts
-from tpcalc.views.verdict import Verdict
+from tpcalc.views.tables import Cell, Table, numbers, only, sentence, texts
+from tpcalc.views.view import Judgement, Part, View, view
 
 _REACH = 6.0  # depth scales of correlations that trained networks were found to bear
 _GROWTH = math.log(1e4)
@@ -54,7 +56,7 @@ def signal_lead(found: Signal) -> str:
     return " ".join(lines)
 
 
-def judge_signal(found: Signal) -> Verdict:
+def judge_signal(found: Signal) -> Judgement:
     """The phase in a few words, and what it means for the depth."""
     if found.drift is not None:
         return _adrift(found, found.drift)
@@ -62,15 +64,15 @@ def judge_signal(found: Signal) -> Verdict:
     if found.unstable:
         q = plain(found.length.value)
         said = f"The length q = {q} is an unstable fixed point: lengths that miss it move away."
-        return Verdict(
+        return Judgement(
             "warn", f"{_HEADLINES[found.phase]}, at an unstable length", (said, *reasons)
         )
     far = found.phase == "edge of chaos" or found.depth <= _REACH * found.correlation_scale.layers
     fine = far and abs(found.gradient.value) <= _GROWTH
-    return Verdict("good" if fine else "warn", _HEADLINES[found.phase], reasons)
+    return Judgement("good" if fine else "warn", _HEADLINES[found.phase], reasons)
 
 
-def _adrift(found: Signal, drift: LengthDrift) -> Verdict:
+def _adrift(found: Signal, drift: LengthDrift) -> Judgement:
     """Lengths that grow or shrink from layer to layer."""
     excess, end = drift.growth.value - 1, _ENDS[drift.end]
     settles = abs(excess) <= drift.growth.stderr
@@ -90,12 +92,7 @@ def _adrift(found: Signal, drift: LengthDrift) -> Verdict:
     if found.correlation.stderr > _EVERY:
         apart = "keep their correlations: the layers are linear."
     lines += [f"Signals divided by their lengths {apart}", *_edge_lines(found)]
-    return Verdict("good" if settles else "warn", headline, tuple(lines))
-
-
-def signal_tables(found: Signal) -> tuple[Table, ...]:
-    """All tables, for the terminal."""
-    return tuple(table for section in signal_sections(found) for table in section.tables)
+    return Judgement("good" if settles else "warn", headline, tuple(lines))
 
 
 def signal_sections(found: Signal) -> tuple[Part, ...]:
@@ -103,11 +100,13 @@ def signal_sections(found: Signal) -> tuple[Part, ...]:
     maps = [_scales(found), _survival(found)]
     if len(found.fixed_points) > 1:
         maps.append(_fixed_points(found))
-    return (
+    parts = (
         Part("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
         Part("signal-edge", "Edge of chaos", _sentence(found.edge_note), _edges(found)),
         Part("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
     )
+    figures = signal_figures(found)
+    return tuple(replace(part, figure=figures.get(part.key)) for part in parts)
 
 
 def _depth_lines(found: Signal) -> tuple[str, ...]:
@@ -284,3 +283,9 @@ def _layers(scale: Scale) -> str:
     if not math.isfinite(scale.rate.value):
         return "0"
     return settled(Estimate(scale.layers, scale.error, scale.rate.method))
+
+
+@view.register
+def _(found: Signal) -> View:
+    said, summary = judge_signal(found), signal_summary(found)
+    return View("Signals", said, summary, signal_sections(found), found.notes, found.provenance)

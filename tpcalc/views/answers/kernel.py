@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import rounded_up
+from tpcalc.views.answers.kernel_plot import SPECTRUM_ROWS, has_spectrum, kernel_figure
 from tpcalc.views.numbers import Measure, count, counted, measured, plain
 from tpcalc.views.tables import Table, numbers, texts
-from tpcalc.views.verdict import Verdict
+from tpcalc.views.view import Judgement, Part, View, view
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SPECTRUM_ROWS = 4096
-"""Rows of the largest matrix whose eigenvalues are found for a report."""
 
 _CORNER = 5
 _DIGITS = 6
@@ -82,21 +81,15 @@ def kernel_lines(kernel: Kernel) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def judge_kernel(kernel: Kernel) -> Verdict:
+def judge_kernel(kernel: Kernel) -> Judgement:
     """How the numbers were found, in a few words."""
     level, headline = _HEADLINES[kernel.method]
-    return Verdict(level, headline.format(names(kernel)), kernel_lines(kernel))
+    return Judgement(level, headline.format(names(kernel)), kernel_lines(kernel))
 
 
 def kernel_tables(kernel: Kernel) -> tuple[Table, ...]:
     """Statistics of the kernels beside each other, then the first entries of each."""
     return (_statistics(kernel), *(_corner(kernel, kind) for kind in kernel.kinds))
-
-
-def has_spectrum(kernel: Kernel) -> bool:
-    """Whether a report finds the eigenvalues; of a large kernel the reader has to ask for them."""
-    rows = max(len(kernel.matrix(kind)) for kind in kernel.kinds)
-    return kernel.symmetric and rows <= SPECTRUM_ROWS
 
 
 def _statistics(kernel: Kernel) -> Table:
@@ -240,3 +233,10 @@ def _which(part: NDArray[Any], matrix: NDArray[Any]) -> str:
 def _place(row: int, outputs: int) -> str:
     index, output = divmod(row, outputs)
     return f"{index}, output {output}" if outputs > 1 else str(index)
+
+
+@view.register
+def _(kernel: Kernel) -> View:
+    part = Part("kernel", "Kernels", "", kernel_tables(kernel), kernel_figure(kernel))
+    said, summary = judge_kernel(kernel), kernel_summary(kernel)
+    return View("Kernels", said, summary, (part,), kernel.notes, kernel.provenance)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tpcalc.results import Claim, Theorem, Theorems
 from tpcalc.views.tables import Cell, Table, name, sentence, texts
+from tpcalc.views.view import Part, View, view
 
 _AGREES = {True: "yes", False: "no", None: "open"}
 _OPEN = "Open: not derived here, or only a bound is."
@@ -41,6 +43,7 @@ def theorem_tables(found: Theorems) -> tuple[Table, ...]:
     if not found.rows:
         return ()
     table = _claims(found, lambda claim: bool(claim.stated or claim.derived))
+    table = replace(table, detail=not any(row.differs for row in found.rows))
     return (answer_table(found), table) if table.rows else (answer_table(found),)
 
 
@@ -52,12 +55,6 @@ def answer_table(found: Theorems) -> Table:
         for row in found.rows
     )
     return Table.of("Theorems and their hypotheses", head, body)
-
-
-def contradictions(found: Theorems) -> tuple[Table, ...]:
-    """The statements that the program contradicts, if there are any."""
-    table = _claims(found, lambda claim: claim.agrees is False)
-    return (table,) if table.rows else ()
 
 
 def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
@@ -89,3 +86,9 @@ def _why(row: Theorem) -> str:
     if row.answer == "not confirmed":
         return "; ".join(f"{each.text}: derived is {each.derived}" for each in row.open)
     return "; ".join(row.notes) or "all hypotheses are met"
+
+
+@view.register
+def _(found: Theorems) -> View:
+    part = Part("theorems", "Theorems", theorem_lead(found), theorem_tables(found))
+    return View("Theorems", None, "", (part,), found.notes, found.provenance)

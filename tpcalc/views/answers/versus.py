@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from tpcalc.names import Name
 from tpcalc.results import Card, Contrast, OrderRow, Verdict
+from tpcalc.views.answers.check import at_start
+from tpcalc.views.answers.orders import size
 from tpcalc.views.labels import symbol
 from tpcalc.views.numbers import count, measured, with_power
-from tpcalc.views.orders import size
-from tpcalc.views.regimes import at_start
 from tpcalc.views.tables import Cell, Table, name
 from tpcalc.views.traces import gather
+from tpcalc.views.view import Part, View, view
 
 _LONG = 60  # letters from which on the cells of a row are broken into lines
 _INPUTS = "f[t,i]: after t steps, at the i-th input of that step; inputs are counted from 0."
@@ -136,3 +137,10 @@ def _theorems(card: Card) -> dict[str, str]:
     if card.theorems is None:
         return {}
     return {row.name: row.answered for row in card.theorems.rows}
+
+
+@view.register
+def _(found: Contrast) -> View:
+    title = f"{found.left.name} beside {found.right.name}"
+    part = Part("versus", title, versus_lead(found), versus_tables(found))
+    return View(title, None, "", (part,), (), found.right.check.provenance)

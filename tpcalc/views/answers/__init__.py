@@ -1,0 +1,7 @@
+"""What each kind of answer says: one module registers it, with ``@view.register``."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
