@@ -20,7 +20,6 @@ from tpcalc.engine.directions_store import Memory
 from tpcalc.engine.draws import Draws
 from tpcalc.engine.instructions import (
     Dot,
-    DrawScalar,
     Gram,
     Map,
     Matrix,
@@ -39,6 +38,7 @@ from tpcalc.engine.noise import NoiseFamily
 from tpcalc.engine.outcome import Outcome, explosion
 from tpcalc.engine.outer_loops import outer_average
 from tpcalc.engine.panels import Combinations, Grams, InnerProducts
+from tpcalc.engine.registers import Registers, handlers
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import NONE, Buffer, Combination, Key, Number, Pool, Rows, Table, Vector
@@ -46,10 +46,9 @@ from tpcalc.functions.tape import lower, numpy_space, run
 
 P = TypeVar("P")
 LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
-BATCH = 16  # vectors formed in one pass over the stores
 
 
-class Workspace:
+class Workspace(Registers):
     """Memory of one thread, allocated once and used for one bundle of replicates after another.
 
     Args:
@@ -58,10 +57,10 @@ class Workspace:
         replicates: How many at once.
     """
 
+    batch = 16
+
     def __init__(self, plan: Plan, setting: Setting, replicates: int = 1) -> None:
-        self.plan = plan
-        self.setting = setting
-        self.replicates = replicates
+        super().__init__(plan, setting, replicates)
         script = plan.script
         block = setting.block([space.ratio for space in script.spaces])
         memory = Memory(replicates * array_bytes(plan, setting))
@@ -84,8 +83,6 @@ class Workspace:
                     self._capacity[(kind, name, False)] = count
         self._matrices: dict[str, LimitMatrix | FiniteMatrix | HaarMatrix] = {}
         self._tables: dict[Key, Table] = {}
-        self._vectors: dict[int, Vector] = {}
-        self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._known: dict[tuple[type, object], Any] = {}
         self._scalars: Array = np.zeros((0, replicates))
         self._noise: dict[str, list[NoiseFamily]] = {}
@@ -175,9 +172,6 @@ class Workspace:
 
     # -- registers ---------------------------------------------------------------------------
 
-    def _space_of(self, register: int) -> SampleSpace:
-        return self._spaces[self.plan.script.vector_space[register]]
-
     def _new_buffer(self, register: int) -> Buffer:
         return self._pools[self.plan.script.vector_space[register]].take()
 
@@ -187,14 +181,9 @@ class Workspace:
             self._chance = generators(self._seeds)
         return np.array([chance.standard_normal() for chance in self._chance])
 
-    def _lines(self, register: int) -> Array:
-        """The coordinates of a vector, one replicate in each row."""
-        lines = self._dense(register).reshape(self.replicates, -1)
-        return lines[:, : self._space_of(register).size]
-
     def _dense(self, register: int) -> Array:
         """The coordinates of a vector, formed now if they were not yet."""
-        vector = self._vectors[register]
+        vector: Vector = self._vectors[register]
         if vector.dense is None:
             if vector.multiple is not None:
                 vector.form, vector.others = self._combined(
@@ -225,32 +214,16 @@ class Workspace:
         if vector.form and self.plan.dense_until[register] >= 0:
             self._waiting.setdefault(self._class_of(register, vector), []).append(register)
 
-    def _class_of(self, register: int, vector: Vector) -> tuple[str, frozenset[Key]]:
-        return self.plan.script.vector_space[register], frozenset(vector.form or ())
-
-    def _form(self, register: int, vector: Vector) -> None:
-        """Form a vector, and in the same pass those that wait for the same stores.
-
-        A batch is then a matrix product: its stores are read once for all of its vectors.
-        """
-        assert vector.form is not None
-        group = [(register, vector)]
-        for other in self._waiting.pop(self._class_of(register, vector), []):
-            sibling = self._vectors.get(other)
-            if sibling is not None and sibling is not vector and sibling.dense is None:
-                group.append((other, sibling))
-        for start in range(0, len(group), BATCH):
-            self._form_together(group[start : start + BATCH])
-
-    def _form_together(self, group: Sequence[tuple[int, Vector]]) -> None:
-        keys = list(group[0][1].form or ())
-        for register, vector in group:
-            vector.dense = self._new_buffer(register)
-        outs = [vector.dense.array for _, vector in group if vector.dense is not None]
+    def _form_together(self, register: int, group: Sequence[Vector]) -> None:
+        keys = list(group[0].form or ())
+        buffers = [self._new_buffer(register) for _ in group]
+        outs = [buffer.array for buffer in buffers]
+        for vector, buffer in zip(group, buffers, strict=True):
+            vector.dense = buffer
         if keys:
             terms = []
             for key in keys:
-                parts = [vector.form[key] for _, vector in group if vector.form is not None]
+                parts = [vector.form[key] for vector in group if vector.form is not None]
                 if len(parts) == 1:
                     table = parts[0][:, None]
                 else:
@@ -260,7 +233,7 @@ class Workspace:
                         table[:, j, : part.shape[1]] = part
                 terms.append((self._rows[key], table))
             materialise(outs, terms)
-        for out, (_, vector) in zip(outs, group, strict=True):
+        for out, vector in zip(outs, group, strict=True):
             others = vector.others
             if not keys:
                 out[:] = 0.0
@@ -268,13 +241,6 @@ class Workspace:
                 kernels.axpy(out, np.full(self.replicates, number), buffer.array)
             if vector.others:  # the array holds everything; let the others go
                 vector.form, vector.others = None, []
-
-    def _release(self, index: int) -> None:
-        ended = [self._vectors.pop(register) for register in self.plan.ends[index]]
-        thinned = [self._vectors[register] for register in self.plan.thins[index]]
-        for vector in (*ended, *thinned):
-            if vector.has_spare:  # multiples of an ended vector may refer to it still
-                vector.dense = None
 
     def _set(self, register: int, values: Any, what: Callable[[], str]) -> None:
         """Write a scalar register, whose numbers must be finite."""
@@ -427,9 +393,6 @@ class Workspace:
         value = run(lower(step.fn), numpy_space(), arguments)
         self._set(step.out, value, lambda: f"the scalar {step.fn.text}")
 
-    def _draw_scalar(self, step: DrawScalar) -> None:
-        self._scalars[step.out] = step.value + step.std * self._normals()
-
     def _noise_draw(self, step: Noise) -> None:
         found = self._noise.get(step.family)
         if found is None:
@@ -442,17 +405,4 @@ class Workspace:
         self._scalars[step.out] = values
 
 
-_HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {
-    Starts: Workspace._starts,
-    Multiply: Workspace._multiply,
-    Map: Workspace._map,
-    Sum: Workspace._sum,
-    Panel: Workspace._panel,
-    Gram: Workspace._gram,
-    Mean: Workspace._mean,
-    Dot: Workspace._dot,
-    Outer: Workspace._outer,
-    ScalarMap: Workspace._scalar_map,
-    DrawScalar: Workspace._draw_scalar,
-    Noise: Workspace._noise_draw,
-}
+_HANDLERS = handlers(Workspace)

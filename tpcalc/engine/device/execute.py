@@ -22,7 +22,6 @@ from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.engine.draws import Draws
 from tpcalc.engine.instructions import (
     Dot,
-    DrawScalar,
     Gram,
     Map,
     Matrix,
@@ -36,6 +35,7 @@ from tpcalc.engine.instructions import (
     Sum,
 )
 from tpcalc.engine.outcome import Outcome, explosion
+from tpcalc.engine.registers import Registers, handlers
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import Key
@@ -46,12 +46,11 @@ from tpcalc.functions.tape import lower, run
 
 TILE = 2**24  # entries of an outer function that are held at once
 WIDTH = 2**12  # columns of them, whose sum has the precision of the storage
-BATCH = 256  # vectors formed in one pass over the stores
 PIECE = 16  # tensors beside the stores that are put side by side
 LOOK = 512  # scalars that are looked at together: the host waits for them
 
 
-class Workspace:
+class Workspace(Registers):
     """The tensors of one bundle of replicates.
 
     Args:
@@ -61,13 +60,13 @@ class Workspace:
         place: Where tensors are.
     """
 
+    batch = 256
+
     def __init__(
         self, plan: Plan, setting: Setting, seeds: Sequence[Sequence[int]], place: Place
     ) -> None:
-        self.plan = plan
-        self.setting = setting
+        super().__init__(plan, setting, len(seeds))
         self.place = place
-        self.replicates = len(seeds)
         self._functions = TorchSpace(place.torch, place.dtype, place.device)
         self._numbers = TorchSpace(place.torch, place.torch.float64, place.device)
         self._spaces = {
@@ -82,8 +81,6 @@ class Workspace:
                 self._stores[(kind, name, False)] = Store(self._spaces[name], count, place)
         self._tables: dict[Key, Table] = {}
         self._matrices = {matrix.name: self._matrix(matrix) for matrix in plan.script.matrices}
-        self._vectors: dict[int, Vector] = {}
-        self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._scalars = place.zeros(plan.script.scalars, self.replicates, double=True)
         self._noise: dict[str, NoiseFamily] = {}
         self._unseen: list[tuple[Any, Callable[[], str]]] = []
@@ -137,17 +134,9 @@ class Workspace:
 
     # -- registers -----------------------------------------------------------------------------
 
-    def _space_of(self, register: int) -> SampleSpace:
-        return self._spaces[self.plan.script.vector_space[register]]
-
     def _normals(self) -> Any:
         """One N(0, 1) draw of each replicate, beside those of spaces."""
         return self.place.numbers([chance.standard_normal() for chance in self._chance])
-
-    def _lines(self, register: int) -> Any:
-        """The samples of a vector, one replicate in each row."""
-        lines = self._dense(register).view(self.replicates, -1)
-        return lines[:, : self._space_of(register).size]
 
     def _new(self, register: int) -> tuple[Any, Any]:
         """A vector of zeros, and its samples, one replicate in each row."""
@@ -180,22 +169,8 @@ class Workspace:
         if self.plan.dense_until[register] >= 0:
             self._waiting.setdefault(self._class_of(register, vector), []).append(register)
 
-    def _class_of(self, register: int, vector: Vector) -> tuple[str, frozenset[Key]]:
-        return self.plan.script.vector_space[register], frozenset(vector.form or ())
-
-    def _form(self, register: int, vector: Vector) -> None:
-        """Form a vector, and in the same pass those that wait for the same stores."""
-        group = {register: vector}
-        for other in self._waiting.pop(self._class_of(register, vector), []):
-            sibling = self._vectors.get(other)
-            if sibling is not None and sibling.dense is None:
-                group[other] = sibling
-        members = list(group.values())
-        for start in range(0, len(members), BATCH):
-            self._form_together(self._space_of(register), members[start : start + BATCH])
-
-    def _form_together(self, space: SampleSpace, group: Sequence[Vector]) -> None:
-        zeros = self.place.zeros
+    def _form_together(self, register: int, group: Sequence[Vector]) -> None:
+        zeros, space = self.place.zeros, self._space_of(register)
         terms = []
         for key in group[0].form or ():
             forms = [vector.form[key] for vector in group if vector.form is not None]
@@ -220,13 +195,6 @@ class Workspace:
             vector.dense = found[:, j].contiguous()
             if vector.others:  # the tensor holds everything; let the others go
                 vector.form, vector.others = None, []
-
-    def _release(self, index: int) -> None:
-        ended = [self._vectors.pop(register) for register in self.plan.ends[index]]
-        thinned = [self._vectors[register] for register in self.plan.thins[index]]
-        for vector in (*ended, *thinned):
-            if vector.has_spare:  # multiples of an ended vector may refer to it still
-                vector.dense = None
 
     def _set(self, register: int, values: Any, what: Callable[[], str]) -> None:
         """Write a scalar register, whose numbers must be finite; that is looked at later."""
@@ -388,9 +356,6 @@ class Workspace:
         values = run(lower(step.fn), self._numbers, arguments)
         self._set(step.out, values, lambda: f"the scalar {step.fn.text}")
 
-    def _draw_scalar(self, step: DrawScalar) -> None:
-        self._scalars[step.out] = step.value + step.std * self._normals()
-
     def _noise_draw(self, step: Noise) -> None:
         found = self._noise.get(step.family)
         if found is None:
@@ -404,20 +369,7 @@ def _fill(draws: Draws, rows: Any) -> None:
         draws.fill(row)
 
 
-HANDLERS: dict[type, Callable[[Workspace, Any], None]] = {
-    Starts: Workspace._starts,
-    Multiply: Workspace._multiply,
-    Map: Workspace._map,
-    Sum: Workspace._sum,
-    Panel: Workspace._panel,
-    Gram: Workspace._gram,
-    Mean: Workspace._mean,
-    Dot: Workspace._dot,
-    Outer: Workspace._outer,
-    ScalarMap: Workspace._scalar_map,
-    DrawScalar: Workspace._draw_scalar,
-    Noise: Workspace._noise_draw,
-}
+HANDLERS = handlers(Workspace)
 
 
 class NoiseFamily:
