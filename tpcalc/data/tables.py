@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv as _csv
 import io
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
@@ -183,3 +185,13 @@ def _numbers(cells: list[str], header: list[str], place: str) -> tuple[float, ..
             )
         numbers.append(value)
     return tuple(numbers)
+
+
+def inline(inputs: Iterable[Any], targets: Iterable[Any]) -> Samples:
+    """Inputs and targets given as lists or arrays.
+
+    Example:
+        >>> inline([[1, 0], [0, 1]], [1, -1]).targets
+        ((1.0,), (-1.0,))
+    """
+    return Samples(inputs, targets)  # type: ignore[arg-type]

@@ -2,4 +2,4 @@
 
 from tpcalc.exponents.ex import Ex as Ex
 from tpcalc.exponents.ex import as_ex as as_ex
-from tpcalc.exponents.parse import parse_ex as parse_ex
+from tpcalc.exponents.ex import parse_ex as parse_ex

@@ -7,7 +7,8 @@ A vector output is written in terms of other named outputs, Gaussian hats and ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from itertools import product as cells
 from typing import Any
@@ -17,11 +18,14 @@ import numpy as np
 from tpcalc.functions.expr import Expr, Par, Var, add, const, mul, substitute, walk
 from tpcalc.functions.notation import (
     Piece,
+    call,
     difference,
     equation,
+    index,
     mapped,
     power,
     product,
+    subscript,
     summed,
     transposed,
     word,
@@ -43,12 +47,14 @@ from tpcalc.limit.graph import (
     Total,
     Twice,
 )
-from tpcalc.limit.notation import array, block, indexed, label, variable
 from tpcalc.limit.views import data_of, rename_of, stack_of, the_product
+from tpcalc.names import Name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
 from tpcalc.results import Formula
+
+WIDEST = 6  # rows and columns of an array that is printed
 
 BUDGET = 40
 LONGEST = 40, 60  # letters of a label of a product, and of a function
@@ -360,3 +366,64 @@ def _start(graph: LimitGraph, node: Start) -> Piece:
     size = next(group.size for group in graph.groups if group.name == node.group)
     name = node.group if size == 1 else f"{node.group}[{node.index}]"
     return Piece("start", (label(name),))
+
+
+def block(name: str) -> Piece:
+    """A block: a capital.
+
+    Example:
+        >>> block("h[2,1,:]").text
+        'H[2,1]'
+    """
+    own = Name.of(name)
+    letter = word(own.what[:-1] + own.what[-1].upper())
+    shown = replace(own, what=letter.text, first=own.first or None)
+    if not shown.parts:
+        return letter
+    return Piece("output", (subscript(letter, ",".join(shown.parts)),), str(shown))
+
+
+def indexed(own: Piece, axes: Sequence[str]) -> Piece:
+    """A block with names of its axes."""
+    return call(own, word(",".join(axes))) if axes else own
+
+
+def array(
+    name: str, values: Sequence[Fraction | float], shape: Sequence[int]
+) -> tuple[str, str, str]:
+    """Given numbers as a matrix, or as their range where there are too many."""
+    numbers = np.array([float(value) for value in values]).reshape(shape)
+    if len(shape) > 2 or max(shape) > WIDEST:
+        ends = f"[{numbers.min():.6g}, {numbers.max():.6g}]"
+        return (
+            f"{name} in {ends}",
+            rf",\quad \mathrm{{{name}}} \in {ends}",
+            f"<mo>;</mo><mi>{name}</mi><mo>&#x2208;</mo><mtext>{ends}</mtext>",
+        )
+    rows = [[f"{x:.6g}" for x in row] for row in np.atleast_2d(numbers)]
+    plain = ", ".join("[" + ", ".join(row) + "]" for row in rows)
+    tex = r" \\ ".join(" & ".join(row) for row in rows)
+    cells = "".join(
+        "<mtr>" + "".join(f"<mtd><mn>{x}</mn></mtd>" for x in row) + "</mtr>" for row in rows
+    )
+    return (
+        f"{name} = {plain if numbers.ndim == 1 else f'[{plain}]'}",
+        rf",\quad \mathrm{{{name}}} = \begin{{pmatrix}}{tex}\end{{pmatrix}}",
+        f"<mo>;</mo><mi>{name}</mi><mo>=</mo><mo>(</mo><mtable>{cells}</mtable><mo>)</mo>",
+    )
+
+
+def label(name: str) -> Piece:
+    """A name, its numbers as indices."""
+    own = Name.of(name)
+    if not own.parts or own.since or not all(part.isdecimal() for part in own.parts):
+        return word(name)
+    layer, *rest = own.parts
+    layered = len(rest) == 2
+    letter = index(own.what, layer) if layered else word(own.what)
+    return Piece("output", (subscript(letter, ",".join(rest if layered else own.parts)),), name)
+
+
+def variable(name: str) -> Piece:
+    """The Z of a name."""
+    return Piece("variable", (label(name),))

@@ -3,20 +3,38 @@
 A piece is a polynomial times an exponential of degree two, half-lines, a wave, a Dirac delta, or a
 real power of the positive part. The distribution function of N(0, 1) is a half-line as well, of the
 argument plus noise of its own: Phi(z) = P(N < z). Every atom says in its ``pieces`` what it is made
-of; the atoms it may be made of are named in ``primitives``.
+of; ``_RULES`` has the atoms that it may be made of.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
+from tpcalc.activations.entries.exp import EXP
+from tpcalc.activations.entries.normal import NORMAL_CDF, NORMAL_PDF
 from tpcalc.activations.entries.relu import RELU
-from tpcalc.functions import Expr
+from tpcalc.activations.entries.relu_pow import relu_pow
+from tpcalc.activations.entries.sine import COS, SIN
+from tpcalc.activations.entries.step import STEP
+from tpcalc.functions import Atom, Expr, const
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import Add, Const, Mul, Par, Pow, Var, add, mul, power, walk
-from tpcalc.integrals.exact.piece import ONE, PLAIN, ZERO, Piece, Pieces, Polynomial, Unsupported
-from tpcalc.integrals.exact.primitives import positive_power, primitive
+from tpcalc.integrals.exact.delta import DELTA
+from tpcalc.integrals.exact.piece import (
+    HALF,
+    ONE,
+    PLAIN,
+    ZERO,
+    Half,
+    Piece,
+    Pieces,
+    Polynomial,
+    Unsupported,
+    Wave,
+    level,
+)
 from tpcalc.integrals.exact.products import combined, product, total, whole_power
 
 
@@ -82,3 +100,94 @@ def _power(expr: Pow) -> Pieces:
         raise Unsupported("a quotient")
     inverse = Piece(-piece.square, -piece.slope)
     return whole_power({inverse: {0: power(polynomial[0], Fraction(-1))}}, -int(exponent))
+
+
+def _bounded(polynomial: Polynomial, degree: int) -> Polynomial:
+    if max(polynomial, default=0) > degree:
+        raise Unsupported("an argument of too high a degree")
+    return polynomial
+
+
+def _line(arg: Polynomial) -> tuple[int, Expr, Expr]:
+    """(side, |a|, b / |a|) of an argument a z + b."""
+    slope = _bounded(arg, 1).get(1, ZERO)
+    size = level(slope)
+    if size == 0.0:
+        raise Unsupported("a constant argument that is not written as one")
+    side = 1 if size > 0 else -1
+    width = mul((const(side), slope))
+    return side, width, mul((arg.get(0, ZERO), power(width, Fraction(-1))))
+
+
+def _step(arg: Polynomial) -> Pieces:
+    side, _, shift = _line(arg)
+    return {Piece(halves=(Half("step", side, shift, ZERO),)): {0: ONE}}
+
+
+def _distribution(arg: Polynomial) -> Pieces:
+    side, width, shift = _line(arg)
+    noise = power(width, Fraction(-2))
+    return {Piece(halves=(Half("step", side, shift, noise),)): {0: ONE}}
+
+
+def _height(exponent: Expr) -> Expr:
+    return ONE if exponent == ZERO else EXP(exponent)
+
+
+def _exponential(arg: Polynomial) -> Pieces:
+    arg = _bounded(arg, 2)
+    piece = Piece(square=arg.get(2, ZERO), slope=arg.get(1, ZERO))
+    return {piece: {0: _height(arg.get(0, ZERO))}}
+
+
+def _density(arg: Polynomial) -> Pieces:
+    """exp(-(a z + b)^2 / 2) / sqrt(2 pi)."""
+    a, b = _bounded(arg, 1).get(1, ZERO), arg.get(0, ZERO)
+    piece = Piece(square=mul((-HALF, a, a)), slope=mul((const(-1), a, b)), densities=1)
+    return {piece: {0: _height(mul((-HALF, b, b)))}}
+
+
+def _cosine(arg: Polynomial) -> Pieces:
+    arg = _bounded(arg, 1)
+    return {Piece(wave=Wave("cos", arg.get(1, ZERO), arg.get(0, ZERO))): {0: ONE}}
+
+
+def _sine(arg: Polynomial) -> Pieces:
+    arg = _bounded(arg, 1)
+    return {Piece(wave=Wave("sin", arg.get(1, ZERO), arg.get(0, ZERO))): {0: ONE}}
+
+
+def _delta(arg: Polynomial) -> Pieces:
+    side, width, shift = _line(arg)
+    return {Piece(delta=mul((const(-side), shift))): {0: power(width, Fraction(-1))}}
+
+
+def positive_power(arg: Polynomial, exponent: Fraction) -> Pieces:
+    """max(a z, 0)^p for a p that is no integer."""
+    side, width, shift = _line(arg)
+    if shift != ZERO or exponent <= -1:
+        raise Unsupported("a real power of a shifted argument")
+    return {Piece(positive=(side, exponent)): {0: power(width, exponent)}}
+
+
+def primitive(atom: Atom, arg: Polynomial) -> Pieces:
+    """The pieces of a primitive at a polynomial."""
+    for known, rule in _RULES:
+        if atom.name == known.name and atom == known:
+            return rule(arg)
+    if atom.name == "relu_pow" and len(atom.params) == 1:
+        p = atom.params[0]
+        if isinstance(p, Fraction) and p.denominator > 1 and atom == relu_pow(p):
+            return positive_power(arg, p)
+    raise Unsupported(f"{atom.text} has no pieces")
+
+
+_RULES: tuple[tuple[Atom, Callable[[Polynomial], Pieces]], ...] = (
+    (STEP, _step),
+    (NORMAL_CDF, _distribution),
+    (NORMAL_PDF, _density),
+    (EXP, _exponential),
+    (SIN, _sine),
+    (COS, _cosine),
+    (DELTA, _delta),
+)

@@ -292,7 +292,7 @@ def order_at_zero(found: Nonlinearity) -> tuple[Fraction, float, float] | None:
     """The order q of vanishing at 0 with coefficients: sigma(z) ~ a z^q for z > 0, b |z|^q below.
 
     Args:
-        nonlinearity: The activation.
+        found: The activation.
 
     Returns:
         (q, a, b), or None where it was not found.
