@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Shown:
@@ -70,6 +72,12 @@ class Shown:
         """
         written: Path = _faces().save(self, path)
         return written
+
+
+class Rows(Shown, tuple[T, ...]):
+    """Answers of one kind: a tuple that shows itself as a table."""
+
+    __slots__ = ()
 
 
 def _faces() -> Any:

@@ -9,6 +9,7 @@ from math import isfinite, sqrt
 
 from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method, Status
+from tpcalc.shown import Shown
 
 EPS = 2.0**-52
 NEGLIGIBLE = 2.0**-40
@@ -16,7 +17,7 @@ METHODS = (Method.EXACT, Method.QUADRATURE, Method.PARTICLES)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Shown):
     """A number, and how far it may be off.
 
     Sums, products, quotients and powers bound the error of the result; ``through`` carries it to

@@ -20,13 +20,14 @@ from tpcalc.meanfield.operations import (
     SharedBias,
 )
 from tpcalc.meanfield.reading import Layers, layers
+from tpcalc.shown import Rows, Shown
 
 CURVED = (Activation, Product)
 Pairs = Sequence[tuple[Operation, tuple[int, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Shown):
     """A condition that a layer graph does not meet.
 
     Args:
@@ -66,7 +67,7 @@ def findings(network: Layers) -> tuple[Finding, ...]:
         [('22.2', 'limit')]
     """
     pairs = layers(network).pairs
-    return (*_single(pairs), *_mixed(pairs), *_joined(pairs))
+    return Rows((*_single(pairs), *_mixed(pairs), *_joined(pairs)))
 
 
 def grouped(findings: Sequence[Finding]) -> tuple[str, ...]:

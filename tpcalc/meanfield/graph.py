@@ -10,6 +10,7 @@ from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.meanfield.operations import Dense, Number, Operation
 from tpcalc.meanfield.state import State
 from tpcalc.program.types import Ref
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class LayerGraph:
+class LayerGraph(Shown):
     """Layers in order of computation; layer 0 is the input, the last one the output.
 
     Args:

@@ -12,6 +12,7 @@ from tpcalc.meanfield.operations import Addition, Input, Product
 from tpcalc.meanfield.reading import Layers, layers, numbered
 from tpcalc.meanfield.state import State, exponential, logarithm, ratio
 from tpcalc.results import Estimate
+from tpcalc.shown import Rows, Shown
 
 
 def nlc(
@@ -101,7 +102,7 @@ def path_nlc(
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedPath:
+class WeightedPath(Shown):
     """A path through a graph, and its part in the nonlinearity coefficient.
 
     Args:
@@ -163,7 +164,7 @@ def heaviest_paths(
         ]
         # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
         found[index] = sorted(own, key=lambda path: -path.part)[:count]
-    return tuple(found[last])
+    return Rows(found[last])
 
 
 def _steps(

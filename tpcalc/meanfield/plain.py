@@ -14,10 +14,11 @@ from tpcalc.meanfield.graph import Layer, LayerGraph, propagate
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.operations import Activation, Dense, Input, Operation
 from tpcalc.results import CovarianceMap, Estimate
+from tpcalc.shown import Rows, Shown
 
 
 @dataclass(frozen=True, slots=True)
-class PlainRow:
+class PlainRow(Shown):
     """A plain network of some depth.
 
     Args:
@@ -70,7 +71,7 @@ def plain(
     layer: tuple[Operation, ...] = (Dense(weights), Activation(tau))
     layers = (Layer(operation, (index,)) for index, operation in enumerate(layer * depth))
     states = propagate(LayerGraph((Layer(Input(1, comean), ()), *layers)))
-    return tuple(
+    return Rows(
         PlainRow(index, coefficient(states[0], state), state.bias, state.square, state.log_gradient)
         for index, state in enumerate(states[2::2], 1)
     )

@@ -16,6 +16,7 @@ from tpcalc.meanfield.operations import Input
 from tpcalc.meanfield.state import State
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
+from tpcalc.shown import Rows
 
 Layers = LayerGraph | Architecture | Callable[..., Any]
 """Layers, or a network: ``tp.MLP(2)``, a function ``net(t, x)``, a class of ``tp.Network``."""
@@ -105,4 +106,4 @@ def propagate(
         >>> round(found[-1].square.value, 9), round(found[-1].bias, 6)
         (1.0, 1.40543)
     """
-    return graph.propagate(layers(source, inputs), known)
+    return Rows(graph.propagate(layers(source, inputs), known))

@@ -12,7 +12,7 @@ from tpcalc.meanfield.graph import LayerGraph, propagate
 from tpcalc.meanfield.operations import SharedBias
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.results import Estimate, Method, Status
-from tpcalc.shown import Shown
+from tpcalc.shown import Rows, Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ..
     known = propagate(LayerGraph(graph.layers[:first]))  # what no draw changes
     drawn = (propagate(draw(graph, int(k)), known) for k in seeds)
     rows = [[state.square.value for state in states] for states in drawn]
-    return tuple(_spread(column, seed) for column in np.array(rows).T)
+    return Rows(_spread(column, seed) for column in np.array(rows).T)
 
 
 def _spread(values: np.ndarray, seed: int) -> Spread:

@@ -7,10 +7,11 @@ from math import exp, expm1, log
 
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class State(Shown):
     """A layer in the limit of infinite width, at two inputs that are alike.
 
     Args:

@@ -20,13 +20,14 @@ from tpcalc.nonlinearity.averages import outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.nonlinearity.polynomials import Polynomial, Powers, added, composed, terms, unit
 from tpcalc.results import Estimate, Method, Status
+from tpcalc.shown import Shown
 
 MOST_NODES = 2**20
 LOOSE = 1e-3  # an error of the coefficient above which there is none
 
 
 @dataclass(frozen=True)
-class Chaos:
+class Chaos(Shown):
     """How much of E |f|^2 has which Hermite degree.
 
     Args:

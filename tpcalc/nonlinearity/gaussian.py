@@ -18,6 +18,7 @@ from tpcalc.nonlinearity.averages import Averages, outputs_of, total, without_co
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient, root_of
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 
 
 def gaussian_nlc(
@@ -62,7 +63,7 @@ def gaussian_nlc(
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Shown):
     """A function as its best linear fit and the rest.
 
     Args:

@@ -12,13 +12,14 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.shown import Shown
 
 MOST_PAIRS = 2**22
 BLOCK = 2**12
 
 
 @dataclass(frozen=True, eq=False)
-class PairNonlinearity:
+class PairNonlinearity(Shown):
     """The distribution over pairs of how far apart their labels are, next to how far the inputs.
 
     Args:

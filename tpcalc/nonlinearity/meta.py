@@ -12,6 +12,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Shown
 
 MOST_INPUTS = 2000
 
@@ -120,7 +121,7 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
 
 
 @dataclass(frozen=True)
-class ElemLike:
+class ElemLike(Shown):
     """How equal the square means of inputs are, and the co-means of their pairs.
 
     Args:

@@ -16,6 +16,7 @@ from tpcalc.nonlinearity.laws import Empirical, law_of
 from tpcalc.nonlinearity.sampled import measured, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Rows, Shown
 
 SMALLEST = 1e-9
 PER_DECADE = 24
@@ -23,7 +24,7 @@ Error = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
-class NoiseIdentity:
+class NoiseIdentity(Shown):
     """Two mean squares that are equal: of linearised input noise over NLC, and of output noise.
 
     Args:
@@ -150,7 +151,7 @@ def noise_curve(
         if fault is misclassified:  # where no input of n is wrong, one in n may still be
             own = replace(own, stderr=hypot(own.stderr, 1 / own.samples))
         out.append(own)
-    return tuple(out)
+    return Rows(out)
 
 
 def noise_limit(

@@ -18,6 +18,7 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient, root_of
 from tpcalc.nonlinearity.sampled import sampled_nlc
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Rows
 
 
 def triangle_wave(x: Any, amplitude: float = 1.0) -> Array:
@@ -126,7 +127,7 @@ def scale_sweep(
             lambda x: function(s * x), law, seed=seed, samples=samples, jacobian=slopes
         )
 
-    return tuple(scaled(number) for number in numbers)
+    return Rows(scaled(number) for number in numbers)
 
 
 def product_estimate(activations: Sequence[Any]) -> Estimate:

@@ -95,6 +95,9 @@ class Estimate(Shown):
             return 0.0
         return round(normal_score(gap, self.error, error), 12)
 
+    def __float__(self) -> float:
+        return self.value
+
     def __str__(self) -> str:
         if self.std is not None:
             error = self.std_error or 0.0

@@ -267,7 +267,7 @@ class Kernel(Shown):
         The file appears whole or not at all.
 
         Args:
-            path: A file ending in ``.npz``.
+            path: A file ending in ``.npz``; another ending is that of any answer.
 
         Returns:
             The path.
@@ -276,6 +276,8 @@ class Kernel(Shown):
             StudyError: Another suffix, or a place that cannot be written.
         """
         place = checks.file(path)
+        if place.suffix.lower() in (".json", ".csv", ".html", ".md"):
+            return super().save(place)
         arrays = {kind: getattr(self, kind) for kind in self.kinds}
         write_matrices(place, _described(self), arrays)
         return place

@@ -183,7 +183,7 @@ class CovarianceMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Asymptote:
+class Asymptote(Shown):
     """How n(lambda^2, 0) behaves at one end: n ~ factor * lambda^power.
 
     Args:

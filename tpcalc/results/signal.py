@@ -100,7 +100,7 @@ class LengthDrift:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgePoint:
+class EdgePoint(Shown):
     """A point of the edge of chaos: q is a fixed point of lengths and chi is 1.
 
     It unpacks into the two variances as floats: ``weights, biases = point``.
@@ -173,7 +173,7 @@ class JacobianRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Shown):
     """A curve of a figure.
 
     Args:

@@ -14,7 +14,7 @@ Answer = Literal["holds", "not confirmed", "does not hold", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(Shown):
     """A condition of a theorem at one network.
 
     Args:

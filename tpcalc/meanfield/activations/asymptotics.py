@@ -20,6 +20,7 @@ from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.length import LengthKernel, sides
 from tpcalc.meanfield.activations.reach import longest
 from tpcalc.results import Asymptote, Estimate, Method, Status
+from tpcalc.shown import Rows
 
 End = Literal["0", "infinity"]
 Rule = tuple[float, Estimate, str]
@@ -60,13 +61,13 @@ def asymptotes(tau: Expr) -> tuple[Asymptote, ...]:
         found = kernel.nlc([1.0]).at(0).estimate()
         why = f"homogeneous of degree {known}"
         zero = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
-        return Asymptote("0", zero, found, why), Asymptote("infinity", zero, found, why)
+        return Rows((Asymptote("0", zero, found, why), Asymptote("infinity", zero, found, why)))
     long = min(LONG, longest(tau))
     ends = (
         _found("0", kernel, _short(tau), SHORT, 1e-3),
         _found("infinity", kernel, _long(tau), long, 1e3),
     )
-    return tuple(part for part in ends if part is not None)
+    return Rows(part for part in ends if part is not None)
 
 
 def _found(

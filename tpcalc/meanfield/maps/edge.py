@@ -22,6 +22,7 @@ from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.results import EdgePoint, Estimate
+from tpcalc.shown import Rows
 
 Kind = Literal["stable", "unstable", "marginal"]
 SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
@@ -91,7 +92,7 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
     change = found.value - wanted
     sign = np.where(np.abs(change) <= found.error, 0, np.sign(change))
     if not sign.any():
-        return (_point(kernels, Bounded(1.0), gamma, every=True),)
+        return Rows((_point(kernels, Bounded(1.0), gamma, every=True),))
     kept = np.flatnonzero(sign)
     points = [_at_zero(tau, gamma)] if wanted == 0 and _straight(tau) else []
     for i, j in pairwise(kept):
@@ -108,7 +109,7 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
         raise EvaluationError(
             f"there is no edge of chaos with biases of the variance {biases:g}.", hint=hint
         )
-    return tuple(points)
+    return Rows(points)
 
 
 def edge_biases(tau: Expr, q: Array) -> Computed:

@@ -20,13 +20,14 @@ from tpcalc.meanfield.operations import (
     LayerNorm,
     Number,
 )
+from tpcalc.shown import Shown
 
 COMMON = ("relu", "selu", "gaussian:1/2")
 RARE = ("tanh", "even_tanh", "sigmoid", "square", "odd_square")
 
 
 @dataclass(frozen=True)
-class MacroLayers:
+class MacroLayers(Shown):
     """Macro-layers of dense layer, bias, addition, normalisation, activation.
 
     The last one has no activation. Every odd macro-layer from the third on adds what the one two

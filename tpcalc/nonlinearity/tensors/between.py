@@ -16,13 +16,14 @@ from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of, mean_of_draws, root_of_ratio
 from tpcalc.results import Estimate
+from tpcalc.shown import Rows, Shown
 
 Tensor = Any
 _DRAWN = ("inputs", "others")
 
 
 @dataclass(frozen=True)
-class Between:
+class Between(Shown):
     """Layer l as a function of layer m.
 
     Attributes:
@@ -106,7 +107,7 @@ def between(
                 root_of_ratio(over, spread, seed),
             )
         )
-    return tuple(found)
+    return Rows(found)
 
 
 def _check(network: HasLayers, pairs: Sequence[tuple[int, int]], count: int) -> None:

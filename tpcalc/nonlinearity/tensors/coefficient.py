@@ -16,6 +16,7 @@ from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.spread import Passes, Spread, outputs, spread_of
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, root_of_ratio
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Shown
 
 # Steps, in deviations of the inputs. Small jumps show at small steps, rare ones at large steps.
 _STEPS = (0.05, 0.01, 1e-3)
@@ -33,7 +34,7 @@ _FEW = 1e4
 
 
 @dataclass(frozen=True)
-class MeasuredNLC:
+class MeasuredNLC(Shown):
     """What was measured of a function under its inputs.
 
     Attributes:

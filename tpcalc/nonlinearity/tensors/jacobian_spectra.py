@@ -13,12 +13,13 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 
 Tensor = Any
 
 
 @dataclass(frozen=True)
-class JacobianMoments:
+class JacobianMoments(Shown):
     """Moments of the squared singular values of J, which has N rows, over networks.
 
     Attributes:

@@ -17,12 +17,13 @@ from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, mean_of, root_of_ratio
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Rows, Shown
 
 _ULPS = 16
 
 
 @dataclass(frozen=True)
-class LayerMetrics:
+class LayerMetrics(Shown):
     """One layer l; each quantity has its limit in wide networks in parentheses.
 
     Attributes:
@@ -95,7 +96,7 @@ def layer_metrics(
         moments = layer_moments(network, shard)
         jacobians = forward(network.layers, shard, draws)
     eps = float(load_torch().finfo(shard.rows.dtype).eps)
-    return tuple(
+    return Rows(
         _metrics(index, own, jacobian, shard, eps)
         for index, (own, jacobian) in enumerate(zip(moments, jacobians, strict=True))
     )

@@ -16,13 +16,14 @@ from tpcalc.nonlinearity.tensors.shard import shard_of
 from tpcalc.nonlinearity.tensors.spread import outputs
 from tpcalc.nonlinearity.tensors.uncertainty import estimate
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 
 Tensor = Any
 _GROUPS = 10
 
 
 @dataclass(frozen=True)
-class LinearPart:
+class LinearPart(Shown):
     """Shares of E |f|^2; they add up to 1.
 
     Attributes:

@@ -18,6 +18,7 @@ from tpcalc.nonlinearity.tensors.directions import Directions
 from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.uncertainty import median
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 
 Tensor = Any
 
@@ -28,7 +29,7 @@ _ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
-class LocalLinearity:
+class LocalLinearity(Shown):
     """GLLAD: laws of how many times smaller than the inputs' spread a linear region is.
 
     Attributes:

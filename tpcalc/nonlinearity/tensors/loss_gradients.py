@@ -16,13 +16,14 @@ from tpcalc.nonlinearity.tensors.spread import spread_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, Tapped, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of, root_of_ratio
 from tpcalc.results import Estimate
+from tpcalc.shown import Rows, Shown
 
 Tensor = Any
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class GradientLengths:
+class GradientLengths(Shown):
     """The gradient of the loss of an input by one layer; d_L is the size of the output.
 
     Attributes:
@@ -85,7 +86,7 @@ def gradient_lengths(
                 root_of_ratio(total.times(1 / size), one, seed),
             )
         )
-    return tuple(found)
+    return Rows(found)
 
 
 def gradient_nlc(

@@ -17,6 +17,7 @@ from tpcalc.nonlinearity.tensors.directions import Directions
 from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of, median
 from tpcalc.results import Estimate
+from tpcalc.shown import Rows
 
 Tensor = Any
 Error = Callable[[Tensor, Tensor], Tensor]
@@ -83,7 +84,7 @@ def noise_errors(
                 terms.append(_numbers(error(f(weight * u + (1 - weight) * part), own)))
             mean = mean_of(np.concatenate(terms))
             found.append(estimate(mean.value, mean.stderr, mean.samples, seed))
-    return tuple(found)
+    return Rows(found)
 
 
 def error_radius(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
+from tpcalc.shown import Shown
 
 Tensor = Any
 
@@ -27,7 +28,7 @@ class HasLayers(Protocol):
 
 
 @dataclass(frozen=True)
-class Tapped:
+class Tapped(Shown):
     """A function that gives its layers, as a network.
 
     Args:

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.taps import HasTaps
+from tpcalc.shown import Rows, Shown
 
 
 @dataclass(frozen=True, slots=True)
-class LayerVariance:
+class LayerVariance(Shown):
     """The variance of a layer, as the recursion of wide networks takes it.
 
     Args:
@@ -47,9 +48,9 @@ def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
         [('weights', 1.0), ('biases', 9.0)]
     """
     if isinstance(network, HasTaps):
-        return tuple(_of_layers(network))
+        return Rows(_of_layers(network))
     if isinstance(network, load_torch().nn.Module):
-        return tuple(_of_module(network))
+        return Rows(_of_module(network))
     raise UsageError(
         f"a {type(network).__name__} is no network with weights.",
         hint="Give a network that tp.signal.network_of drew, or a torch module.",

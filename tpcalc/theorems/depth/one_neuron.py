@@ -9,6 +9,7 @@ from math import erf, exp, inf, isfinite, log1p, pi, sqrt
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.shown import Shown
 from tpcalc.sources import Source
 from tpcalc.theorems.closed import ClosedForm
 
@@ -19,7 +20,7 @@ POWERS = {"sgd": 1, "signsgd": 2, "adam": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class FirstUpdate:
+class FirstUpdate(Shown):
     r"""How far the first step moves the last layer of one neuron, per learning rate.
 
     To first order the step is $x_1^L - x_0^L = -\eta L^{-1/2} A_L$.

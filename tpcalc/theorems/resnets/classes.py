@@ -14,6 +14,7 @@ from tpcalc.program.along import along_of
 from tpcalc.questions.depth.check import depth_check
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.results.theorem import confirmed
+from tpcalc.shown import Rows
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
 from tpcalc.training.training import Training
@@ -58,8 +59,8 @@ def about_the_start(network: Architecture, width: int | None = None) -> tuple[Th
     try:
         case_of(network)
     except UsageError:
-        return ()
-    return tuple(one(network, width) for one in (hidden_states, corollary_8, proposition_12))
+        return Rows(())
+    return Rows(one(network, width) for one in (hidden_states, corollary_8, proposition_12))
 
 
 def hidden_states(network: Architecture, width: int | None, *, derive: bool = True) -> Theorem:

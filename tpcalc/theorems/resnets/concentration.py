@@ -6,6 +6,7 @@ from math import exp, prod, sqrt
 
 from tpcalc.errors import UsageError
 from tpcalc.results import Bound, Hypothesis
+from tpcalc.shown import Rows
 from tpcalc.theorems.resnets.entries import Entries
 from tpcalc.theorems.resnets.paper import paper
 
@@ -46,7 +47,7 @@ def lemma_15(alpha: float, width: int, constant: float, entries: Entries) -> tup
         ("E Y1^4", None, constant * (eighth.upper or 0.0) * a2**4, (proxy,), False, "E6"),
         ("E Y1^2", None, sqrt(constant) * (fourth.upper or 0.0) * a2**2, (proxy,), False, "E7"),
     )
-    return tuple(
+    return Rows(
         Bound(of, low, high, 1.0, conditions, paper(f"Lemma 15 ({item})"), exact)
         for of, low, high, conditions, exact, item in rows
     )

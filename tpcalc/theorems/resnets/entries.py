@@ -12,10 +12,11 @@ import numpy as np
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Hypothesis
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True)
-class Entries:
+class Entries(Shown):
     """The law of the entries of sqrt(d) V.
 
     Args:

@@ -12,11 +12,12 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
+from tpcalc.shown import Shown
 from tpcalc.theorems.resnets.case import case_of
 
 
 @dataclass(frozen=True)
-class LogNormal:
+class LogNormal(Shown):
     """ln R is N(mean, variance), R the ratio of norms; derived, with R^p of the same law.
 
     Args:

@@ -20,13 +20,14 @@ from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Bound, Hypothesis
+from tpcalc.shown import Shown
 from tpcalc.theorems.resnets.paper import paper
 
 Path = Callable[[float], Any]
 
 
 @dataclass(frozen=True)
-class PathRun:
+class PathRun(Shown):
     """A network along a path of matrices.
 
     Args:
@@ -43,7 +44,7 @@ class PathRun:
 
 
 @dataclass(frozen=True)
-class EulerError:
+class EulerError(Shown):
     """How far networks of L blocks are from the solution H of the differential equation at 1.
 
     Args:

@@ -19,10 +19,11 @@ from tpcalc.functions import Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Estimate, Method
+from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True)
-class StrongError:
+class StrongError(Shown):
     """How far networks of L blocks are from the solution, driven by the same Brownian path.
 
     Args:

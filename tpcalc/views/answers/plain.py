@@ -12,13 +12,21 @@ from typing import Any
 
 from tpcalc.errors import short
 from tpcalc.results import Estimate
-from tpcalc.shown import Shown
+from tpcalc.shown import Rows, Shown
 from tpcalc.views.numbers import settled
 from tpcalc.views.tables import Cell, Table, name, number, sentence, texts
 from tpcalc.views.view import Part, View, view
 
 _LETTERS = 60  # of a value in a cell
 _NAMES = ("provenance", "notes")  # what a view has a place for
+
+
+@view.register
+def _(rows: Rows) -> View:  # type: ignore[type-arg]
+    if not rows:
+        return View("Nothing", text="Nothing.")
+    title = _title(type(rows[0]))
+    return View(title, parts=(Part("record", title, "", (_listed(title, rows),)),))
 
 
 @view.register
@@ -32,7 +40,9 @@ def _(record: Shown) -> View:
     meanings = _meanings(type(record))
     body = ((name(key), _cell(value), sentence(meanings.get(key, ""))) for key, value in alone)
     tables = [Table.of(title, (*texts("Field"), number("Value"), *texts("Meaning")), body)]
-    tables += [_listed(key, rows) for key, rows in rows_of(record).items() if _is_rows(rows)]
+    tables += [
+        _listed(key.capitalize(), rows) for key, rows in rows_of(record).items() if _is_rows(rows)
+    ]
     notes = tuple(getattr(record, "notes", ()))
     part = Part("record", title, "", tuple(tables))
     return View(title, parts=(part,), notes=notes, provenance=made)
@@ -40,6 +50,8 @@ def _(record: Shown) -> View:
 
 def rows_of(record: Any) -> dict[str, Any]:
     """The rows of an answer by the name of their table; of one without rows its fields are one."""
+    if isinstance(record, Rows):
+        return {"rows": record}
     found = {key: value for key, value in _fields(record) if _is_rows(value) or _is_matrix(value)}
     return found or {"fields": (record,)}
 
@@ -106,10 +118,12 @@ def _meanings(kind: type) -> dict[str, str]:
 def _listed(key: str, rows: Sequence[Any]) -> Table:
     head = [key for key, _ in _fields(rows[0])]
     body = ([_cell(value) for _, value in _fields(row)] for row in rows)
-    return Table.of(key.replace("_", " ").capitalize(), texts(*head), body)
+    return Table.of(key.replace("_", " "), texts(*head), body)
 
 
 def _cell(value: Any) -> Cell:
+    if hasattr(value, "estimate"):  # a number that carries its error
+        value = value.estimate()
     if isinstance(value, Estimate):
         return number(settled(value))
     if isinstance(value, bool):

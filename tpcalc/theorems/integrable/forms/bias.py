@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tpcalc import checks
 from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, Push, pushed_mean, single_mean
@@ -25,7 +26,7 @@ LAST = r"f_1=v^{L+1}-\eta\chi_0+\theta_L\mathbb{E}[\sigma'(v^L)\sigma'(h_1^L)]-\
 
 
 @dataclass(frozen=True, slots=True)
-class BiasStart(Told):
+class BiasStart(Shown, Told):
     """IP-bias at its start.
 
     Above the first layer h_0^l is the bias v^l: a standard Gaussian, whatever the input.
@@ -47,7 +48,7 @@ class BiasStart(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class BiasStep(Told):
+class BiasStep(Shown, Told):
     """IP-bias after one step on xi_0, at a query xi.
 
     In the limit h_1^l is v^l plus theta_l times the first gradient, for l >= 2.

@@ -12,6 +12,7 @@ from fractions import Fraction
 from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
+from tpcalc.shown import Shown
 from tpcalc.sources import Source
 from tpcalc.theorems.integrable.forms.closed import Told
 from tpcalc.theorems.integrable.paper import paper
@@ -22,7 +23,7 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPass(Told):
+class FirstPass(Shown, Told):
     """Powers of the width in the first forward and backward pass.
 
     Args:
@@ -48,7 +49,7 @@ class FirstPass(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveRates(Told):
+class NaiveRates(Shown, Told):
     """Powers of the width in the first step of Naive-IP, for p = 1.
 
     Args:

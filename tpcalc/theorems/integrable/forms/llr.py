@@ -16,6 +16,7 @@ from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
@@ -55,7 +56,7 @@ LINES = {
 
 
 @dataclass(frozen=True, slots=True)
-class LLRStep(Told):
+class LLRStep(Shown, Told):
     """IP-LLR after one step on xi_0, at a query xi.
 
     In the limit h_1^l is theta_l times the first gradient, for l >= 2.

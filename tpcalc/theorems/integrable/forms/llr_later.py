@@ -13,6 +13,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import HEAVY
@@ -28,7 +29,7 @@ LAST = r"f_2=\mathbb{E}[Ux_2^L]-\eta\chi_0\mathbb{E}[x_0^Lx_2^L]-\eta\chi_1\math
 
 
 @dataclass(frozen=True, slots=True)
-class LLRSecondStep(Told):
+class LLRSecondStep(Shown, Told):
     """IP-LLR after a step on xi_0 and one on xi_1, at a query xi.
 
     For 2 <= l < L, h_2^l = -mu_1 D sigma'(H) + mu_2 sigma(H) sigma'(h_1^l), with H and D the

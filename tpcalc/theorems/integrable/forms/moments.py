@@ -15,6 +15,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, kept, through
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import single_mean
@@ -29,7 +30,7 @@ STEP, RELU = REGISTRY["step"](), REGISTRY["relu"]()
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPassSizes(Told):
+class FirstPassSizes(Shown, Told):
     """Second moments of the scale-free first pass, for the layers 1..L.
 
     Args:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tpcalc import checks
 from tpcalc.integrals.bounded import Bounded
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ONE, Pair, Push, pushed_mean
@@ -22,7 +23,7 @@ ITEM = "Lemma F.5, appendix J.2"
 
 
 @dataclass(frozen=True, slots=True)
-class MuPStep(Told):
+class MuPStep(Shown, Told):
     """muP after one step on xi_0, at a query xi.
 
     In the limit h_1^l is a Gaussian plus theta_l times the first gradient.

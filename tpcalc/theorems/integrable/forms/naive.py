@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, pair_mean, shifted_mean
@@ -20,7 +21,7 @@ OUTPUT = r"f_1=\mathbb{E}[(U-\eta\chi_0\sigma(0))\,\sigma(aU)]"
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveStep(Told):
+class NaiveStep(Shown, Told):
     """Naive-IP after one step on xi_0, at a query xi.
 
     Args:

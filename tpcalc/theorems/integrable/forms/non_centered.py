@@ -15,6 +15,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
 from tpcalc.results import Estimate
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import (
@@ -42,7 +43,7 @@ LAST = r"f_1=\mathbb{E}[(U+u_{L+1}-\eta\chi_0\sigma(C_L))\,\sigma(h_1^L)]"
 
 
 @dataclass(frozen=True, slots=True)
-class NonCenteredStart(Told):
+class NonCenteredStart(Shown, Told):
     """IP-non-centered at its start, at an input xi.
 
     Args:
@@ -62,7 +63,7 @@ class NonCenteredStart(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class NonCenteredStep(Told):
+class NonCenteredStep(Shown, Told):
     """IP-non-centered after one step on xi_0, at a query xi.
 
     Args:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tpcalc import checks
 from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.shown import Shown
 from tpcalc.theorems.closed import ClosedForm
 from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, pair_mean, single_mean
@@ -18,7 +19,7 @@ ITEM = "section 2.2, appendix B.3"
 
 
 @dataclass(frozen=True, slots=True)
-class TangentKernel(Told):
+class TangentKernel(Shown, Told):
     """The tangent kernel of a network in the NTK parameterization, at two inputs.
 
     Args:
@@ -39,7 +40,7 @@ class TangentKernel(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class LazyStep(Told):
+class LazyStep(Shown, Told):
     """The first step of a network in the NTK parameterization, with c = 0.
 
     Args:

@@ -24,6 +24,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import degree_of
 from tpcalc.networks.architecture import activation_of, named
 from tpcalc.results import Hypothesis
+from tpcalc.shown import Shown
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
 
 LARGEST = 9  # functions are looked at up to |z| = 2^9
@@ -38,7 +39,7 @@ _GRID = np.concatenate([np.linspace(-8.0, 8.0, 801), _NEAR, -_NEAR])
 
 
 @dataclass(frozen=True)
-class Assumptions:
+class Assumptions(Shown):
     """What the theorems ask of an activation, each with what was found.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
+from tpcalc.shown import Rows
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.collapse import collapse, is_non_centered
 from tpcalc.theorems.integrable.predicates.degenerate import degenerate
@@ -110,10 +111,10 @@ def applicable(
     """
     case = asked(architecture, parameterization, data, settings, derive=derive, given=verdict)
     if not case.plain:
-        return ()
+        return Rows(())
     found = [theorem for each in PREDICATES.values() if (theorem := _told(each, case)) is not None]
     order = ("holds", "not confirmed", "does not hold", "outside")
-    return tuple(sorted(found, key=lambda theorem: order.index(theorem.answer)))
+    return Rows(sorted(found, key=lambda theorem: order.index(theorem.answer)))
 
 
 def _told(predicate: Predicate, case: Case) -> Theorem | None:
