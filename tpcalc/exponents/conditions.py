@@ -83,8 +83,8 @@ class Axes:
         foreign = sorted(g.symbols - set(self.names))
         if foreign:
             raise ScaleError(
-                f"the condition on {g} holds {_listed(foreign)}, of which the box says nothing.",
-                hint=f"Give an interval or a number for {_listed(foreign)}.",
+                f"the condition on {g} holds {', '.join(foreign)}, of which the box says nothing.",
+                hint=f"Give an interval or a number for {', '.join(foreign)}.",
             )
         curved = [monomial for monomial, _ in g.terms if sum(power for _, power in monomial) > 1]
         if curved:
@@ -137,16 +137,12 @@ def _not_affine(g: Ex, monomials: list[dict[str, int]]) -> ScaleError:
     often = {name: sum(name in monomial for monomial in monomials) for name in names}
     structural = max(names, key=lambda name: (power[name] > 1, often[name]))
     others = [name for name in names if name != structural]
-    also = f" (or {_listed(others)})" if others and power[structural] == 1 else ""
+    also = f" (or {', '.join(others)})" if others and power[structural] == 1 else ""
     return ScaleError(
         f"the boundary {g} = 0 is curved in the symbols of the box; a diagram has flat ones only.",
         hint=f"Give a number for {structural}{also}, as in values={{{structural!r}: 2}}, and leave "
         "it out of the box.",
     )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
 
 
 def _add(signs: dict[Form, int], form: Form, sign: int) -> None:

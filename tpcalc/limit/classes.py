@@ -19,7 +19,7 @@ from tpcalc.limit.claims import Record
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
-from tpcalc.limit.series import Series
+from tpcalc.limit.series import Series, one
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
 from tpcalc.program.types import Axes
@@ -291,9 +291,4 @@ def _series(items: Sequence[Value], axis: str, context: Context) -> Value:
 
     if not terms and not any(not item.is_zero for item in items):
         return Series(())
-    return ranking.keep(terms, bounds("rest"), bounds("soft"), bounds("drift"), _one)
-
-
-def _one(items: list[LRef]) -> tuple[LRef | None, bool]:
-    (item,) = items
-    return item, False
+    return ranking.keep(terms, bounds("rest"), bounds("soft"), bounds("drift"), one)

@@ -230,7 +230,7 @@ class Ranking:
         """The series of a scalar: nothing in it is soft."""
         if series.soft is None:
             return series
-        return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), _one)
+        return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), one)
 
     def spread(self, series: Series[T]) -> Series[T]:
         """What a matrix multiplies: nothing in it is soft, and nothing has a peak."""
@@ -238,7 +238,7 @@ class Ranking:
         if not bounds:
             return series
         flat = [Rest(bound.power, bound.strict) for bound in bounds]
-        return self.keep(dict(series.terms), flat, (), (series.drift,), _one)
+        return self.keep(dict(series.terms), flat, (), (series.drift,), one)
 
     def _largest(self, bounds: list[Rest]) -> Rest | None:
         out: Rest | None = None
@@ -285,7 +285,7 @@ class Ranking:
         return groups, dropped
 
 
-def _one(items: list[T]) -> tuple[T | None, bool]:
+def one(items: list[T]) -> tuple[T | None, bool]:
     """The terms of one series have different powers already."""
     (item,) = items
     return item, False

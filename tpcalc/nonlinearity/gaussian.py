@@ -149,7 +149,7 @@ def gaussian_split(function: Any, law: Gaussian | None = None, *, method: str = 
         mean.value - sum(float(averages.mean[a]) * row[a].value for a in range(size))
         for mean, row in zip(means, matrix, strict=True)
     )
-    lar, car, nar = (_share(part, whole) for part in (between, square, left))
+    lar, car, nar = (quotient(part, whole).estimate() for part in (between, square, left))
     columns = tuple(tuple(row[a].value for row in matrix) for a in range(size))
     return Split(lar, car, nar, rest, nlc, columns, offsets)
 
@@ -228,10 +228,6 @@ def _nonlinearity(slopes: Bounded, spread: Bounded, law: Gaussian) -> Nonlineari
     nlc = root_of(quotient(slopes, spread))
     notes = gaussian_notes(nlc, law.rank, law.dimension)
     return Nonlinearity(nlc, root_of(slopes), root_of(spread), tuple(notes))
-
-
-def _share(part: Bounded, whole: Bounded) -> Estimate:
-    return quotient(part, whole).estimate()
 
 
 def _check_stein(

@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.functions import Const, Expr, Par, Var, const
-from tpcalc.functions.expr import Mul, mul, substitute, walk
+from tpcalc.functions import Expr, Par, Var, const
+from tpcalc.functions.expr import mul, substitute, walk
 from tpcalc.meanfield import operations
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.batch import alone, batch_of
@@ -26,6 +26,7 @@ from tpcalc.meanfield.operations import Addition, Dense, Number
 from tpcalc.names import Name, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
+from tpcalc.passes.separate import scaled
 from tpcalc.passes.split import celled
 from tpcalc.program.base import cone, references
 from tpcalc.program.family import Family
@@ -291,7 +292,7 @@ def _entered(ref: Ref, terms: list[tuple[Expr, Part]], state: _Stretches) -> Par
     alike = len(set(functions.values())) == len(variances) == 1
     if len(functions) != len(state.features) or len(terms) != len(functions) or not alike:
         raise state.refused(ref, "it does not read every number of the input alike")
-    number, function = _numbered(functions[0])
+    number, function = scaled(functions[0])
     layer, weight = state.layer(ref, Part(0, function))
     if (layer, near) not in state.entered:
         width = state.ratio(state.program.types[ref].width[0])
@@ -299,13 +300,6 @@ def _entered(ref: Ref, terms: list[tuple[Expr, Part]], state: _Stretches) -> Par
         made = Made(dense, (layer,), near, True, state.program.place(ref))
         state.entered[layer, near] = state.add(made)
     return Part(state.entered[layer, near], mul((const(number * weight), Var(0))))
-
-
-def _numbered(expr: Expr) -> tuple[Number, Expr]:
-    """The number in front of an expression, and the rest."""
-    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
-        return expr.factors[0].value, mul(expr.factors[1:])
-    return Fraction(1), expr
 
 
 def _scale(node: Scale, ref: Ref, values: list[Value], state: _Stretches) -> Value:
@@ -450,7 +444,7 @@ def _multiples(state: _Stretches) -> Callable[[Value], Iterator[tuple[int, Numbe
     """A function that gives the layers that a value is a multiple of, and the multiples."""
     bent: dict[tuple[int | None, Expr], list[tuple[Number, int]]] = {}
     for (head, expr), layer in state.bent.items():
-        number, rest = _numbered(expr)
+        number, rest = scaled(expr)
         bent.setdefault((head, rest), []).append((number, layer))
 
     def found(value: Value) -> Iterator[tuple[int, Number]]:
@@ -463,7 +457,7 @@ def _multiples(state: _Stretches) -> Callable[[Value], Iterator[tuple[int, Numbe
             if pair is not None and pair[1] == 0:
                 yield value.head, pair[0]
         for part in parts:
-            number, rest = _numbered(part.expr)
+            number, rest = scaled(part.expr)
             for own, layer in bent.get((part.head, rest), ()):
                 yield layer, number / own
 

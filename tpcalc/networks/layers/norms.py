@@ -10,7 +10,6 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.layers.given import part, tracer
-from tpcalc.networks.maps import Parameter
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
@@ -100,12 +99,8 @@ class _Norm(Layer):
         self.bias = tracer(t, what).parameter(part(name, "bias"), start=0) if bias else None
 
     def _scaled(self, x: Vector) -> Vector:
-        gain, bias = (_on(one, x) for one in (self.gain, self.bias))
+        gain, bias = (None if one is None else one.vector(x.dim) for one in (self.gain, self.bias))
         return scaled(x, None if gain is None else 1 + gain, bias)
-
-
-def _on(parameter: Parameter | None, x: Vector) -> Vector | None:
-    return None if parameter is None else parameter.vector(x.dim)
 
 
 class LayerNorm(_Norm):

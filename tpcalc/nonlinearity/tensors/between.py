@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.layer_moments import LayerMoments, layer_moments
-from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
+from tpcalc.nonlinearity.tensors.shard import Shard, numbers, shard_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of, mean_of_draws, root_of_ratio
 from tpcalc.results import Estimate
@@ -159,9 +159,9 @@ def _terms(
                     )
                 g = _rows(back)
                 squares = (g @ away[m].T) ** 2
-                numerators[m, end].append(_numbers(squares.mean(1)))
-                columns[m, end].append(_numbers(squares.mean(0)))
-                frobenius[m, end].append(_numbers((g * g).sum(1)))
+                numerators[m, end].append(numbers(squares.mean(1)))
+                columns[m, end].append(numbers(squares.mean(0)))
+                frobenius[m, end].append(numbers((g * g).sum(1)))
     return {
         pair: (np.array(numerators[pair]), np.array(columns[pair]), np.array(frobenius[pair]))
         for pair in pairs
@@ -170,7 +170,3 @@ def _terms(
 
 def _rows(layer: Tensor) -> Tensor:
     return layer.reshape(len(layer), -1).to(load_torch().float64)
-
-
-def _numbers(tensor: Tensor) -> Any:
-    return tensor.detach().cpu().numpy()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError
-from tpcalc.nonlinearity.tensors.shard import Shard
+from tpcalc.nonlinearity.tensors.shard import Shard, numbers
 from tpcalc.nonlinearity.tensors.spread import outputs
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of_draws
 
@@ -55,9 +55,9 @@ def backward(f: Function, shard: Shard, draws: int) -> Jacobians:
         g = pulled(f, x, partial(shard.noise, what="outputs", draw=draw)).flatten(1)
         others = (shard.at(opposite[draw]) - mean).flatten(1)
         squares = (g @ others.T) ** 2
-        numerators.append(_numbers(squares.mean(1)))
-        columns.append(_numbers(squares.mean(0)))
-        frobenius.append(_numbers((g * g).sum(1)))
+        numerators.append(numbers(squares.mean(1)))
+        columns.append(numbers(squares.mean(0)))
+        frobenius.append(numbers((g * g).sum(1)))
     size = len(shard)
     numerator = mean_of_draws(np.array(numerators), size, places, opposite, np.array(columns))
     return Jacobians(
@@ -119,8 +119,4 @@ def _pushed(layers: Callable[[Tensor], Sequence[Tensor]], x: Tensor, v: Tensor) 
     """For each layer the squared lengths of its derivatives along v."""
     torch = load_torch()
     _, tangents = torch.func.jvp(lambda batch: tuple(layers(batch)), (x,), (v,))
-    return [_numbers((tangent.reshape(len(x), -1) ** 2).sum(1)) for tangent in tangents]
-
-
-def _numbers(tensor: Tensor) -> Any:
-    return tensor.detach().double().cpu().numpy()
+    return [numbers((tangent.reshape(len(x), -1) ** 2).sum(1)) for tangent in tangents]

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 from tpcalc.nonlinearity.tensors.directions import Directions
-from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
+from tpcalc.nonlinearity.tensors.shard import Shard, numbers, shard_of
 from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of, median
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows
@@ -81,7 +80,7 @@ def noise_errors(
             for number, part in enumerate(shard.batches()):
                 u = directions.gaussian(shard.stream("noise", number), len(part))
                 own = known[number * shard.batch : (number + 1) * shard.batch]
-                terms.append(_numbers(error(f(weight * u + (1 - weight) * part), own)))
+                terms.append(numbers(error(f(weight * u + (1 - weight) * part), own)))
             mean = mean_of(np.concatenate(terms))
             found.append(estimate(mean.value, mean.stderr, mean.samples, seed))
     return Rows(found)
@@ -168,8 +167,3 @@ def _labelled(x: Any, labels: Any, batch: int | None, seed: int) -> tuple[Shard,
         raise UsageError(f"{len(labels)} labels for {len(shard) + shard.left_out} inputs.")
     known = load_torch().as_tensor(labels, device=shard.rows.device)
     return shard, known[shard.order]
-
-
-def _numbers(tensor: Tensor) -> Array:
-    found: Array = tensor.double().cpu().numpy()
-    return found

@@ -139,3 +139,8 @@ def shard_of(x: Any, batch: int | None = None, seed: int = 0) -> Shard:
             "of f under x.",
         )
     return found
+
+
+def numbers(tensor: Any) -> Any:
+    """The entries of a tensor as an array."""
+    return tensor.detach().double().cpu().numpy()

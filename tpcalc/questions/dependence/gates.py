@@ -123,7 +123,7 @@ class Gates:
 
     def _is_shut(self, term: Expr, node: Nonlin) -> bool:
         """Whether a product holds at_zero(a) and other factors that are 0 wherever a is."""
-        factors = _factors(term)
+        factors = term.factors if isinstance(term, Mul) else (term,)
         marked = [factor for factor in factors if _marks(factor)]
         if not marked:
             return False
@@ -198,10 +198,6 @@ def _common(parts: list[Support]) -> frozenset[Gate]:
 
 def _marks(expr: Expr) -> bool:
     return isinstance(expr, Call) and expr.atom == AT_ZERO
-
-
-def _factors(expr: Expr) -> tuple[Expr, ...]:
-    return expr.factors if isinstance(expr, Mul) else (expr,)
 
 
 def _summands(expr: Expr) -> Iterator[Expr]:
