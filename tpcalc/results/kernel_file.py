@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _TEXT = "kernel"  # the entry that holds everything but the matrices
-_BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
+BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
 
 
 def write_matrices(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -30,18 +30,24 @@ def write_matrices(place: Path, text: str, arrays: Mapping[str, NDArray[Any]]) -
             where=str(place),
             hint=f"Call it {place.stem or 'kernel'}.npz.",
         )
+    write_whole(place, {_TEXT: np.array(text), **arrays}, "kernel")
+
+
+def write_whole(place: Path, entries: Mapping[str, Any], what: str) -> None:
+    """Write arrays by name to a ``.npz`` file, which appears whole or not at all."""
+    import numpy as np
+
     target = Path(os.path.realpath(place))  # a link stays a link
     beside = target.with_name(f".{target.name}.{token_hex(4)}")
-    contents: dict[str, Any] = {_TEXT: np.array(text), **arrays}
     try:
         with beside.open("xb") as file:
-            np.savez(file, **contents)
+            np.savez(file, **dict(entries))
         if target.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         beside.replace(target)
     except OSError as error:
         raise StudyError(
-            f"the kernel could not be written: {error.strerror or error}.",
+            f"the {what} could not be written: {error.strerror or error}.",
             where=str(place),
             hint="Choose a place where you may write.",
         ) from error
@@ -64,7 +70,7 @@ def read_matrices(place: Path, names: Iterable[str]) -> tuple[str, dict[str, NDA
         raise StudyError("there is no such file.", where=str(place)) from None
     except IsADirectoryError:
         raise StudyError("this is a folder, not a kernel.", where=str(place)) from None
-    except _BROKEN as error:
+    except BROKEN as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise StudyError(
             f"this is no file that tpcalc wrote a kernel to, or it is damaged ({reason[:120]}).",

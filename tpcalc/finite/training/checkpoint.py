@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -18,8 +13,8 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
+from tpcalc.results.kernel_file import BROKEN, write_whole
 
-_BROKEN = (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error, MemoryError)
 _LABEL = "label"
 
 
@@ -86,7 +81,7 @@ class Store:
                 entries = {name: found[name] for name in found.files}
             label = json.loads(str(entries.pop(_LABEL)[()]))
             trials = _unpacked(entries)
-        except (*_BROKEN, TypeError, AttributeError) as error:
+        except (*BROKEN, TypeError, AttributeError) as error:
             raise StudyError(
                 "this is no checkpoint of a training, or it is damaged "
                 f"({' '.join(str(error).split())[:120]}).",
@@ -110,21 +105,7 @@ class Store:
         entries: dict[str, Any] = {_LABEL: np.array(json.dumps(dict(self.label)))}
         for number, trial in enumerate(trials):
             entries |= {f"{number}/{name}": value for name, value in _packed(trial).items()}
-        target = Path(os.path.realpath(self.path))  # a link stays a link
-        beside = target.with_name(f".{target.name}.{token_hex(4)}")
-        try:
-            with beside.open("xb") as file:
-                np.savez(file, **entries)
-            beside.replace(target)
-        except OSError as error:
-            raise StudyError(
-                f"the checkpoint could not be written: {error.strerror or error}.",
-                where=str(self.path),
-                hint="Choose a place where you may write.",
-            ) from error
-        finally:
-            with contextlib.suppress(OSError):
-                beside.unlink()
+        write_whole(self.path, entries, "checkpoint")
 
     def _check(self, label: Any) -> None:
         if not isinstance(label, dict):
