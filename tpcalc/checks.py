@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from fractions import Fraction
 from math import isfinite
 from numbers import Rational, Real
@@ -90,6 +90,16 @@ def names(value: Any, name: str) -> tuple[str, ...]:
                 hint=f"Write it as {name}=['a', 'b'].",
             )
     return found
+
+
+def one_of(kind: str, name: Any, known: Collection[Any], *, where: str | None = None) -> None:
+    """A name among those that there are.
+
+    Example:
+        >>> one_of("backend", "lazy", ("lazy", "dense"))
+    """
+    if name not in known:
+        raise UnknownName(kind, name, known, where=where)
 
 
 def sequence(value: Any, name: str, *, hint: str | None = None) -> tuple[Any, ...]:

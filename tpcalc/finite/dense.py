@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import (
     free_memory,
@@ -18,7 +19,7 @@ from tpcalc.engine.device.devices import (
     resolve_device,
     resolve_dtype,
 )
-from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UnknownName, UsageError
+from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UsageError
 from tpcalc.finite.dense_plan import DensePlan, plan_dense
 from tpcalc.finite.dense_rules import DENSE_RULES, DenseRun, moments
 from tpcalc.finite.draws import Network
@@ -123,8 +124,7 @@ def run_dense(
     """
     width = check_width(width)
     chosen = _check_seeds(seeds)
-    if on_explode not in ("raise", "nan"):
-        raise UnknownName("treatment of explosions", on_explode, ("raise", "nan"))
+    checks.one_of("treatment of explosions", on_explode, ("raise", "nan"))
     names = _output_names(program)
     torch = load_torch()
     torch_dtype, torch_device = resolve_dtype(dtype), resolve_device(device)

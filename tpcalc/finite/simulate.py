@@ -97,8 +97,7 @@ def simulate(
         >>> [(row.name, row.width, len(row.values)) for row in table.rows]
         [('square', 1000, 3)]
     """
-    if backend not in SEEDS:
-        raise UnknownName("backend", backend, SEEDS)
+    checks.one_of("backend", backend, SEEDS)
     found = _read(program, outputs, reading)
     widths = check_widths(widths)
     if seeds is None:

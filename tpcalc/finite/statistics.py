@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import Estimate, Method, spread_error
 
 Size = Literal["rms", "mean"]
@@ -99,8 +100,7 @@ def slope(
         >>> fit.low < -0.5 < fit.high
         True
     """
-    if of not in ("rms", "mean"):
-        raise UnknownName("size of a quantity", of, ("rms", "mean"))
+    checks.one_of("size of a quantity", of, ("rms", "mean"))
     if len(widths) != len(values_by_width):
         raise UsageError(
             f"{len(widths)} widths and {len(values_by_width)} lists of values.",

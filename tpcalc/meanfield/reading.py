@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.dsl.lines import user_line
-from tpcalc.errors import UnknownName, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.meanfield import graph
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.stretches import stretches
@@ -75,8 +76,7 @@ def numbered(graph: LayerGraph, layer: int | str | None) -> int:
         return graph.last
     if isinstance(layer, str):
         names = dict(graph.names)
-        if layer not in names:
-            raise UnknownName("layer", layer, names)
+        checks.one_of("layer", layer, names)
         return names[layer]
     return layer
 

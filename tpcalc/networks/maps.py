@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.lines import misuse, user_line
@@ -15,7 +16,6 @@ from tpcalc.dsl.powers import Power, n
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import UnknownName
 from tpcalc.functions.numbers import Number
 from tpcalc.names import USE
 from tpcalc.program.family import Family
@@ -209,8 +209,7 @@ class Fused(Mapping[str, Linear]):
     parts: dict[str, Linear]
 
     def __getitem__(self, part: str) -> Linear:
-        if part not in self.parts:
-            raise UnknownName("part", part, self.parts, where=user_line())
+        checks.one_of("part", part, self.parts, where=user_line())
         return self.parts[part]
 
     def __iter__(self) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import get_args
 
-from tpcalc.errors import UnknownName
+from tpcalc import checks
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, OuterNonlin
 from tpcalc.program.program import Program
@@ -17,8 +17,7 @@ SOME = 5_000  # the same where leading coefficients are tested, which takes long
 
 def is_read_as_blocks(program: Program, reading: ReadAs, many: int = MANY) -> bool:
     """Whether a program stays blocks: where that is asked for, or where its cells are many."""
-    if reading not in get_args(ReadAs):
-        raise UnknownName("reading", reading, get_args(ReadAs))
+    checks.one_of("reading", reading, get_args(ReadAs))
     large = reading == "blocks" or (reading == "auto" and cells_of(program) > many)
     return program.has_blocks and large
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tpcalc.errors import UnknownName
+from tpcalc import checks
 from tpcalc.program.base import cone, references, renumbered
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
@@ -123,8 +123,7 @@ class Program(Shown):
         Raises:
             UnknownName: With the nearest names.
         """
-        if name not in self.output:
-            raise UnknownName("output", name, self.output)
+        checks.one_of("output", name, self.output)
         return self.output[name]
 
     def place(self, ref: Ref) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Unpack, cast
 
 from tpcalc import checks
-from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
+from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.exponents import Ex
@@ -145,8 +145,7 @@ def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> d
             raise UsageError(
                 f"{name} has an interval and a number.", hint="Leave it out of box or of values."
             )
-        if name not in known:
-            raise UnknownName("symbol in the exponents of this network", name, known)
+        checks.one_of("symbol in the exponents of this network", name, known)
     for name in sorted(known - set(box) - given.keys()):
         raise ScaleError(
             f"the exponents hold the symbol {name!r}, which has no interval.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.results.estimate import Method
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
 from tpcalc.results.tables import Provenance
@@ -301,8 +301,7 @@ class Kernel(Shown):
         return 3 * largest if self.method is Method.PARTICLES else largest
 
     def _held(self, kind: str) -> NDArray[Any]:
-        if kind not in KINDS:
-            raise UnknownName("kernel", kind, KINDS)
+        checks.one_of("kernel", kind, KINDS)
         found: NDArray[Any] | None = getattr(self, kind)
         if found is None:
             raise UsageError(

@@ -10,8 +10,9 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.activations.entries.sign import SIGN
-from tpcalc.errors import StudyError, UnknownName
+from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
@@ -139,8 +140,7 @@ class Optimizer:
     def with_settings(self, **values: object) -> Optimizer:
         """The same optimizer with other hyperparameters."""
         for name, value in values.items():
-            if name not in self.values:
-                raise UnknownName(f"hyperparameter of {self.name}", name, list(self.values))
+            checks.one_of(f"hyperparameter of {self.name}", name, list(self.values))
             self._setting(name, value)
         return replace(self, values={**self.values, **values}) if values else self
 

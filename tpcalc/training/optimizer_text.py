@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.activations.entries.abs import ABS
 from tpcalc.activations.entries.sign import SIGN
 from tpcalc.errors import StudyError, UnknownName
@@ -60,8 +61,7 @@ class Reader:
             self._at = ast.unparse(node)
             return _OPERATIONS[type(node.op)](self, left, right)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            if node.func.id not in FUNCTIONS:
-                raise UnknownName(f"function in optimizer {self._of}", node.func.id, FUNCTIONS)
+            checks.one_of(f"function in optimizer {self._of}", node.func.id, FUNCTIONS)
             degree, function = FUNCTIONS[node.func.id]
             inner = self.read(node.args[0])
             return self._single(inner, degree, function)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.errors import StudyError, UnknownName
+from tpcalc import checks
+from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.networks.depth_powers import DepthPowers
 from tpcalc.program.marks import Mark
@@ -220,8 +221,7 @@ class ParameterizationFamily:
             )
         given = dict(zip(names, ordered, strict=False))
         for name, value in named.items():
-            if name not in names:
-                raise UnknownName(f"parameter of {self.name}", name, names)
+            checks.one_of(f"parameter of {self.name}", name, names)
             if name in given:
                 raise StudyError(f"the parameter {name!r} is given twice.", where=self.name)
             given[name] = value

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, Self, TypedDict, Unpack
 
 from tpcalc import checks
-from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture
@@ -354,8 +354,7 @@ def as_training(
 ) -> Training:
     """The run that a question is about: a record as it is, or one of the question's arguments."""
     for name in settings:
-        if name not in Routine.__annotations__:
-            raise UnknownName("argument of this question", name, Routine.__annotations__)
+        checks.one_of("argument of this question", name, Routine.__annotations__)
     if not isinstance(architecture, Training):
         if parameterization is None:
             raise UsageError("no parameterization is given.", hint="Name one: 'mup', 'ntk'.")

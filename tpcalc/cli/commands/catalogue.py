@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from tpcalc import checks
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 from tpcalc.cli.option import told
@@ -19,13 +20,11 @@ def catalogue(kind: Kind = None, as_json: AsJson = False) -> None:
     """Activations, networks, parameterizations, optimizers, schedules, losses, with sources."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put, put_table
-    from tpcalc.errors import UnknownName
     from tpcalc.study.names import catalogue as entries
 
     found = entries()
     if kind is not None:
-        if kind not in found:
-            raise UnknownName("kind of entry", kind, found)
+        checks.one_of("kind of entry", kind, found)
         found = {kind: found[kind]}
     if as_json:
         put(payload.document("list", {}, found))

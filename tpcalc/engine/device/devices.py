@@ -93,8 +93,7 @@ def resolve_dtype(name: str) -> Any:
         ...
         tpcalc.errors.UnknownName: TPC201 there is no number format called 'float63'. ...
     """
-    if name not in _DTYPES:
-        raise UnknownName("number format", name, _DTYPES)
+    checks.one_of("number format", name, _DTYPES)
     return getattr(load_torch(), _DTYPES[name])
 
 

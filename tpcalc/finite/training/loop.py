@@ -16,7 +16,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.engine.device.devices import free_memory, load_torch, resolve_device
 from tpcalc.engine.memory import memory_text
-from tpcalc.errors import Exploded, OutOfMemory, UnknownName, UsageError
+from tpcalc.errors import Exploded, OutOfMemory, UsageError
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy
@@ -279,8 +279,7 @@ def _job(
     seed = checks.whole(seed, "seed", least=0)
     ranks = checks.whole(ranks, "ranks", least=0, hint="It counts images.")
     for name in (dtype, first):
-        if name not in _FORMATS:
-            raise UnknownName("number format of a training", name, _FORMATS)
+        checks.one_of("number format of a training", name, _FORMATS)
     _check(setting)
     training = run_of(setting)
     scales = Scales(training, setting.width)
@@ -306,8 +305,7 @@ def _check(setting: Setting) -> None:
     check_width(setting.width)
     for name in ("depth", "steps", "batch"):
         checks.whole(getattr(setting, name), name, least=1)
-    if setting.bias not in BIASES:
-        raise UnknownName("choice of biases", setting.bias, BIASES, where=setting.text)
+    checks.one_of("choice of biases", setting.bias, BIASES, where=setting.text)
     for name in ("std", "lr", "cap"):
         value = float(checks.real(getattr(setting, name), name))
         if value < 0 or (name != "lr" and value == 0):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 from tpcalc.nonlinearity.tensors.noise import backward, forward
 from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
@@ -101,8 +101,7 @@ def nlc(
         >>> abs(found.nlc.value - 2**0.5) < 5 * found.nlc.stderr
         True
     """
-    if estimator not in ("backward", "forward"):
-        raise UnknownName("estimator", estimator, ("backward", "forward"))
+    checks.one_of("estimator", estimator, ("backward", "forward"))
     draws = checks.whole(draws, "draws", least=2)
     shard = shard_of(x, batch, seed)
     with batch_moments(f):

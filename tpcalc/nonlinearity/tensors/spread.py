@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.tensors.shard import Shard
 from tpcalc.nonlinearity.tensors.uncertainty import Measured, mean_of
 
@@ -77,8 +78,7 @@ def spread_of(f: Function, shard: Shard, passes: Passes = "two-pass") -> Spread:
         >>> print(spread_of(lambda x: 2 * x, shard_of([[0.0], [1.0], [2.0]])).total.value)
         4.0
     """
-    if passes not in ("two-pass", "batches"):
-        raise UnknownName("way to a spread", passes, ("two-pass", "batches"))
+    checks.one_of("way to a spread", passes, ("two-pass", "batches"))
     torch, kept = load_torch(), _Kept(f, shard)
     with torch.no_grad():
         sums = [batch.to(torch.float64).sum(0) for batch in kept]

@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.dsl import filled
-from tpcalc.errors import EvaluationError, ScaleError, UnknownName, UsageError
+from tpcalc.errors import EvaluationError, ScaleError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import METHODS, Numeric
@@ -180,8 +180,7 @@ def _program(model: Any) -> Program:
 def _kinds(kinds: Any) -> tuple[str, ...]:
     asked = checks.names(kinds, "kinds")
     for kind in asked:
-        if kind not in KINDS:
-            raise UnknownName("kind of kernel", kind, KINDS)
+        checks.one_of("kind of kernel", kind, KINDS)
     if not asked:
         raise UsageError("kinds is empty.", hint="Give 'nngp', 'ntk', or both.")
     return tuple(kind for kind in KINDS if kind in asked)

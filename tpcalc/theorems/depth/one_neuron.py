@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import erf, exp, inf, isfinite, log1p, pi, sqrt
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.shown import Shown
 from tpcalc.sources import Source
@@ -76,8 +76,7 @@ def first_update(optimizer: str, blocks: int | str = OO) -> FirstUpdate:
         E A_L^2 / L^2 = 2.69196 (exact)
         E A_L^2 / L^2 = 2.71828 (exact)
     """
-    if optimizer not in POWERS:
-        raise UnknownName("optimizer", optimizer, POWERS)
+    checks.one_of("optimizer", optimizer, POWERS)
     power = POWERS[optimizer]
     number = inf
     if blocks != OO:

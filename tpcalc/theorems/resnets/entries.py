@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.errors import UnknownName, UsageError
+from tpcalc import checks
+from tpcalc.errors import UsageError
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Hypothesis
 from tpcalc.shown import Shown
@@ -79,8 +80,7 @@ def entries_of(law: str | Any) -> Entries:
         (0.735759, False)
     """
     if isinstance(law, str):
-        if law not in LAWS:
-            raise UnknownName("law of entries", law, LAWS)
+        checks.one_of("law of entries", law, LAWS)
         row = LAWS[law]
         numbers = 0.0, 1.0, 0.0, float(row.fourth)
         return Entries(row.name, *numbers, True, 0.5, row.proxy, row.draw is not None)
