@@ -74,8 +74,9 @@ class Content:
 
     @property
     def picture(self) -> Section | None:
-        """The section whose figure opens the page."""
-        return next((part for part in self.sections if part.figure is not None), None)
+        """The section whose figure opens the page: outputs of a training run, else the first."""
+        drawn = [part for part in self.sections if part.figure is not None]
+        return next((part for part in drawn if part.key == "outputs"), next(iter(drawn), None))
 
 
 def content_of(shown: View, most_rows: int) -> Content:

@@ -383,3 +383,24 @@ def test_slopes_that_disagree_are_not_exact_exponents() -> None:
     rows = (OrderRow("f", "0", "exact", slope=0.4, low=0.3, high=0.5, agrees=False),)
     found = box(ReportInput("Measured", orders=replace(ORDERS, rows=rows)))
     assert found[:2] == ("warn", "Some measured slopes disagree with the exponents")
+
+
+def test_a_page_opens_with_the_verdict_and_a_picture(report: ReportInput) -> None:
+    page = render_html(replace(report, check=VERDICT))
+    places = [
+        page.index(mark)
+        for mark in (
+            "<h1>",
+            'class="verdict',
+            'class="summary"',
+            'id="figure-outputs"',
+            'id="check"',
+            'id="comparison"',
+            'id="model"',
+            'id="program"',
+            'id="notes"',
+        )
+    ]
+    assert places == sorted(places)
+    assert page.count('id="figure-outputs"') == 1  # not once more where its tables are
+    assert 'class="fold"' in page  # long tables wait to be opened

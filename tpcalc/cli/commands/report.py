@@ -74,7 +74,7 @@ def report(
     found = compare(table, finite)
     path = write(
         ReportInput(
-            title=opened.title[0].upper() + opened.title[1:],
+            title=_title(opened.title, other),
             model={**opened.facts, **({"Verdict": why} if why else {})},
             program_words=opened.words,
             program_text=str(opened.program),
@@ -118,8 +118,7 @@ def _deep(
         raise UsageError("--versus is for networks of a depth that is a number.",
                          hint="Give --depth a number, or write two reports.")  # fmt: skip
     parts = page(network, depths)
-    title = network.title[0].upper() + network.title[1:]
-    path = write(ReportInput(title=title, **parts), out)
+    path = write(ReportInput(title=_title(network.title, None), **parts), out)
     if as_json:
         result = {
             "path": str(path),
@@ -130,6 +129,11 @@ def _deep(
         put(payload.document("report", network.description, result, made))
     else:
         put("\n".join([network.title, parts["depth"].verdict, str(path)]))
+
+
+def _title(words: str, other: Card | None) -> str:
+    beside = "" if other is None else f", beside {other.name}"
+    return words[0].upper() + words[1:] + beside
 
 
 def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tpcalc.results import LayerFacts, Verdict
+from tpcalc.views.answers.check_plot import update_figure
 from tpcalc.views.answers.orders import region_lines, row_tables
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -18,6 +19,7 @@ _WORDS = {
 }
 
 
+_ADVICE = "Learning rates at which every layer moves, as powers of n: tpcalc solve, tp.solve."
 _UPDATES = {
     "moves": "updates add Θ(1) to what the map writes",
     "starts later": "updates add Θ(1), but not the first",
@@ -98,5 +100,6 @@ def _answer(value: bool | None) -> str:
 @view.register
 def _(found: Verdict) -> View:
     lead = " ".join(region_lines(found.region, ()))
-    part = Part("check", "Verdict", lead, check_tables(found))
-    return View("Verdict", judged(found), "", (part,), found.notes, found.provenance)
+    part = Part("check", "Verdict", lead, check_tables(found), update_figure(found))
+    advice = _ADVICE if found.verdict in ("trivial", "unstable") else ""
+    return View("Verdict", judged(found), advice, (part,), found.notes, found.provenance)
