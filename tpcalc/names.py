@@ -175,6 +175,13 @@ def change(now: str, then: str) -> str:
     return f"{now}{SINCE}{then}"
 
 
+def ends(text: str) -> tuple[str, str]:
+    """What a difference is between; of no difference the name, and nothing."""
+    both = _CHANGE.fullmatch(text)
+    now, _, then = text.partition(SINCE)
+    return (both[1], both[2]) if both else (now, then)
+
+
 def what_of(text: str) -> str:
     """The quantity that a name is of."""
     return Name.of(text).what

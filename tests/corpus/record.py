@@ -83,7 +83,7 @@ def _orders(program: tp.Program, options: Mapping[str, Any]) -> Record:
         return {"error": _error(error)}
     outputs = {
         name: {
-            "power": order.text,
+            "power": str(order.exponent),
             "reason": words(order.reason),
             "status": order.status,
             "strict": order.strict,
@@ -103,7 +103,7 @@ def _limits(program: tp.Program, options: Mapping[str, Any], seed: int) -> Recor
     for row in table.scalars:
         outputs[row.name] = {
             "formula": formula(row.formula and row.formula.text),
-            "n_power": row.n_power,
+            "n_power": str(row.n_power),
             "note": row.note,
             "value": _number(row.estimate),
             "value as a formula": limit[row.name].formula,
@@ -112,13 +112,13 @@ def _limits(program: tp.Program, options: Mapping[str, Any], seed: int) -> Recor
         outputs[one.name] = {
             "formula": formula(one.formula and one.formula.text),
             "mean": _number(one.mean),
-            "n_power": one.n_power,
+            "n_power": str(one.n_power),
             "second moment": _number(one.second_moment),
         }
     for lost in table.uncovered:
         outputs[lost.name] = {
             "code": lost.code,
-            "n_power": lost.n_power,
+            "n_power": str(lost.n_power),
             "not covered": words(lost.reason),
             "vector": lost.vector,
         }

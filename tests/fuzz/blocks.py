@@ -225,7 +225,7 @@ def _parts(name: str, rows: list[DepthRow]) -> Iterator[Named]:
 
 
 def _power(row: DepthRow) -> float:
-    return -math.inf if row.L == "-oo" else float(Fraction(row.L))
+    return -math.inf if row.L.is_zero else float(row.L.constant or 0)
 
 
 def _training(found: DepthVerdict) -> Iterator[Named]:
@@ -260,7 +260,7 @@ def numbers(
         seed: Of all draws.
     """
     made: dict[str, Pair] = {}
-    speed = {rate.label: Fraction(rate.raw) for rate in found.rates} if found else {}
+    speed = {rate.label: rate.raw.constant for rate in found.rates} if found else {}
     streams = {name for name in wanted if "[" not in name}
     logs = {name for name in streams if name.startswith("log")}
     for names, depths in ((streams - logs, START[level]), (logs, FEWER[level])):

@@ -97,7 +97,7 @@ def _limits(found: tp.Limit, case: Case) -> Iterator[Named]:
         if row.name.startswith("heavy") and row.estimate.std is not None and known:
             yield row.name, text, Heavy()
         elif known:
-            yield row.name, text, Number(float(Fraction(row.n_power)), row.estimate)
+            yield row.name, text, Number(float(row.n_power.constant or 0), row.estimate)
         if row.estimate.value == row.estimate.stderr == 0 and row.estimate.std is None:
             case.zeros += 1
             if row.note.startswith("of size n^("):
@@ -105,7 +105,7 @@ def _limits(found: tp.Limit, case: Case) -> Iterator[Named]:
                 yield row.name, text, Size(power, upper=True)
     for row in found.table.vectors:
         case.limits += 1
-        power, second = float(Fraction(row.n_power)), row.second_moment
+        power, second = float(row.n_power.constant or 0), row.second_moment
         text = f"limit n^({row.n_power}) Z, E Z = {row.mean}, E Z^2 = {second}"
         known = second.status not in UNSURE
         if row.name.startswith("heavy") and known:

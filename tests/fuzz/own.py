@@ -189,7 +189,9 @@ def _grows(found: Verdict, sizes: tp.Orders) -> int:
 
     What it adds is small next to the start at every width that can be run.
     """
-    powers = {row.name: Fraction(row.n) for row in found.updates if row.n.strip("-") != "oo"}
+    powers = {
+        row.name: row.n.constant or Fraction(0) for row in found.updates if row.n.exact is not None
+    }
     large = [_step(name) for name, power in powers.items() if power > 0]
     for name, order in sizes.items():
         if name.startswith("dx[") and order.n is not None:
@@ -242,10 +244,10 @@ def _verdict(found: Verdict, own: Net) -> Iterator[Named]:
 
 def _row(row: OrderRow) -> Iterator[Named]:
     text = f"check: {row.n} {row.status} {row.reason}"
-    if row.n == "-oo":
+    if row.n.is_zero:
         yield row.name, text, Zero()
-    elif row.n != "oo":
-        yield row.name, text, Size(float(Fraction(row.n)), row.status != "exact")
+    elif row.n.constant is not None:
+        yield row.name, text, Size(float(row.n.constant), row.status != "exact")
 
 
 def _solved(found: Solution, own: Net, query: int) -> Iterator[Named]:

@@ -19,7 +19,7 @@ from tests.fuzz.judge import Claim, Number, Size, Zero, doubt
 from tests.fuzz.networks import SMALL, Data, Values
 from tests.fuzz.programs import ASSUMED
 from tests.fuzz.written import Power
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate, Exponent, Method
 
 CHUNK = 3
 
@@ -156,7 +156,10 @@ def test_streams_are_those_of_a_recursion() -> None:
 def test_wrong_powers_of_L_are_doubted() -> None:
     own = plain()
     found = tp.check(own.run)
-    rows = tuple(replace(row, L=str(Fraction(row.L) + Fraction(1, 2))) for row in found.rows)
+    rows = tuple(
+        replace(row, L=Exponent.number((row.L.constant or 0) + Fraction(1, 2)))
+        for row in found.rows
+    )
     wrong = replace(found, rows=rows)
     names = {name for name, *_ in blocks.said(wrong, own)}
     data = blocks.numbers(own, found, names, SMALL, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.results import (
+    Exponent,
     LayerFacts,
     OrderRow,
     OrderTable,
@@ -26,22 +27,24 @@ def _orders() -> tuple[OrderRow, ...]:
     rows = []
     for step in range(2):
         for layer in (1, 2):
-            rows.append(OrderRow(f"h[{layer},{step},0]", "0", "exact", "parity"))
-            rows.append(OrderRow(f"h[{layer},{step},1]", "0", "exact", "parity"))
+            rows.append(OrderRow(f"h[{layer},{step},0]", Exponent.of("0"), "exact", "parity"))
+            rows.append(OrderRow(f"h[{layer},{step},1]", Exponent.of("0"), "exact", "parity"))
             bound = step == 1 and layer == 2
             rows.append(
                 OrderRow(
                     f"dh[{layer},{step},0]",
-                    "-1",
+                    Exponent.of("-1"),
                     "upper" if bound else "exact",
                     "the mean of x[1]*dx[1] may be 0" if bound else "parity",
                 )
             )
-        rows.append(OrderRow(f"dW_x[3,{step},0]", "-oo" if step == 0 else "-1/2", "exact"))
+        rows.append(
+            OrderRow(f"dW_x[3,{step},0]", Exponent.of("-oo" if step == 0 else "-1/2"), "exact")
+        )
         for index in range(2):
             n = "1/2 - 3*a" if index else "-1/2"
-            rows.append(OrderRow(f"f[{step},{index}]", n, "exact"))
-    rows.append(OrderRow("alignment", "-1/2", "upper", "parity of W[2]"))
+            rows.append(OrderRow(f"f[{step},{index}]", Exponent.of(n), "exact"))
+    rows.append(OrderRow("alignment", Exponent.of("-1/2"), "upper", "parity of W[2]"))
     return tuple(rows)
 
 
@@ -50,11 +53,11 @@ ORDERS = OrderTable(
 )
 MEASURED = OrderTable(
     (
-        OrderRow("f[0,0]", "-1/2", "exact", "parity", -0.52, -0.6, -0.44, agrees=True),
-        OrderRow("f[1,0]", "0", "exact", "", -0.31, -0.4, -0.22, agrees=False),
-        OrderRow("h[1,0,0]", "0", "upper", "parity", -0.5, -0.55, -0.45, agrees=True),
-        OrderRow("h[2,0,0]", "a", "exact", "", 0.1, 0.0, 0.2),
-        OrderRow("x[1,0,0]", "-oo", "exact", "", note="identically 0"),
+        OrderRow("f[0,0]", Exponent.of("-1/2"), "exact", "parity", -0.52, -0.6, -0.44, agrees=True),
+        OrderRow("f[1,0]", Exponent.of("0"), "exact", "", -0.31, -0.4, -0.22, agrees=False),
+        OrderRow("h[1,0,0]", Exponent.of("0"), "upper", "parity", -0.5, -0.55, -0.45, agrees=True),
+        OrderRow("h[2,0,0]", Exponent.of("a"), "exact", "", 0.1, 0.0, 0.2),
+        OrderRow("x[1,0,0]", Exponent.of("-oo"), "exact", "", note="identically 0"),
     ),
     (),
     (),
@@ -73,13 +76,13 @@ VERDICT = Verdict(
         LayerFacts(3, None, None, None, None, ""),
     ),
     tuple(
-        OrderRow(f"dW_x[{layer},{step},0]", "-1/2" if layer == 2 else "0", "exact")
+        OrderRow(f"dW_x[{layer},{step},0]", Exponent.of("-1/2" if layer == 2 else "0"), "exact")
         for step in (1, 2)
         for layer in (1, 2, 3)
     ),
     (
-        OrderRow("f[1,0]-f[0,0]", "-1/2", "exact", "parity"),
-        OrderRow("x[2,1,0]-x[2,0,0]", "-1", "upper"),
+        OrderRow("f[1,0]-f[0,0]", Exponent.of("-1/2"), "exact", "parity"),
+        OrderRow("x[2,1,0]-x[2,0,0]", Exponent.of("-1"), "upper"),
     ),
     "all t",
     3,

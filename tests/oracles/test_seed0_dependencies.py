@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import numpy_run
@@ -101,7 +100,7 @@ def test_S0_9_the_output_at_the_start_is_gaussian_in_law(act: str) -> None:
     program = trained(3, act, "ntk", steps=0)
     found = dependencies(program)
     row = found["f[0,0]"]
-    assert row.on == ("G(W4, x[3,0,0])",) and row.degree == "1" and row.n == "0"
+    assert row.on == ("G(W4, x[3,0,0])",) and row.degree == "1" and str(row.n) == "0"
     assert [g.kind for g in found.table.gaussians if g.name == row.on[0]] == ["scalar"]
     assert all(found.independent("f[0,0]", f"h[{layer},0,0]") for layer in (1, 2, 3))
     limit = tp.limit(program)
@@ -319,7 +318,7 @@ def test_S0_23_independent_variables_are_uncorrelated_in_samples() -> None:
         ("h[3,1,0]", "dx[3,0,0]"),
     ]
     found = dependencies(program)
-    powers = {name: -Fraction(found[name].n) for name in found}  # n^-n times the vector
+    powers = {name: -(found[name].n.constant or 0) for name in found}  # n^-n times the vector
 
     def more(t: tp.Tracer) -> None:
         for a, b in pairs:
@@ -368,7 +367,7 @@ def check_initial(table: InitialWeightTable, later: str, stays: bool) -> None:
     for row in table.rows:
         assert row.status == "exact" and row.degree is not None, row
         expected = "0" if row.step == 0 else later
-        assert row.n == expected, row
+        assert str(row.n) == expected, row
         assert row.vanishes is (row.step != 0 and not stays)
         assert row.certified is row.vanishes
 

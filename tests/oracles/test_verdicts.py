@@ -24,11 +24,13 @@ from tpcalc.training.training import Training
 def row(found: Verdict, name: str) -> tuple[str, str]:
     """The exponent of an output and its status."""
     (entry,) = (r for r in (*found.updates, *found.outputs) if r.name == name)
-    return entry.n, entry.status
+    return str(entry.n), entry.status
 
 
 def changes(found: Verdict) -> list[str]:
-    return [entry.n for entry in found.outputs if entry.name.startswith("f") and "-" in entry.name]
+    return [
+        str(entry.n) for entry in found.outputs if entry.name.startswith("f") and "-" in entry.name
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_all_parameters_of_mup_move_by_order_one(network: MLP | ResNet) -> None:
     assert found.verdict == "feature-learning"
     biased = [entry.name for entry in found.updates if entry.name.startswith("dB")]
     assert len(biased) == (network.depth if isinstance(network, ResNet) else network.depth + 1)
-    assert {(entry.n, entry.status) for entry in found.updates} == {("0", "exact")}
+    assert {(str(entry.n), entry.status) for entry in found.updates} == {("0", "exact")}
 
 
 def test_S0_2_case42() -> None:

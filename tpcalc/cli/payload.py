@@ -19,6 +19,7 @@ from tpcalc.results import (
     Estimate,
     Experiment,
     Explosion,
+    Exponent,
     FiniteRow,
     FiniteTable,
     Kernel,
@@ -131,8 +132,7 @@ def orders(table: OrderTable) -> dict[str, Any]:
 
 def depth(found: DepthVerdict | DepthOrders) -> dict[str, Any]:
     """The result of ``check``, ``solve`` or ``orders`` of a network of L blocks."""
-    result = asdict(found)
-    del result["provenance"]
+    result: dict[str, Any] = record(found, asdict)
     return result
 
 
@@ -285,15 +285,17 @@ def experiment(found: Experiment) -> dict[str, Any]:
     }
 
 
-def record(found: Any) -> Any:
-    """A record with all that it holds, as it is; estimates as in other answers."""
+def record(found: Any, told: Callable[[Any], Any] | None = None) -> Any:
+    """A record with all that it holds, as it is; estimates as in other answers, or as told."""
     if isinstance(found, Estimate):
-        return _estimate(found)
+        return (told or _estimate)(found)
+    if isinstance(found, Exponent):
+        return str(found)
     if isinstance(found, tuple):
-        return [record(part) for part in found]
+        return [record(part, told) for part in found]
     if is_dataclass(found):
         kept = [part.name for part in fields(found) if part.name != "provenance"]
-        return {name: record(getattr(found, name)) for name in kept}
+        return {name: record(getattr(found, name), told) for name in kept}
     return found
 
 
@@ -370,7 +372,7 @@ def _uncovered(row: NotCovered) -> dict[str, Any]:
 
 
 def _common(row: ScalarRow | VectorRow) -> dict[str, Any]:
-    shown: dict[str, Any] = {"n_power": row.n_power}
+    shown: dict[str, Any] = {"n_power": str(row.n_power)}
     if row.formula is not None:
         shown["formula"] = row.formula.text
     return shown
@@ -410,7 +412,8 @@ def _exploded(found: Explosion | None) -> dict[str, Any] | None:
 def _order(row: OrderRow) -> dict[str, Any]:
     shown = {
         **_key(row.name),
-        **_of(row, "n status reason"),
+        "n": str(row.n),
+        **_of(row, "status reason"),
     }
     if row.slope is not None or row.note:
         shown |= _of(row, "slope low high")

@@ -21,7 +21,7 @@ from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, collect, paired, run_particles
 from tpcalc.evaluate.wanted import Place, places
-from tpcalc.exponents import as_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.limit.cells import cells_below
 from tpcalc.limit.express import express
@@ -33,8 +33,8 @@ from tpcalc.passes.size import is_read_as_blocks
 from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
-from tpcalc.results import Estimate, Formula, LimitTable, VectorRow
 from tpcalc.shown import Shown
+from tpcalc.results import PLAIN, Estimate, Exponent, Formula, LimitTable, VectorRow
 
 
 @dataclass(eq=False, repr=False)
@@ -300,8 +300,8 @@ class LimitVector(Shown):
         builder = owner._without_outputs()
         refs = []
         for name in names:
-            ref, power = owner._cell(builder, name), Fraction(owner._vectors[name].n_power)
-            refs.append(ref if power == 0 else builder.add(Scale(ref, as_ex(-power))))
+            ref, power = owner._cell(builder, name), owner._vectors[name].n_power.exact or Ex()
+            refs.append(ref if power == Ex() else builder.add(Scale(ref, as_ex(-power))))
         asked = f"E[{fn.text}] of {', '.join(names)}"
         builder.output(asked, builder.add(Moment(fn, tuple(refs))))
         answer: Estimate = owner.ask(builder.finish(keep_unused=False))[asked]
@@ -330,5 +330,5 @@ class LimitVector(Shown):
         return f"{_power(self.n_power)}{text}   (E Z = {self.mean}, E Z^2 = {self.second_moment})"
 
 
-def _power(n_power: str) -> str:
-    return "" if n_power == "0" else f"n^({n_power}) * "
+def _power(power: Exponent) -> str:
+    return "" if power == PLAIN else f"{power.size('n')} * "

@@ -20,12 +20,14 @@ def rescaled_growth(
     program: Program, values: Mapping[str, Fraction] | None, cover: Cover, trial: Trial
 ) -> Cover:
     """The same with the scalars that grow after their power of n is taken out."""
-    powers = {row.name: row.n_power for row in cover.uncovered if row.n_power}
+    powers = {row.name: row.n_power for row in cover.uncovered if row.n_power.exact is not None}
     if not powers:
         return cover
     found = derived(program, values, powers, trial)
     rows = (
-        replace(row, bound=row.bound or f"O(n^({powers[row.name]}))") if row.name in powers else row
+        replace(row, bound=row.bound or f"O({powers[row.name].size('n')})")
+        if row.name in powers
+        else row
         for row in found.uncovered
     )
     return replace(found, uncovered=tuple(rows))
@@ -35,7 +37,7 @@ def explosion(
     names: Sequence[str], rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
 ) -> Explosion | None:
     """What a training run reads that first grows; h is read by a function that is not covered."""
-    powers = {row.name: row.n_power for row in (*rows, *uncovered) if row.n_power}
-    sizes = [(name, Fraction(powers[name])) for name in names if name in powers]
-    lost = any(isinstance(row.error, ScaleError) and not row.n_power for row in uncovered)
+    powers = {row.name: row.n_power.constant for row in (*rows, *uncovered)}
+    sizes = [(name, power) for name in names if (power := powers.get(name)) is not None]
+    lost = any(isinstance(row.error, ScaleError) and row.n_power.exact is None for row in uncovered)
     return Explosion.first(sizes, ("f", "x", "h") if lost else ("f", "x"))

@@ -31,7 +31,17 @@ from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress
-from tpcalc.results import Estimate, Formula, LimitTable, NotCovered, ScalarRow, Status, VectorRow
+from tpcalc.results import (
+    PLAIN,
+    Estimate,
+    Exponent,
+    Formula,
+    LimitTable,
+    NotCovered,
+    ScalarRow,
+    Status,
+    VectorRow,
+)
 from tpcalc.results.provenance import provenance
 
 
@@ -185,12 +195,12 @@ def _row(
 ) -> ScalarRow | VectorRow:
     """The row of a table for a result."""
     name, cell, target = place.output, place.name, place.target
-    power = str(target.power)
+    power = Exponent.number(target.power)
     if program.types[program.ref(name)].kind is Kind.SCALAR:
         (value,) = estimates or (ZERO,)
         gone = target.power < 0 and target.node is None
         note = f"of size n^({power}) as written" if gone else ""
-        power = "0" if target.node is None else power
+        power = PLAIN if target.node is None else power
         return ScalarRow(cell, value, power, printed.get(name), note)
     if target.node is None:
         return VectorRow(cell, ZERO, ZERO)

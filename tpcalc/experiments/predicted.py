@@ -174,8 +174,8 @@ def _update_sizes(verdict: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
     rows: dict[int, list[OrderRow]] = {}
     for row in verdict.updates:
         own = Name.tabled(row.name)
-        if own.what in _UPDATES and own.step == 1 and own.number is not None and row.n != "-oo":
-            if row.n == "oo":
+        if own.what in _UPDATES and own.step == 1 and own.number is not None and not row.n.is_zero:
+            if row.n.constant is None:
                 raise LimitError(f"the size of {row.name} is not known: {row.reason}")
             rows.setdefault(own.number, []).append(row)
     # Of weights and biases, and of several outputs, the largest counts.
@@ -190,12 +190,12 @@ def _update_sizes(verdict: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
 
 def _starts_at_zero(verdict: Verdict) -> bool:
     """Whether all outputs vanish before training."""
-    names = [(Name.tabled(row.name), row) for row in verdict.outputs if row.n not in ("-oo", "oo")]
+    names = [(Name.tabled(row.name), row) for row in verdict.outputs if row.n.constant is not None]
     return all(_power(row) < 0 for own, row in names if own.word == "f" and own.step == 0)
 
 
 def _power(row: OrderRow) -> Fraction:
-    return Fraction(row.n)
+    return row.n.constant or Fraction(0)
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -32,7 +32,7 @@ from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret
 from tpcalc.program.types import Axes
-from tpcalc.results import NotCovered
+from tpcalc.results import Exponent, NotCovered
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
@@ -256,7 +256,7 @@ def _settled(
     except NeedsMore:
         return not_covered(context, series, name) if last else None
     except Grows as error:
-        return replace(refused(context, name, ref, error), n_power=str(error.power))
+        return replace(refused(context, name, ref, error), n_power=Exponent.number(error.power))
     except (LimitError, ScaleError) as error:
         return refused(context, name, ref, error)
 

@@ -163,7 +163,9 @@ def width_check(
         for label in run.probe.maps
     )
     optimizer = tuple(of.notes())
-    rows = {name: OrderRow(name, o.text, o.status, o.reason) for name, o in sizes.orders.items()}
+    rows = {
+        name: OrderRow(name, o.exponent, o.status, o.reason) for name, o in sizes.orders.items()
+    }
     told = [label for label in run.probe.maps if label not in run.unread]
     updates = [name for t in run.steps for label in told for name in run.probe.updates(label, t)]
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]

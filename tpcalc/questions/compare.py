@@ -179,16 +179,15 @@ def _list(names: Sequence[str]) -> str:
 
 def _quantities(limit: LimitTable, notes: list[str]) -> list[_Quantity]:
     found: list[_Quantity] = []
-    scaled: dict[str, list[str]] = {}
+    scaled: dict[Fraction, list[str]] = {}
     rows: list[ScalarRow | VectorRow] = [*limit.scalars, *limit.vectors]
     for row in rows:
-        try:
-            power = Fraction(row.n_power)
-        except ValueError:
+        power = row.n_power.constant
+        if power is None:
             notes.append(f"{row.name} has size n^({row.n_power}), no number here: not compared.")
             continue
         if power != 0:
-            scaled.setdefault(row.n_power, []).append(row.name)
+            scaled.setdefault(power, []).append(row.name)
         if isinstance(row, ScalarRow):
             found.append(_Quantity(row.name, "value", row.estimate, power))
         else:

@@ -320,16 +320,16 @@ def _row(read: Reading, name: str) -> DependencyRow:
     vector = program.types[program.ref(name)].kind is Kind.VECTOR
     if lead is None:
         note = "" if order.zero else UNKNOWN
-        return DependencyRow(name, order.text, order.status, vector, (), (), None, note)
+        return DependencyRow(name, order.exponent, order.status, vector, (), (), None, note)
     if read.context.missing[lead] == "hidden":
-        return DependencyRow(name, order.text, order.status, vector, (), (), None, HIDDEN)
+        return DependencyRow(name, order.exponent, order.status, vector, (), (), None, HIDDEN)
     bits = read.sets.whole(lead)
     listed = read.names.listed(bits, bits & ~united_bits(read.sure[lead]))
     on = tuple(row.name for row, _ in listed)
     doubtful = tuple(row.name for row, weak in listed if weak)
     degree = read.growth.of[lead]
     shown = str(degree) if isinstance(degree, Fraction) else None
-    return DependencyRow(name, order.text, order.status, vector, on, doubtful, shown)
+    return DependencyRow(name, order.exponent, order.status, vector, on, doubtful, shown)
 
 
 def may_correlate(sets: Sets, a: int, b: int) -> bool:

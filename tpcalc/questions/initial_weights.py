@@ -21,6 +21,7 @@ from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Reading
 from tpcalc.questions.orders import Order, Sizing, width_orders
+from tpcalc.results import ZERO, Exponent
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
 from tpcalc.results.provenance import provenance
 
@@ -190,14 +191,13 @@ def _vector(read: Reading, source: Program, label: str, node: MatMul) -> str:
     return read.names.vector(*read.sets.argument(read.sets.hats(home[0])[home[1]]))
 
 
-def _relative(read: Reading, own: Order, whole: Order) -> tuple[str | None, str, bool | None]:
+def _relative(read: Reading, own: Order, whole: Order) -> tuple[Exponent | None, str, bool | None]:
     """The size of a term over that of the vector, with its status, and whether it vanishes."""
     if own.zero:
-        return "-oo", "exact", True
+        return ZERO, "exact", True
     if own.n is None or whole.n is None or whole.status != "exact":
         return None, "upper", None
     power = own.n - whole.n
     negative = read.context.ranking.chamber.at(power) < 0
-    if negative:
-        return str(power), own.status, True
-    return str(power), own.status, False if own.status == "exact" else None
+    decided = negative or own.status == "exact"
+    return Exponent(power), own.status, negative if decided else None

@@ -18,6 +18,7 @@ from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import Slope, slope
 from tpcalc.finite.widths import check_widths
 from tpcalc.limit.scales import symbols
+from tpcalc.names import ends
 from tpcalc.program.program import Program, prune
 from tpcalc.progress import Progress
 from tpcalc.questions.orders import Orders
@@ -226,14 +227,15 @@ class _Measured:
     @property
     def _power(self) -> float:
         """The derived exponent as a number; 0 where there is none."""
-        return 0.0 if self.derived.n in ("oo", "-oo") else float(Fraction(self.derived.n))
+        exact = self.derived.n.exact
+        return 0.0 if exact is None else float(exact.at({}))
 
     def _missing(self, mine: Sizes) -> str:
         if not mine:
             return "no network has finite numbers"
         if all(np.all(size == 0) for size in mine.values()):
             return "0 in all networks"
-        now, _, then = self.derived.name.partition("-")
+        now, then = ends(self.derived.name)
         if then in self.sizes and now in self.sizes:
             for width, size in mine.items():
                 whole = max(_rms(self.sizes[name][width]) for name in (now, then))
@@ -252,8 +254,8 @@ class _Measured:
         A mean square of few seeds hangs on the largest of them; where tails are heavy, logarithms
         tell what its interval cannot know.
         """
-        if self.derived.n in ("oo", "-oo"):
-            zero = self.derived.n == "-oo"
+        if self.derived.n.exact is None:
+            zero = self.derived.n.is_zero
             return not zero, "derived to be identically 0, measured not 0" if zero else ""
         beside = self._beside(fit)
         if not beside:

@@ -176,7 +176,7 @@ def width_orders(
     }
     table = OrderTable(
         tuple(
-            OrderRow(name, o.text, o.status, o.reason)
+            OrderRow(name, o.exponent, o.status, o.reason)
             for name, o in ordered.items()
             if last is None or (Name.tabled(name).step or 0) <= last
         ),

@@ -13,7 +13,6 @@ from tpcalc.results.dependencies import GaussianRow as GaussianRow
 from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
-from tpcalc.results.depth import NEVER as NEVER
 from tpcalc.results.depth import BlockRate as BlockRate
 from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
@@ -43,6 +42,10 @@ from tpcalc.results.estimate import spread_error as spread_error
 from tpcalc.results.experiment import Experiment as Experiment
 from tpcalc.results.experiment import Run as Run
 from tpcalc.results.experiment import Setting as Setting
+from tpcalc.results.exponent import PLAIN as PLAIN
+from tpcalc.results.exponent import UNKNOWN as UNKNOWN
+from tpcalc.results.exponent import ZERO as ZERO
+from tpcalc.results.exponent import Exponent as Exponent
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.nonlinearity import LayerRow as LayerRow

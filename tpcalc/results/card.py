@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tpcalc.results.exponent import PLAIN
 from tpcalc.results.orders import OrderTable, Verdict
 from tpcalc.results.tables import FiniteTable, LimitTable, ScalarRow
 from tpcalc.results.theorem import Theorems
@@ -73,4 +74,6 @@ class Contrast(Shown):
 
 def _scaled(row: ScalarRow) -> str:
     """A limit behind its power of n."""
-    return str(row.estimate) if row.n_power == "0" else f"n^({row.n_power}) * ({row.estimate})"
+    return (
+        str(row.estimate) if row.n_power == PLAIN else f"{row.n_power.size('n')} * ({row.estimate})"
+    )

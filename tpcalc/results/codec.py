@@ -23,6 +23,7 @@ OTHER_RELEASE = "Read it with the release of tpcalc that wrote it, or compute it
 
 # Matrices are kept as numpy writes them: ``Kernel.save``.
 _IN_THEIR_OWN_FILES = ("Kernel",)
+_NO_RESULTS = (*_IN_THEIR_OWN_FILES, "Exponent")  # which stands in records, as it is printed
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -102,7 +103,7 @@ def _record_types() -> dict[str, type]:
     return {
         name: value
         for name, value in vars(results).items()
-        if isinstance(value, type) and is_dataclass(value) and name not in _IN_THEIR_OWN_FILES
+        if isinstance(value, type) and is_dataclass(value) and name not in _NO_RESULTS
     }
 
 
@@ -199,6 +200,9 @@ def _in_json(schema: Any) -> Any:
             return _kept(core_schema.int_schema(strict=True), int, _plain)
         case "bool":
             return core_schema.bool_schema(strict=True)
+        case "dataclass" if schema["cls"] is results.Exponent:
+            exponent = _kept(core_schema.str_schema(strict=True), results.Exponent.of, str)
+            return {**exponent, "ref": schema["ref"]}
         case "enum":
             names = core_schema.literal_schema(list(schema["cls"].__members__))
             member = _kept(names, schema["cls"].__getitem__, lambda each: each.name)

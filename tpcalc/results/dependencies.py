@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tpcalc.results.estimate import Estimate
+from tpcalc.results.exponent import UNKNOWN, Exponent
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
@@ -43,8 +44,7 @@ class DependencyRow:
 
     Args:
         name: Which quantity; its limit Z is that of the quantity over n**n.
-        n: Its growth exponent; ``"-oo"`` where it is identically 0, ``"oo"`` where nothing is
-            known.
+        n: Its growth exponent.
         status: ``"exact"``: Z is not 0, so that all of its absolute moments are positive;
             ``"upper"``: it may be 0.
         vector: Whether it is a vector; a scalar that does not stay random depends on nothing.
@@ -55,13 +55,14 @@ class DependencyRow:
         note: Why there is no set, or what to know of it.
 
     Example:
-        >>> row = DependencyRow("x[1,0,0]", "0", "exact", True, ("h[1,0,0]",), (), "1")
+        >>> plain = Exponent.number(0)
+        >>> row = DependencyRow("x[1,0,0]", plain, "exact", True, ("h[1,0,0]",), (), "1")
         >>> row.finite, row.positive
         (True, True)
     """
 
     name: str
-    n: str
+    n: Exponent
     status: str
     vector: bool
     on: tuple[str, ...]
@@ -77,12 +78,12 @@ class DependencyRow:
     @property
     def positive(self) -> bool:
         """Whether E|Z|^r > 0 is known, for every r."""
-        return self.status == "exact" and self.n != "-oo"
+        return self.status == "exact" and not self.n.is_zero
 
     @property
     def known(self) -> bool:
         """Whether ``on`` is complete; where it is not, ``note`` says why."""
-        return self.n != "oo" and (bool(self.on) or not self.note)
+        return self.n != UNKNOWN and (bool(self.on) or not self.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ class DependencyTable(Shown):
         notes: What a reader should know besides.
 
     Example:
-        >>> row = DependencyRow("x[1,0,0]", "0", "exact", True, ("h[1,0,0]",), (), "1")
+        >>> plain = Exponent.number(0)
+        >>> row = DependencyRow("x[1,0,0]", plain, "exact", True, ("h[1,0,0]",), (), "1")
         >>> print(DependencyTable((row,), (), Provenance("0", "ab")))
         Z of        size  is a function of  moments
         x[1,0,0]    1     h[1,0,0]          finite (degree 1)
@@ -277,7 +279,8 @@ class InitialWeightRow:
 
     Example:
         >>> row = InitialWeightRow(
-        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, "-1/2", "exact", True, "1", ""
+        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, Exponent.of("-1/2"), "exact", True,
+        ...     "1", "",
         ... )
         >>> row.certified
         True
@@ -289,7 +292,7 @@ class InitialWeightRow:
     transpose: bool
     layer: int | None
     step: int | None
-    n: str | None
+    n: Exponent | None
     status: str
     vanishes: bool | None
     degree: str | None
@@ -312,7 +315,8 @@ class InitialWeightTable(Shown):
 
     Example:
         >>> row = InitialWeightRow(
-        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, "-1/2", "exact", True, "1", ""
+        ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, Exponent.of("-1/2"), "exact", True,
+        ...     "1", "",
         ... )
         >>> print(InitialWeightTable((row,), Provenance("0", "ab")))
         term           in          relative size  in the limit  second moment
@@ -353,11 +357,8 @@ def _below(notes: Sequence[str]) -> list[str]:
     return ["", *notes] if notes else []
 
 
-def _size(n: str, status: str) -> str:
-    if n in ("-oo", "oo"):
-        return "0" if n == "-oo" else "?"
-    size = "1" if n == "0" else f"n^({n})"
-    return size if status == "exact" else f"O({size})"
+def _size(n: Exponent, status: str) -> str:
+    return n.size("n") if status == "exact" or n.exact is None else f"O({n.size('n')})"
 
 
 def _on(row: DependencyRow) -> str:

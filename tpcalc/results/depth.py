@@ -1,6 +1,6 @@
 """Answers about the depth: what becomes of training as the number of blocks grows.
 
-Exponents are texts; the field ``L`` of a row is a growth exponent e: size ~ L^e, after the width.
+The field ``L`` of a row is a growth exponent e: size ~ L^e, after the width.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.names import Name
 from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
+from tpcalc.results.exponent import UNKNOWN, Exponent
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-NEVER = "oo"  # the e of L^(-e) of what is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class DepthRow:
             adjoint; ``h[l,1]``, a preactivation.
         part: Which part of it: ``"noise"``, a random walk over the blocks; a drift, what all
             blocks add alike, with what it depends on; "" for all of it.
-        L: The growth exponent; ``"-oo"`` where it is identically 0, "" where it is no fraction.
+        L: The growth exponent; none where it is no fraction.
         status: ``"proved"``, ``"heuristic"``, ``"derived"`` (without proof), or ``"bound"`` where
             L is an upper bound.
         form: Of what L is the exponent: ``"power"``, of the size; ``"grows"`` or ``"shrinks"``, of
@@ -63,15 +62,15 @@ class DepthRow:
         real: The growth exponent where it is no fraction.
 
     Example:
-        >>> DepthRow("x[0]", "noise", "0", "proved").size
+        >>> DepthRow("x[0]", "noise", Exponent.number(0), "proved").size
         '1'
-        >>> DepthRow("x[0]", "", "1/2", "proved", "grows").size
+        >>> DepthRow("x[0]", "", Exponent.of("1/2"), "proved", "grows").size
         'exp(L^(1/2))'
     """
 
     name: str
     part: str
-    L: str
+    L: Exponent
     status: str
     form: str = "power"
     real: RealPower | None = None
@@ -83,7 +82,7 @@ class DepthRow:
             return f"L^({self.real.value.value:.6g})"
         if self.form != "power":
             return f"exp({'-' * (self.form == 'shrinks')}L^({self.L}))"
-        return {"0": "1", "-oo": "0"}.get(self.L, f"L^({self.L})")
+        return self.L.size("L")
 
     def __str__(self) -> str:
         part = f" ({self.part})" if self.part else ""
@@ -130,25 +129,26 @@ class BlockRate:
 
     Args:
         label: What it is called.
-        gradient: delta: its gradient is of size L^(-delta); ``"oo"``: it is 0 at the first step.
+        gradient: delta: its gradient is of size L^(-delta); infinite: it is 0 at the first step.
         update: gamma: its updates are of size L^(-gamma), as in Tensor Programs VI.
         raw: The power of L of its learning rate: delta - gamma under SGD, -gamma under optimizers
             that normalise gradients.
 
     Example:
-        >>> BlockRate("2", "1/2", "1/2", "0").raw
+        >>> half = Exponent.of("1/2")
+        >>> str(BlockRate("2", half, half, Exponent.number(0)).raw)
         '0'
     """
 
     label: str
-    gradient: str
-    update: str
-    raw: str
+    gradient: Exponent
+    update: Exponent
+    raw: Exponent
 
     @property
     def starts(self) -> bool:
         """Whether it has an update at the first step."""
-        return NEVER not in (self.gradient, self.update)
+        return UNKNOWN not in (self.gradient, self.update)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +161,12 @@ class SetRow:
         status: ``"exact"`` of one matrix, ``"bound"`` of several.
 
     Example:
-        >>> SetRow(("2.1", "2.2"), "-1/2", "bound").L
+        >>> str(SetRow(("2.1", "2.2"), Exponent.of("-1/2"), "bound").L)
         '-1/2'
     """
 
     labels: tuple[str, ...]
-    L: str
+    L: Exponent
     status: str
 
 
@@ -184,13 +184,13 @@ class CriticalPower:
         status: As of a row: ``"proved"`` or ``"derived"``.
 
     Example:
-        >>> CriticalPower("outputs", "oo", "3/4", "stationary", "proved").alpha
+        >>> str(CriticalPower("outputs", "oo", Exponent.of("3/4"), "stationary", "proved").alpha)
         '3/4'
     """
 
     of: str
     width: str
-    alpha: str
+    alpha: Exponent
     here: str
     status: str
 
@@ -234,7 +234,8 @@ class DepthVerdict(Shown):
     Example:
         >>> made = Provenance("0", "ab")
         >>> found = DepthVerdict(
-        ...     "trivial", "proved", True, True, False, False, True, "", None, "1/2", (), (), (),
+        ...     "trivial", "proved", True, True, False, False, True, "", None, Exponent.of("1/2"),
+        ...     (), (), (),
         ...     ("the updates of all blocks add up to L^(-1/5)",), 2, (), made,
         ... )
         >>> found.facts[0]
@@ -250,7 +251,7 @@ class DepthVerdict(Shown):
     faithful: bool | None
     diversity: str
     linearized: bool | None
-    alpha: str
+    alpha: Exponent
     rates: tuple[BlockRate, ...]
     rows: tuple[DepthRow, ...]
     sets: tuple[SetRow, ...]

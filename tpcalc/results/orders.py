@@ -1,7 +1,7 @@
 """Answers about exponents: orders of size, verdicts on training, learning rates, phase diagrams.
 
-Exponents are texts, as formulas print them (``"-1/2"``, ``"1/2 - 3*a"``); the field ``n`` holds a
-growth exponent e: size ~ n^e. Names are read by ``Name``.
+The field ``n`` holds a growth exponent e: size ~ n^e; exponents that are asked for or solved are
+texts, as formulas print them (``"1/2 - 3*a"``). Names are read by ``Name``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tpcalc.results.exponent import Exponent
 from tpcalc.results.tables import Explosion, Provenance
 from tpcalc.shown import Shown
 
@@ -19,7 +20,7 @@ class OrderRow:
 
     Args:
         name: Which quantity.
-        n: The growth exponent of a coordinate's size; ``"-oo"`` where it is identically 0.
+        n: The growth exponent of a coordinate's size.
         status: ``"exact"``, or ``"upper"`` where n is an upper bound.
         reason: What decided it.
         slope: The log-log slope measured at finite widths, where it was.
@@ -30,12 +31,12 @@ class OrderRow:
             where there is none.
 
     Example:
-        >>> OrderRow("h[2,0,0]", "-1/2", "exact").n
+        >>> str(OrderRow("h[2,0,0]", Exponent.of("-1/2"), "exact").n)
         '-1/2'
     """
 
     name: str
-    n: str
+    n: Exponent
     status: str
     reason: str = ""
     slope: float | None = None
@@ -58,7 +59,7 @@ class OrderTable(Shown):
         exploded: The first explosion of a training run; later steps have no rows.
 
     Example:
-        >>> row = OrderRow("f[0,0]", "1/2 - a", "exact")
+        >>> row = OrderRow("f[0,0]", Exponent.of("1/2 - a"), "exact")
         >>> table = OrderTable((row,), ("a > 1/2",), (("a", "1"),), Provenance("0", "ab"))
         >>> table.region
         ('a > 1/2',)

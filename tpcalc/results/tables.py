@@ -20,6 +20,7 @@ from tpcalc.errors import (
 from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.shown import Shown
+from tpcalc.results.exponent import NONE, PLAIN, Exponent
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
@@ -72,14 +73,14 @@ class ScalarRow:
     Args:
         name: What the output is called.
         estimate: The limit.
-        n_power: The power of n taken out, "0" if none.
+        n_power: The power of n taken out, 0 if none.
         formula: The limit as a formula, where it has one.
         note: How a limit that is exactly 0 by the powers of n is approached.
     """
 
     name: str
     estimate: Estimate
-    n_power: str = "0"
+    n_power: Exponent = PLAIN
     formula: Formula | None = None
     note: str = ""
 
@@ -92,14 +93,14 @@ class VectorRow:
         name: What the output is called.
         mean: E Z.
         second_moment: E Z^2.
-        n_power: The power of n taken out, "0" if none.
+        n_power: The power of n taken out, 0 if none.
         formula: Z as a formula, where it is short.
     """
 
     name: str
     mean: Estimate
     second_moment: Estimate
-    n_power: str = "0"
+    n_power: Exponent = PLAIN
     formula: Formula | None = None
 
 
@@ -177,7 +178,7 @@ class NotCovered:
     code: str = LimitError.code
     vector: bool = False
     bound: str = ""
-    n_power: str = ""
+    n_power: Exponent = NONE
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from tpcalc.results import Estimate, Method, Status
+from tpcalc.results import PLAIN, Estimate, Exponent, Method, Status
 
 ERRORS = (
     "± is one standard error where the method is particles or finite, a bound on the error where "
@@ -242,22 +242,19 @@ def over_seeds(sd: float, seeds: int) -> str:
     return spread(sd, sd / math.sqrt(2 * (seeds - 1)) if seeds > 1 else math.nan)
 
 
-def with_power(text: str, n_power: str) -> str:
+def with_power(text: str, n_power: Exponent) -> str:
     """Put the power of n that was taken out in front of a number.
 
     Example:
-        >>> with_power("0.50 ± 0.01", "-1"), with_power("0.5", "-1/2"), with_power("0.5", "0")
-        ('n^-1 × (0.50 ± 0.01)', 'n^(-1/2) × 0.5', '0.5')
-        >>> with_power("0.693169511 (error < 1e-13)", "-1")
+        >>> [with_power("0.50 ± 0.01", Exponent.of(power)) for power in ("-1", "-1/2", "0")]
+        ['n^-1 × (0.50 ± 0.01)', 'n^(-1/2) × (0.50 ± 0.01)', '0.50 ± 0.01']
+        >>> with_power("0.693169511 (error < 1e-13)", Exponent.of("-1"))
         'n^-1 × (0.693169511, error < 1e-13)'
     """
-    power = n_power.strip()
-    if power in ("", "0"):
+    if n_power in (PLAIN, Exponent()):
         return text
-    if not re.fullmatch(r"-?\d+", power):
-        power = f"({power})"
     text = _REMARK.sub(r", \1", text)
-    return f"n^{power} × " + (f"({text})" if " " in text else text)
+    return f"{n_power.raised('n')} × " + (f"({text})" if " " in text else text)
 
 
 def score(z: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tpcalc.names import Name
-from tpcalc.results import Comparison, SlopeRow
+from tpcalc.results import PLAIN, Comparison, SlopeRow
 from tpcalc.views.labels import place, quantity, sentence
 from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
@@ -236,7 +236,7 @@ def _one_power(group: list[Trace]) -> list[Trace]:
 
 
 def _powers_note(traces: Iterable[Trace]) -> str:
-    powers = sorted({t.n_power for t in traces} - {"", "0"})
+    powers = sorted({str(t.n_power) for t in traces} - {"", str(PLAIN)})
     if not powers:
         return ""
     return f" Of size {', '.join(f'n^({p})' for p in powers)}: drawn divided by it."

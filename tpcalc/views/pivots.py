@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tpcalc.names import Name
-from tpcalc.results import Estimate, Method, Provenance
+from tpcalc.results import PLAIN, Estimate, Method, Provenance
+from tpcalc.views.exponents import exponent_parts
 from tpcalc.views.labels import index, place, symbol
 from tpcalc.views.numbers import ERRORS, count, duration, measured, over_seeds, with_power
 from tpcalc.views.record import ReportInput
@@ -224,7 +225,7 @@ def _feature(trace: Trace | None, limits: bool, widest: int) -> Cell:
 
 
 def _scaled(traces: list[Trace]) -> str:
-    if any(t.n_power not in ("", "0") and t.points for t in traces):
+    if any(t.n_power != PLAIN and t.points for t in traces):
         return "Values at finite width are divided by the power of n that the limit has taken out."
     return ""
 

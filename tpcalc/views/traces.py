@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeVar
 
 from tpcalc.names import Name
 from tpcalc.results import (
+    PLAIN,
     Comparison,
     ComparisonRow,
+    Exponent,
     FiniteRow,
     FiniteTable,
     LimitTable,
@@ -60,7 +61,7 @@ class Trace:
     key: Name
     statistic: str
     limit: Measure | None
-    n_power: str
+    n_power: Exponent
     points: tuple[Point, ...]
 
     def at(self, width: int) -> Point | None:
@@ -87,7 +88,7 @@ def gather(
     traces = []
     for name, statistic in dict.fromkeys([*limits, *simulated, *compared]):
         rows = compared.get((name, statistic), [])
-        centre, power = limits.get((name, statistic), (None, "0"))
+        centre, power = limits.get((name, statistic), (None, PLAIN))
         if centre is None and rows:
             centre = Measure(rows[0].limit, rows[0].limit_stderr, sd=rows[0].limit_std)
         if (name, statistic) in simulated:
@@ -109,36 +110,25 @@ def spread_out(items: Iterable[Item], most: int) -> tuple[Item, ...]:
     return tuple(found[round(k * (len(found) - 1) / (most - 1))] for k in range(most))
 
 
-def _limits(table: LimitTable | None) -> dict[tuple[str, str], tuple[Measure | None, str]]:
-    found: dict[tuple[str, str], tuple[Measure | None, str]] = {}
+def _limits(table: LimitTable | None) -> dict[tuple[str, str], tuple[Measure | None, Exponent]]:
+    found: dict[tuple[str, str], tuple[Measure | None, Exponent]] = {}
     if table is None:
         return found
     for row in table.scalars:
         measure = Measure.of(row.estimate)
         # An exact 0 is the limit itself, not the number in front of its power of n.
         vanishes = measure.value == 0 and measure.method == Method.EXACT.value
-        found[row.name, "value"] = (measure, "0" if vanishes else row.n_power)
+        found[row.name, "value"] = (measure, PLAIN if vanishes else row.n_power)
     for vector in table.vectors:
         found[vector.name, "mean"] = (Measure.of(vector.mean), vector.n_power)
-        found[vector.name, "second_moment"] = (
-            Measure.of(vector.second_moment),
-            _doubled(vector.n_power),
-        )
+        found[vector.name, "second_moment"] = Measure.of(vector.second_moment), vector.n_power * 2
     return found
 
 
-def _doubled(power: str) -> str:
-    try:
-        return str(2 * Fraction(power))
-    except (ValueError, ZeroDivisionError):
-        return f"2({power})"
-
-
-def _simulated(rows: list[FiniteRow], centre: Measure | None, power: str) -> list[Point]:
-    try:
-        exponent = float(Fraction(power))
-    except (ValueError, ZeroDivisionError):
+def _simulated(rows: list[FiniteRow], centre: Measure | None, power: Exponent) -> list[Point]:
+    if power.constant is None:
         return []  # a power with symbols in it has no value at one width
+    exponent = float(power.constant)
     return [
         _point(row.width, [value / row.width**exponent for value in row.values], centre)
         for row in rows

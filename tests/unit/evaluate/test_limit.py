@@ -176,7 +176,7 @@ def test_limit_variables_without_their_power() -> None:
 
     found = tp.limit(powers, values={"a": Fraction(3, 2)}, samples=2**10)
     small, large = found["small"], found["large"]
-    assert (small.n_power, large.n_power) == ("-1", "1/2")
+    assert (str(small.n_power), str(large.n_power)) == ("-1", "1/2")
     agree(small.cov(small), 1.0)
     agree(small.cov(large), 1.0)
     agree(large.moment(lambda z: z**4), 3.0)

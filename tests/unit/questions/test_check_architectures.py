@@ -24,7 +24,7 @@ def test_variances_change_no_exponent(bias: str) -> None:
     for param in ("mup", "naive-ip"):
         first, second = (tp.check(net, param, steps=1) for net in (plain, told))
         assert first.verdict == second.verdict
-        rows = [[(row.name, row.n) for row in found.updates] for found in (first, second)]
+        rows = [[(row.name, str(row.n)) for row in found.updates] for found in (first, second)]
         assert rows[0] == rows[1]
         solved = [tp.solve(net, param, steps=2, verify=False).steps for net in (plain, told)]
         assert solved[0] == solved[1]
@@ -43,7 +43,7 @@ def test_normalised_layers_learn_features() -> None:
             steps=0,
         )
     )
-    rows = {row.name: row.n for row in orders.table.rows}
+    rows = {row.name: str(row.n) for row in orders.table.rows}
     assert (rows["h[2,0,0]"], rows["x[2,0,0]"]) == ("-1/2", "0")
 
 

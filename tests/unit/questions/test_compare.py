@@ -13,6 +13,7 @@ from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.questions.compare import compare
 from tpcalc.results import (
     Estimate,
+    Exponent,
     FiniteRow,
     FiniteTable,
     LimitTable,
@@ -110,8 +111,8 @@ def test_random_scalars_compare_means_and_report_both_spreads() -> None:
 
 def test_powers_of_n_are_taken_out_of_finite_values() -> None:
     # The limit is that of n^(1/2) c and of n h: c is divided by n^(-1/2), h by n^(-1).
-    c = scalar("c", 2.0, n_power="-1/2")
-    h = VectorRow("h", number(1.0), number(4.0), n_power="-1")
+    c = scalar("c", 2.0, n_power=Exponent.of("-1/2"))
+    h = VectorRow("h", number(1.0), number(4.0), n_power=Exponent.of("-1"))
     found = compare(
         limits(c, h),
         networks(
@@ -233,7 +234,8 @@ def test_exploded_seeds_and_limits_are_left_out_with_a_note() -> None:
 
 def test_a_power_that_is_a_formula_is_not_compared() -> None:
     found = compare(
-        limits(scalar("c", 1.0, n_power="1/2 - a")), networks({("c", "value", 8): [1.0, 2.0]})
+        limits(scalar("c", 1.0, n_power=Exponent.of("1/2 - a"))),
+        networks({("c", "value", 8): [1.0, 2.0]}),
     )
     assert not found.rows and any("n^(1/2 - a)" in note for note in found.notes)
 

@@ -26,7 +26,7 @@ def test_check_stops_at_the_explosion() -> None:
     assert found.facts[0] == f"{fact} at step 1"
     steps = {Name.tabled(row.name).step for row in (*found.updates, *found.outputs)}
     assert steps == {0, 1}
-    updates = {row.name: (row.n, row.status) for row in found.updates}
+    updates = {row.name: (str(row.n), row.status) for row in found.updates}
     assert updates["dW_x[2,1,1]"] == ("1/2", "exact")
     assert updates["dW_x[3,1,1]"] == ("1", "exact")
     first, *_ = check_tables(found)

@@ -23,6 +23,7 @@ from tpcalc.results import (
     Comparison,
     ComparisonRow,
     Estimate,
+    Exponent,
     FiniteRow,
     FiniteTable,
     Formula,
@@ -44,7 +45,7 @@ RECORDS = [
     if isinstance(value, type)
     and is_dataclass(value)
     # These hold arrays; those of the depth have a test of their own.
-    and value not in (results.Kernel, results.DepthArray, results.DepthTable)
+    and value not in (results.Kernel, results.DepthArray, results.DepthTable, results.Exponent)
 ]
 
 
@@ -78,6 +79,9 @@ def records(kind: Any) -> st.SearchStrategy[Any]:
         row = st.tuples(st.floats(-1e300, 1e300), st.floats(-1, 1))
         rows = st.lists(row, min_size=2, max_size=2).map(tuple)
         return st.builds(Samples, rows, rows, st.text(max_size=5))
+    if kind is Exponent:
+        number = st.fractions(max_denominator=9).map(Exponent.number)
+        return st.one_of(number, st.sampled_from(["", "oo", "-oo", "1/2 - 3*a"]).map(Exponent.of))
     hints = get_type_hints(kind)
     return st.builds(kind, **{item.name: values(hints[item.name]) for item in fields(kind)})
 
@@ -133,8 +137,8 @@ def test_arrays_along_the_depth_read_back(shape: tuple[int, ...]) -> None:
 PROVENANCE = Provenance("0.1.0", "ab" * 32, 7, (("samples", "1024"),), (("numpy", "2.4"),), 1.5)
 VALUE = Estimate(0.5, 0.01, Method.PARTICLES, Status.CONVERGED, 1024, 8, 7, draws=(0.4, 0.6))
 TABLE = LimitTable(
-    (ScalarRow("f[0,0]", VALUE, "0", Formula("s", "s", "<mi>s</mi>")),),
-    (VectorRow("h[1,0,0]", VALUE, VALUE, "-1/2"),),
+    (ScalarRow("f[0,0]", VALUE, Exponent.of("0"), Formula("s", "s", "<mi>s</mi>")),),
+    (VectorRow("h[1,0,0]", VALUE, VALUE, Exponent.of("-1/2")),),
     PROVENANCE,
     ("a note",),
 )

@@ -7,7 +7,16 @@ from dataclasses import replace
 import pytest
 
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.results import Claim, Estimate, Hypothesis, Method, Provenance, Theorem, Theorems
+from tpcalc.results import (
+    Claim,
+    Estimate,
+    Exponent,
+    Hypothesis,
+    Method,
+    Provenance,
+    Theorem,
+    Theorems,
+)
 from tpcalc.results.card import Card, Contrast
 from tpcalc.results.equivalence import Equivalence, EquivalenceRow
 from tpcalc.results.orders import Solution, SolvedStep, Verdict
@@ -73,7 +82,7 @@ def test_a_card_fits_a_screen() -> None:
     limits = LimitTable(
         (
             ScalarRow("f[0,0]", Estimate(0.0, 0.0, Method.EXACT, std=0.5)),
-            ScalarRow("f[1,0]", Estimate(2.0, 0.0, Method.EXACT), n_power="-1/2"),
+            ScalarRow("f[1,0]", Estimate(2.0, 0.0, Method.EXACT), n_power=Exponent.of("-1/2")),
         ),
         (),
         MADE,

@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from unit.views.rendering import shown
 
 from tpcalc.errors import StudyError
-from tpcalc.results import OrderRow, PhaseDiagram
+from tpcalc.results import Exponent, OrderRow, PhaseDiagram
 from tpcalc.views import ReportInput, render_html, render_markdown
 from tpcalc.views.answers.check import check_tables, judged
 from tpcalc.views.answers.orders import order_tables, region_lines, row_tables, size
@@ -75,7 +75,7 @@ def test_markdown_is_as_before() -> None:
     ],
 )
 def test_sizes(n: str, status: str, text: str) -> None:
-    assert size(n, status) == text
+    assert size(Exponent.of(n), status) == text
 
 
 def test_orders_are_set_by_layer() -> None:
@@ -91,23 +91,23 @@ def test_orders_are_set_by_layer() -> None:
 
 
 def test_one_input_needs_no_column() -> None:
-    rows = [OrderRow(f"x[{layer},0,0]", "0", "exact") for layer in (1, 2)]
+    rows = [OrderRow(f"x[{layer},0,0]", Exponent.of("0"), "exact") for layer in (1, 2)]
     (table,) = row_tables(rows, "x")
     assert texts(table) == [["Step", "Quantity", "l = 1", "l = 2"], ["0", "x", "1", "1"]]
 
 
 def test_several_outputs_are_told_apart() -> None:
-    rows = [OrderRow("h[1,0,0]", "0", "exact")]
-    rows += [OrderRow(f"f[0,0,{k}]", str(-k), "exact") for k in range(2)]
+    rows = [OrderRow("h[1,0,0]", Exponent.of("0"), "exact")]
+    rows += [OrderRow(f"f[0,0,{k}]", Exponent.of(str(-k)), "exact") for k in range(2)]
     (table,) = row_tables(rows, "f")
     assert texts(table)[2:] == [["0", "f", "0", "", "1"], ["0", "f", "0, output 1", "", "n^-1"]]
 
 
 def test_contributions_of_updates_are_set_by_layer() -> None:
-    rows = [OrderRow(f"dW_x[{layer},1,0]", "0", "exact") for layer in (1, 2)]
-    rows += [OrderRow(f"dW_x[3,1,0,{k}]", "-1", "exact") for k in range(2)]
-    rows += [OrderRow(f"dB[{layer},1]", "0", "exact") for layer in (1, 2)]
-    rows += [OrderRow(f"dB[3,1,{k}]", "-1", "exact") for k in range(2)]
+    rows = [OrderRow(f"dW_x[{layer},1,0]", Exponent.of("0"), "exact") for layer in (1, 2)]
+    rows += [OrderRow(f"dW_x[3,1,0,{k}]", Exponent.of("-1"), "exact") for k in range(2)]
+    rows += [OrderRow(f"dB[{layer},1]", Exponent.of("0"), "exact") for layer in (1, 2)]
+    rows += [OrderRow(f"dB[3,1,{k}]", Exponent.of("-1"), "exact") for k in range(2)]
     (table,) = row_tables(rows, "updates")
     assert texts(table) == [
         ["Step", "Quantity", "l = 1", "l = 2", "l = 3"],
@@ -117,7 +117,10 @@ def test_contributions_of_updates_are_set_by_layer() -> None:
 
 
 def test_names_of_a_program_are_listed() -> None:
-    (table,) = row_tables([OrderRow("size", "1", "exact"), OrderRow("f[0]", "0", "exact")], "All")
+    (table,) = row_tables(
+        [OrderRow("size", Exponent.of("1"), "exact"), OrderRow("f[0]", Exponent.of("0"), "exact")],
+        "All",
+    )
     assert table.caption == "All"
     assert texts(table)[1:] == [["size", "n", "exact"], ["f[0]", "1", "exact"]]
 

@@ -18,6 +18,7 @@ from tpcalc.results import (
     Card,
     Contrast,
     Estimate,
+    Exponent,
     FiniteRow,
     FiniteTable,
     Formula,
@@ -192,7 +193,7 @@ def test_a_program_without_steps_shows_its_names() -> None:
     limit = LimitTable(
         (
             ScalarRow("catalan", Estimate(42.0, 0.0, Method.EXACT), formula=Formula("42")),
-            ScalarRow("small", Estimate(0.5, 0.001, Method.PARTICLES), n_power="-1"),
+            ScalarRow("small", Estimate(0.5, 0.001, Method.PARTICLES), n_power=Exponent.of("-1")),
         ),
         (
             VectorRow(
@@ -380,7 +381,7 @@ def test_without_a_verdict_the_box_says_so(report: ReportInput) -> None:
 
 
 def test_slopes_that_disagree_are_not_exact_exponents() -> None:
-    rows = (OrderRow("f", "0", "exact", slope=0.4, low=0.3, high=0.5, agrees=False),)
+    rows = (OrderRow("f", Exponent.of("0"), "exact", slope=0.4, low=0.3, high=0.5, agrees=False),)
     found = box(ReportInput("Measured", orders=replace(ORDERS, rows=rows)))
     assert found[:2] == ("warn", "Some measured slopes disagree with the exponents")
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow
+from tpcalc.results import Estimate, Exponent, LimitTable, Method, Provenance, ScalarRow
 from tpcalc.views import ReportInput
 from tpcalc.views.panels import Panel, Series, error_figure, feature_figure, output_figure
 from tpcalc.views.plots import draw
@@ -153,7 +153,11 @@ def test_one_width_has_no_slope_to_draw(report: ReportInput) -> None:
 
 def test_steps_of_another_power_of_n_are_not_drawn_together() -> None:
     rows = [
-        ScalarRow(f"f[{t},0]", Estimate(1.0 + t, 0.1, Method.PARTICLES), "-1" if t == 0 else "0")
+        ScalarRow(
+            f"f[{t},0]",
+            Estimate(1.0 + t, 0.1, Method.PARTICLES),
+            Exponent.of("-1") if t == 0 else "0",
+        )
         for t in range(3)
     ]
     limit = LimitTable(tuple(rows), (), Provenance("0", "ab"))

@@ -39,7 +39,7 @@ def test_limits_show_error_method_and_power() -> None:
         shown(
             table(
                 ScalarRow("f[1,0]", Estimate(0.31841, 0.0012, Method.PARTICLES)),
-                ScalarRow("f[0,0]", Estimate(0.0, 1e-4, Method.PARTICLES), "-1"),
+                ScalarRow("f[0,0]", Estimate(0.0, 1e-4, Method.PARTICLES), Exponent.of("-1")),
                 ScalarRow(
                     "m",
                     Estimate(2.0, 0.1, Method.PARTICLES, status=Status.TOLERANCE_NOT_REACHED),

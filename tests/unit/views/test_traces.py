@@ -8,6 +8,7 @@ import pytest
 
 from tpcalc.results import (
     Estimate,
+    Exponent,
     FiniteRow,
     FiniteTable,
     LimitTable,
@@ -54,7 +55,9 @@ def test_a_comparison_alone_gives_the_same_points(report: ReportInput) -> None:
 def test_powers_of_n_are_divided_out() -> None:
     estimate = Estimate(2.0, 0.0, Method.EXACT)
     limit = LimitTable(
-        (ScalarRow("s", estimate, "-1/2"),), (VectorRow("v", estimate, estimate, "-1/2"),), ORIGIN
+        (ScalarRow("s", estimate, Exponent.of("-1/2")),),
+        (VectorRow("v", estimate, estimate, Exponent.of("-1/2")),),
+        ORIGIN,
     )
     simulation = finite(
         FiniteRow("s", "value", 100, (0.2, 0.2)), FiniteRow("v", "second_moment", 100, (0.02, 0.02))
@@ -66,15 +69,19 @@ def test_powers_of_n_are_divided_out() -> None:
 
 
 def test_an_exact_zero_is_the_limit_itself() -> None:
-    limit = LimitTable((ScalarRow("f[0,0]", Estimate(0.0, 0.0, Method.EXACT), "-1/2"),), (), ORIGIN)
+    limit = LimitTable(
+        (ScalarRow("f[0,0]", Estimate(0.0, 0.0, Method.EXACT), Exponent.of("-1/2")),), (), ORIGIN
+    )
     (trace,) = gather(limit, finite(FiniteRow("f[0,0]", "value", 100, (0.03, -0.05))), None)
-    assert trace.n_power == "0"
+    assert str(trace.n_power) == "0"
     assert trace.points[0].mean.value == pytest.approx(-0.01)
     assert trace.points[0].rms == pytest.approx(0.0017**0.5)
 
 
 def test_a_power_with_symbols_leaves_the_points_out() -> None:
-    limit = LimitTable((ScalarRow("s", Estimate(2.0, 0.0, Method.EXACT), "-p"),), (), ORIGIN)
+    limit = LimitTable(
+        (ScalarRow("s", Estimate(2.0, 0.0, Method.EXACT), Exponent.of("-p")),), (), ORIGIN
+    )
     (trace,) = gather(limit, finite(FiniteRow("s", "value", 100, (0.2,))), None)
     assert trace.points == ()
 

@@ -7,7 +7,7 @@ from typing import overload
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.exponents import as_ex, parse_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.networks.deep import AtDepth
 from tpcalc.networks.depth_powers import one_base
 from tpcalc.passes import at_depth as passes
@@ -56,7 +56,7 @@ def at_depth(
         base = one_base(source.base, base, source.parameterization.text)
         generic, rates = generic_block(source, {}, blocks)
         _check_start(source, generic.block)
-        powers = {rate.label: parse_ex(rate.raw) for rate in rates}
+        powers = {rate.label: rate.raw.exact or Ex() for rate in rates}
         network = AtDepth(source.network, blocks, powers, base)
         width = replace(source.parameterization, deep=None)  # its powers of L are numbers now
         return source.replace(network=network, parameterization=width, lr_depth=None)

@@ -11,7 +11,7 @@ from tpcalc.questions.depth.facts import facts, notes
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD
 from tpcalc.questions.depth.rates import has_paths
-from tpcalc.results import DepthVerdict
+from tpcalc.results import DepthVerdict, Exponent
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
@@ -47,7 +47,7 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         found.faithful,
         found.diversity,
         found.linearized,
-        str(found.alpha),
+        Exponent.number(found.alpha),
         found.rates,
         tuple(found.rows),
         tuple(found.sets),

@@ -56,7 +56,7 @@ def critical_powers(network: ResNet) -> Critical:
             hint="tp.check says what becomes of the start at a power.",
         )
     rows = verdict_at(network, Fraction(1)).critical
-    found = {(row.of, row.width): Fraction(row.alpha) for row in rows}
+    found = {(row.of, row.width): row.alpha.constant for row in rows}
     outputs, gradients = (found.get((of, "oo")) for of in ("outputs", "gradients"))
     if outputs is None or gradients is None:
         raise EvaluationError(f"no critical power of {network.words} is found.")

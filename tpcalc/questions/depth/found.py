@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from tpcalc.activations.entries.relu import RELU
-from tpcalc.exponents import Ex, as_ex, parse_ex
+from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Region
 from tpcalc.functions import Call, Expr, Fn, Var
 from tpcalc.functions.expr import const, substitute, walk
@@ -27,7 +27,7 @@ from tpcalc.questions.depth.flow import Flow, Regime, grows_faster
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.questions.depth.rates import generic_block
 from tpcalc.questions.depth.stream import Stream, stream
-from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
+from tpcalc.results import BlockRate, CriticalPower, DepthRow, Exponent, SetRow
 from tpcalc.training.training import Training
 
 PLACES = np.array([-1e8, -1e4, 1e4, 1e8])
@@ -146,8 +146,9 @@ class Found:
     @cached_property
     def first(self) -> int:
         """The sign of the power of L by which the first updates of all blocks move the output."""
-        rates = ((parse_ex(o.gradient), parse_ex(o.update)) for o in self.rates if o.starts)
-        return max((-self.sign(gradient + update - 1) for gradient, update in rates), default=-1)
+        rates = ((o.gradient.exact, o.update.exact) for o in self.rates)
+        powers = (one + other - 1 for one, other in rates if one is not None and other is not None)
+        return max((-self.sign(power) for power in powers), default=-1)
 
     @property
     def stable(self) -> bool | None:
@@ -219,7 +220,9 @@ class Found:
 
     def _critical(self, own: Pass, width: str, shift: Ex, status: str) -> CriticalPower:
         here = self.judged(-self.sign(shift))
-        return CriticalPower(WORDS[own[0]], width, str(self.alpha + shift), here, status)
+        return CriticalPower(
+            WORDS[own[0]], width, Exponent.number(self.alpha + shift), here, status
+        )
 
     def moved(self, what: str) -> Iterator[tuple[Pass, Ex]]:
         """By how much updates push the stream: what is odd in the adjoint alone moves outputs."""
@@ -355,28 +358,28 @@ class Found:
                 yield from self._row(name, regime)
                 continue
             for part, power in total.all:
-                yield DepthRow(name, part, str(-power), self.status_at(one[1]))
+                yield DepthRow(name, part, Exponent(-power), self.status_at(one[1]))
             if total.bound is not None and self.sign(total.bound) <= 0:
-                yield DepthRow(name, "what is not followed", str(-total.bound), "bound")
+                yield DepthRow(name, "what is not followed", Exponent(-total.bound), "bound")
             if total.aside is not None:
-                yield DepthRow(name, "noise of size n^(-1/2)", str(-total.aside), "derived")
+                yield DepthRow(name, "noise of size n^(-1/2)", Exponent(-total.aside), "derived")
 
     @staticmethod
     def _row(name: str, regime: Regime) -> Iterator[DepthRow]:
         if regime.form:
             form = "power" if regime.form == "order" else regime.form
             status = "proved" if regime.proved else "derived"
-            power = str(regime.power) if regime.real is None else ""
+            power = Exponent(regime.power if regime.real is None else None)
             yield DepthRow(name, "", power, status, form, regime.real)
 
     @property
     def sets(self) -> Iterator[SetRow]:
-        gamma = {rate.label: parse_ex(rate.update) for rate in self.rates if rate.starts}
+        gamma = {rate.label: rate.update.exact or Ex() for rate in self.rates if rate.starts}
         labels = list(gamma)
         for size in range(1, len(labels) + 1 if len(labels) > 1 else 0):
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
-                yield SetRow(some, str(power), "exact" if size == 1 else "bound")
+                yield SetRow(some, Exponent.number(power), "exact" if size == 1 else "bound")
 
 
 def far_out(block: Block) -> Block | None:

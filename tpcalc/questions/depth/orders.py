@@ -11,7 +11,7 @@ from tpcalc.names import Name
 from tpcalc.questions.depth.facts import notes
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import FORWARD
-from tpcalc.results import DepthOrders, DepthRow
+from tpcalc.results import ZERO, DepthOrders, DepthRow, Exponent
 from tpcalc.results.provenance import provenance
 from tpcalc.training.training import Training
 
@@ -42,6 +42,6 @@ def _inside(found: Found) -> Iterator[DepthRow]:
         start, _ = (
             found.stream.lead(str(replace(own, what="P"))) if own.what == "W" else (None, False)
         )
-        size = "-oo" if lead is None else str(lead if start is None else lead - start)
+        size = ZERO if lead is None else Exponent(lead if start is None else lead - start)
         status = "bound" if bound else found.status_at(own.step)
         yield DepthRow(str(replace(own, what=SHOWN[own.what])), "", size, status)

@@ -18,7 +18,6 @@ from math import comb
 import numpy as np
 
 from tpcalc.errors import UsageError
-from tpcalc.exponents import as_ex
 from tpcalc.exponents.chamber import Region
 from tpcalc.functions.homogeneous import slopes_of
 from tpcalc.limit.degrees import degree_of
@@ -30,7 +29,7 @@ from tpcalc.questions.depth.generic import Pass
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.recursions.paths import is_path
 from tpcalc.recursions.start import Start
-from tpcalc.results import BlockRate, CriticalPower, DepthRow, SetRow
+from tpcalc.results import BlockRate, CriticalPower, DepthRow, Exponent, SetRow
 
 Polynomial = tuple[Fraction, ...]  # of the share of the depth, from its constant on
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -216,7 +215,7 @@ class Paths:
     def rows(self) -> Iterator[DepthRow]:
         for name in (stepped("x", 0), stepped("dx", 0)):
             for part, power, status in self.parts:
-                yield DepthRow(name, part, str(power), status)
+                yield DepthRow(name, part, Exponent.number(power), status)
 
     @property
     def facts(self) -> Iterator[str]:
@@ -247,7 +246,7 @@ class Paths:
         borders = {border for mode in self.modes or () for border in mode.borders}
         for of in ("outputs", "gradients"):
             for border in sorted(borders):
-                yield CriticalPower(of, "oo", str(as_ex(border)), self.verdict, "proved")
+                yield CriticalPower(of, "oo", Exponent.number(border), self.verdict, "proved")
 
 
 def _polynomial(path: Along) -> Polynomial:

@@ -17,7 +17,7 @@ from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
 from tpcalc.questions.depth.closing import in_depth
 from tpcalc.questions.depth.generic import Generic, R
-from tpcalc.results import NEVER, BlockRate
+from tpcalc.results import UNKNOWN, BlockRate, Exponent
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 
@@ -89,7 +89,7 @@ def generic_block(
     if block.shared or (block.correlated and training.gammas is None):
         training = training.replace(steps=0)
     shown = tuple(
-        BlockRate(label, *(NEVER if one is None else str(one) for one in powers))
+        BlockRate(label, *(UNKNOWN if one is None else Exponent(one) for one in powers))
         for label, *powers in rates
     )
     return Generic(block, training, still.power, speed), shown

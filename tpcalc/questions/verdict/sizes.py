@@ -15,6 +15,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Power
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scale, Scales
+from tpcalc.results import UNKNOWN, ZERO, Exponent
 
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
 LOST = "no bound is known: "
@@ -54,11 +55,16 @@ class Order:
         return self.n is None and self.status == "exact"
 
     @property
+    def exponent(self) -> Exponent:
+        """The exponent as a record."""
+        if self.n is not None:
+            return Exponent(self.n)
+        return ZERO if self.zero else UNKNOWN
+
+    @property
     def text(self) -> str:
         """The exponent in print."""
-        if self.n is not None:
-            return str(self.n)
-        return "-oo" if self.zero else "oo"
+        return str(self.exponent)
 
     @property
     def words(self) -> str:
@@ -73,7 +79,7 @@ class Order:
         """The size as a formula."""
         if self.n is None:
             return "identically 0" if self.zero else "without a known bound"
-        text = "1" if self.n == Ex() else f"n^({self.n})"
+        text = self.exponent.size("n")
         if self.status == "exact":
             return f"of size {text}"
         return f"{'o' if self.strict else 'O'}({text})"
@@ -81,7 +87,7 @@ class Order:
     def __repr__(self) -> str:
         if self.zero:
             return "0"
-        size = f"n**({self.text})"
+        size = f"n**({self.exponent})"
         return size if self.status == "exact" else f"{'o' if self.strict else 'O'}({size})"
 
 

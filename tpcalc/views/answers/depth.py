@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import log10
 
 from tpcalc.results import (
-    NEVER,
     DepthArray,
     DepthGap,
     DepthOrders,
@@ -101,7 +100,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
                 (
                     (
                         ", ".join(row.labels),
-                        _bounded("1" if row.L == "0" else f"L^({row.L})", row.status),
+                        _bounded(row.L.size("L"), row.status),
                     )
                     for row in found.sets
                 ),
@@ -154,14 +153,11 @@ def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
     )
 
 
-def _power(less: str) -> str:
+def _power(less: Exponent) -> str:
     """L to the power of minus something."""
-    if less in ("0", NEVER):
-        return "1" if less == "0" else "0"
-    if less.replace("/", "").isalnum():
-        return f"L^(-{less})"
-    negative = less[0] == "-" and less[1:].replace("/", "").isalnum()
-    return f"L^({less[1:]})" if negative else f"L^(-({less}))"
+    if less.exact is None or less.constant is not None or str(-less).isalnum():
+        return (-less).size("L")
+    return f"L^(-{less})" if str(less).isalnum() else f"L^(-({less}))"
 
 
 def _bounded(size: str, status: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from tpcalc.names import Name
-from tpcalc.results import OrderRow, OrderTable, Solution
+from tpcalc.results import PLAIN, Exponent, OrderRow, OrderTable, Solution
 from tpcalc.views.labels import index, symbol
 from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -19,22 +18,18 @@ Place = tuple[int, int]  # input and output
 Cells = dict[int, OrderRow]  # by layer
 
 
-def size(n: str, status: str = "exact") -> str:
+def size(n: Exponent, status: str = "exact") -> str:
     """A size as a power of n; a bound is never written as an equality.
 
     Example:
-        >>> size("-1/2"), size("0"), size("-oo"), size("-1", "upper"), size("1/2 - a")
-        ('n^(-1/2)', '1', '0', '<= n^-1', 'n^(1/2 - a)')
+        >>> [size(Exponent.of(text)) for text in ("-1/2", "0", "1/2 - a")]
+        ['n^(-1/2)', '1', 'n^(1/2 - a)']
+        >>> size(Exponent.of("-1"), "upper")
+        '<= n^-1'
     """
-    n = n.strip()
-    if n in ("-oo", "oo"):
-        return "0" if n == "-oo" else "no bound known"
-    if n == "0":
-        text = "1"
-    elif n == "1":
-        text = "n"
-    else:
-        text = f"n^{n}" if re.fullmatch(r"-?\d+", n) else f"n^({n})"
+    if n.exact is None:
+        return n.size("n", "no bound known")
+    text = "n" if n.constant == 1 else "1" if n == PLAIN else n.raised("n")
     return text if status == "exact" else f"<= {text}"
 
 

@@ -40,7 +40,13 @@ def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
     for trace in traces:
         if trace.statistic != "mean" and trace.limit is not None:
             random = "random" if trace.limit.sd is not None else ""
-            kind = (trace.statistic, _pattern(trace), trace.n_power, trace.limit.method, random)
+            kind = (
+                trace.statistic,
+                _pattern(trace),
+                str(trace.n_power),
+                trace.limit.method,
+                random,
+            )
             groups.setdefault(kind, []).append(trace)
     made = []
     for statistic, caption in (("value", "scalars"), ("second_moment", "mean squares of vectors")):

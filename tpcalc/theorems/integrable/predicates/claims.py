@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from tpcalc.exponents import Ex, parse_ex
+from tpcalc.exponents import Ex
 from tpcalc.program.program import Program, prune
 from tpcalc.questions.orders import width_orders
 from tpcalc.questions.verdict.sizes import power
@@ -74,9 +74,7 @@ class Size:
 
 
 def _size(row: OrderRow) -> Size:
-    if row.n in ("-oo", "oo"):
-        return Size(None, row.n == "-oo")
-    return Size(parse_ex(row.n), row.status == "exact")
+    return Size(row.n.exact, row.n.is_zero if row.n.exact is None else row.status == "exact")
 
 
 def rows(verdict: Verdict | None) -> Mapping[str, Size]:
