@@ -33,8 +33,8 @@ from tpcalc.passes.size import is_read_as_blocks
 from tpcalc.program.nodes import Moment, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
-from tpcalc.shown import Shown
 from tpcalc.results import PLAIN, Estimate, Exponent, Formula, LimitTable, VectorRow
+from tpcalc.shown import Shown
 
 
 @dataclass(eq=False, repr=False)

@@ -19,8 +19,8 @@ from tpcalc.errors import (
 )
 from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate, Method
-from tpcalc.shown import Shown
 from tpcalc.results.exponent import NONE, PLAIN, Exponent
+from tpcalc.shown import Shown
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from tpcalc.names import Name
 from tpcalc.results import PLAIN, Estimate, Method, Provenance
-from tpcalc.views.exponents import exponent_parts
 from tpcalc.views.labels import index, place, symbol
 from tpcalc.views.numbers import ERRORS, count, duration, measured, over_seeds, with_power
 from tpcalc.views.record import ReportInput

@@ -11,7 +11,16 @@ from golden.kernels import SAMPLED
 from rich.console import Console, RenderableType
 from unit.views.rendering import shown
 
-from tpcalc.results import Estimate, LimitTable, Method, Provenance, ScalarRow, SlopeRow, Status
+from tpcalc.results import (
+    Estimate,
+    Exponent,
+    LimitTable,
+    Method,
+    Provenance,
+    ScalarRow,
+    SlopeRow,
+    Status,
+)
 from tpcalc.views import ReportInput
 from tpcalc.views.faces import html
 from tpcalc.views.tables import z_cell

@@ -13,6 +13,7 @@ from tpcalc.results import (
     DepthTable,
     DepthVerdict,
     Estimate,
+    Exponent,
 )
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
 from tpcalc.views.answers.orders import region_lines
