@@ -41,7 +41,7 @@ def measured(program: tp.Program, seeds: int = 16) -> dict[str, OrderRow]:
 
 def slope_agrees(row: OrderRow, exponent: Fraction | int | str, drift: float) -> None:
     """The derived power is this one and exact; so is the slope, up to twice its interval."""
-    assert (row.n, row.status) == (str(exponent), "exact"), row
+    assert (str(row.n), row.status) == (str(exponent), "exact"), row
     assert row.slope is not None and row.low is not None and row.high is not None
     half = (row.high - row.low) / 2
     assert half < 0.2, row

@@ -67,8 +67,10 @@ class Exponent:
     def __neg__(self) -> Exponent:
         return Exponent(None if self.exact is None else -self.exact, -self.infinite)
 
-    def __mul__(self, number: int) -> Exponent:
-        return Exponent(None if self.exact is None else self.exact * number, self.infinite)
+    @property
+    def squared(self) -> Exponent:
+        """That of the square."""
+        return self if self.exact is None else Exponent(2 * self.exact)
 
 
 ZERO = Exponent(None, -1)  # of what is identically 0

@@ -121,7 +121,10 @@ def _limits(table: LimitTable | None) -> dict[tuple[str, str], tuple[Measure | N
         found[row.name, "value"] = (measure, PLAIN if vanishes else row.n_power)
     for vector in table.vectors:
         found[vector.name, "mean"] = (Measure.of(vector.mean), vector.n_power)
-        found[vector.name, "second_moment"] = Measure.of(vector.second_moment), vector.n_power * 2
+        found[vector.name, "second_moment"] = (
+            Measure.of(vector.second_moment),
+            vector.n_power.squared,
+        )
     return found
 
 
