@@ -89,7 +89,7 @@ def measure(
         ...     h = tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g")))
         ...     t.output("h", h)
         >>> (row,) = measure(orders(layer), widths=[256, 512, 1024], seeds=8).rows
-        >>> row.n, abs(row.slope + 0.5) < 0.05
+        >>> str(row.n), abs(row.slope + 0.5) < 0.05
         ('-1/2', True)
     """
     started = time.perf_counter()
