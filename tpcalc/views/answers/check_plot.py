@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from tpcalc.names import Name
 from tpcalc.results import OrderRow, Verdict
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
@@ -51,7 +49,5 @@ def update_figure(found: Verdict) -> Figure | None:
 
 def _power(row: OrderRow) -> float | None:
     """The power of n where it is a number."""
-    try:
-        return float(Fraction(row.n))
-    except ValueError:
-        return None
+    power = row.n.constant
+    return None if power is None else float(power)
