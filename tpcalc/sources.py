@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,15 @@ class Source:
     item: str = ""
     arxiv: str = ""
 
+    def at(self, item: str) -> Source:
+        """Another place in the same work."""
+        return replace(self, item=item)
+
     def __str__(self) -> str:
         tail = f" (arXiv:{self.arxiv})" if self.arxiv else ""
         return ", ".join(part for part in (self.work, self.item) if part) + tail
+
+
+INTEGRABLE = Source(
+    "Hajjar, Chizat, Giraud, Training integrable parameterizations", arxiv="2110.15596"
+)

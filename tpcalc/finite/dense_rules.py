@@ -276,8 +276,7 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Any], run: DenseRun) -> Any:
             return _combine_stacked(run.torch, coefficients, vectors)
         return _combine(coefficients, vectors)
     total = run.torch.zeros(run.shape(ref), dtype=run.kept_in(ref), device=run.device)
-    over = node.over or ((),) * len(vectors)
-    for term in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
+    for term in node.terms:
         _add(total, *term, ref, values, run)
     return total
 

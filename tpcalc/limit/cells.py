@@ -193,8 +193,7 @@ class _Written:
         self, node: Total | LinComb, where: Where
     ) -> Iterator[tuple[Fraction | float, _Key | None, _Key]]:
         """The terms of a sum, those along axes that are summed over one by one."""
-        over = node.over or ((),) * len(node.vectors)
-        for x, s, v, names in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
+        for x, s, v, names in node.terms:
             sizes = dict(self.graph.axes[v]) | dict(self.graph.axes[s] if s is not None else ())
             # A sum over an axis that a term lacks counts its cells, which its number holds.
             own = [name for name in names if name in sizes]

@@ -222,9 +222,8 @@ class _Writer:
         return found
 
     def _total(self, node: Total | LinComb) -> Expr:
-        over = node.over or ((),) * len(node.vectors)
         terms = []
-        for x, s, v, names in zip(node.numbers, node.scalars, node.vectors, over, strict=True):
+        for x, s, v, names in node.terms:
             sizes = dict(self._axes(v)) | dict(self._axes(s) if s is not None else ())
             own = tuple((name, sizes[name]) for name in names if name in sizes)
             cell = self._chosen(s, own)

@@ -7,7 +7,7 @@ Functions, sums and random numbers are the nodes of programs: they mean the same
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -161,6 +161,11 @@ class Total:
     over: tuple[tuple[str, ...], ...]
 
     grammar: ClassVar[str] = "total <numbers><scalars>*<vectors><over> + ..."
+
+    @property
+    def terms(self) -> Iterable[tuple[Fraction | float, LRef | None, LRef, tuple[str, ...]]]:
+        """Of each term its number, scalar and vector, and the axes that it is summed over."""
+        return zip(self.numbers, self.scalars, self.vectors, self.over, strict=True)
 
 
 # An input is a random number, with a variance that is not 0; start vectors name their group.

@@ -50,9 +50,8 @@ def _some(zeros: NDArray[np.bool_]) -> Zeros:
 
 
 def _of_sum(node: Total | LinComb, ref: LRef, axes: Sequence[Axes], of: _Of) -> Zeros:
-    over = node.over or ((),) * len(node.vectors)
     total = np.ones([size for _, size in axes[ref]], dtype=bool)
-    for scalar, vector, names in zip(node.scalars, node.vectors, over, strict=True):
+    for _, scalar, vector, names in node.terms:
         own, zeros = zeros_of_term(scalar, vector, names, axes, of)
         if zeros is None:
             return None

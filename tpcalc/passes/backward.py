@@ -322,10 +322,7 @@ def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref | None = adjoint[0]
     result = sweep.builder.type(ref)
-    over = node.over or ((),) * len(node.numbers)
-    for number, scalar, vector, summed in zip(
-        node.numbers, node.scalars, node.vectors, over, strict=True
-    ):
+    for number, scalar, vector, summed in node.terms:
         inner = tuple(pair for pair in sweep.axes(scalar, vector) if pair[0] in summed)
         outer = tuple(pair for pair in result.axes if pair[0] not in summed)
         # The result may have an axis with a name that the term is summed over: other cells.

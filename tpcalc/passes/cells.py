@@ -213,10 +213,7 @@ class Cells:
 
     def terms(self, node: LinComb, where: Where) -> Iterator[tuple[Number, Ref | None, Ref, Where]]:
         """Each term of a sum at a cell, for every cell that it is summed over."""
-        over = node.over or ((),) * len(node.numbers)
-        for number, scalar, vector, axes in zip(
-            node.numbers, node.scalars, node.vectors, over, strict=True
-        ):
+        for number, scalar, vector, axes in node.terms:
             types = [self.program.types[ref] for ref in (scalar, vector) if ref is not None]
             sizes = {name: size for type_ in types for name, size in type_.axes}
             for cell in product(*(range(sizes[name]) for name in axes)):

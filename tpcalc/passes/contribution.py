@@ -146,10 +146,7 @@ def _sum(node: LinComb, ref: Ref, step: Step, changes: Changes) -> Ref:
     if any(scalar in changes for scalar in node.scalars):
         _not_linear(node, ref)
     out, network, terms = step.weights.out, step.weights.network, list[Term]()
-    over = node.over or ((),) * len(node.numbers)
-    for number, scalar, vector, axes in zip(
-        node.numbers, node.scalars, node.vectors, over, strict=True
-    ):
+    for number, scalar, vector, axes in node.terms:
         if vector in changes:
             own = None if scalar is None else step.made[scalar]
             refs = [ref for ref in (own, changes[vector]) if ref is not None]

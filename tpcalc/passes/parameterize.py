@@ -146,8 +146,7 @@ def _matmul(node: MatMul, state: _State) -> Pending:
 
 
 def _lincomb(node: LinComb, state: _State) -> Pending:
-    over = node.over or ((),) * len(node.numbers)
-    terms = zip(node.numbers, node.scalars, node.vectors, over, strict=True)
+    terms = node.terms
     return (state.total(terms),)
 
 

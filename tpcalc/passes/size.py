@@ -41,10 +41,9 @@ def cells_of(program: Program) -> int:
 
 
 def _terms(node: LinComb, program: Program) -> int:
-    over = node.over or ((),) * len(node.vectors)
     return sum(
         _summed(program, (vector,) if scalar is None else (scalar, vector), axes)
-        for scalar, vector, axes in zip(node.scalars, node.vectors, over, strict=True)
+        for _, scalar, vector, axes in node.terms
     )
 
 

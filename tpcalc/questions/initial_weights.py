@@ -128,8 +128,7 @@ def _terms(program: Program, root: Ref) -> list[_Term]:
 
 def _summands(node: LinComb, whole: _Term) -> Iterator[_Term]:
     """The last one first."""
-    over = node.over or ((),) * len(node.numbers)
-    parts = zip(node.numbers, node.scalars, node.vectors, over, strict=True)
+    parts = node.terms
     for number, scalar, vector, axes in reversed([part for part in parts if part[0] != 0]):
         plain = number == 1 and scalar is None and not axes
         factors = whole.factors if plain else ((number, scalar, axes), *whole.factors)

@@ -181,10 +181,7 @@ def _matmul(node: MatMul, ref: Ref, values: list[_Value], state: _Forward) -> _V
 
 def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
     terms = []
-    over = node.over or ((),) * len(node.vectors)
-    for factor, scalar, vector, axes in zip(
-        node.numbers, node.scalars, node.vectors, over, strict=True
-    ):
+    for factor, scalar, vector, axes in node.terms:
         x = values[vector]
         if scalar is None:
             terms.append((factor, _summed(x.piece, axes), x.power))

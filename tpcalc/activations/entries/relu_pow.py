@@ -17,7 +17,7 @@ from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Expr, Facts, in_sympy
 from tpcalc.functions.tape import whole_power
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 
 
 def relu_pow(p: Fraction | Ex) -> Atom:
@@ -83,10 +83,6 @@ ENTRY = ActivationFamily(
     "relu_pow",
     make=relu_pow,
     text="max(z, 0)^p, written relu^2; with a symbol, relu^p, for exponents alone",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "Assumption 3, Remark 3.2",
-        arxiv="2110.15596",
-    ),
+    source=INTEGRABLE.at("Assumption 3, Remark 3.2"),
     parameters=(Parameter("p", "power", above=Fraction(0), symbolic=True),),
 )

@@ -163,10 +163,7 @@ def _lincomb(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading
 
 
 def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Iterator[Tensor]:
-    over = node.over or ((),) * len(node.numbers)
-    for number, scalar, vector, axes in zip(
-        node.numbers, node.scalars, node.vectors, over, strict=True
-    ):
+    for number, scalar, vector, axes in node.terms:
         refs = (vector,) if scalar is None else (scalar, vector)
         if axes:
             factors = [(values[one], names_of(reading.program, one)) for one in refs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,6 +75,12 @@ class LinComb:
                         hint="Axes meet by name: give one of the two another name.",
                     )
         return tuple(kept.items())
+
+    @property
+    def terms(self) -> Iterable[tuple[Number, Ref | None, Ref, tuple[str, ...]]]:
+        """Of each term its number, scalar and vector, and the axes that it is summed over."""
+        over = self.over or ((),) * len(self.numbers)
+        return zip(self.numbers, self.scalars, self.vectors, over, strict=True)
 
     def _factors(self) -> tuple[Ref, ...]:
         return tuple(scalar for scalar in self.scalars if scalar is not None)

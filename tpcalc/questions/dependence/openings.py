@@ -81,13 +81,11 @@ class Openings:
 
     def total(self, node: Total | LinComb, ref: LRef) -> Opened | None:
         """A sum, of which some terms hold start vectors with given numbers."""
-        axes, over = self.context.axes, node.over or ((),) * len(node.vectors)
+        axes = self.context.axes
         shape, found = [size for _, size in axes[ref]], False
         column = ("", len(self.members))
         total = np.zeros((*shape, column[1]))
-        for number, scalar, vector, names in zip(
-            node.numbers, node.scalars, node.vectors, over, strict=True
-        ):
+        for number, scalar, vector, names in node.terms:
             opened = self.of(vector) if self.is_known(scalar) else None
             refs = [one for one in (scalar, vector) if one is not None]
             every = (*united(axes[one] for one in refs), column)

@@ -294,8 +294,7 @@ class Sets:
         """What the terms of a sum of blocks depend on, in the cells where they are not 0."""
         axes, context = self.context.axes, self.context
         total: Bits = np.zeros((1,) * len(axes[ref]), dtype=object)
-        over = node.over or ((),) * len(node.vectors)
-        for scalar, vector, names in zip(node.scalars, node.vectors, over, strict=True):
+        for _, scalar, vector, names in node.terms:
             if scalar is not None and scalar in self._none:
                 continue
             refs = [one for one in (scalar, vector) if one is not None]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tpcalc.functions import Expr, const
 from tpcalc.functions.expr import add
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.loss import Loss
 
 
@@ -25,9 +25,5 @@ ENTRY = Loss(
     value,
     chi,
     text="-f, summed over outputs; targets play no part",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "Assumption 1",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("Assumption 1"),
 )

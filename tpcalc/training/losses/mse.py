@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tpcalc.functions import Expr
 from tpcalc.functions.expr import add
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.loss import Loss
 
 
@@ -26,10 +26,6 @@ ENTRY = Loss(
     value,
     chi,
     text="1/2 sum over outputs of (f - y)^2",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "Assumption 1",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("Assumption 1"),
     aliases=("squared-error",),
 )

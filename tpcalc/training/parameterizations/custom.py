@@ -7,7 +7,7 @@ from functools import partial
 
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import (
     Argument,
     Exponents,
@@ -16,11 +16,7 @@ from tpcalc.training.parameterization import (
     exponent,
 )
 
-SOURCE = Source(
-    "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-    "Definition 2.1, Remark 2.1",
-    "2110.15596",
-)
+SOURCE = INTEGRABLE.at("Definition 2.1, Remark 2.1")
 ROW = "one exponent for all layers, three for (first, hidden, last), or L + 1"
 Table = Callable[[int, int], tuple[Ex, ...]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.exponents import as_ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, reinitialised
 from tpcalc.training.parameterizations.mup import exponents as mup
 
@@ -23,10 +23,6 @@ ENTRY = ParameterizationFamily(
     "hp",
     make=lambda: exponents,
     text="mup with the hidden initial weights of ip after one step: the networks of ip-llr",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 4.1, Proposition 4.1",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 4.1, Proposition 4.1"),
     biases="first",
 )

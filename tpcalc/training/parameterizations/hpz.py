@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, reinitialised
 from tpcalc.training.parameterizations.mup import exponents as mup
 
@@ -20,10 +20,6 @@ ENTRY = ParameterizationFamily(
     "hpz",
     make=lambda: exponents,
     text="mup without its hidden initial weights after one step: the limit of ip-llr",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 4.2, Theorem 4.2",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 4.2, Theorem 4.2"),
     biases="first",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpcalc.exponents import as_ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import (
     Argument,
     Exponents,
@@ -33,11 +33,7 @@ ENTRY = ParameterizationFamily(
     "ip",
     make=make,
     text="a = (0, 1, ..., 1), the mean-field scales, with learning rates n^(-c_l) of one's own",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 2.2",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 2.2"),
     parameters=(
         Argument("c", f"powers of the learning rates: {ROW}; rows by step", required=True),
     ),

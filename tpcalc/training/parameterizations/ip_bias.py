@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, layers
 from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
 
@@ -42,9 +42,5 @@ ENTRY = ParameterizationFamily(
     "ip-bias",
     make=lambda: exponents,
     text="the weights of ip with biases of order one: what it learns hardly depends on the data",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 5.2",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 5.2"),
 )

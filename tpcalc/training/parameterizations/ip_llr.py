@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import (
     Argument,
     Exponents,
@@ -61,11 +61,7 @@ ENTRY = ParameterizationFamily(
     "ip-llr",
     make=make,
     text="naive-ip with the first learning rates large enough, gamma_l(p), to leave its start",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "Definition 3.2, section 4",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("Definition 3.2, section 4"),
     biases="first",
     parameters=(Argument("p", "degree of homogeneity of the activation; 1 by default"),),
 )

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from tpcalc.errors import StudyError
 from tpcalc.registry.values import exact
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Argument, Exponents, ParameterizationFamily, Rule
 from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
 
@@ -64,10 +64,6 @@ ENTRY = ParameterizationFamily(
     "ip-non-centered",
     make=make,
     text="naive-ip with initial weights of mean u_l: hidden layers become constant in the limit",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 5.1",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 5.1"),
     parameters=(Argument("u", f"means of the initial weights: {ROW}; 1 by default"),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpcalc.exponents import as_ex
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, layers, shared
 
 
@@ -20,9 +20,5 @@ ENTRY = ParameterizationFamily(
     "naive-ip",
     make=lambda: exponents,
     text="a = (0, 1, ..., 1), c = (-1, -2, ..., -2, -1): from 3 hidden layers on it learns nothing",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations",
-        "section 2.2",
-        "2110.15596",
-    ),
+    source=INTEGRABLE.at("section 2.2"),
 )

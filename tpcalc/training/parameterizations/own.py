@@ -5,7 +5,7 @@ from __future__ import annotations
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.program.marks import Mark
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, layers, shared
 
 
@@ -37,9 +37,7 @@ ENTRY = ParameterizationFamily(
     "own",
     make=lambda: exponents,
     text="the powers that a network writes: entries of init, steps by the gradient times rate",
-    source=Source(
-        "Hajjar, Chizat, Giraud, Training integrable parameterizations", "Remark 2.1", "2110.15596"
-    ),
+    source=INTEGRABLE.at("Remark 2.1"),
     entrywise=lambda: exponents,
     own=own,
 )
