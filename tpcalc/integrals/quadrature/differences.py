@@ -78,9 +78,7 @@ def _outer_bends(whole: Difference) -> Bends:
 
 
 def _outer_values(whole: Difference, reach: float, effort: Effort, cover: Panels) -> Sampled:
-    points = gauss_legendre().points
-    half = 0.5 * (cover.upper - cover.lower)
-    offsets = (0.5 * (cover.upper + cover.lower))[:, None] + half[:, None] * points
+    offsets = cover.offsets
     if effort.work is not None and effort.work.done:
         return Sampled(*np.full((2, *offsets.shape), np.inf))
     s = cover.anchor[:, None] + offsets
@@ -127,9 +125,7 @@ def _inner_bends(here: _Centres) -> Bends:
 
 
 def _inner_values(here: _Centres, part: Panels) -> Sampled:
-    points = gauss_legendre().points
-    half = 0.5 * (part.upper - part.lower)
-    offsets = (0.5 * (part.upper + part.lower))[:, None] + half[:, None] * points
+    offsets = part.offsets
     t = part.anchor[:, None] + offsets
     centre = part.problem
     y = part.base[0][:, None] + here.whole.step[centre][:, None] * offsets

@@ -132,15 +132,12 @@ def _table(lines: Lines, bends: Bends, cover: Panels, degree: int) -> Array:
 
 
 def _nodes(cover: Panels) -> Array:
-    half, middle = 0.5 * (cover.upper - cover.lower), 0.5 * (cover.upper + cover.lower)
-    return cover.anchor[:, None] + (middle[:, None] + half[:, None] * gauss_legendre().points)
+    return cover.anchor[:, None] + cover.offsets
 
 
 def _values(lines: Lines, bends: Bends, cover: Panels) -> Array:
     """The values at all nodes, of shape (nodes, n); the anchors are shared."""
-    points = gauss_legendre().points
-    half = 0.5 * (cover.upper - cover.lower)
-    offsets = (0.5 * (cover.upper + cover.lower))[:, None] + half[:, None] * points
+    offsets = cover.offsets
     place = bends.place[0]
     shared = (cover.anchor[:, None] == place).any(axis=1)[:, None]
     offset, slope = lines.offset[0], lines.slope[0]

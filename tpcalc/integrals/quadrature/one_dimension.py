@@ -10,7 +10,6 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.integrals.quadrature.adaptive import FINEST, Effort, Integrals, Sampled, integrate
-from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 
@@ -88,9 +87,7 @@ def _lean(lines: Lines) -> Array | None:
 
 def sampled(lines: Lines, cover: Panels) -> tuple[Array, Array]:
     """The nodes z of panels, and the product of the functions and P there."""
-    points = gauss_legendre().points
-    half = 0.5 * (cover.upper - cover.lower)
-    offsets = (0.5 * (cover.upper + cover.lower))[:, None] + half[:, None] * points
+    offsets = cover.offsets
     z = cover.anchor[:, None] + offsets
     powers = lines.powers[:, cover.problem, None]
     values = np.zeros_like(z)

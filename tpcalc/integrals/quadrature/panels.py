@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
+from tpcalc.integrals.quadrature.nodes import gauss_legendre
 
 GROWTH = 2.0  # a panel next to one of distance t from a bend may be this many t long
 SLIVER = 0.3
@@ -53,6 +54,12 @@ class Panels(NamedTuple):
     upper: Array
     finest: Array
     base: Array
+
+    @property
+    def offsets(self) -> Array:
+        """The Gauss points of each panel, from its anchor."""
+        half = 0.5 * (self.upper - self.lower)
+        return (0.5 * (self.upper + self.lower))[:, None] + half[:, None] * gauss_legendre().points
 
     def at(self, index: Any) -> Panels:
         """Some of the panels."""

@@ -96,10 +96,7 @@ def _arranged(node: Node, ref: Ref, state: _State) -> Ref:
 def _lincomb(node: LinComb, ref: Ref, state: _State) -> Ref:
     numbers: list[Number] = []
     vectors: list[Ref] = []
-    over = node.over or ((),) * len(node.numbers)
-    for number, scalar, vector, summed in zip(
-        node.numbers, node.scalars, node.vectors, over, strict=True
-    ):
+    for number, scalar, vector, summed in node.terms:
         own = state.refs[vector]
         if state.axis in summed:
             type_ = state.program.types[vector]
@@ -111,7 +108,7 @@ def _lincomb(node: LinComb, ref: Ref, state: _State) -> Ref:
         numbers.append(number)
         vectors.append(own)
     scalars = tuple(None if one is None else state.refs[one] for one in node.scalars)
-    left = tuple(tuple(a for a in summed if a != state.axis) for summed in over)
+    left = tuple(tuple(a for a in summed if a != state.axis) for summed in node.over)
     return state.add(LinComb(tuple(numbers), scalars, tuple(vectors), left if any(left) else ()))
 
 
