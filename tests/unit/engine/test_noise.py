@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tpcalc.engine.noise import NoiseFamily
+from tpcalc.engine.execute import NoiseFamily
 
 
 def test_draws_have_the_covariance_of_their_vectors() -> None:
