@@ -373,7 +373,7 @@ HANDLERS = handlers(Workspace)
 
 
 class NoiseFamily:
-    """The law of ``engine.execute.NoiseFamily``; a draw that earlier ones determine is a row of zeros.
+    """The law of ``execute.NoiseFamily``; a draw that earlier ones determine is a row of zeros.
 
     Args:
         replicates: How many.
