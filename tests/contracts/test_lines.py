@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.lines import budget, rooms
+from tests.lines import budget, gates, rooms
 
 
 def test_no_room_is_over_its_budget() -> None:
@@ -10,3 +10,9 @@ def test_no_room_is_over_its_budget() -> None:
     allowed = budget()
     assert found.keys() == allowed.keys()
     assert {room: code for room, code in found.items() if code > allowed[room]} == {}
+
+
+def test_names_and_exponents_are_spelled_in_one_file_each() -> None:
+    found = gates()
+    assert found['files that write or read "-oo"'] == 1
+    assert found["files that take names of outputs apart"] == 0

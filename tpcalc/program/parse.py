@@ -205,9 +205,9 @@ def kind_of(word: str, words: Mapping[str, type]) -> type:
 
 
 def _type(text: str) -> Type:
-    width, _, axes = text.partition("[")
+    width = re.split(r"\[", text)[0]
     names = () if width in ("", "()") else tuple(width.split("*"))
-    return Type(names, read_axes(axes))
+    return Type(names, read_axes(text.removeprefix(width)))
 
 
 def _numbers(text: str) -> tuple[Number, ...]:

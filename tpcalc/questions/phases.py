@@ -16,7 +16,7 @@ from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Chamber, Power, Region, joined, minus
 from tpcalc.exponents.conditions import Axes
-from tpcalc.exponents.cover import Cell, cover
+from tpcalc.exponents.cover import cover
 from tpcalc.limit.claims import Record
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
@@ -25,12 +25,12 @@ from tpcalc.limit.scales import Scales, symbols
 from tpcalc.limit.series import Ranking, Rest
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
-from tpcalc.questions.depth.phases import depth_phases
+from tpcalc.questions.depth.phases import cell_of, depth_phases
 from tpcalc.questions.verdict.judge import Stage, Stages, judge, restricted
 from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
-from tpcalc.results import PhaseCell, PhaseDiagram, Samples
+from tpcalc.results import PhaseDiagram, Samples
 from tpcalc.results.provenance import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
@@ -129,7 +129,7 @@ def phases(
             (name, Fraction(low), Fraction(high))
             for name, (low, high) in zip(axes.names, axes.sides, strict=True)
         ),
-        tuple(_cell(cell, box) for cell in cells),
+        tuple(cell_of(cell, box) for cell in cells),
         True,
         asked.runs,
         provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
@@ -334,18 +334,6 @@ class _Point:
         least = min(positive.values())
         near = [gap for gap, value in positive.items() if value <= MOST_COPIES * least]
         return sorted(near, key=positive.__getitem__)
-
-
-def _cell(cell: Cell[tuple[str, str]], box: Box) -> PhaseCell:
-    corners = tuple((x, y) for x, y in cell.corners) if len(box) == 2 else ()
-    return PhaseCell(
-        cell.dimension,
-        cell.answer[0],
-        cell.conditions.lines,
-        corners,
-        tuple((name, str(cell.sample[name])) for name in box),
-        cell.answer[1],
-    )
 
 
 def follow(

@@ -284,5 +284,6 @@ def _activation_text(operation: Activation, names: list[str], index: int) -> str
         raise StudyError(
             f"the activation {operation.name} has no name in the catalogue.", where=f"layer {index}"
         )
-    word, _, given = operation.name.partition("[")
-    return f"{word}({', '.join([*names, given.rstrip(']')] if given else names)})"
+    word = known.family.name
+    given = operation.name.removeprefix(word).strip("[]")
+    return f"{word}({', '.join([*names, given] if given else names)})"

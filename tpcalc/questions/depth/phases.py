@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tpcalc.exponents.chamber import Region
 from tpcalc.exponents.conditions import Axes, meet
-from tpcalc.exponents.cover import cover
+from tpcalc.exponents.cover import Cell, cover
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD
 from tpcalc.results import PhaseCell, PhaseDiagram
@@ -42,17 +42,7 @@ def depth_phases(training: Training, box: Box, most: int) -> PhaseDiagram:
     return PhaseDiagram(
         tuple(box),
         tuple((name, Fraction(low), Fraction(high)) for name, (low, high) in sides),
-        tuple(
-            PhaseCell(
-                cell.dimension,
-                cell.answer[0],
-                cell.conditions.lines,
-                tuple((x, y) for x, y in cell.corners) if len(box) == 2 else (),
-                tuple((name, str(cell.sample[name])) for name in box),
-                cell.answer[1],
-            )
-            for cell in cells
-        ),
+        tuple(cell_of(cell, box) for cell in cells),
         True,
         len(asked.found),
         provenance("", None, {"steps": str(training.steps)}, time.perf_counter() - started),
@@ -98,6 +88,18 @@ class _Judge:
                     name: end + NEAR * (point[name] - end)
                     for name, end in zip(self.axes.names, corner, strict=True)
                 }
+
+
+def cell_of(cell: Cell[Answer], box: Box) -> PhaseCell:
+    """A cell as results have it."""
+    return PhaseCell(
+        cell.dimension,
+        cell.answer[0],
+        cell.conditions.lines,
+        tuple((x, y) for x, y in cell.corners) if len(box) == 2 else (),
+        tuple((name, str(cell.sample[name])) for name in box),
+        cell.answer[1],
+    )
 
 
 def _words(here: Found) -> Iterator[str]:
