@@ -6,7 +6,7 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict
 from typing import Any
 
 from tpcalc.names import Name
@@ -16,7 +16,6 @@ from tpcalc.results import (
     DepthOrders,
     DepthTable,
     DepthVerdict,
-    Estimate,
     Experiment,
     Explosion,
     Exponent,
@@ -39,6 +38,7 @@ from tpcalc.results import (
     Verdict,
 )
 from tpcalc.results.codec import to_json
+from tpcalc.results.data import as_plain, of_estimate
 from tpcalc.results.kernel import KINDS
 
 
@@ -76,7 +76,7 @@ def document(
         "result": result,
         "provenance": made or {},
     }
-    return json.dumps(_plain(whole), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(as_plain(whole), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def limit(table: LimitTable) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def orders(table: OrderTable) -> dict[str, Any]:
 
 def depth(found: DepthVerdict | DepthOrders) -> dict[str, Any]:
     """The result of ``check``, ``solve`` or ``orders`` of a network of L blocks."""
-    result: dict[str, Any] = record(found, asdict)
+    result: dict[str, Any] = kept(as_plain(found))
     return result
 
 
@@ -254,9 +254,9 @@ def kernel(found: Kernel) -> dict[str, Any]:
 
 def blocks(found: DepthExperiment) -> dict[str, Any]:
     """The result of ``experiment`` of networks of many blocks, and of ``transfer``."""
-    result: dict[str, Any] = record(found)
+    result: dict[str, Any] = kept(as_plain(found))
     for own, one in zip(result["references"], found.references, strict=True):
-        own["found"] = record(found.beside(one))
+        own["found"] = kept(as_plain(found.beside(one)))
     return result
 
 
@@ -285,17 +285,12 @@ def experiment(found: Experiment) -> dict[str, Any]:
     }
 
 
-def record(found: Any, told: Callable[[Any], Any] | None = None) -> Any:
-    """A record with all that it holds, as it is; estimates as in other answers, or as told."""
-    if isinstance(found, Estimate):
-        return (told or _estimate)(found)
-    if isinstance(found, Exponent):
-        return str(found)
-    if isinstance(found, tuple):
-        return [record(part, told) for part in found]
-    if is_dataclass(found):
-        kept = [part.name for part in fields(found) if part.name != "provenance"]
-        return {name: record(getattr(found, name), told) for name in kept}
+def kept(found: Any) -> Any:
+    """A record with all that it holds but provenance, which the answer has beside its result."""
+    if isinstance(found, list):
+        return [kept(part) for part in found]
+    if isinstance(found, dict):
+        return {key: kept(value) for key, value in found.items() if key != "provenance"}
     return found
 
 
@@ -319,7 +314,7 @@ _RESULTS: dict[type, Callable[[Any], Any]] = {
 
 def result(found: Any) -> dict[str, Any]:
     """The result that an answer of any kind is printed as."""
-    made: dict[str, Any] = _RESULTS.get(type(found), record)(found)
+    made: dict[str, Any] = _RESULTS.get(type(found), lambda other: kept(as_plain(other)))(found)
     return made
 
 
@@ -336,17 +331,7 @@ def provenance(record: Provenance) -> dict[str, Any]:
 
 
 def _scalar(row: ScalarRow) -> dict[str, Any]:
-    return {**_key(row.name), **_estimate(row.estimate), **_common(row)}
-
-
-def _estimate(found: Estimate) -> dict[str, Any]:
-    return {
-        "value": found.value,
-        "stderr": found.stderr,
-        "method": found.method.value,
-        "status": found.status.name.lower(),
-        **_present(std=found.std, std_error=found.std_error),
-    }
+    return {**_key(row.name), **of_estimate(row.estimate), **_common(row)}
 
 
 def _vector(row: VectorRow) -> dict[str, Any]:
@@ -436,14 +421,3 @@ def _of(record: Any, names: str) -> dict[str, Any]:
 
 def _present(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    """Only what JSON knows."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -11,8 +11,8 @@ from typing import Any
 
 from tpcalc.errors import MissingBackend, StudyError, UsageError
 from tpcalc.results.codec import is_record, to_json
+from tpcalc.results.data import as_plain, flat, rows_of
 from tpcalc.views import notebook, terminal
-from tpcalc.views.answers.plain import as_plain, flat, rows_of
 from tpcalc.views.page import put, render_html, render_markdown
 from tpcalc.views.record import FIELDS, ReportInput
 from tpcalc.views.view import View, view

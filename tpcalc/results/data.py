@@ -1,0 +1,92 @@
+"""Answers as data: dictionaries and lists of what JSON knows, and rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from typing import Any
+
+from tpcalc.results.estimate import Estimate
+from tpcalc.results.exponent import Exponent
+from tpcalc.shown import Rows
+
+
+def as_plain(value: Any) -> Any:
+    """A record as dictionaries and lists; exact numbers are text, what is not finite is null.
+
+    Example:
+        >>> from tpcalc.results import Method
+        >>> as_plain(Estimate(0.5, float("nan"), Method.PARTICLES))
+        {'value': 0.5, 'stderr': None, 'method': 'particles', 'status': 'converged'}
+    """
+    if isinstance(value, Estimate):
+        return as_plain(of_estimate(value))
+    if isinstance(value, Exponent):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key: as_plain(part) for key, part in fields_of(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        return [as_plain(part) for part in value]
+    if hasattr(value, "tolist"):
+        return as_plain(value.tolist())
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def of_estimate(found: Estimate) -> dict[str, Any]:
+    """What is said of a number."""
+    random = {"std": found.std, "std_error": found.std_error}
+    return {
+        "value": found.value,
+        "stderr": found.stderr,
+        "method": found.method.value,
+        "status": found.status.name.lower(),
+        **{key: value for key, value in random.items() if value is not None},
+    }
+
+
+def rows_of(record: Any) -> dict[str, Any]:
+    """The rows of an answer by the name of their table; of one without rows its fields are one."""
+    if isinstance(record, Rows):
+        return {"rows": record}
+    found = {key: value for key, value in fields_of(record) if is_rows(value) or _is_matrix(value)}
+    return found or {"fields": (record,)}
+
+
+def flat(row: Any) -> dict[str, Any]:
+    """A row with numbers as they are: an estimate is its value beside its error and method."""
+    cells: dict[str, Any] = {}
+    for key, value in fields_of(row):
+        if isinstance(value, Estimate):
+            cells |= {key: value.value, f"{key}_error": value.stderr}
+            cells[f"{key}_method"] = value.method.value
+        elif isinstance(value, Enum):
+            cells[key] = value.value
+        else:
+            cells[key] = value if isinstance(value, bool | int | float | None) else str(value)
+    return cells
+
+
+def fields_of(record: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a record that it shows, by name."""
+    if is_dataclass(record):
+        for one in fields(record):
+            if one.repr and not one.name.startswith("_"):
+                yield one.name, getattr(record, one.name)
+
+
+def is_rows(value: Any) -> bool:
+    """Whether a field holds records of one kind."""
+    rows = isinstance(value, tuple) and bool(value)
+    return rows and all(is_dataclass(row) and type(row) is type(value[0]) for row in value)
+
+
+def _is_matrix(value: Any) -> bool:
+    return getattr(value, "ndim", 0) in (1, 2)
