@@ -139,9 +139,17 @@ class Name:
         return f"{own.what}{OPEN}{COMMA.join([*own.parts, *ALL * len(self.cell)])}{CLOSE}"
 
     def at(self, cell: Sequence[int]) -> Name:
-        """A cell of a block."""
-        first, *rest = cell
-        return replace(self, cell=(*self.cell, (self.first or 0) + first, *rest), first=None)
+        """A cell of a block.
+
+        Example:
+            >>> str(Name.of("f[2,:]").at((0,))), str(Name.of("x[2,:]").at((0,)))
+            ('f[2,0]', 'x[2,0]')
+        """
+        begin, *rest = cell
+        begin += self.first or 0
+        if self.layer and self.step is None and self.first is not None:
+            return replace(self, step=begin, cell=tuple(rest), first=None)  # as it is read again
+        return replace(self, cell=(*self.cell, begin, *rest), first=None)
 
 
 def layered(what: str, label: str | int, *numbers: int) -> str:

@@ -18,7 +18,6 @@ from tpcalc.results import (
     DepthVerdict,
     Experiment,
     Explosion,
-    Exponent,
     FiniteRow,
     FiniteTable,
     Kernel,
