@@ -23,12 +23,10 @@ class Shown:
         return None
 
     def __str__(self) -> str:
-        text: str = _faces().text(self)
-        return text
+        return str(_faces().text(self))
 
     def _repr_html_(self) -> str:
-        text: str = _faces().html(self)
-        return text
+        return str(_faces().html(self))
 
     def plot(self, part: str | None = None) -> Any:
         """The picture of the answer, as a ``matplotlib.figure.Figure``.
@@ -55,8 +53,7 @@ class Shown:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as dictionaries, lists and numbers."""
-        content: dict[str, Any] = _faces().to_dict(self)
-        return content
+        return dict(_faces().to_dict(self))
 
     def save(self, path: str | Path) -> Path:
         """Write the answer to a file.
@@ -70,8 +67,7 @@ class Shown:
         Raises:
             StudyError: Another ending, or a place that cannot be written.
         """
-        written: Path = _faces().save(self, path)
-        return written
+        return Path(_faces().save(self, path))
 
 
 class Rows(Shown, tuple[T, ...]):
