@@ -11,6 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from tpcalc.activations.entries.relu import RELU
+from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Region
 from tpcalc.functions import Call, Expr, Fn, Var
@@ -19,10 +20,10 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.names import Name, layered, stepped
 from tpcalc.networks.network import is_sum
 from tpcalc.passes.block import Block
-from tpcalc.program.base import Table
-from tpcalc.program.nodes import Moment, Node, Nonlin
-from tpcalc.program.views import applied_of
-from tpcalc.questions.depth.curvature import curvature
+from tpcalc.passes.template import Template
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import Moment, Node, Nonlin, OuterNonlin
+from tpcalc.program.views import applied_of, matmul_of
 from tpcalc.questions.depth.flow import Flow, Regime, grows_faster
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.questions.depth.rates import generic_block
@@ -30,6 +31,8 @@ from tpcalc.questions.depth.stream import Stream, stream
 from tpcalc.results import BlockRate, CriticalPower, DepthRow, Exponent, SetRow
 from tpcalc.training.training import Training
 
+Pair = tuple[str, str]
+Places = tuple[int, int]
 PLACES = np.array([-1e8, -1e4, 1e4, 1e8])
 CLOSE = 1e-3  # of slopes between these places
 _FAR: Table[Node] = Table(
@@ -414,3 +417,50 @@ def _line(call: Call) -> Expr:
         return call
     below, above = (round(slope, 6) for slope in (below, above))
     return const(above) * RELU(call.arg) - const(below) * RELU(-call.arg)
+
+
+def curvature(block: Template) -> frozenset[Pair]:
+    """The pairs of maps, by their labels, in whose updates a block has a second derivative.
+
+    A map that reads what another writes is multiplied by it; besides only functions whose slopes
+    depend on what they read have one.
+    """
+    reads: list[frozenset[str]] = []  # for each node the maps that it depends on
+    found: list[frozenset[Pair]] = []
+    for node in block.program.nodes:
+        below = references(node)
+        maps = frozenset[str]().union(*(reads[ref] for ref in below))
+        pairs = frozenset[Pair]().union(*(found[ref] for ref in below))
+        times = matmul_of(node)
+        if times is not None and times.matrix in block.parameters:
+            label = block.parameters[times.matrix].label
+            pairs |= {(label, other) for other in maps}
+            maps |= {label}
+        for i, j in _CURVED(node):
+            pairs |= set(product(reads[below[i]], reads[below[j]]))
+        reads.append(maps)
+        found.append(pairs)
+    return found[block.outputs[0]]
+
+
+def _entrywise(node: Nonlin | Moment) -> list[Places]:
+    """The pairs of arguments of which the slope by one depends on the other."""
+    fn, found = node.fn, list[Places]()
+    for i in range(fn.vectors + fn.scalars):
+        try:
+            slope = fn.by(i) if i < fn.vectors else fn.by_scalar(i - fn.vectors)
+        except NotDifferentiable:
+            slope = fn
+        vectors, scalars = slope.uses
+        found += [(i, j) for j in (*vectors, *(fn.vectors + s for s in scalars))]
+    return found
+
+
+def _all(node: OuterNonlin) -> list[Places]:
+    places = range(len(references(node)))
+    return [(i, j) for i in places for j in places]
+
+
+_CURVED: Table[list[Places]] = Table(
+    {Nonlin: _entrywise, Moment: _entrywise, OuterNonlin: _all}, lambda node: []
+)
