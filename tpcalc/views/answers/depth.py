@@ -92,6 +92,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
             "The learning rate is the raw one, as it is typed in a training script.",
         ),
         depth_rows(found.rows),
+        *_critical(found),
     ]
     if found.sets:
         tables.append(
@@ -125,6 +126,11 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
             ("In front of a block", _power(found.alpha)),
         )
     )
+    yield from _critical(found)
+    yield depth_rows(found.rows)
+
+
+def _critical(found: DepthVerdict) -> Iterator[Table]:
     if found.critical:
         yield Table.of(
             "Which power in front of a block suits: above it blocks are the identity, below it the "
@@ -141,7 +147,6 @@ def _start_tables(found: DepthVerdict) -> Iterator[Table]:
                 for row in found.critical
             ),
         )
-    yield depth_rows(found.rows)
 
 
 def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
