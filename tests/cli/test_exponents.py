@@ -141,7 +141,7 @@ def test_check_asks_with_what_was_given(tpcalc: Run, asked: Asked) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "tanh network of 2 hidden layers, ntk"
     assert lines[1] == "Trivial: no output moves, for all t"
-    assert lines[2] == f"- {VERDICT.facts[0]}"
+    assert lines[3] == f"- {VERDICT.facts[0]}"
 
 
 def test_check_takes_data(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:

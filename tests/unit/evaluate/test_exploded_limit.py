@@ -48,7 +48,7 @@ def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
     assert codec.from_json(codec.to_json(table)) == table
     (line,) = exploded_line(table.exploded)
     assert line.startswith("Unstable: f[1,0] grows like n^(3/2) at step 1.")
-    assert html(table).startswith("<p>Unstable: f[1,0] grows like n")
+    assert "Unstable: f[1,0] grows like n" in html(table)[:80]
 
 
 def test_what_a_function_reads_is_the_explosion_where_it_is_not_homogeneous() -> None:
