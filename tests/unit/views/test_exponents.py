@@ -205,12 +205,17 @@ def test_reports_of_records(tmp_path: Path) -> None:
         ReportInput("mixed", check=ORDERS)  # type: ignore[arg-type]
 
 
+OPEN = replace(DIAGRAM, cells=(replace(DIAGRAM.cells[0], verdict="undecided"), *DIAGRAM.cells[1:]))
+
+
 @pytest.mark.parametrize(
     ("parts", "headline"),
     [
         ({"orders": ORDERS}, "Some orders are upper bounds"),
         ({"orders": replace(ORDERS, rows=ORDERS.rows[:2])}, "Exact exponents"),
         ({"solution": SOLUTION}, "Learning-rate exponents of 2 steps"),
+        ({"phases": DIAGRAM}, "The verdict of every point of the box is known"),
+        ({"phases": OPEN}, "The verdict of some points of the box is not decided"),
         ({"phases": replace(DIAGRAM, complete=False)}, "The phase diagram is not exhaustive"),
     ],
 )

@@ -83,6 +83,8 @@ def phase_svg(diagram: PhaseDiagram) -> str:
 def _(diagram: PhaseDiagram) -> View:
     lead = phase_lead(diagram)
     said = Judgement("good", "The verdict of every point of the box is known")
+    if any(cell.verdict == "undecided" for cell in diagram.cells):
+        said = Judgement("warn", "The verdict of some points of the box is not decided")
     if not diagram.complete:
         said = Judgement("warn", "The phase diagram is not exhaustive")
     figure = phase_figure(diagram, lead)
