@@ -54,7 +54,9 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "check": lambda: tp.check(NET, "mup"),
     "check of L blocks": lambda: tp.check(DEEP, "depth-mup"),
     "solve": lambda: tp.solve(NET, "naive-ip"),
-    "phases": lambda: tp.phases(NET, "ac:a,1/2,1/2;c,c,c", box={"a": (0, 1), "c": (-2, 1)}),
+    "phases": lambda: tp.phases(
+        tp.MLP(1, "relu"), "ac:0,a;c", {"a": (0, 1), "c": (-1, 1)}, steps=1, verify=False
+    ),
     "simulate": lambda: tp.simulate(there_and_back, widths=[64, 128, 256], seeds=4),
     "compare": lambda: tp.compare(ANSWERS["limit"](), ANSWERS["simulate"]()),
     "measure": lambda: tp.measure(tp.orders(there_and_back), widths=[64, 128, 256], seeds=4),
