@@ -60,7 +60,7 @@ def test_beside_another_parameterization(tpcalc: Run, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_check_and_orders_stop_there(tpcalc: Run) -> None:
-    checked = tpcalc("check", *DEEP)
+    checked = tpcalc("check", *DEEP, "--all")
     assert checked.code == 1 and "Steps followed         1 of 3" in checked.out
     assert "605" not in checked.out and "dW_x[2,2,1]" not in checked.out
     assert checked.out.count("After step 1 nothing is followed") == 1
