@@ -163,7 +163,8 @@ def test_rows_are_a_data_frame(monkeypatch: pytest.MonkeyPatch) -> None:
         "estimate_error": pytest.approx(0, abs=1e-14),
         "estimate_method": "exact",
     }
-    assert len(asked("plain").to_dataframe()) == 100
+    plain = asked("plain").to_dataframe()
+    assert len(plain) == 100 and isinstance(plain[0]["square"], float) and plain[0]["square_error"]
     with pytest.raises(UsageError, match="no table 'nothing'"):
         asked("limit").to_dataframe("nothing")
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -64,6 +64,8 @@ def flat(row: Any) -> dict[str, Any]:
     """A row with numbers as they are: an estimate is its value beside its error and method."""
     cells: dict[str, Any] = {}
     for key, value in fields_of(row):
+        if hasattr(value, "estimate"):  # a number that carries its error
+            value = value.estimate()
         if isinstance(value, Estimate):
             cells |= {key: value.value, f"{key}_error": value.stderr}
             cells[f"{key}_method"] = value.method.value

@@ -134,7 +134,11 @@ def settled(estimate: Estimate) -> str:
         '0.287786'
         >>> settled(Estimate(0.287785755, 1e-4, Method.QUADRATURE))
         '0.28779 ± 0.00010'
+        >>> settled(Estimate(0.0, 0.0, Method.PARTICLES))  # samples alone prove no zero
+        '0 ± 0 (sampled)'
     """
+    if estimate.stderr == 0 and estimate.method.value in _SAMPLED and estimate.std is None:
+        return f"{plain(estimate.value)} ± 0 (sampled)"
     if estimate.std is None and estimate.stderr <= _SETTLED * abs(estimate.value):
         return plain(estimate.value)
     return measured(Measure.of(estimate))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,7 @@ from tpcalc.errors import short
 from tpcalc.results import Estimate
 from tpcalc.results.data import fields_of, is_rows
 from tpcalc.shown import Rows, Shown
-from tpcalc.views.numbers import settled
+from tpcalc.views.numbers import SETTLED, settled
 from tpcalc.views.tables import Cell, Table, name, number, sentence, texts
 from tpcalc.views.view import Part, View, view
 
@@ -35,10 +35,13 @@ def _(record: Shown) -> View:
     text = record.as_text() if type(record).__str__ is Shown.__str__ else str(record)
     if text is not None:
         return View(title, text=text, provenance=made)
-    alone = [(key, value) for key, value in fields_of(record) if not is_rows(value)]
+    alone = [
+        (key, value) for key, value in fields_of(record) if key not in _NAMES and not is_rows(value)
+    ]
     meanings = _meanings(type(record))
     body = ((name(key), _cell(value), sentence(meanings.get(key, ""))) for key, value in alone)
-    tables = [Table.of(title, (*texts("Field"), number("Value"), *texts("Meaning")), body)]
+    head = (*texts("Field"), number("Value"), *texts("Meaning"))
+    tables = [Table.of(title, head, body, _note(value for _, value in alone))]
     tables += [_listed(key.capitalize(), rows) for key, rows in fields_of(record) if is_rows(rows)]
     notes = tuple(getattr(record, "notes", ()))
     part = Part("record", title, "", tuple(tables))
@@ -60,7 +63,13 @@ def _meanings(kind: type) -> dict[str, str]:
 def _listed(key: str, rows: Sequence[Any]) -> Table:
     head = [key for key, _ in fields_of(rows[0])]
     body = ([_cell(value) for _, value in fields_of(row)] for row in rows)
-    return Table.of(key.replace("_", " "), texts(*head), body)
+    cells = (value for row in rows for _, value in fields_of(row))
+    return Table.of(key.replace("_", " "), texts(*head), body, _note(cells))
+
+
+def _note(values: Iterable[Any]) -> str:
+    """What a number without an error is, where a table has numbers that carry theirs."""
+    return SETTLED if any(hasattr(v, "estimate") or isinstance(v, Estimate) for v in values) else ""
 
 
 def _cell(value: Any) -> Cell:
