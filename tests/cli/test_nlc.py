@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def test_weights_keep_a_second_moment_of_1(tpcalc: Run) -> None:
 def test_deep_networks_are_cut_in_a_terminal_and_die(tpcalc: Run) -> None:
     ran = tpcalc("nlc", "mlp", "--depth", 40, "--act", "tanh", "--weights", "9/10")
     assert "tpcalc signal" not in ran.out  # it would find no length
-    assert "but signals die out\n" in ran.out and "--all prints all rows" in ran.out
+    assert "but signals die out\n" in ran.out and re.search(r"\d\d more rows", ran.out)
     assert len(ran.out.splitlines()) <= 61
 
 

@@ -131,7 +131,9 @@ def test_what_is_not_covered_is_a_row(name: str) -> None:
     assert row.name == "y0" and term in row.term and row.node.startswith("%")
     with pytest.raises(kind, match=rf"y0 is not covered.*{says}"):
         found["y0"]
-    assert "Not covered" in str(found) and html.escape(row.reason) in found._repr_html_()
+    assert "Not covered" in str(found)
+    shown = found._repr_html_()
+    assert all(html.escape(part) in shown for part in (row.name, row.node, row.term, row.reason))
     # Asked alone, it is the end of the run, with the same error (nodes are numbered again).
     with pytest.raises(kind) as alone:
         tp.limit(program(build), outputs=["y0"], samples=2**8)

@@ -222,3 +222,18 @@ OPEN = replace(DIAGRAM, cells=(replace(DIAGRAM.cells[0], verdict="undecided"), *
 def test_headlines_without_a_verdict(parts: dict[str, object], headline: str) -> None:
     text = render_markdown(ReportInput("One", **parts))  # type: ignore[arg-type]
     assert f"> **{headline}**" in text
+
+
+def test_the_picture_of_updates_names_what_it_cannot_draw() -> None:
+    sizes = ("-oo", "1/2 - a", "0", "-1")
+    rows = [
+        OrderRow(f"dW_x[{layer},1,0]", Exponent.of(n), "upper" if n == "-1" else "exact")
+        for layer, n in enumerate(sizes, start=1)
+    ]
+    figure = seen(replace(VERDICT, updates=tuple(rows))).figures["check"]
+    assert "Not drawn: dW_x[1,1,0] (0), dW_x[2,1,0] (n^(1/2 - a))." in figure.note
+    dots = next(one for one in figure.panels[0].series if one.shape == "dots")
+    assert dots.y == (0.0, -1.0)  # of layers 3 and 4
+    bounds = [one for one in figure.panels[0].series if one.label == "at most"]
+    assert [one.y for one in bounds] == [(-1.0, -1.2)]  # a bound is drawn as one
+    assert "at most n^-1" in figure.panels[0].words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tpcalc.names import Name
 from tpcalc.results import LayerFacts, OrderRow, Verdict
-from tpcalc.views.answers.orders import region_lines, row_tables
+from tpcalc.views.answers.orders import region_lines, row_tables, size
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -22,7 +22,7 @@ _WORDS = {
 }
 
 
-_ADVICE = "Learning rates at which every layer moves, as powers of n: tpcalc solve, tp.solve."
+_ADVICE = "tpcalc solve (tp.solve) says at which learning rates, as powers of n, layers move."
 _UPDATES = {
     "moves": "updates add Θ(1) to what the map writes",
     "starts later": "updates add Θ(1), but not the first",
@@ -132,6 +132,9 @@ def update_figure(found: Verdict) -> Figure | None:
     panel = Panel("Power of n", words, "layer", (guide, *drawn, *bounds))
     named = [f"{k} is {layer}" for k, layer in enumerate(layers, start=1) if layer != str(k)]
     note = "Above the line an update grows with the width, below it vanishes."
+    lost = [f"{row.name} ({size(row.n, row.status)})" for _, row, power in rows if power is None]
+    if lost:
+        note += f" Not drawn: {', '.join(lost)}."
     return Figure(
         "What updates add to each layer", " ".join((note, ", ".join(named))).strip(), (panel,)
     )

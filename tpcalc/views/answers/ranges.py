@@ -31,7 +31,7 @@ def readable(table: LimitTable) -> tuple[Table, ...]:
     if len(table.scalars) + len(table.vectors) <= _MOST:
         return limit_tables(table)
     lost = (uncovered_table(table),) if table.uncovered else ()
-    return (*_ranges(gather(table, None, None)), *lost)
+    return (*lost, *_ranges(gather(table, None, None)))
 
 
 def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
