@@ -13,6 +13,7 @@ from tpcalc.activations.entries.relu import RELU
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.functions.tape import evaluate as evaluated
+from tpcalc.program.base import carry_of, repeat_of
 from tpcalc.program.nodes import (
     Carry,
     Data,
@@ -29,7 +30,6 @@ from tpcalc.program.nodes import (
     members,
 )
 from tpcalc.program.program import Program
-from tpcalc.program.views import carry_of, repeat_of
 
 __all__ = ["draw", "is_input", "key", "run"]
 

@@ -13,8 +13,7 @@ import tpcalc as tp
 from tpcalc.networks.network import Architecture, written
 from tpcalc.networks.own import as_network
 from tpcalc.passes.backward import backward
-from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Data
 from tpcalc.program.program import Builder, Program
 from tpcalc.training.parameterizations import lookup

@@ -13,7 +13,7 @@ from tpcalc.functions import Atom, Call, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.numbers import is_finite, number_text
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, applied_of, leaf_of, scale_of
 from tpcalc.program.nodes import (
     Dim,
     Family,
@@ -27,7 +27,6 @@ from tpcalc.program.nodes import (
     members,
 )
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import applied_of, leaf_of, scale_of
 
 Term = tuple[Number, Ref | None, Ref]
 """number * (scalar or 1) * vector, as in a linear combination."""

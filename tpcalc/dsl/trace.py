@@ -12,9 +12,9 @@ from tpcalc.dsl.operands import noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
+from tpcalc.program.base import data_of
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
-from tpcalc.program.views import data_of
 from tpcalc.shown import Shown
 
 # What a program offers; a traced function without parameters offers the same.

@@ -19,10 +19,9 @@ from tpcalc.functions.expr import add, const, mul, substitute
 from tpcalc.integrals.demand import Unknown
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Number, product_mean
 from tpcalc.limit.views import is_drawn, number_of
-from tpcalc.program.base import references, renumbered
+from tpcalc.program.base import input_of, references, renumbered
 from tpcalc.program.nodes import Data, Kind, Nonlin
 from tpcalc.program.program import Program, prune
-from tpcalc.program.views import input_of
 
 HINT = (
     "Give random inputs of the program, and outputs that are sums of Gaussian scalars in the limit."

@@ -29,7 +29,7 @@ from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import FIRST, SQUARE
 from tpcalc.names import cell_name
-from tpcalc.program.base import references
+from tpcalc.program.base import input_of, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -47,7 +47,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.views import input_of
 
 LAZY_LAWS = ("gaussian", "orthogonal")  # of which products reveal what is asked
 

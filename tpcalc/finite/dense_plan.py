@@ -9,7 +9,7 @@ from math import prod
 
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import lower
-from tpcalc.program.base import Table, cone, references
+from tpcalc.program.base import Table, cone, input_of, matmul_of, references, view
 from tpcalc.program.nodes import (
     Input,
     Kind,
@@ -26,7 +26,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
-from tpcalc.program.views import input_of, matmul_of, view
 
 # Stored sides of matrices are multiples of this: then the rows of every matrix of a batch lie alike
 # in memory, and the product of one seed has the same bits whichever seeds stand before it.

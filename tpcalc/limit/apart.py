@@ -15,7 +15,7 @@ from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, add, const, mul, substitute, walk
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.graph import LRef
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.base import lincomb_of
 
 MOST = 64  # terms of an expanded product
 TIMES = Fn(Par(0) * Par(1), 0, 2)

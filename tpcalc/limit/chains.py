@@ -18,10 +18,9 @@ from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts, Total
 from tpcalc.limit.views import function_of, is_drawn
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.program import Program
-from tpcalc.program.views import lincomb_of
 
 ZERO, ONE = Fraction(0), Fraction(1)
 MOST = 200  # parts of a formula

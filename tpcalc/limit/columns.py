@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc.program.base import data_of, input_of, lincomb_of
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.program.types import Axes
-from tpcalc.program.views import data_of, input_of, lincomb_of
 
 MOST = 4  # classes of samples: a Gram matrix has a part for each pair of them
 SUPPORTS = 64  # classes of coordinates: each part of the samples meets few of them

@@ -17,8 +17,8 @@ from tpcalc.functions.least import least
 from tpcalc.limit.context import Context
 from tpcalc.limit.law import Density
 from tpcalc.limit.taylor import HERE, at_point
+from tpcalc.program.base import lincomb_of, nonlin_of, scale_of
 from tpcalc.program.nodes import Ref
-from tpcalc.program.views import lincomb_of, nonlin_of, scale_of
 
 ZERO = (0.0,)
 

@@ -20,9 +20,8 @@ from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
 from tpcalc.limit.ranks import Weights, is_full, rank, root
 from tpcalc.limit.views import function_of, start_of, the_start
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import LinComb, Nonlin
-from tpcalc.program.views import lincomb_of
 
 MOST = 64  # terms of a sum that are looked at one by one
 

@@ -15,8 +15,8 @@ from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density, linear_part
 from tpcalc.limit.series import Series
+from tpcalc.program.base import lincomb_of
 from tpcalc.program.nodes import Nonlin, Ref
-from tpcalc.program.views import lincomb_of
 
 Value = Series[LRef]
 

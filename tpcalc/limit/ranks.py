@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import Total
 from tpcalc.limit.views import starts_of
-from tpcalc.program.views import data_of
+from tpcalc.program.base import data_of
 
 SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding
 Weights = dict[tuple[str, int], float]  # of independent Gaussians: group and number of each

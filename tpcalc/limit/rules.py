@@ -29,6 +29,7 @@ from tpcalc.limit.scalars import scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
 from tpcalc.limit.views import number_of
 from tpcalc.limit.zeros import zeros_of_term
+from tpcalc.program.base import lincomb_of, matrix_of
 from tpcalc.program.nodes import (
     Data,
     Family,
@@ -45,7 +46,6 @@ from tpcalc.program.nodes import (
     Stack,
 )
 from tpcalc.program.rules import Level, Rules
-from tpcalc.program.views import lincomb_of, matrix_of
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
 ROUNDING = 1e-14

@@ -24,10 +24,10 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.lost import refused, where_lost
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
+from tpcalc.program.base import applied_of
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Program
 from tpcalc.program.rules import interpret_from
-from tpcalc.program.views import applied_of
 from tpcalc.results import NotCovered
 
 

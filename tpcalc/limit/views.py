@@ -13,9 +13,8 @@ from tpcalc.limit.graph import (
     Starts,
     Twice,
 )
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, only, view
 from tpcalc.program.nodes import Data, Input, Nonlin, Rename, Stack
-from tpcalc.program.views import only, view
 
 average_of: Table[Expect | None] = view(Expect)
 data_of: Table[Data | None] = view(Data)

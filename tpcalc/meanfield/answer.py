@@ -30,7 +30,7 @@ from tpcalc.meanfield.stability import Stability, stability
 from tpcalc.meanfield.state import State, exponential, logarithm
 from tpcalc.names import Name, layered
 from tpcalc.networks.own import as_network
-from tpcalc.program.views import input_of
+from tpcalc.program.base import input_of
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method
 from tpcalc.results.nonlinearity import (

@@ -19,11 +19,10 @@ from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.passes.tangent import entered_groups
 from tpcalc.passes.template import WRITTEN, Template
-from tpcalc.program.base import renumbered
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import input_of, renumbered
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Family, Input, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import input_of
 
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
 POWERS = {"hidden": as_ex(Fraction(1, 2)), "readout": as_ex(Fraction(1, 2))}

@@ -12,10 +12,9 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Call, Expr, Fn
 from tpcalc.networks.network import Architecture, is_sum
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, nonlin_of
 from tpcalc.program.nodes import Node, Nonlin
 from tpcalc.program.program import Program
-from tpcalc.program.views import nonlin_of
 
 
 def function_of(network: Architecture) -> Expr | None:

@@ -15,12 +15,11 @@ from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
-from tpcalc.program.base import Table, references
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import Table, data_of, input_of, matrix_of, references
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
-from tpcalc.program.views import data_of, input_of, matrix_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
 from tpcalc.names import USE
-from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Input, MatMul, Ref
 from tpcalc.program.types import Axes
 

@@ -26,13 +26,11 @@ from tpcalc.networks.maps import OUT
 from tpcalc.networks.readers import Readers
 from tpcalc.networks.tracer import LAST, NetworkTracer
 from tpcalc.passes.starts_along import AlongDepth
-from tpcalc.program.base import Table
-from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import Table, nonlin_of
+from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Data, Input, Node
 from tpcalc.program.program import Program, prune
 from tpcalc.program.types import Axes, Ref
-from tpcalc.program.views import nonlin_of
 from tpcalc.shown import Shown
 
 INPUT = "x"

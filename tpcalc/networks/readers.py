@@ -12,10 +12,9 @@ from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, data_of, references, scale_of
 from tpcalc.program.nodes import Data, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
 from tpcalc.program.program import Builder
-from tpcalc.program.views import data_of, scale_of
 
 Way = tuple[Ex, frozenset[Ref]]  # a power of n, and nodes that multiply
 Step = tuple[Ex, Ref | None, str]  # a power of n or a factor, and ON, READ or AVERAGED

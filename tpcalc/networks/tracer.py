@@ -18,9 +18,8 @@ from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.names import SIGNS, layered
 from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Parameter, Side
-from tpcalc.program.family import Family
+from tpcalc.program.family import NOISE, Family, Mark
 from tpcalc.program.laws import LAWS
-from tpcalc.program.marks import NOISE, Mark
 from tpcalc.program.nodes import Input, Ref
 
 Scaled = Number | str | Power

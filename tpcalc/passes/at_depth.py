@@ -21,12 +21,10 @@ from tpcalc.functions.roots import root
 from tpcalc.names import cell_name
 from tpcalc.passes.starts_along import factor_along
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table, references, renumbered
-from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import Table, carry_of, input_of, references, renumbered, repeat_of
+from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Node, Nonlin, Ref, Repeat, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import carry_of, input_of, repeat_of
 
 _NUMBER = re.compile(r"\{(\w+)([+-]\d+)?\}")
 

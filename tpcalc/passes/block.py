@@ -12,10 +12,9 @@ from tpcalc.names import what_of
 from tpcalc.passes.at_depth import within
 from tpcalc.passes.template import Template
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table, cone, renumbered
+from tpcalc.program.base import Table, carry_of, cone, renumbered, repeat_of
 from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import carry_of, repeat_of
 
 CARRY, SEED = "x", "d"  # what enters a repetition, and the adjoint of what leaves it
 

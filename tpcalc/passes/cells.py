@@ -18,10 +18,10 @@ from tpcalc.functions.numbers import Number
 from tpcalc.names import Name
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
+from tpcalc.program.base import input_of, leaf_of
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, Type
-from tpcalc.program.views import input_of, leaf_of
 
 Cell = tuple[int, ...]
 Value = Ref | Form | Fraction | float

@@ -19,10 +19,9 @@ from tpcalc.functions.fn import derivative
 from tpcalc.passes.step import Step
 from tpcalc.passes.sums import Term, total
 from tpcalc.passes.template import Contribution
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, leaf_of, matmul_of, references, rename_of
 from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
-from tpcalc.program.views import leaf_of, matmul_of, rename_of
 
 Changes = Mapping[Ref, Ref]
 

@@ -16,8 +16,8 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
-from tpcalc.program.base import Table, renumbered
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import Table, matrix_of, renumbered
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -31,7 +31,6 @@ from tpcalc.program.nodes import (
     Scale,
 )
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import matrix_of
 
 Pending = tuple[tuple[Ref, Ex], ...]  # the sum of n^power times each node
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a sum, with its axes

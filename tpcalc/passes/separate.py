@@ -14,9 +14,9 @@ from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, add, mul
 from tpcalc.functions.least import least
 from tpcalc.functions.numbers import Number
+from tpcalc.program.base import lincomb_of, nonlin_of, scale_of
 from tpcalc.program.nodes import Nonlin, Ref
 from tpcalc.program.program import Builder
-from tpcalc.program.views import lincomb_of, nonlin_of, scale_of
 
 # A number, the place of the pair, and what rows and columns go through.
 Separable = tuple[Number, int, Atom | None]

@@ -30,6 +30,7 @@ from tpcalc.passes.cells import Report as Report
 from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
 from tpcalc.passes.size import cells_of
+from tpcalc.program.base import scale_of
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -47,7 +48,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.views import scale_of
 
 MOST = 2_000_000  # cells
 

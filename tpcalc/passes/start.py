@@ -6,11 +6,10 @@ from collections.abc import Collection
 from fractions import Fraction
 
 from tpcalc.passes.sums import padded
-from tpcalc.program.base import Table, renumbered
+from tpcalc.program.base import Table, matmul_of, matrix_of, renumbered
 from tpcalc.program.nodes import Data, Family, Input, LinComb, Node, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Type
-from tpcalc.program.views import matmul_of, matrix_of
 
 ZERO = Fraction(0)
 

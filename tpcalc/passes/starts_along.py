@@ -15,10 +15,9 @@ import numpy as np
 
 from tpcalc.engine.starts import factor
 from tpcalc.program.along import Along, along_of
-from tpcalc.program.base import Table, renumbered
+from tpcalc.program.base import Table, input_of, renumbered
 from tpcalc.program.nodes import Input, LinComb, MatMul, Node, Ref
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import input_of
 
 Weights = tuple[tuple[float, ...], ...]
 

@@ -10,10 +10,9 @@ from fractions import Fraction
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.template import Template
 from tpcalc.passes.weights import Weights
-from tpcalc.program.base import renumbered
+from tpcalc.program.base import input_of, matmul_of, renumbered
 from tpcalc.program.nodes import Data, Input, Kind, Node, Ref, Stack
 from tpcalc.program.types import Axes
-from tpcalc.program.views import input_of, matmul_of
 
 BITS = 10
 

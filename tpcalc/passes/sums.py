@@ -9,11 +9,10 @@ from math import prod
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
-from tpcalc.program.base import references
+from tpcalc.program.base import data_of, references
 from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref, Rename
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
-from tpcalc.program.views import data_of
 
 Term = tuple[Number, Ref | None, Ref, tuple[str, ...]]  # as in a LinComb, with its sums
 

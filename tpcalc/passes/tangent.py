@@ -23,11 +23,10 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import redrawn
 from tpcalc.passes.template import Template
-from tpcalc.program.base import references, renumbered
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import input_of, lincomb_of, references, renumbered
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Family, Kind, LinComb, Moment, Nonlin, Ref, Scale, members
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import input_of, lincomb_of
 
 DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
 KINDS = ("nngp", "ntk")

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tpcalc.names import Name
-from tpcalc.program.base import Table, cone
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import Table, cone, input_of
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input, Node, Ref
 from tpcalc.program.program import Program
-from tpcalc.program.views import input_of
 
 OUTPUT, WRITTEN = "f", "W_x"  # what a map writes; its second use is ``W_x[label@1]``
 

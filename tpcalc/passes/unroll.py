@@ -31,12 +31,11 @@ from tpcalc.passes.step import Merged, Step
 from tpcalc.passes.sums import fresh, padded, renamed
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import PRODUCT, Weights
-from tpcalc.program.base import references
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import lincomb_of, references
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes, ReadAs
-from tpcalc.program.views import lincomb_of
 
 SAMPLE = "sample"
 LONG = 8  # terms: a longer sum in a network is one node for later sums, or they grow with the depth

@@ -17,10 +17,10 @@ from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.course import Course, Rate
 from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, total
+from tpcalc.program.base import lincomb_of
 from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale, Stack
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
-from tpcalc.program.views import lincomb_of
 
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
 ONE, ZERO = as_ex(1), as_ex(0)

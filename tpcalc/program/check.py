@@ -7,12 +7,10 @@ from typing import Any
 
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, input_of, leaf_of, references
 from tpcalc.program.family import Family, check_family
 from tpcalc.program.nodes import NODE_TYPES, Carry, Data, Input, Node, Repeat
-from tpcalc.program.types import Dim, Kind, Ref, Type, bare
-from tpcalc.program.typing import Typing
-from tpcalc.program.views import input_of, leaf_of
+from tpcalc.program.types import Dim, Kind, Ref, Type, Typing, bare
 
 _IS_NODE: Table[bool] = Table(dict.fromkeys(NODE_TYPES, lambda node: True), lambda node: False)
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tpcalc import checks
-from tpcalc.program.base import cone, references, renumbered
+from tpcalc.program.base import cone, input_of, leaf_of, references, renumbered, repeat_of, scale_of
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import Node
 from tpcalc.program.text import to_text
 from tpcalc.program.types import Dim, Ref, Type
-from tpcalc.program.views import input_of, leaf_of, repeat_of, scale_of
 from tpcalc.shown import Shown
 
 

@@ -21,7 +21,7 @@ from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.scales import symbols
 from tpcalc.networks.chain import Chain, chain_of
 from tpcalc.networks.network import Architecture
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.check import depth_check
 from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run

@@ -17,11 +17,10 @@ from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of
 from tpcalc.names import Name, cell_name
 from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, matmul_of, matrix_of, the_matmul
 from tpcalc.program.nodes import Kind, MatMul, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
-from tpcalc.program.views import matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.bits import Weights, united_bits
 from tpcalc.questions.dependence.coefficients import LARGEST, is_large
 from tpcalc.questions.dependence.names import side

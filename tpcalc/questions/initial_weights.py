@@ -14,10 +14,9 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.names import Name, cell_name
 from tpcalc.passes.size import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size, split
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Reading
 from tpcalc.questions.orders import Order, Sizing, width_orders

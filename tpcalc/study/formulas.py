@@ -19,7 +19,7 @@ from tpcalc.functions.notation import Piece, call, index, number, product, total
 from tpcalc.functions.spelling import notations
 from tpcalc.names import Name
 from tpcalc.networks.network import INPUT, Architecture
-from tpcalc.program.base import references
+from tpcalc.program.base import data_of, input_of, references
 from tpcalc.program.nodes import (
     Data,
     Family,
@@ -37,7 +37,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
-from tpcalc.program.views import data_of, input_of
 from tpcalc.results import Formula
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import network_program

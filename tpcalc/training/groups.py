@@ -10,7 +10,7 @@ from typing import Any
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.registry.values import exact, not_negative
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer

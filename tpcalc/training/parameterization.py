@@ -15,7 +15,7 @@ from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.networks.depth_powers import DepthPowers
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 

@@ -21,7 +21,7 @@ from tpcalc.passes.course import Rate as UpdateRate
 from tpcalc.passes.size import MANY, SOME
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
 from tpcalc.registry.values import exponent, not_negative

@@ -11,7 +11,7 @@ from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.passes.starts_along import started_along
 from tpcalc.passes.template import Template
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.training.parameterizations import Parameterization
 

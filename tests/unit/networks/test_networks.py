@@ -15,7 +15,7 @@ import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TraceError, UsageError
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.written import template_of
 

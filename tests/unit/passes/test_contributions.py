@@ -16,7 +16,7 @@ from tpcalc.functions import Fn, Var
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
 from tpcalc.program.base import references
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Family, Input, Kind, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.results import Name

@@ -8,7 +8,7 @@ from block_run import run as run_blocks
 from numpy_run import draw, run
 
 import tpcalc as tp
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.base import lincomb_of
 
 DATA = tp.Samples(((0.6, -0.4), (1.0, 0.3), (-0.2, 0.9)), ((0.5,), (-1.0,), (0.3,)))
 

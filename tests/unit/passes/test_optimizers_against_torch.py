@@ -13,7 +13,7 @@ from torch_optimizers import SETTINGS
 
 import tpcalc as tp
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.training.optimizers import Optimizer, lookup
 from tpcalc.training.written import network_program
 

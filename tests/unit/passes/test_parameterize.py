@@ -25,7 +25,7 @@ from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Input, Node, Scale
 from tpcalc.program.program import Program
 from tpcalc.training.parameterizations import lookup

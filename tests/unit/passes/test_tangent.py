@@ -22,7 +22,7 @@ from tpcalc.integrals.numeric import Numeric
 from tpcalc.passes.tangent import DATA, TangentProgram, tangent_of_network, tangent_of_program
 from tpcalc.passes.template import Template
 from tpcalc.program.base import renumbered
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import (
     Data,
     Family,

@@ -11,7 +11,7 @@ import tpcalc as tp
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.passes.template import Template
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.written import template_of

@@ -15,7 +15,7 @@ from tpcalc.exponents import as_ex
 from tpcalc.functions.expr import const
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, unroll
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input, Kind
 from tpcalc.training.parameterizations import Exponents, lookup
 from tpcalc.training.schedule import Factors

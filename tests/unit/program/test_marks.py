@@ -18,7 +18,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.networks.network import Architecture, written
 from tpcalc.passes.split import split
 from tpcalc.program.codec import from_json, to_json
-from tpcalc.program.marks import ROLES, Mark
+from tpcalc.program.family import ROLES, Mark
 from tpcalc.program.nodes import Data, Family, Input
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder, Program

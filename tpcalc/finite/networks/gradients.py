@@ -16,8 +16,8 @@ from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.axes import contracted
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.networks.uses import Use, layout_of
+from tpcalc.program.base import input_of
 from tpcalc.program.types import Ref
-from tpcalc.program.views import input_of
 
 Tensor = Any
 # Numbers beyond these are applied in two halves, so that float32 holds each of them.

@@ -20,12 +20,10 @@ from tpcalc.finite.networks.uses import uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
-from tpcalc.program.base import references
-from tpcalc.program.family import Family
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import data_of, input_of, references
+from tpcalc.program.family import Family, Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
-from tpcalc.program.views import data_of, input_of
 
 Tensor = Any
 Start = Callable[[Mark], tuple[float, float]]

@@ -16,6 +16,7 @@ from tpcalc.finite.axes import contracted, names_of, placed, summed
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Var
+from tpcalc.program.base import only
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -33,7 +34,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
-from tpcalc.program.views import only
 
 Tensor = Any
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tpcalc.finite.axes import names_of
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, input_of, references
 from tpcalc.program.nodes import LinComb, MatMul, Moment
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
-from tpcalc.program.views import input_of
 
 Names = tuple[str, ...]
 Places = tuple[int, ...]

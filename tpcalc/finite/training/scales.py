@@ -10,7 +10,7 @@ from functools import cached_property
 
 from tpcalc.errors import ScaleError, StudyError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.training.parameterization import Exponents, Parameterization
 from tpcalc.training.training import Training
 

@@ -17,7 +17,7 @@ from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.scales import Scales, Start
 from tpcalc.networks.network import INPUT
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 
 Tensor = Any

@@ -28,13 +28,12 @@ from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
 from tpcalc.passes.separate import scaled
 from tpcalc.passes.split import celled
-from tpcalc.program.base import cone, references
+from tpcalc.program.base import cone, input_of, matmul_of, matrix_of, references
 from tpcalc.program.family import Family
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Nonlin, OuterNonlin, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
 from tpcalc.program.types import Ref
-from tpcalc.program.views import input_of, matmul_of, matrix_of
 from tpcalc.registry.values import squared
 
 HALF = as_ex(Fraction(1, 2))

@@ -16,9 +16,8 @@ from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef, Start, Starts, Total
 from tpcalc.limit.views import data_of, start_of
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, lincomb_of
 from tpcalc.program.nodes import LinComb, Rename, Stack
-from tpcalc.program.views import lincomb_of
 
 DIGITS = 12  # in which numbers of one Gaussian agree, whatever sum they were found in
 LARGEST = 2**24  # cells times start vectors

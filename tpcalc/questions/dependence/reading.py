@@ -15,9 +15,8 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales
 from tpcalc.limit.views import function_of
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, input_of, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
-from tpcalc.program.views import input_of
 from tpcalc.questions.dependence.bits import Bits
 from tpcalc.questions.dependence.coefficients import Coefficient, coefficients
 from tpcalc.questions.dependence.gates import Gates, picks

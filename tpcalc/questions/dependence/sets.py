@@ -34,10 +34,9 @@ from tpcalc.limit.graph import (
     Total,
 )
 from tpcalc.limit.views import product_of, rename_of, stack_of, start_of, the_product
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
-from tpcalc.program.views import lincomb_of
 from tpcalc.questions.dependence.bits import Bits, Cell, Home, Weights, united_bits
 from tpcalc.questions.dependence.gates import Gates
 from tpcalc.questions.dependence.openings import Opened, Openings, image_of

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from tpcalc.networks.network import is_sum
 from tpcalc.passes.block import CARRY
-from tpcalc.program.base import references
+from tpcalc.program.base import applied_of, input_of, matmul_of, moment_of, references
 from tpcalc.program.nodes import Kind, Moment, Ref
 from tpcalc.program.program import Program
-from tpcalc.program.views import applied_of, input_of, matmul_of, moment_of
 
 
 @dataclass(frozen=True)

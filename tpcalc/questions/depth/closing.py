@@ -24,7 +24,7 @@ from tpcalc.limit.series import Rest
 from tpcalc.limit.views import function_of, start_of
 from tpcalc.names import stepped
 from tpcalc.passes.block import CARRY, SEED
-from tpcalc.program.views import lincomb_of
+from tpcalc.program.base import lincomb_of
 from tpcalc.questions.depth.correlation import Correlation, below
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Direction, Pass, R
 

@@ -21,9 +21,8 @@ from tpcalc.names import Name, layered, stepped
 from tpcalc.networks.network import is_sum
 from tpcalc.passes.block import Block
 from tpcalc.passes.template import Template
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, applied_of, matmul_of, references
 from tpcalc.program.nodes import Moment, Node, Nonlin, OuterNonlin
-from tpcalc.program.views import applied_of, matmul_of
 from tpcalc.questions.depth.flow import Flow, Regime, grows_faster
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.questions.depth.rates import generic_block

@@ -25,10 +25,9 @@ from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.weights import Weights
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, matmul_of
 from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Node, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder, Program
-from tpcalc.program.views import matmul_of
 from tpcalc.training.training import Training
 
 R = Fraction(1, 2**12)  # L = n^R: every power of n is larger than every power of L that is met

@@ -18,10 +18,9 @@ from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, lincomb_of, matmul_of, moment_of, nonlin_of
 from tpcalc.program.nodes import LinComb, Moment, Ref, Scale
 from tpcalc.program.program import Program
-from tpcalc.program.views import lincomb_of, matmul_of, moment_of, nonlin_of
 from tpcalc.recursions.start import Start
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.written import network_program

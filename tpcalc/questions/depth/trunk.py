@@ -12,9 +12,9 @@ from tpcalc.functions import Var
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.roots import root
 from tpcalc.passes.block import Block, block_of
-from tpcalc.program.marks import Mark
+from tpcalc.program.base import input_of, lincomb_of, moment_of
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
-from tpcalc.program.views import input_of, lincomb_of, moment_of
 from tpcalc.questions.depth.shape import Unlike, peeled, start_of
 from tpcalc.recursions.trunk import Trunk
 from tpcalc.training.parameterizations import lookup

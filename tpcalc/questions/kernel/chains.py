@@ -16,7 +16,7 @@ from tpcalc.functions.expr import Mul, const, mul
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.chain import chain_of as layers_of
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.network import Network

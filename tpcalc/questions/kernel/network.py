@@ -18,7 +18,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.passes.start import started_at_zero
 from tpcalc.passes.tangent import tangent_of_network
 from tpcalc.passes.template import Template
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.questions.kernel.tiles import Inputs

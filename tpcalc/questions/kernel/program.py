@@ -16,9 +16,9 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.names import cell_name
 from tpcalc.passes.tangent import tangent_of_program
+from tpcalc.program.base import input_of
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
-from tpcalc.program.views import input_of
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.questions.kernel.errors import dependence_note

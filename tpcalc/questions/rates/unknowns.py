@@ -19,7 +19,7 @@ from tpcalc.limit.series import NeedsMore
 from tpcalc.names import layered, what_of
 from tpcalc.networks.activation import power_of
 from tpcalc.networks.network import Architecture
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.training.parameterization import Exponents

@@ -10,8 +10,8 @@ from functools import partial
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.names import Name, what_of
-from tpcalc.program.marks import Mark
-from tpcalc.program.views import scale_of
+from tpcalc.program.base import scale_of
+from tpcalc.program.family import Mark
 from tpcalc.questions.verdict.between import BETWEEN, is_felt
 from tpcalc.questions.verdict.settled import Settled
 from tpcalc.questions.verdict.sizes import Order, grows, power

@@ -45,7 +45,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.names import Name
-from tpcalc.program.base import references
+from tpcalc.program.base import lincomb_of, matmul_of, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -60,7 +60,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Rules, interpret
-from tpcalc.program.views import lincomb_of, matmul_of
 from tpcalc.questions.verdict.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.questions.verdict.probe import Probe
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.program.marks import Mark
+from tpcalc.program.family import Mark
 from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import Exponents, ParameterizationFamily, layers, shared
 
