@@ -1,10 +1,10 @@
 """``Registry``: the entries of one kind, found in the files of its folder.
 
-A folder of the catalogue holds one complete file for each entry. ``discover`` imports every file
-of a folder and takes its ``ENTRY`` (or ``ENTRIES``), so there is no second list to keep in step: a
-file without one stops the import at once. Other packages add entries through the entry point group
-``tpcalc.<folder>``; those are loaded when a name is asked that the folder does not hold, or when
-the registry is listed.
+A folder of the catalogue holds a complete file for each entry, or for a family of entries.
+``discover`` imports every file of a folder and takes its ``ENTRY`` (or ``ENTRIES``), so there is no
+second list to keep in step: a file without one stops the import at once. Other packages add entries
+through the entry point group ``tpcalc.<folder>``; those are loaded when a name is asked that the
+folder does not hold, or when the registry is listed.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def discover(package: str, kind: str, entry_type: type[T], folder: str = "") -> 
         else:
             raise ImportError(
                 f"{module.__name__} has neither ENTRY nor ENTRIES: every file of a catalogue "
-                f"folder defines the {kind} it is named after."
+                f"folder defines a {kind} or several."
             )
     group = folder or package.rpartition(".")[2]
     return Registry(kind, entry_type, found, group=f"tpcalc.{group}")

@@ -1,4 +1,4 @@
 """Training runs: a network, its parameterization, data, loss, optimizer and schedule.
 
-What has a folder is found there by its file: one complete file for each entry.
+What has a folder is found there by its file: a complete file for each entry or family.
 """

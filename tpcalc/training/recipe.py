@@ -12,11 +12,11 @@ from tpcalc.exponents import Ex
 from tpcalc.networks.depth_powers import DepthPowers, one_base
 from tpcalc.registry.values import exact, exponent, not_negative
 from tpcalc.results import Recipe, RecipeRow
-from tpcalc.training.deep_family import powers
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import REGISTRY, Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
+from tpcalc.training.parameterizations.depth import powers
 
 FRONT = "number in front of a block"
 RATE = "learning rate of the weights of a block"

@@ -21,7 +21,7 @@ from tpcalc.theorems.integrable.forms.exponents import (
     naive_rates,
     relative_displacements,
 )
-from tpcalc.training.parameterizations.ip_llr import gamma
+from tpcalc.training.parameterizations.integrable import gamma
 
 P = Ex.symbol("p")
 NUMBERS = st.fractions(-3, 3, max_denominator=12)

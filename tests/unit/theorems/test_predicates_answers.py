@@ -31,7 +31,7 @@ from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
 from tpcalc.training.parameterization import with_rates
 from tpcalc.training.parameterizations import lookup
-from tpcalc.training.parameterizations.ip_llr import gamma
+from tpcalc.training.parameterizations.integrable import gamma
 
 Predicate = Callable[..., Theorem]
 

@@ -1,4 +1,4 @@
-"""Parameterizations by name: one complete file for each, found by its presence in this folder."""
+"""Parameterizations by name: the files of this folder, one for each family of them."""
 
 from __future__ import annotations
 

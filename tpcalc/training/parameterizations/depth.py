@@ -1,21 +1,98 @@
-"""Any powers of the depth: alpha in front of a block, gamma in updates."""
+"""Parameterizations of the depth beside muP in the width: powers of L in blocks and updates."""
 
 from __future__ import annotations
 
-from tpcalc.training.deep_family import BASE, TABLE, powers
-from tpcalc.training.parameterization import Argument, ParameterizationFamily
-from tpcalc.training.parameterizations.mup import entrywise, exponents
+from tpcalc import checks
+from tpcalc.networks.depth_powers import DepthPowers
+from tpcalc.sources import Source
+from tpcalc.training.parameterization import Argument, ParameterizationFamily, exponent
+from tpcalc.training.parameterizations.widths import mup, mup_entrywise
 
-ENTRY = ParameterizationFamily(
-    "depth",
-    make=lambda alpha, gamma, base=1: exponents,
-    text="muP in the width, L^(-alpha) in front of blocks, updates of L^(-gamma)",
-    source=TABLE,
-    parameters=(
-        Argument("alpha", "the power of 1/L in front of a block", required=True),
-        Argument("gamma", "the power of 1/L in updates", required=True),
-        BASE,
+BASE = Argument("base", "the number of blocks L0 that counts as one (1): powers are of L / L0")
+TABLE = Source(
+    "Yang, Yu, Zhu, Hayou, Tensor Programs VI: Feature Learning in Infinite-Depth Neural Networks",
+    "Table 1, section 10.2",
+    "2310.02244",
+)
+
+
+def powers(alpha: object, gamma: object, base: object = 1) -> DepthPowers:
+    """The powers of the depth, read."""
+    number = int(base) if isinstance(base, str) and base.isdigit() else base
+    whole = checks.whole(number, "base", least=1, hint="A number of blocks, as in 'depth-mup:8'.")
+    return DepthPowers(exponent(alpha, what="alpha"), exponent(gamma, what="gamma"), whole)
+
+
+def deep_family(
+    name: str,
+    alpha: str,
+    gamma: str,
+    text: str,
+    *,
+    source: Source = TABLE,
+    aliases: tuple[str, ...] = (),
+) -> ParameterizationFamily:
+    """An entry with these powers in the depth."""
+    return ParameterizationFamily(
+        name,
+        make=lambda base=1: mup,
+        text=f"alpha = {alpha}, gamma = {gamma} in the depth: {text}",
+        source=source,
+        parameters=(BASE,),
+        entrywise=lambda base=1: mup_entrywise,
+        aliases=aliases,
+        deep=lambda base=1: powers(alpha, gamma, base),
+    )
+
+
+ENTRIES = (
+    ParameterizationFamily(
+        "depth",
+        make=lambda alpha, gamma, base=1: mup,
+        text="muP in the width, L^(-alpha) in front of blocks, updates of L^(-gamma)",
+        source=TABLE,
+        parameters=(
+            Argument("alpha", "the power of 1/L in front of a block", required=True),
+            Argument("gamma", "the power of 1/L in updates", required=True),
+            BASE,
+        ),
+        entrywise=lambda alpha, gamma, base=1: mup_entrywise,
+        deep=powers,
     ),
-    entrywise=lambda alpha, gamma, base=1: entrywise,
-    deep=powers,
+    deep_family(
+        "depth-standard",
+        "0",
+        "0",
+        "nothing is scaled; the stream explodes at large depth",
+    ),
+    deep_family(
+        "depth-standard-slow",
+        "0",
+        "1",
+        "updates of 1/L, blocks are not scaled; the stream explodes at large depth",
+    ),
+    deep_family(
+        "depth-only-multiplier",
+        "1/2",
+        "0",
+        "branches are scaled, rates of Adam are not; training explodes at large depth",
+    ),
+    deep_family(
+        "depth-mup",
+        "1/2",
+        "1/2",
+        "blocks learn, and differ from each other",
+    ),
+    deep_family(
+        "complete-p",
+        "1",
+        "0",
+        "blocks learn and are not linear in their updates; features are redundant",
+        source=Source(
+            "Dey and others, Don't be lazy: CompleteP enables compute-efficient deep transformers",
+            "Table 1; the (1, 0) of Tensor Programs VI, section 7",
+            "2505.01618",
+        ),
+        aliases=("depth-ode",),
+    ),
 )

@@ -17,7 +17,7 @@ from tpcalc.sources import Source
 from tpcalc.theorems.integrable.forms.closed import Told
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.training.parameterization import exponent, layers
-from tpcalc.training.parameterizations.ip_llr import gamma
+from tpcalc.training.parameterizations.integrable import gamma
 
 HALF = Fraction(1, 2)
 

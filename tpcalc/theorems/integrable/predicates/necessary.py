@@ -29,8 +29,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     non_orthogonal,
     spared,
 )
-from tpcalc.training.parameterizations.ip_llr import gamma
-from tpcalc.training.parameterizations.naive_ip import exponents as naive_ip
+from tpcalc.training.parameterizations.integrable import gamma, naive_ip
 
 HALF = Fraction(1, 2)
 OUTPUTS = (-1e3, -1.0, 0.0, 1.0, 1e3)  # at which the sign of the slope of a loss is looked at
