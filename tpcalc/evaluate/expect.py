@@ -18,7 +18,7 @@ from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.integrals import exact
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.recognise import exactly, with_fractions
+from tpcalc.integrals.symbolic import exactly, with_fractions
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder

@@ -13,13 +13,12 @@ from tpcalc.engine.device.devices import device_name
 from tpcalc.evaluate.answers import Limit
 from tpcalc.evaluate.chain import ZERO
 from tpcalc.evaluate.given import conditioned
-from tpcalc.evaluate.growing import GROWING as GROWING
-from tpcalc.evaluate.growing import explosion
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.blocks import directions, samples_for
 from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Budget, Draws, recorded
-from tpcalc.evaluate.wanted import Asked, Place, covered, places
+from tpcalc.evaluate.wanted import GROWING as GROWING
+from tpcalc.evaluate.wanted import Asked, Place, covered, explosion, places
 from tpcalc.functions import Call
 from tpcalc.functions.least import least
 from tpcalc.functions.reciprocal import loose

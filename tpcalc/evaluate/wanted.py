@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from tpcalc.errors import LimitError
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.evaluate.closure.chance import random_nodes
 from tpcalc.evaluate.given import fixed
-from tpcalc.evaluate.growing import GROWING, rescaled_growth
-from tpcalc.evaluate.settle import tested
-from tpcalc.evaluate.settle_blocks import tested_on_samples
+from tpcalc.evaluate.settle import tested, tested_on_samples
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
+from tpcalc.limit.claims import Trial
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
@@ -25,7 +24,37 @@ from tpcalc.passes.size import cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
-from tpcalc.results import NotCovered
+from tpcalc.results import Explosion, NotCovered, ScalarRow, VectorRow
+
+GROWING = "growing"
+
+
+def rescaled_growth(
+    program: Program, values: Mapping[str, Fraction] | None, cover: Cover, trial: Trial
+) -> Cover:
+    """The same with the scalars that grow after their power of n is taken out."""
+    powers = {row.name: row.n_power for row in cover.uncovered if row.n_power.exact is not None}
+    if not powers:
+        return cover
+    found = derived(program, values, powers, trial)
+    rows = (
+        replace(row, bound=row.bound or f"O({powers[row.name].size('n')})")
+        if row.name in powers
+        else row
+        for row in found.uncovered
+    )
+    return replace(found, uncovered=tuple(rows))
+
+
+def explosion(
+    names: Sequence[str], rows: Sequence[ScalarRow | VectorRow], uncovered: Sequence[NotCovered]
+) -> Explosion | None:
+    """What a training run reads that first grows; h is read by a function that is not covered."""
+    powers = {row.name: row.n_power.constant for row in (*rows, *uncovered)}
+    sizes = [(name, power) for name in names if (power := powers.get(name)) is not None]
+    lost = any(isinstance(row.error, ScaleError) and row.n_power.exact is None for row in uncovered)
+    return Explosion.first(sizes, ("f", "x", "h") if lost else ("f", "x"))
+
 
 MOST = 100_000  # cells that a program is split into where its blocks are not covered
 _refused: dict[tuple[str, str], dict[str, NotCovered]] = {}  # what no depth covers, by question

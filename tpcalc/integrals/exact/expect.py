@@ -12,15 +12,13 @@ from tpcalc.functions.expr import mul, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.exact.ball import UNIT, Ball, better, finite_error
-from tpcalc.integrals.exact.blocks import in_blocks, mapped, shape_of
 from tpcalc.integrals.exact.delta import DELTA, no_density
 from tpcalc.integrals.exact.floats import FLOATS, ball
 from tpcalc.integrals.exact.gauss import Variables
-from tpcalc.integrals.exact.groups import Group, grouped
-from tpcalc.integrals.exact.integral import Prepared, integral, prepared
+from tpcalc.integrals.exact.groups import Group, grouped, in_blocks, mapped, shape_of
 from tpcalc.integrals.exact.piece import Unsupported, level
 from tpcalc.integrals.exact.pieces import decompose
-from tpcalc.integrals.exact.plan import Plan, compiled, planned
+from tpcalc.integrals.exact.plan import Plan, Prepared, compiled, integral, planned, prepared
 from tpcalc.integrals.exact.series import REACH, expanded, norm, rate, remainder
 
 

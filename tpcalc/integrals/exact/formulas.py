@@ -11,9 +11,8 @@ from tpcalc.functions import Const, Expr
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.groups import Group, grouped
-from tpcalc.integrals.exact.integral import integral, prepared
 from tpcalc.integrals.exact.piece import Unsupported
-from tpcalc.integrals.exact.plan import compiled
+from tpcalc.integrals.exact.plan import compiled, integral, prepared
 
 # A float in an expression is a fraction with a larger power of two below.
 SIMPLE = 1 << 40

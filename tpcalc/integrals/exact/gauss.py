@@ -1,12 +1,13 @@
-"""The jointly Gaussian variables: conditioning on a value, tilting by an exponential.
+"""The jointly Gaussian variables: on a value, under an exponential, beside half-lines, at an edge.
 
-Both keep 2 x 2 minors of the covariance matrix as they are (up to a factor), so that what is small
-because two variables are nearly the same is never found as a difference.
+All of it keeps 2 x 2 minors of the covariance matrix as they are (up to a factor), so that what is
+small because two variables are nearly the same is never found as a difference.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -193,3 +194,194 @@ class Variables:
                 drifts[index, j] = numbers.over(grown, spread)
         factor = self.factor * numbers.over(1, numbers.root(spread))
         return Variables(numbers, mean, cov, weight, factor, minors, drifts)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """w = side * (variable) + shift + noise of its own; a variable itself has side 1 and no noise.
+
+    Args:
+        variable: Which.
+        side: 1 or -1.
+        shift: A number.
+        noise: The variance of the noise; 0 for none.
+        kind: ``"step"``, ``"sign"``, or ``""`` for a variable of the polynomial.
+    """
+
+    variable: int
+    side: int
+    shift: Any
+    noise: Any
+    kind: str
+
+
+def _fall(numbers: Numbers, distance: Any, square: Any) -> Any:
+    """-distance^2 / (2 square): how much lower a weight is at that distance."""
+    if distance == 0:
+        return 0
+    return numbers.fraction(-HALF) * numbers.over(distance * distance, square)
+
+
+class Root:
+    """Means, covariances and minors of edges, from those of the variables they are made of.
+
+    Args:
+        base: The variables.
+        edges: What is made of them.
+    """
+
+    def __init__(self, base: Variables, edges: Sequence[Edge]) -> None:
+        self._base, self._edges = base, edges
+        self.weight = base.weight
+        self.mean: list[Any] = [self._centre(edge) for edge in edges]
+        self._cov: dict[tuple[int, int], Any] = {}
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._edges)
+
+    def _centre(self, edge: Edge) -> Any:
+        value = self._base.mean[edge.variable]
+        return edge.shift if value == 0 else edge.side * value + edge.shift
+
+    def cov(self, i: int, j: int) -> Any:
+        """The covariance of two edges."""
+        key = (i, j) if i <= j else (j, i)
+        if key not in self._cov:
+            one, other = self._edges[i], self._edges[j]
+            value = one.side * other.side * self._base.cov[one.variable][other.variable]
+            self._cov[key] = value + one.noise if i == j else value
+        return self._cov[key]
+
+    def minor(self, i: int, p: int, j: int) -> Any:
+        """cov(i, j) cov(p, p) - cov(i, p) cov(j, p)."""
+        one, edge, other = self._edges[i], self._edges[p], self._edges[j]
+        sides = one.side * other.side
+        base = self._base
+        found = sides * base.minor(one.variable, edge.variable, other.variable, edge.variable)
+        if edge.noise != 0:
+            found = found + sides * edge.noise * base.cov[one.variable][other.variable]
+        if i == j and one.noise != 0:
+            found = found + one.noise * self.cov(p, p)
+        return found
+
+    def drift(self, i: int, p: int) -> Any:
+        """mean(i) cov(p, p) - cov(i, p) mean(p)."""
+        one, edge, base = self._edges[i], self._edges[p], self._base
+        found = one.side * base.drift(one.variable, edge.variable)
+        if edge.noise != 0:
+            found = found + one.side * base.mean[one.variable] * edge.noise
+        if one.shift != 0:
+            found = found + one.shift * self.cov(p, p)
+        if edge.shift != 0:
+            found = found + -1 * self.cov(i, p) * edge.shift
+        return found
+
+    def depth(self, p: int) -> Any:
+        """The weight where p is 0."""
+        edge = self._edges[p]
+        if self.mean[p] == 0:
+            return self.weight
+        if edge.noise == 0 and edge.shift == 0:
+            return self._base.depth(edge.variable)
+        return self.weight + _fall(self._base.numbers, self.mean[p], self.cov(p, p))
+
+    def corner(self, i: int, p: int) -> Any:
+        """The weight where i and p are 0."""
+        one, other = self._edges[i], self._edges[p]
+        plain = one.noise == 0 and one.shift == 0 and other.noise == 0 and other.shift == 0
+        if plain and one.variable != other.variable:
+            return self._base.corner(one.variable, other.variable)
+        minor = self.cov(p, p) * self.minor(i, p, i)
+        return self.depth(p) + _fall(self._base.numbers, self.drift(i, p), minor)
+
+    def tied(self, i: int, p: int) -> bool:
+        """Whether i is known once p is: both are the same variable without noise."""
+        one, edge = self._edges[i], self._edges[p]
+        return one.variable == edge.variable and one.noise == 0 and edge.noise == 0
+
+    def turn(self, i: int, p: int) -> int:
+        """1 where both look the same way, else -1."""
+        return self._edges[i].side * self._edges[p].side
+
+    def point(self, i: int, p: int) -> Any:
+        """The value of i where p, to which it is tied, is 0."""
+        shift = self._edges[p].shift
+        own = self._edges[i].shift
+        return own if shift == 0 else own + -1 * self.turn(i, p) * shift
+
+
+class Given:
+    """The same of what is left where one edge is at 0.
+
+    Args:
+        numbers: The number system.
+        before: The vector before.
+        edge: What is at 0.
+    """
+
+    def __init__(self, numbers: Numbers, before: Root | Given, edge: int) -> None:
+        self._numbers, self._before, self._edge = numbers, before, edge
+        self.weight = before.depth(edge)
+        self._kept = [i for i in range(before.size) if i != edge]
+        self._tied = {i for i in self._kept if before.tied(i, edge)}
+        self._cov: dict[tuple[int, int], Any] = {}
+        self.mean: list[Any] = [self._centre(i) for i in self._kept]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._kept)
+
+    def _centre(self, i: int) -> Any:
+        before, p = self._before, self._edge
+        if i in self._tied:
+            return before.point(i, p)
+        if before.mean[p] == 0:
+            return before.mean[i]
+        return self._numbers.over(before.drift(i, p), before.cov(p, p))
+
+    def cov(self, a: int, b: int) -> Any:
+        """The covariance."""
+        key = (a, b) if a <= b else (b, a)
+        if key not in self._cov:
+            i, j, p = self._kept[a], self._kept[b], self._edge
+            known = i in self._tied or j in self._tied
+            self._cov[key] = (
+                0
+                if known
+                else self._numbers.over(self._before.minor(i, p, j), self._before.cov(p, p))
+            )
+        return self._cov[key]
+
+    def minor(self, i: int, p: int, j: int) -> Any:
+        """cov(i, j) cov(p, p) - cov(i, p) cov(j, p)."""
+        return self._numbers.minor(
+            self.cov(i, j), self.cov(p, p), self.cov(i, p), self.cov(j, p), i == j
+        )
+
+    def drift(self, i: int, p: int) -> Any:
+        """mean(i) cov(p, p) - cov(i, p) mean(p)."""
+        return self._numbers.minor(
+            self.mean[i], self.cov(p, p), self.cov(i, p), self.mean[p], False
+        )
+
+    def depth(self, p: int) -> Any:
+        """The weight where p is 0 as well."""
+        if self.mean[p] == 0:
+            return self.weight
+        return self._before.corner(self._kept[p], self._edge)
+
+    def corner(self, i: int, p: int) -> Any:
+        """The weight where i and p are 0 as well."""
+        minor = self.cov(p, p) * self.minor(i, p, i)
+        return self.depth(p) + _fall(self._numbers, self.drift(i, p), minor)
+
+    def tied(self, i: int, p: int) -> bool:
+        """Whatever is tied to an edge has become a number with it."""
+        return False
+
+    def point(self, i: int, p: int) -> Any:
+        """Not asked for: nothing is tied."""
+        return self.mean[i]

@@ -33,9 +33,12 @@ from tpcalc.integrals.exact.piece import (
     Polynomial,
     Unsupported,
     Wave,
+    combined,
     level,
+    product,
+    total,
+    whole_power,
 )
-from tpcalc.integrals.exact.products import combined, product, total, whole_power
 
 
 @lru_cache(maxsize=2048)

@@ -17,8 +17,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tpcalc.integrals.exact.edges import Edge, Given, Root
-from tpcalc.integrals.exact.gauss import Variables
+from tpcalc.integrals.exact.gauss import Edge, Given, Root, Variables
 from tpcalc.integrals.exact.numbers import Numbers
 from tpcalc.integrals.exact.piece import Unsupported
 

@@ -19,9 +19,8 @@ from typing import Any
 from tpcalc.activations.entries.sine import COS, SIN
 from tpcalc.functions import Expr, const
 from tpcalc.functions.expr import add, mul
-from tpcalc.integrals.exact.piece import ZERO, Piece, Pieces, Polynomial, level
+from tpcalc.integrals.exact.piece import ZERO, Piece, Pieces, Polynomial, level, total
 from tpcalc.integrals.exact.pieces import decompose
-from tpcalc.integrals.exact.products import total
 
 ORDER = 16
 # The series stands for the function where rate * (sqrt(q) + |m|) is at most this.

@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from tpcalc.errors import ScaleError
 from tpcalc.evaluate.nonzero_blocks import nonzero_on_samples
-from tpcalc.evaluate.settle import tested
-from tpcalc.evaluate.settle_blocks import tested_on_samples
+from tpcalc.evaluate.settle import tested, tested_on_samples
 from tpcalc.evaluate.wanted import MOST
 from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.exponents import Ex, as_ex
