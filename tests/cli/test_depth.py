@@ -54,7 +54,7 @@ def test_orders() -> None:
 def test_limit_at_depths() -> None:
     words = ("--nonlin", "post", "--act", "identity", "--steps", "1", "--lr", "0.1", "--json")
     result = json.loads(run("limit", "resnet", "--depth", "16,oo", *words))["result"]
-    values = {(row["name"], row["depth"]): row["value"] for row in result["values"]}
+    values = {(row["name"], row["depth"]): row["estimate"]["value"] for row in result["rows"]}
     assert values["f[1,0]", "16"] == pytest.approx(values["f[1,0]", "oo"], rel=0.1)
     assert not result["lacking"]
 

@@ -44,14 +44,14 @@ def test_S2_19_check_tells_the_critical_powers() -> None:
     critical = {(row["of"], row["width"]): row["alpha"] for row in found["critical"]}
     expected = {("outputs", "oo"): "4/5", ("gradients", "oo"): "3/5", ("gradients", "n"): "4/5"}
     assert critical == expected and found["steps"] == 0
-    assert [one["answer"] for one in found["theorems"]] == ["outside"] * 3
+    assert [one["answer"] for one in found["theorems"]["rows"]] == ["outside"] * 3
 
 
 def test_S2_7_9_check_of_no_steps_asks_the_start() -> None:
     words = ("--depth", "L", *RES3, "--steps", "0")
     found = result("check", "resnet", *words)
     assert (found["verdict"], found["status"]) == ("stationary", "proved")
-    assert [one["answer"] for one in found["theorems"]] == ["holds", "holds", "outside"]
+    assert [one["answer"] for one in found["theorems"]["rows"]] == ["holds", "holds", "outside"]
     assert found["critical"][0]["alpha"] == "1/2"
     assert result("check", "resnet", *words, "--alpha", "1/4", code=1)["verdict"] == "unstable"
 
@@ -98,11 +98,11 @@ def test_S2_3_check_tells_which_assumption_does_not_hold() -> None:
 def test_S2_19_A13_limit_of_norms() -> None:
     words = (*RES3, "--hurst", "4/5", "--alpha", "4/5")
     found = result("limit", "resnet", "--depth", "2,1000", *words)
-    values = {(row["name"], row["depth"]): row["value"] for row in found["values"]}
+    values = {(row["name"], row["depth"]): row["estimate"]["value"] for row in found["rows"]}
     assert values["D^2", "2"] == pytest.approx(0.466205, abs=6e-7)
     assert values["Dp^2", "1000"] == pytest.approx(0.182568**2, abs=6e-7)
-    one = result("limit", "resnet", "--depth", "2", *words)["values"]
-    assert one[0]["value"] == values["R^2", "2"]
+    one = result("limit", "resnet", "--depth", "2", *words)["rows"]
+    assert one[0]["estimate"]["value"] == values["R^2", "2"]
     words = (*words[:-4], "--hurst", "2/5", "--alpha", "1/2")
     out = " ".join(run("limit", "resnet", "--depth", "4,oo", *words, code=4).split())
     assert "at this scale is not known. How the numbers of blocks beside it go on" in out
@@ -114,7 +114,7 @@ def test_S2_19_A13_limit_of_norms() -> None:
 
 def test_training_of_blocks_that_depend_on_each_other() -> None:
     words = ("--act", "identity", "--nonlin", "post", "--hurst", "3/4", "--alpha", "3/4")
-    found = result("limit", "resnet", "--depth", "2", *words, "--steps", "1")["values"]
+    found = result("limit", "resnet", "--depth", "2", *words, "--steps", "1")["rows"]
     assert {row["name"] for row in found} == {"f[0,0]", "f[1,0]", "x[0,0]", "x[1,0]", "dx[0,0]"}
     for gamma, verdict, code in (("1/4", "feature-learning", 0), ("1/2", "trivial", 1)):
         asked = ("--depth", "L", *words, "--lr-depth", gamma, "--steps", "1")
@@ -124,8 +124,8 @@ def test_training_of_blocks_that_depend_on_each_other() -> None:
 
 def test_S2_5_limit_of_independent_blocks_of_any_law() -> None:
     words = ("--depth", "100,oo", *RES3, "--steps", "0", "--law", "uniform")
-    found = result("limit", "resnet", *words)["values"]
-    values = {(row["name"], row["depth"]): row["value"] for row in found}
+    found = result("limit", "resnet", *words)["rows"]
+    values = {(row["name"], row["depth"]): row["estimate"]["value"] for row in found}
     assert values["D^2", "100"] == pytest.approx(0.646668, abs=6e-7)
     assert values["Dp^2", "oo"] == pytest.approx(0.648721, abs=6e-7)
 
@@ -148,11 +148,11 @@ def test_S2_24_report(tmp_path: Path) -> None:
         assert word in text
     assert text.count('<svg viewBox="0 0 400') == 8
     net = tp.ResNet("L", "relu", alpha="3/4", nonlin="between", layers=2, hurst="3/4")
-    own = tp.depth_simulate(net, 32, 16, 8).log10("Dp", "3/4")
-    (drawn,) = (
-        one for one in found["limit"]["networks"] if (one["name"], one["depth"]) == ("Dp", 32)
-    )
-    assert drawn["log10"] == pytest.approx(own.value) and drawn["networks"] == 8
+    own = tp.depth_simulate(net, 32, 16, 8)
+    (drawn,) = (one for one in found["limit"]["samples"] if one["depth"] == 32)
+    k, name = drawn["alphas"].index("3/4"), drawn["names"].index("Dp")
+    logs = own.logs[own.names.index("Dp")][0][own.alphas.index("3/4")]
+    assert drawn["logs"][name][drawn["places"].index(1.0)][k] == pytest.approx(list(logs)) and len(logs) == 8
 
 
 @pytest.mark.slow

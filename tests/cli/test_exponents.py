@@ -86,24 +86,31 @@ def test_orders_as_json(tpcalc: Run) -> None:
     found = tpcalc("orders", "mlp", *SMALL, "--json").json
     assert found["command"] == "orders" and found["tpcalc"] == tp.__version__
     result = found["result"]
-    assert result["rows"][0] == {
-        "name": "h",
-        "layer": 1,
-        "step": 0,
-        "input": 0,
-        "n": "0",
-        "status": "exact",
-        "reason": "parity",
-    }
-    assert result["rows"][-1] == {
-        "name": "alignment",
-        "n": "-1/2",
-        "status": "upper",
-        "reason": "parity of W[2]",
-    }
+    assert set(result["rows"][0]) >= {"slope", "low", "high", "agrees", "note"}
+    assert (
+        result["rows"][0].items()
+        >= {
+            "name": "h[1,0,0]",
+            "layer": 1,
+            "step": 0,
+            "input": 0,
+            "n": "0",
+            "status": "exact",
+            "reason": "parity",
+        }.items()
+    )
+    assert (
+        result["rows"][-1].items()
+        >= {
+            "name": "alignment",
+            "n": "-1/2",
+            "status": "upper",
+            "reason": "parity of W[2]",
+        }.items()
+    )
     assert len(result["rows"]) == len(ORDERS.rows)
     assert result["region"] == ["a > 1/2", "p > 0"]
-    assert result["point"] == {"a": "3/4", "p": "2"}
+    assert result["point"] == [["a", "3/4"], ["p", "2"]]
     assert found["provenance"]["program"] == "ab12cd34"
 
 
@@ -165,6 +172,7 @@ def test_check_as_json(tpcalc: Run) -> None:
     assert (result["valid_for"], result["steps"]) == ("all t", 3)
     assert result["layers"][0] == {
         "layer": 1,
+        "name": "",
         "moves": True,
         "weights": "moves",
         "biases": "frozen",
@@ -173,15 +181,18 @@ def test_check_as_json(tpcalc: Run) -> None:
         "step": 1,
         "reason": "dW_x[1,1,0] is of size 1",
     }
-    assert result["updates"][1] == {
-        "name": "dW_x",
-        "layer": 2,
-        "step": 1,
-        "input": 0,
-        "n": "-1/2",
-        "status": "exact",
-        "reason": "",
-    }
+    assert (
+        result["updates"][1].items()
+        >= {
+            "name": "dW_x[2,1,0]",
+            "layer": 2,
+            "step": 1,
+            "input": 0,
+            "n": "-1/2",
+            "status": "exact",
+            "reason": "",
+        }.items()
+    )
     change = result["outputs"][1]
     assert (change["name"], change["layer"], change["step"]) == ("x[2,1,0]-x[2,0,0]", 2, 1)
     assert "measured" not in result
@@ -190,7 +201,7 @@ def test_check_as_json(tpcalc: Run) -> None:
 def test_check_beside_slopes(tpcalc: Run, asked: Asked) -> None:
     ran = tpcalc("check", "mlp", "--depth", 1, "--steps", 1, "--measure", "--seeds", 2, "--json")
     assert ran.code == 1
-    assert ran.json["result"]["measured"][0]["slope"] == -0.52
+    assert ran.json["result"]["measured"]["rows"][0]["slope"] == -0.52
     assert asked.only("measure")[1] == {"widths": None, "seeds": 2, "progress": None}
     assert [name for name, _, _ in asked.calls] == ["check", "orders", "measure"]
     assert "95 % interval" in tpcalc("check", "mlp", "--depth", 1, "--measure", "--all").out
@@ -229,11 +240,13 @@ def test_solve_as_json(tpcalc: Run) -> None:
     assert tpcalc("solve", "mlp", "--json").json["result"] == {
         "steps": [
             {"step": 0, "c": ["-2", "-5/2", "-2"], "bias_c": ["-2", "-2", "-2"]},
-            {"step": 1, "c": ["-1", "-2", "-1"]},
+            {"step": 1, "c": ["-1", "-2", "-1"], "bias_c": []},
         ],
         "region": ["p > 0"],
-        "point": {"p": "1"},
-        "closed": {"c_1": "-(L + 1)/2", "c_l": "-(L + 2)/2"},
+        "point": [["p", "1"]],
+        "closed": [["c_1", "-(L + 1)/2"], ["c_l", "-(L + 2)/2"]],
+        "names": [],
+        "bias_names": [],
         "stored": [
             {"name": "1", "role": "input", "b": "0", "c": ["-2", "-1"]},
             {"name": "1", "role": "bias", "b": "0", "c": ["-2", "-2"]},
@@ -256,14 +269,14 @@ def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
 def test_phases_as_json(tpcalc: Run) -> None:
     result = tpcalc("phases", "mlp", *BOX, "--steps", 1, "--json").json["result"]
     assert result["symbols"] == ["a", "c"]
-    assert result["box"] == {"a": ["0", "1"], "c": ["-2", "1"]}
+    assert result["box"] == [["a", "0", "1"], ["c", "-2", "1"]]
     assert (result["complete"], result["runs"]) == (True, 11)
     assert result["cells"][-1] == {
         "dimension": 0,
         "verdict": "feature-learning",
         "conditions": ["a = 1/2", "c = -1"],
         "vertices": [["1/2", "-1"]],
-        "sample": {"a": "1/2", "c": "-1"},
+        "sample": [["a", "1/2"], ["c", "-1"]],
         "fact": "x[2] moves",
     }
     assert len(result["cells"]) == len(DIAGRAM.cells)

@@ -51,8 +51,8 @@ def test_orders_of_a_network_and_measured(tmp_path: Path) -> None:
     data.write_text("x1,x2,y\n0.6,-0.3,1\n0.5,0.9,-1\n")
     net = ("mlp", "--depth", "2", "--act", "relu", "--param", "naive-ip", "--data", str(data))
     run = ("--steps", "0", "--measure", "--widths", "256,1024,4096", "--seeds", "8")
-    rows = {(row["name"], row.get("layer")): row for row in answer("orders", *net, *run)["rows"]}
-    second = rows["h", 2]
+    rows = {row["name"]: row for row in answer("orders", *net, *run)["rows"]}
+    second = rows["h[2,0,0]"]
     assert second["n"] == "-1/2" and second["status"] == "exact"
     assert second["low"] <= -0.5 <= second["high"]
 
@@ -63,7 +63,7 @@ def test_phases_finds_the_two_points(tmp_path: Path) -> None:
     box = ("--box", "a=1/4:5/4", "--box", "c=-3/2:1/2", "--svg", str(picture))
     found = answer("phases", *net, *box)
     points = [
-        (cell["verdict"], cell["sample"]) for cell in found["cells"] if cell["dimension"] == 0
+        (cell["verdict"], dict(cell["sample"])) for cell in found["cells"] if cell["dimension"] == 0
     ]
     assert ("feature-learning", {"a": "1", "c": "-1"}) in points
     assert ("kernel", {"a": "1/2", "c": "0"}) in points

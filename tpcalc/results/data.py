@@ -8,6 +8,7 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
+from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.exponent import Exponent
 from tpcalc.shown import Rows
@@ -22,11 +23,12 @@ def as_plain(value: Any) -> Any:
         {'value': 0.5, 'stderr': None, 'method': 'particles', 'status': 'converged'}
     """
     if isinstance(value, Estimate):
-        return as_plain(of_estimate(value))
+        return as_plain(_of_estimate(value))
     if isinstance(value, Exponent):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {key: as_plain(part) for key, part in fields_of(value)}
+        parts = {key: as_plain(part) for key, part in fields_of(value)}
+        return parts | _places(parts.get("name"))
     if isinstance(value, Mapping):
         return {str(key): as_plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple | frozenset | set):
@@ -40,7 +42,14 @@ def as_plain(value: Any) -> Any:
     return value if isinstance(value, str | int | bool | None) else str(value)
 
 
-def of_estimate(found: Estimate) -> dict[str, Any]:
+def _places(name: Any) -> dict[str, Any]:
+    """Where an output of a training run is of, beside its name."""
+    own = Name.tabled(name) if isinstance(name, str) else Name("")
+    places = {"layer": own.number, "step": own.step, "input": own.input, "output": own.output}
+    return {key: place for key, place in places.items() if place is not None}
+
+
+def _of_estimate(found: Estimate) -> dict[str, Any]:
     """What is said of a number."""
     random = {"std": found.std, "std_error": found.std_error}
     return {

@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 
 import tpcalc as tp
-from tpcalc.cli import payload
 from tpcalc.errors import ScaleError
 from tpcalc.results import Explosion, LimitTable, NotCovered, Provenance, codec
 from tpcalc.views.faces import html
@@ -44,7 +43,7 @@ def test_what_grows_is_given_after_its_power_and_what_vanishes_is_0() -> None:
 def test_the_first_explosion_of_a_run(rescale: bool | str) -> None:
     table = tp.limit(trained("relu", "standard", 1), rescale=rescale, samples=2**8).table
     assert table.exploded == Explosion(1, "f[1,0] grows like n^(3/2)")
-    assert payload.limit(table)["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
+    assert table.to_dict()["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
     assert codec.from_json(codec.to_json(table)) == table
     (line,) = exploded_line(table.exploded)
     assert line.startswith("Unstable: f[1,0] grows like n^(3/2) at step 1.")
@@ -87,7 +86,7 @@ def test_a_comparison_divides_finite_networks_by_the_power() -> None:
     limit = tp.limit(program, rescale="growing", seed=1)
     found = tp.compare(limit, tp.simulate(program, widths=[4096], seeds=32))
     assert found.exploded == limit.table.exploded
-    assert payload.comparison(found)["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
+    assert found.to_dict()["exploded"] == {"step": 1, "fact": "f[1,0] grows like n^(3/2)"}
     (row,) = (row for row in found.rows if row.name == "f[1,0]")
     assert row.z < 5 and row.limit_std is not None and row.limit_std > 0
 

@@ -64,12 +64,12 @@ def check(
             hint="Give --depth a number.",
         )
     theorems = theorems_of(opened, found)
-    more: dict[str, Any] = {"theorems": payload.theorems(theorems)}
+    more: dict[str, Any] = {"theorems": payload.result(theorems)}
     slopes = None
     if measured:
         program = open_model(model, flags, WATCHED)
         slopes = slopes_of(program.study, orders_of(program, chosen, not no_verify))
-        more["measured"] = payload.orders(slopes)["rows"]
+        more["measured"] = payload.result(slopes)
     beside = (slopes, theorems if theorems and theorems.rows else None)
     answer("check", opened.description, found, opened.title, as_json, more=more, beside=beside)
     if code := EXITS.get(found.verdict, TOLERANCE_NOT_MET):

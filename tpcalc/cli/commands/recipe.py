@@ -46,6 +46,6 @@ def recipe(
         raw=raw,
     )
     if as_json:
-        put(payload.document("recipe", {"param": found.name}, payload.kept(found.to_dict()), {}))
+        put(payload.document("recipe", {"param": found.name}, payload.result(found), {}))
     else:
         put(str(found))

@@ -88,14 +88,10 @@ def report(
         out,
     )
     if as_json:
-        result = {
-            "path": str(path),
-            "limit": payload.limit(table),
-            "compare": payload.comparison(found),
-            **({"check": payload.check(card.check)} if card else {}),
-            **({"theorems": payload.theorems(card.theorems)} if card and card.theorems else {}),
-            **({"versus": payload.check(other.check)} if other else {}),
-        }
+        parts = {"limit": table, "compare": found, **_answers(card, None)}
+        if other is not None:
+            parts["versus"] = other.check
+        result = {"path": str(path), **{key: payload.result(part) for key, part in parts.items()}}
         made = payload.provenance(found.provenance)
         put(payload.document("report", opened.description, result, made))
     else:
@@ -122,8 +118,8 @@ def _deep(
     if as_json:
         result = {
             "path": str(path),
-            "check": payload.depth(parts["depth"]),
-            "limit": payload.depths(parts["depths"]),
+            "check": payload.result(parts["depth"]),
+            "limit": payload.result(parts["depths"]),
         }
         made = payload.provenance(parts["depth"].provenance)
         put(payload.document("report", network.description, result, made))
@@ -154,8 +150,9 @@ def _answers(card: Card | None, other: Card | None) -> dict[str, Any]:
 
     if card is None:
         return {}
-    found = {"check": card.check, "orders": card.orders, "theorems": card.theorems}
-    return found | ({"versus": Contrast(card, other)} if other else {})
+    beside = {"theorems": card.theorems, "versus": Contrast(card, other) if other else None}
+    found = {key: part for key, part in beside.items() if part is not None}
+    return {"check": card.check, "orders": card.orders, **found}
 
 
 def _other(model: str, flags: Flags, versus: str, opened: Model) -> Card:
