@@ -152,7 +152,10 @@ def test_S2_24_report(tmp_path: Path) -> None:
     (drawn,) = (one for one in found["limit"]["samples"] if one["depth"] == 32)
     k, name = drawn["alphas"].index("3/4"), drawn["names"].index("Dp")
     logs = own.logs[own.names.index("Dp")][0][own.alphas.index("3/4")]
-    assert drawn["logs"][name][drawn["places"].index(1.0)][k] == pytest.approx(list(logs)) and len(logs) == 8
+    assert (
+        drawn["logs"][name][drawn["places"].index(1.0)][k] == pytest.approx(list(logs))
+        and len(logs) == 8
+    )
 
 
 @pytest.mark.slow
