@@ -28,9 +28,18 @@ from tpcalc.functions.parse import AtomOf
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Root, Rows, Start, Target, Twice
 from tpcalc.program.base import Table, input_of
 from tpcalc.program.family import Family
-from tpcalc.program.grammar import NAME, Field, Form, Names, form_of, name_text, quoted
 from tpcalc.program.parse import Reader, kind_of, no_rows, read_lines
-from tpcalc.program.text import check_names, declared
+from tpcalc.program.text import (
+    NAME,
+    Field,
+    Form,
+    Names,
+    check_names,
+    declared,
+    form_of,
+    name_text,
+    quoted,
+)
 from tpcalc.program.types import Axes, Type
 
 __all__ = ["from_text", "to_text"]

@@ -12,7 +12,7 @@ from unittest import mock
 import tpcalc as tp
 from tpcalc.names import cell_name
 from tpcalc.passes.cells import Report
-from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.unroll import Unrolled
 from tpcalc.program.program import Builder, Program
 

@@ -19,7 +19,7 @@ from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
 from tpcalc.finite.simulate import run_lazy
 from tpcalc.finite.statistics import summary
-from tpcalc.passes.size import MANY, cells_of
+from tpcalc.passes.as_blocks import MANY, cells_of
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

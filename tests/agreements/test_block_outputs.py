@@ -10,7 +10,7 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tests.agreements.test_blocks import both
-from tpcalc.passes import size
+from tpcalc.passes import as_blocks
 
 NETWORKS: dict[str, tuple[Any, str]] = {
     "tanh, ntk": (tp.MLP(2, "tanh"), "ntk"),
@@ -73,7 +73,7 @@ def test_the_kernel_regime_of_ten_classes_is_read_as_blocks() -> None:
     run = tp.Training(
         tp.MLP(2, "tanh"), "ntk", data, steps=6, batch=16, loss="cross-entropy", watch=[]
     )
-    assert size.cells_of(run.unrolled.written) > size.MANY
+    assert as_blocks.cells_of(run.unrolled.written) > as_blocks.MANY
     found = tp.limit(run.blocks, samples=2**10)
     assert found.graph.has_blocks
     assert all(found[name].random for name in found)

@@ -15,7 +15,7 @@ from tests.agree import agree
 from tests.agreements.test_blocks import SAMPLES, Transformer, both
 from tpcalc.evaluate.wanted import places
 from tpcalc.limit.derive import derive
-from tpcalc.passes.picked import with_cells
+from tpcalc.passes.as_blocks import with_cells
 
 RNG = np.random.default_rng(3)
 GENERIC, TARGETS = RNG.normal(size=(9, 3)), RNG.normal(size=9)

@@ -15,8 +15,8 @@ from tests.graph_text import from_text, to_text
 from tpcalc.activations.entries import atom
 from tpcalc.errors import LimitError, ProgramError, UnknownName
 from tpcalc.limit.derive import derive
-from tpcalc.passes import size
-from tpcalc.passes.rows import rows_written
+from tpcalc.passes import as_blocks
+from tpcalc.passes.as_blocks import rows_written
 
 SAMPLES, REPLICATES = 2**10, 12
 RUNS: dict[str, tuple[Any, ...]] = {
@@ -232,7 +232,11 @@ def test_large_runs_stay_blocks_and_small_ones_do_not() -> None:
     data = tp.Samples(np.eye(3), np.ones(3))
     small = tp.Training(tp.MLP(2, "tanh"), "mup", data, steps=2, batch=3, watch=[])
     large = tp.Training(tp.MLP(3, "tanh"), "mup", many(208), steps=12, batch=16, watch=[])
-    assert size.cells_of(small.unrolled.written) < size.MANY < size.cells_of(large.unrolled.written)
+    assert (
+        as_blocks.cells_of(small.unrolled.written)
+        < as_blocks.MANY
+        < as_blocks.cells_of(large.unrolled.written)
+    )
     assert not small.blocks.has_blocks
     assert [name for name, _ in large.blocks.outputs] == [f"f[{step},:]" for step in range(13)]
 

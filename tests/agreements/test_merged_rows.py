@@ -13,9 +13,9 @@ from tests.agree import agree
 from tests.agreements.test_blocks import both
 from tpcalc.finite.dense import run_dense
 from tpcalc.limit.derive import derive
-from tpcalc.passes.selected import selected
-from tpcalc.passes.size import cells_of
+from tpcalc.passes.as_blocks import cells_of
 from tpcalc.passes.step import Merged
+from tpcalc.program.program import selected
 
 RNG = np.random.default_rng(5)
 INPUTS, TARGETS = RNG.normal(size=(12, 3)), RNG.normal(size=12)

@@ -13,8 +13,8 @@ import numpy as np
 from tpcalc.engine.kernels_compile import loose
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow
+from tpcalc.functions.form import RECIPROCAL, reciprocal
 from tpcalc.functions.forms import averaged
-from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 
 WORTH = 2**22  # pairs from which a function is compiled, which takes a second
 

@@ -27,11 +27,10 @@ from tpcalc.limit.cells import cells_below
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.names import COMMA, Name
-from tpcalc.passes.picked import picked
-from tpcalc.passes.selected import matching
-from tpcalc.passes.size import is_read_as_blocks
+from tpcalc.passes.as_blocks import is_read_as_blocks
+from tpcalc.passes.sums import picked
 from tpcalc.program.nodes import Moment, Ref, Scale
-from tpcalc.program.program import Builder, Program
+from tpcalc.program.program import Builder, Program, matching
 from tpcalc.program.types import ReadAs
 from tpcalc.results import PLAIN, Estimate, Exponent, Formula, LimitTable, VectorRow
 from tpcalc.shown import Shown

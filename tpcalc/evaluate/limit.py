@@ -20,14 +20,12 @@ from tpcalc.evaluate.particles.estimate import Budget, Draws, recorded
 from tpcalc.evaluate.wanted import GROWING as GROWING
 from tpcalc.evaluate.wanted import Asked, Place, covered, explosion, places
 from tpcalc.functions import Call
-from tpcalc.functions.least import least
-from tpcalc.functions.reciprocal import loose
+from tpcalc.functions.form import least, loose
 from tpcalc.limit.express import express
 from tpcalc.limit.graph import LimitGraph
 from tpcalc.limit.views import average_of, function_of, outer_of
-from tpcalc.passes.selected import cells, matching
 from tpcalc.program.nodes import Kind
-from tpcalc.program.program import Program
+from tpcalc.program.program import Program, cells, matching
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress
 from tpcalc.results import (

@@ -17,12 +17,9 @@ from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LRef, Target, restricted
 from tpcalc.names import cell_name
-from tpcalc.passes.picked import with_cells
-from tpcalc.passes.rows import rows_written
-from tpcalc.passes.selected import cells, matching, selected
-from tpcalc.passes.size import cells_of, is_read_as_blocks
+from tpcalc.passes.as_blocks import cells_of, is_read_as_blocks, rows_written, with_cells
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program
+from tpcalc.program.program import Program, cells, matching, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.results import Explosion, NotCovered, ScalarRow, VectorRow
 

@@ -18,10 +18,9 @@ from tpcalc.engine.device.devices import device_name
 from tpcalc.errors import Exploded, UnknownName
 from tpcalc.finite.compile import compile_program
 from tpcalc.finite.widths import check_widths, dim_sizes
-from tpcalc.passes.selected import selected
-from tpcalc.passes.size import MANY, cells_of, is_read_as_blocks
+from tpcalc.passes.as_blocks import MANY, cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import Program, prune, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
-from tpcalc.functions.least import is_tame, least
+from tpcalc.functions.form import is_tame, least
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts, Total

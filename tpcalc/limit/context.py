@@ -11,7 +11,7 @@ from tpcalc.errors import TpcalcError
 from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Power
 from tpcalc.functions import Fn
-from tpcalc.functions.least import least
+from tpcalc.functions.form import least
 from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty

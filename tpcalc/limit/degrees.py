@@ -13,8 +13,7 @@ from math import inf
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Const, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
-from tpcalc.functions.least import is_bounded, least
-from tpcalc.functions.reciprocal import quotient
+from tpcalc.functions.form import is_bounded, least, quotient
 
 Degree = Fraction | float | None  # None: no bound is known; inf: all moments exist
 ZERO = Fraction(0)

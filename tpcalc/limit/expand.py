@@ -30,8 +30,7 @@ from tpcalc.functions.expr import (
     walk,
 )
 from tpcalc.functions.fn import own_derivative
-from tpcalc.functions.least import is_bounded, least
-from tpcalc.functions.reciprocal import quotient
+from tpcalc.functions.form import is_bounded, least, quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
 from tpcalc.limit.quotients import divided

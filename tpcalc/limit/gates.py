@@ -13,7 +13,7 @@ from typing import Any
 from tpcalc.exponents.chamber import minus
 from tpcalc.functions import Call, Const, Expr, Var
 from tpcalc.functions.expr import Mul
-from tpcalc.functions.least import least
+from tpcalc.functions.form import least
 from tpcalc.limit.context import Context
 from tpcalc.limit.law import Density
 from tpcalc.limit.taylor import HERE, at_point

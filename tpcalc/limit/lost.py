@@ -15,8 +15,8 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.expand import DividedByZero
 from tpcalc.limit.series import Series
 from tpcalc.program.base import applied_of, cone, references
-from tpcalc.program.grammar import form_of
 from tpcalc.program.nodes import Kind, Node, Ref
+from tpcalc.program.text import form_of
 from tpcalc.results import NotCovered
 
 NOTHING, BOUND = Fraction(-2), Fraction(-1)  # how far terms are known, below where they are

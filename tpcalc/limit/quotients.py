@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from tpcalc.exponents.chamber import minus, plus
 from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, walk
+from tpcalc.functions.form import Quotient, reciprocal
 from tpcalc.functions.indicator import AT_ZERO, hidden
-from tpcalc.functions.reciprocal import Quotient, reciprocal
 from tpcalc.limit.algebra import DENSE, ZERO, Asked, Setting, Terms, is_null, multiplied, summed
 from tpcalc.limit.series import Rest, Series
 from tpcalc.limit.taylor import flips

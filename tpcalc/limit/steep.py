@@ -19,7 +19,7 @@ from tpcalc.errors import NotDifferentiable, ScaleError
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.least import least
+from tpcalc.functions.form import least
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.building import Building, is_hidden
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total

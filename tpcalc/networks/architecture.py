@@ -12,7 +12,7 @@ from tpcalc.activations.given import as_activation
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.roots import root as root
+from tpcalc.functions.numbers import root as root
 from tpcalc.networks.layers.norms import layer_norm, rms_norm
 from tpcalc.networks.network import Architecture as Architecture
 from tpcalc.networks.tracer import NetworkTracer

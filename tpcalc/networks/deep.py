@@ -10,11 +10,11 @@ from functools import cached_property
 from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.handles import Scalar
 from tpcalc.exponents import Ex
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import root
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.passes.at_depth import at_depth, numbered
-from tpcalc.passes.starts_along import AlongDepth
+from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.base import Table
 from tpcalc.program.family import Family

@@ -9,8 +9,7 @@ from typing import Self
 from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import Number, root
 
 
 def one_base(own: int, given: int | None, name: str, where: str = "") -> int:

@@ -25,7 +25,7 @@ from tpcalc.names import cell_name, layered, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.readers import Readers
 from tpcalc.networks.tracer import LAST, NetworkTracer
-from tpcalc.passes.starts_along import AlongDepth
+from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.base import Table, nonlin_of
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Data, Input, Node

@@ -1,1 +1,1 @@
-"""Program to Program: one pass, one file, named by what it does."""
+"""Program to Program: a pass, or passes of one kind, a file, named by what it does."""

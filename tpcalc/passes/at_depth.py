@@ -16,10 +16,9 @@ from typing import Any
 from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import Number, root
 from tpcalc.names import cell_name
-from tpcalc.passes.starts_along import factor_along
+from tpcalc.passes.starts import factor_along
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, carry_of, input_of, references, renumbered, repeat_of
 from tpcalc.program.family import Family, Mark

@@ -16,8 +16,8 @@ from tpcalc.functions.fn import INNER as INNER
 from tpcalc.functions.fn import SQUARE as SQUARE
 from tpcalc.functions.numbers import Number
 from tpcalc.names import Name
-from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import signed
+from tpcalc.passes.sums import Form
 from tpcalc.program.base import input_of, leaf_of
 from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
 from tpcalc.program.program import Builder, Program

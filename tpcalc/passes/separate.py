@@ -12,7 +12,7 @@ from fractions import Fraction
 from tpcalc.functions import Call, Const, Expr, Fn, Var, const
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Add, Mul, add, mul
-from tpcalc.functions.least import least
+from tpcalc.functions.form import least
 from tpcalc.functions.numbers import Number
 from tpcalc.program.base import lincomb_of, nonlin_of, scale_of
 from tpcalc.program.nodes import Nonlin, Ref

@@ -25,11 +25,11 @@ from tpcalc.functions.expr import add, mul
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import as_number
 from tpcalc.names import cell_name
+from tpcalc.passes.as_blocks import cells_of
 from tpcalc.passes.cells import Cell, Cells, Value, Where, is_zero
 from tpcalc.passes.cells import Report as Report
-from tpcalc.passes.forms import Form
 from tpcalc.passes.separate import is_sign, separated
-from tpcalc.passes.size import cells_of
+from tpcalc.passes.sums import Form
 from tpcalc.program.base import scale_of
 from tpcalc.program.nodes import (
     Data,

@@ -20,7 +20,7 @@ from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.names import cell_name
 from tpcalc.passes.backward import Gradients, backward
-from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import redrawn
 from tpcalc.passes.template import Template
 from tpcalc.program.base import input_of, lincomb_of, references, renumbered

@@ -19,16 +19,15 @@ from tpcalc.functions import Const, Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
 from tpcalc.names import Name
+from tpcalc.passes.as_blocks import is_read_as_blocks
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.cells import Report
 from tpcalc.passes.contribution import Contributions
 from tpcalc.passes.course import Course, Path, Rate
-from tpcalc.passes.picked import one_hot, picked
-from tpcalc.passes.size import is_read_as_blocks
 from tpcalc.passes.split import split_reports
-from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Merged, Step
-from tpcalc.passes.sums import fresh, padded, renamed
+from tpcalc.passes.sums import fresh, one_hot, padded, picked, renamed
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
 from tpcalc.passes.weights import PRODUCT, Weights
 from tpcalc.program.base import lincomb_of, references

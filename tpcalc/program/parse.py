@@ -14,11 +14,10 @@ from tpcalc.functions.parse import AtomOf, parse_fn, parse_number
 from tpcalc.functions.rows import RowFn
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family, Mark
-from tpcalc.program.grammar import AXES, NAME, Names, form_of, quoted, read_axes
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import NODE_TYPES
 from tpcalc.program.program import Program
-from tpcalc.program.text import HEADER, SCHEMA
+from tpcalc.program.text import AXES, HEADER, NAME, SCHEMA, Names, form_of, quoted, read_axes
 from tpcalc.program.types import AXIS, Dim, Type
 
 RowOf = Callable[[str], RowFn]

@@ -1,13 +1,16 @@
-"""``Program``: a verified straight-line list of nodes, and the builder that makes one."""
+"""``Program``: a verified straight-line list of nodes, the builder that makes one, parts of one."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 from tpcalc import checks
+from tpcalc.errors import EvaluationError, UnknownName
+from tpcalc.names import cell_name, fits
 from tpcalc.program.base import cone, input_of, leaf_of, references, renumbered, repeat_of, scale_of
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
@@ -267,3 +270,36 @@ def prune(program: Program) -> Program:
     )
     pruned.__dict__["types"] = tuple(program.types[ref] for ref in kept)  # without indices
     return pruned
+
+
+def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> list[str]:
+    """The names of the cells of an output, or of those that are wanted."""
+    axes = program.types[program.ref(name)].axes
+    found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
+    if outputs is None or not axes:
+        return found
+    return [own for own in found if any(fits(one, p) for p in outputs for one in (name, own))]
+
+
+def selected(program: Program, outputs: Sequence[str] | None) -> Program:
+    """The program with the outputs that are wanted, and what they need."""
+    if not program.outputs:
+        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
+    if outputs is None:
+        return program
+    owner = {cell: name for name, _ in program.outputs for cell in (name, *cells(program, name))}
+    names: set[str] = set()
+    for pattern in outputs:
+        found = {name for cell, name in owner.items() if fits(cell, pattern)}
+        if not found:
+            raise UnknownName("output", pattern, list(owner))
+        names |= found
+    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
+    return prune(replace(program, outputs=kept))
+
+
+def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
+    """The names that are wanted: all, none, or those that fit a pattern."""
+    if isinstance(wanted, bool):
+        return list(names) if wanted else []
+    return [name for name in names if any(fits(name, pattern) for pattern in wanted)]

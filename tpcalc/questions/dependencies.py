@@ -15,7 +15,7 @@ from tpcalc.errors import LimitError
 from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product
 from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of
 from tpcalc.names import Name, cell_name
-from tpcalc.passes.size import SOME, is_read_as_blocks
+from tpcalc.passes.as_blocks import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size
 from tpcalc.program.base import Table, matmul_of, matrix_of, the_matmul
 from tpcalc.program.nodes import Kind, MatMul, Ref

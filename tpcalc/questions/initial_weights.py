@@ -12,7 +12,7 @@ from typing import Unpack
 from tpcalc.dsl import filled
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.names import Name, cell_name
-from tpcalc.passes.size import SOME, is_read_as_blocks
+from tpcalc.passes.as_blocks import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size, split
 from tpcalc.program.base import Table, lincomb_of, matmul_of, matrix_of, the_matmul
 from tpcalc.program.nodes import Kind, LinComb, MatMul, Ref, Scale

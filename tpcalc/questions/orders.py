@@ -14,9 +14,7 @@ from tpcalc.errors import UsageError
 from tpcalc.exponents.chamber import Region
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.names import Name
-from tpcalc.passes.picked import with_cells
-from tpcalc.passes.rows import rows_written
-from tpcalc.passes.size import SOME, is_read_as_blocks
+from tpcalc.passes.as_blocks import SOME, is_read_as_blocks, rows_written, with_cells
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs

@@ -11,8 +11,7 @@ from numbers import Rational, Real
 from tpcalc import checks
 from tpcalc.errors import ScaleError, StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex, parse_ex
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import Number, root
 
 _QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
 # Decimal exponents beyond this are outside the range of a float, and slow to expand.

@@ -17,9 +17,8 @@ from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.reciprocal import RECIPROCAL
-from tpcalc.functions.roots import root
+from tpcalc.functions.form import RECIPROCAL
+from tpcalc.functions.numbers import Number, root
 from tpcalc.functions.tape import evaluate
 from tpcalc.passes.course import Path, Rate
 from tpcalc.registry.values import exact

@@ -13,10 +13,8 @@ from tpcalc.errors import StudyError, UnknownName
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Const, Expr, const
 from tpcalc.functions.expr import Mul, Pow, add, mul, power
-from tpcalc.functions.least import least
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.reciprocal import reciprocal
-from tpcalc.functions.roots import root
+from tpcalc.functions.form import least, reciprocal
+from tpcalc.functions.numbers import Number, root
 from tpcalc.passes.separate import sign_of
 from tpcalc.registry.values import exact
 

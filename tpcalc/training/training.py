@@ -16,9 +16,9 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import INPUT, Architecture
 from tpcalc.networks.own import as_network
+from tpcalc.passes.as_blocks import MANY, SOME
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
-from tpcalc.passes.size import MANY, SOME
 from tpcalc.passes.template import Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.family import Mark

@@ -9,7 +9,7 @@ from tpcalc.exponents import Ex
 from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
-from tpcalc.passes.starts_along import started_along
+from tpcalc.passes.starts import started_along
 from tpcalc.passes.template import Template
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program

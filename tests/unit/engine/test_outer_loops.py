@@ -12,8 +12,8 @@ from tpcalc.engine import outer_loops
 from tpcalc.engine.outer_loops import outer_average
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.atoms import Atom
+from tpcalc.functions.form import RECIPROCAL, reciprocal
 from tpcalc.functions.forms import averaged
-from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 
 SQUARES = const(Fraction(999, 1999)) * Var(0) ** 2 + const(Fraction(1000, 1999)) * Var(1) ** 2
 ADAM = (const(0.3) * Var(0) + Par(0) * Var(1)) * reciprocal(Fraction(1, 2))(SQUARES)

@@ -12,8 +12,8 @@ from fractions import Fraction
 from tpcalc.activations.activation import Activation, ActivationFamily
 from tpcalc.errors import StudyError, TraceError, UnknownName
 from tpcalc.functions import Atom
+from tpcalc.functions.form import RECIPROCAL, reciprocal
 from tpcalc.functions.numbers import Number
-from tpcalc.functions.reciprocal import RECIPROCAL, reciprocal
 from tpcalc.registry.registry import Registry, discover
 
 REGISTRY: Registry[ActivationFamily] = discover(

@@ -10,7 +10,7 @@ import numpy as np
 
 from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, substitute, walk
-from tpcalc.functions.reciprocal import quotient
+from tpcalc.functions.form import quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
 from tpcalc.limit.graph import (

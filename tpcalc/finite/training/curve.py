@@ -19,7 +19,7 @@ from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.networks.network import written
-from tpcalc.passes.starts_along import AlongDepth
+from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.family import Mark
 from tpcalc.results.images import Images
 from tpcalc.training.targets import loss_values, slope_values

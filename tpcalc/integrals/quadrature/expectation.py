@@ -14,7 +14,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import walk
-from tpcalc.functions.least import least
+from tpcalc.functions.form import least
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.dirac import Peak, continuous, given, peaks

@@ -15,7 +15,7 @@ from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import ProgramError, StudyError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import root
 from tpcalc.networks.architecture import (
     NORMS,
     ArchitectureFamily,

@@ -12,7 +12,7 @@ from tpcalc.dsl.operands import noun
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import root
 from tpcalc.networks.layers.given import part, size_of, tracer, whole, word
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer

@@ -7,8 +7,7 @@ from typing import Any
 
 from tpcalc.dsl.lines import misuse
 from tpcalc.dsl.operands import as_rational
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import Number, root
 from tpcalc.networks.layers.given import axes_of, part, tracer, whole, word
 from tpcalc.networks.layers.windows import PADDINGS, windows
 from tpcalc.networks.maps import Side

@@ -12,8 +12,7 @@ from tpcalc.dsl.operands import as_rational
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import substitute
-from tpcalc.functions.numbers import Number
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import Number, root
 from tpcalc.networks.layers.given import part, tracer, word
 from tpcalc.networks.maps import ONE, Linear, Side
 from tpcalc.networks.own import Layer

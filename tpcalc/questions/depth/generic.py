@@ -21,7 +21,7 @@ from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.block import CARRY, SEED, Block
 from tpcalc.passes.course import Course
 from tpcalc.passes.split import split
-from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Step
 from tpcalc.passes.weights import Weights
 from tpcalc.program.along import along_of

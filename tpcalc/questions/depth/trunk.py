@@ -10,7 +10,7 @@ from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Var
 from tpcalc.functions.fn import INNER
-from tpcalc.functions.roots import root
+from tpcalc.functions.numbers import root
 from tpcalc.passes.block import Block, block_of
 from tpcalc.program.base import input_of, lincomb_of, moment_of
 from tpcalc.program.family import Mark

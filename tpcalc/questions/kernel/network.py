@@ -15,7 +15,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.networks.network import Architecture
-from tpcalc.passes.start import started_at_zero
+from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.tangent import tangent_of_network
 from tpcalc.passes.template import Template
 from tpcalc.program.family import Mark

@@ -17,7 +17,7 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, walk
-from tpcalc.functions.reciprocal import Quotient, quotient
+from tpcalc.functions.form import Quotient, quotient
 from tpcalc.functions.tape import evaluate
 
 Bound = tuple[tuple[Fraction, Coset], ...]

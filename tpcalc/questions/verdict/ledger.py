@@ -23,7 +23,7 @@ from tpcalc.limit.classes import Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
-from tpcalc.passes.size import cells_of
+from tpcalc.passes.as_blocks import cells_of
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.questions.verdict.sizes import LOST, Known, Order, Question, after, known
