@@ -17,7 +17,7 @@ import pytest
 import tpcalc
 from tests.lines import FACES
 from tpcalc import errors
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 # Scripts rely on these. A name may be added; one that is taken away or renamed breaks them.
 PROMISED = {"L", "MLP", "compare", "limit", "n", "program", "report", "simulate", "train"}

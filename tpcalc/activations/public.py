@@ -8,8 +8,7 @@ from tpcalc.activations.activation import ActivationFamily
 from tpcalc.activations.entries import atom
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.function import function as own_function
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import Operand
+from tpcalc.dsl.operands import Operand, misuse
 from tpcalc.functions import Expr, Var
 
 

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from tpcalc.dsl.blocks import Value, cells_of
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.handles import Scalar, Value, cells_of
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
 from tpcalc.program.nodes import Data, LinComb, Stack

@@ -14,8 +14,7 @@ from numbers import Real
 from typing import Any, overload
 
 from tpcalc.dsl.handles import Scalar, scalar_fn
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import Operand, noun, number_or_none
+from tpcalc.dsl.operands import Operand, misuse, noun, number_or_none
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import NotDifferentiable, TpcalcError
 from tpcalc.functions import Atom, Call, Expr, Fn, Par, Var, const

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tpcalc.dsl.elementwise import Elementwise
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import Number, Operand, noun, number_or_none
+from tpcalc.dsl.operands import Number, Operand, misuse, noun, number_or_none
 from tpcalc.errors import TpcalcError
 from tpcalc.functions import Atom, Expr, Fn, Par, Var, const
 

@@ -12,8 +12,7 @@ from numbers import Rational
 from typing import TYPE_CHECKING, Any, Literal
 
 from tpcalc.dsl.elementwise import Elementwise, UserAtom
-from tpcalc.dsl.lines import locate, misuse, user_line
-from tpcalc.dsl.operands import as_rational, noun, number, number_or_none
+from tpcalc.dsl.operands import as_rational, locate, misuse, noun, number, number_or_none, user_line
 from tpcalc.errors import NotDifferentiable, TpcalcError, UnknownName
 from tpcalc.functions import Atom, Call, Expr, Facts, Fn, Var, const
 from tpcalc.functions import derivative as derivative_of

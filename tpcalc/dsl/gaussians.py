@@ -7,8 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import Number, noun, number
+from tpcalc.dsl.operands import Number, misuse, noun, number
 from tpcalc.program.family import Family
 from tpcalc.program.types import Axes
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, NoReturn
 
-from tpcalc.dsl.blocks import Handle
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun, number_or_none, unsupported
+from tpcalc.dsl.handles import Handle, Scalar
+from tpcalc.dsl.operands import misuse, noun, number_or_none, unsupported
 from tpcalc.dsl.powers import Numeric, Power
 from tpcalc.dsl.recorder import Recorder, bracketed
 from tpcalc.dsl.vectors import Vector

@@ -1,4 +1,4 @@
-"""Powers of the width n and of the depth L: ``tp.n**-1``, ``tp.n**"1/2"``, ``tp.n * tp.L``."""
+"""Powers of the width n and of the depth L, ``tp.n**"1/2"``, and the number l of a repetition."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import Number, Operand, as_rational, number_or_none, unsupported
+from tpcalc.dsl.operands import Number, Operand, as_rational, misuse, number_or_none, unsupported
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import number_text, whole_power
 
@@ -192,3 +191,27 @@ def _bracketed(exponent: Ex) -> str:
 
 n = Power(n_power=Ex.number(1))
 L = Power(depth_power=Ex.number(1))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The number l of a repetition where the depth is a symbol: ``f"W{l + 1}"`` is a name.
+
+    Args:
+        shift: What is added to it.
+
+    Example:
+        >>> f"W{Layer() + 1}"
+        'W{l+1}'
+    """
+
+    shift: int = 0
+
+    def __add__(self, other: int) -> Layer:
+        return Layer(self.shift + other)
+
+    def __sub__(self, other: int) -> Layer:
+        return Layer(self.shift - other)
+
+    def __str__(self) -> str:
+        return f"{{l{self.shift:+d}}}" if self.shift else "{l}"

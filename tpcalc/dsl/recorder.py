@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from tpcalc.dsl.lines import misuse, user_line
-from tpcalc.dsl.operands import Number, noun
+from tpcalc.dsl.operands import Number, misuse, noun, user_line
 from tpcalc.errors import ProgramError, TraceError, UnknownName
 from tpcalc.exponents import Ex
 from tpcalc.functions import Atom, Call, Fn, Var

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from tpcalc.dsl.lines import line_of, locate, misuse, user_line
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import line_of, locate, misuse, noun, user_line
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError

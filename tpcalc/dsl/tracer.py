@@ -8,15 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.dsl.arrays import Arrays
-from tpcalc.dsl.blocks import axes_of
 from tpcalc.dsl.formulas import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.layer import Layer
-from tpcalc.dsl.lines import misuse, user_line
+from tpcalc.dsl.handles import Scalar, axes_of
 from tpcalc.dsl.matrices import Matrix
-from tpcalc.dsl.operands import Operand, as_rational, noun, number, number_or_none
-from tpcalc.dsl.powers import L, Power
+from tpcalc.dsl.operands import (
+    Operand,
+    as_rational,
+    misuse,
+    noun,
+    number,
+    number_or_none,
+    user_line,
+)
+from tpcalc.dsl.powers import L, Layer, Power
 from tpcalc.dsl.vectors import Vector, common_dim, nonlin, outer
 from tpcalc.errors import UnknownName
 from tpcalc.functions import Fn, Var

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
-from tpcalc.dsl.blocks import Handle, Value
-from tpcalc.dsl.handles import Binary, Scalar, no_exponential, rational_power
-from tpcalc.dsl.lines import misuse, user_line
-from tpcalc.dsl.operands import Number, noun, number_or_none, unsupported
+from tpcalc.dsl.handles import Binary, Handle, Scalar, Value, no_exponential, rational_power
+from tpcalc.dsl.operands import Number, misuse, noun, number_or_none, unsupported, user_line
 from tpcalc.dsl.powers import Numeric, Power
 from tpcalc.dsl.recorder import Recorder, Term, bracketed
 from tpcalc.errors import DimMismatch, TraceError

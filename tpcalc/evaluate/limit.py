@@ -39,7 +39,7 @@ from tpcalc.results import (
     Status,
     VectorRow,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 
 def limit(

@@ -33,7 +33,7 @@ from tpcalc.results import (
     Reference,
     TrainedRow,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
 

@@ -19,7 +19,7 @@ from tpcalc.names import layered
 from tpcalc.progress import Progress, part
 from tpcalc.results import Experiment, Run, Setting, SlopeRow
 from tpcalc.results.images import Images, class_shares
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 _EVERY = 20  # steps between two checkpoints
 _FITTED = 3  # widths that a slope needs

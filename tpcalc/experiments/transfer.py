@@ -23,9 +23,9 @@ from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.limit import depth_limit, depth_text
 from tpcalc.registry.values import exact, not_negative
 from tpcalc.results import DepthTable, Estimate, LossRow, Method, Optimum, Transfer
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
+from tpcalc.training.loss import loss_values, slope_values
 from tpcalc.training.parameterizations import lookup
-from tpcalc.training.targets import loss_values, slope_values
 from tpcalc.training.training import Training
 
 OO = "oo"

@@ -24,7 +24,7 @@ from tpcalc.program.program import Program, prune, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 FAMILY = 2  # first entropy word of lazy runs
 STORAGES = ("float64", "float32")

@@ -22,8 +22,8 @@ from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused, zero_over_zero
-from tpcalc.limit.moments import moments
 from tpcalc.limit.rules import LIMIT_RULES
+from tpcalc.limit.scalars import moments
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
 from tpcalc.limit.views import fluctuation_of, noise_of, the_fluctuation, twice_of

@@ -42,7 +42,7 @@ from tpcalc.results.nonlinearity import (
     PathRow,
     Route,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 ROUNDING = 1e-14
 USUAL = 1000  # width, where none was asked

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.dsl.lines import user_line
+from tpcalc.dsl.operands import user_line
 from tpcalc.errors import UsageError
 from tpcalc.meanfield import graph
 from tpcalc.meanfield.graph import Layer, LayerGraph

@@ -32,7 +32,7 @@ from tpcalc.results import (
     SplitTable,
     Status,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 LENGTHS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 CORRELATIONS = (0.0, 0.25, 0.5, 0.75, 0.9)

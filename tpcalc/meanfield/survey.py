@@ -42,7 +42,7 @@ from tpcalc.results import (
     Signal,
     Survival,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 STARTS = (0.2, 0.5, 0.8)
 """Correlations of the first layer from which they are followed."""

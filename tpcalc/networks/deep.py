@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.dsl.blocks import Value
-from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.handles import Scalar, Value
 from tpcalc.exponents import Ex
 from tpcalc.functions.numbers import root
 from tpcalc.networks.network import Architecture

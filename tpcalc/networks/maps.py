@@ -8,10 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.dsl.blocks import Value
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse, user_line
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.handles import Scalar, Value
+from tpcalc.dsl.operands import misuse, noun, user_line
 from tpcalc.dsl.powers import Power, n
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer

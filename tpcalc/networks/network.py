@@ -10,10 +10,8 @@ from itertools import product
 from math import prod
 from typing import ClassVar
 
-from tpcalc.dsl.blocks import Value
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import locate, misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.handles import Scalar, Value
+from tpcalc.dsl.operands import locate, misuse, noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError

@@ -6,10 +6,8 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tpcalc.dsl.blocks import axes_of
-from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import line_of, misuse, user_line
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.handles import Scalar, axes_of
+from tpcalc.dsl.operands import line_of, misuse, noun, user_line
 from tpcalc.dsl.trace import is_forward_pass
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.maps import Fused, Linear, Parameter

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from tpcalc.dsl.blocks import Value, axes_of
-from tpcalc.dsl.lines import misuse, user_line
-from tpcalc.dsl.operands import number_or_none
+from tpcalc.dsl.handles import Value, axes_of
+from tpcalc.dsl.operands import misuse, number_or_none, user_line
 from tpcalc.dsl.powers import Power
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector

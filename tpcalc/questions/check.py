@@ -30,12 +30,11 @@ from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, la
 from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
 from tpcalc.questions.verdict.ledger import particle_tests
 from tpcalc.questions.verdict.probe import not_followed, probe
-from tpcalc.questions.verdict.settled import Settled
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.questions.verdict.watched import watched
+from tpcalc.questions.verdict.watched import Settled, watched
 from tpcalc.results import DepthVerdict, OrderRow, Samples, Verdict
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterization import exponent
 from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization

@@ -35,7 +35,7 @@ from tpcalc.results.dependencies import (
     DependencyTable,
     Independence,
 )
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.shown import Shown
 
 UNKNOWN = "not decided: no leading term is known within the budget"

@@ -24,7 +24,7 @@ from tpcalc.passes.split import split
 from tpcalc.program.program import Program, prune
 from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, SlopeRow
 from tpcalc.results.equivalence import LimitRelation
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 Pair = Callable[[int, int], tuple[Program, Program]]
 Values = Array

@@ -22,7 +22,7 @@ from tpcalc.questions.dependence.reading import Reading
 from tpcalc.questions.orders import Order, Sizing, width_orders
 from tpcalc.results import ZERO, Exponent
 from tpcalc.results.dependencies import InitialWeightRow, InitialWeightTable
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 Factor = tuple[Fraction | float, Ref | None, tuple[str, ...]]
 NOT_FOLLOWED = "the size of {name} is not known exactly: {reason}"

@@ -23,7 +23,7 @@ from tpcalc.program.program import Program, prune
 from tpcalc.progress import Progress
 from tpcalc.questions.orders import Orders
 from tpcalc.results import FiniteRow, OrderRow, OrderTable
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 # Where what falls faster is this part of the leading term, a slope is off by less than 0.06.
 PART = 3

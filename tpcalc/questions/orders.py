@@ -22,7 +22,7 @@ from tpcalc.questions.depth.orders import depth_orders
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.questions.verdict.sizes import Order as Order
 from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.shown import Shown
 from tpcalc.training.training import Training
 

@@ -31,7 +31,7 @@ from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
 from tpcalc.results import PhaseDiagram, Samples
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 

@@ -21,8 +21,7 @@ from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
 from tpcalc.networks.network import Architecture
-from tpcalc.questions.depth.check import depth_check
-from tpcalc.questions.depth.facts import facts
+from tpcalc.questions.depth.check import depth_check, facts
 from tpcalc.questions.depth.found import Found
 from tpcalc.questions.depth.rates import generic_block
 from tpcalc.questions.depth.stream import stream
@@ -35,7 +34,7 @@ from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.ledger import Ledger
 from tpcalc.questions.verdict.probe import not_followed
 from tpcalc.results import DepthVerdict, Samples, Solution, SolvedParameter, SolvedStep
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training

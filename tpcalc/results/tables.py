@@ -1,13 +1,15 @@
-"""Tables of answers: plain records that reports, JSON and comparisons read.
+"""Tables of answers: plain records that reports, JSON and comparisons read; their provenance.
 
 What results of a trained network are called, ``Name`` reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 from tpcalc.errors import (
     EvaluationError,
@@ -347,3 +349,35 @@ class Comparison(Shown):
     uncovered: tuple[NotCovered, ...] = ()
     alone: tuple[FiniteRow, ...] = ()
     exploded: Explosion | None = None
+
+
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
+
+
+@lru_cache(maxsize=1)  # reading the metadata of a package takes milliseconds
+def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str], ...]:
+    """Installed versions, without importing anything; absent libraries are left out."""
+    found = []
+    for name in names:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+def provenance(
+    digest: str, seed: int | None, settings: Mapping[str, str], seconds: float
+) -> Provenance:
+    """The provenance of a result computed now."""
+    return Provenance(
+        _own_version(), digest, seed, tuple(settings.items()), library_versions(), seconds
+    )
+
+
+@lru_cache(maxsize=1)
+def _own_version() -> str:
+    try:
+        return version("tpcalc")
+    except PackageNotFoundError:
+        return "0.1.0"

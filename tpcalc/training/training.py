@@ -28,14 +28,13 @@ from tpcalc.registry.values import exponent, not_negative
 from tpcalc.results import Samples
 from tpcalc.shown import Shown
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
-from tpcalc.training.loss import Loss
+from tpcalc.training.loss import Loss, check_data, no_samples, slopes
 from tpcalc.training.losses import lookup as find_loss
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import Exponents, Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 from tpcalc.training.schedules import Factors, factors
-from tpcalc.training.targets import check_data, no_samples, slopes
 from tpcalc.training.written import network_program
 
 Rate = float | Fraction | Callable[[int, int], float | Fraction]

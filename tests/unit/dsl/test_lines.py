@@ -8,8 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tpcalc.dsl import lines
-from tpcalc.dsl.lines import _author, line_of, misuse, user_line
+from tpcalc.dsl import operands
+from tpcalc.dsl.operands import _author, line_of, misuse, user_line
 
 
 def run(source: str, *arguments: str) -> str:
@@ -42,7 +42,7 @@ def test_frames_of_libraries_are_passed_over() -> None:
 
 
 def test_authors() -> None:
-    package = Path(lines.__file__).parents[1]
+    package = Path(operands.__file__).parents[1]
     assert _author(str(package / "training" / "training.py"))[0] == "package"
     assert _author(str(package / "cli" / "app.py"))[0] == "launcher"
     assert _author(str(Path(functools.__file__)))[0] == "library"
@@ -76,9 +76,9 @@ def test_code_without_a_file() -> None:
 def test_under_the_command_line_there_is_no_line() -> None:
     source = """
     from pathlib import Path
-    from tpcalc.dsl import lines
-    launcher = str(Path(lines.__file__).parents[1] / "cli" / "app.py")
-    scope = {"line": lines.user_line}
+    from tpcalc.dsl import operands
+    launcher = str(Path(operands.__file__).parents[1] / "cli" / "app.py")
+    scope = {"line": operands.user_line}
     exec(compile("found = line()", launcher, "exec"), scope)
     print(scope["found"])
     """

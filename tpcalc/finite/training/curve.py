@@ -22,7 +22,7 @@ from tpcalc.networks.network import written
 from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.family import Mark
 from tpcalc.results.images import Images
-from tpcalc.training.targets import loss_values, slope_values
+from tpcalc.training.loss import loss_values, slope_values
 from tpcalc.training.training import Training
 
 

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from tpcalc import checks
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.layer import Layer
-from tpcalc.dsl.powers import L, Power
+from tpcalc.dsl.powers import L, Layer, Power
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import ProgramError, StudyError
 from tpcalc.exponents import Ex

@@ -7,8 +7,7 @@ from typing import Any
 
 from tpcalc.activations.rows.softmax import ENTRY as SOFTMAX
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector

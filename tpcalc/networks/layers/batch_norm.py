@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number

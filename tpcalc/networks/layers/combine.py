@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.functions.numbers import Number
 
 Step = Callable[[Any], Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import as_rational
+from tpcalc.dsl.operands import as_rational, misuse
 from tpcalc.functions.numbers import Number, root
 from tpcalc.networks.layers.given import axes_of, part, tracer, whole, word
 from tpcalc.networks.layers.windows import PADDINGS, windows

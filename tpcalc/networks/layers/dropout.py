@@ -7,8 +7,7 @@ from math import sqrt
 from statistics import NormalDist
 
 from tpcalc.activations.entries.step import STEP
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import as_rational, noun
+from tpcalc.dsl.operands import as_rational, misuse, noun
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.functions import Fn, Var, const
 from tpcalc.functions.numbers import Number

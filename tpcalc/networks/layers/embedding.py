@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import block, part, size_of, tracer
 from tpcalc.networks.own import Layer

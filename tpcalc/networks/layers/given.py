@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tpcalc.activations.given import as_activation
-from tpcalc.dsl.blocks import Value
 from tpcalc.dsl.elementwise import Elementwise
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.handles import Value
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.networks.tracer import NetworkTracer
 
 

@@ -7,8 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 from tpcalc.activations.entries import lookup
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import as_rational
+from tpcalc.dsl.operands import as_rational, misuse
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.expr import substitute

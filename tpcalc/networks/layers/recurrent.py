@@ -8,8 +8,7 @@ from typing import Any
 from tpcalc.activations.entries.sigmoid import SIGMOID
 from tpcalc.activations.entries.tanh import TANH
 from tpcalc.dsl.elementwise import elementwise
-from tpcalc.dsl.lines import misuse
-from tpcalc.dsl.operands import noun
+from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import part, size_of, tracer, word

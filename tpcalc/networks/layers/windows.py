@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tpcalc.dsl.handles import Scalar
-from tpcalc.dsl.lines import misuse
+from tpcalc.dsl.operands import misuse
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.given import size_of, whole, word

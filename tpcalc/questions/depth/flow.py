@@ -32,8 +32,8 @@ from tpcalc.program.base import renumbered
 from tpcalc.program.nodes import Family, Input, LinComb, Moment, Ref, Scale
 from tpcalc.program.program import Builder
 from tpcalc.questions.depth.closed import Closed, closed
-from tpcalc.questions.depth.closing import in_depth
 from tpcalc.questions.depth.generic import Clear, Generic, R, in_width
+from tpcalc.questions.depth.stream import in_depth
 from tpcalc.results import Estimate, RealPower
 
 CHANGE = Fn(Var(0) ** 2 + 2 * Var(0) * Var(1), 2)  # of a square, by what is added and before

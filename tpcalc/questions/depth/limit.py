@@ -29,7 +29,7 @@ from tpcalc.recursions.limit import limit
 from tpcalc.recursions.mean_field import mean_field
 from tpcalc.recursions.trunk import HALF, Trunk
 from tpcalc.results import DepthArray, DepthGap, DepthTable, DepthValue, Estimate, Method
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.training import Training
 
 T = TypeVar("T")

@@ -8,11 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.names import Name
-from tpcalc.questions.depth.facts import notes
+from tpcalc.questions.depth.check import notes
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import FORWARD
 from tpcalc.results import ZERO, DepthOrders, DepthRow, Exponent
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.training import Training
 
 SHOWN = {"h": "h", "W": "dW_x"}  # what outputs of a generic block are called in tables

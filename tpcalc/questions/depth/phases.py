@@ -13,7 +13,7 @@ from tpcalc.exponents.cover import Cell, cover
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD
 from tpcalc.results import PhaseCell, PhaseDiagram
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.training import Training
 
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]

@@ -15,8 +15,8 @@ from tpcalc.passes.backward import backward
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.along import along_of
 from tpcalc.program.program import Builder
-from tpcalc.questions.depth.closing import in_depth
 from tpcalc.questions.depth.generic import Generic, R
+from tpcalc.questions.depth.stream import in_depth
 from tpcalc.results import UNKNOWN, BlockRate, Exponent
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program

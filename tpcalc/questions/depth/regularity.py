@@ -27,7 +27,7 @@ from tpcalc.questions.depth.critical import critical_powers, verdict_at
 from tpcalc.recursions.start import Displacement, Start
 from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 LEAST = 16  # numbers along the depth below which no exponent is told
 GROUPS = 24  # of sequences, for the error

@@ -16,7 +16,7 @@ from tpcalc.program.laws import LAWS
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.registry.values import exact
 from tpcalc.results import DepthSample
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 NAMES = ("R", "D", "Rp", "Dp")
 

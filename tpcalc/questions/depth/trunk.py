@@ -17,8 +17,8 @@ from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.questions.depth.shape import Unlike, peeled, start_of
 from tpcalc.recursions.trunk import Trunk
+from tpcalc.training.loss import slope_values
 from tpcalc.training.parameterizations import lookup
-from tpcalc.training.targets import slope_values
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 

@@ -29,7 +29,7 @@ from tpcalc.questions.kernel.sampled import Place, sampled
 from tpcalc.questions.kernel.tiles import Inputs, tiled
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import KINDS
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
 

@@ -28,7 +28,7 @@ from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Moment, Nonlin,
 from tpcalc.program.program import Builder, Program
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.results import Solution
-from tpcalc.results.provenance import provenance
+from tpcalc.results.tables import provenance
 
 DEPTHS = (2, 3, 4, 5)
 HALF = Fraction(1, 2)

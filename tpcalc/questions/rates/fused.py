@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tpcalc.names import Name, what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.questions.rates.unknowns import Rates
-from tpcalc.questions.verdict.table import Sizes
+from tpcalc.questions.verdict.sizes import Sizes
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.training.training import Training
 

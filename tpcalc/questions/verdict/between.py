@@ -8,8 +8,7 @@ from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.questions.verdict.ledger import Ledger
 from tpcalc.questions.verdict.probe import Probe
-from tpcalc.questions.verdict.sizes import Order, grows, stays
-from tpcalc.questions.verdict.table import Sizes
+from tpcalc.questions.verdict.sizes import Order, Sizes, grows, stays
 
 BETWEEN = "a power, factor or norm stands between the map and what reads it"
 

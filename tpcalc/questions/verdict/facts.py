@@ -12,7 +12,7 @@ from tpcalc.questions.verdict.between import BETWEEN
 from tpcalc.questions.verdict.judge import Judgement
 from tpcalc.questions.verdict.ledger import Answer
 from tpcalc.questions.verdict.probe import Probe
-from tpcalc.questions.verdict.table import Sizes
+from tpcalc.questions.verdict.sizes import Sizes
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.results import Explosion, LayerFacts
 

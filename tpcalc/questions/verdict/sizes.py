@@ -1,4 +1,4 @@
-"""What is known of a size, and the one-sided questions that verdicts ask of it.
+"""What is known of a size, the one-sided questions that verdicts ask of it, and tables of sizes.
 
 That something does not grow, or vanishes, follows from an upper bound. That it grows, or moves,
 needs a leading coefficient that is not 0 by its form or by a test. What has neither stays open:
@@ -7,12 +7,13 @@ a coefficient that was not tested, or could not be, is no lower bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from tpcalc.evaluate.witness import Finding
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.exponents.chamber import Power
+from tpcalc.exponents.chamber import Chamber, Power
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scale, Scales
 from tpcalc.results import UNKNOWN, ZERO, Exponent
@@ -206,3 +207,48 @@ def stays(order: Order, sign: Sign) -> bool | None:
 def _plain(n: Ex) -> Power:
     """A number as a fraction: nothing is recorded of it."""
     return n if n.constant is None else n.constant
+
+
+@dataclass
+class Sizes:
+    """Sizes by name, compared at a sample point where they hold symbols.
+
+    Args:
+        orders: The sizes.
+        chamber: The sample point; it records comparisons.
+    """
+
+    orders: Mapping[str, Order]
+    chamber: Chamber = field(default_factory=Chamber)
+
+    def __getitem__(self, name: str) -> Order:
+        return self.orders[name]
+
+    def vanishes(self, name: str) -> bool:
+        """Whether a quantity certainly tends to 0."""
+        return stays(self[name], self.chamber.sign) is False
+
+    def largest(self, names: Iterable[str]) -> str | None:
+        """The name with the largest bound at the sample point; None if all are identically 0."""
+        best: str | None = None
+        value = Fraction(0)
+        for name in names:
+            order = self[name]
+            if order.zero:
+                continue
+            if order.n is None:
+                return name
+            here = order.n.at(self.chamber.point)
+            if best is None or here > value:
+                best, value = name, here
+        return best
+
+    def largest_words(self, names: Iterable[str]) -> str:
+        """The largest size in words."""
+        every = list(names)
+        largest = self.largest(every)
+        if largest is None:
+            return "identically 0"
+        found = {order.n for order in map(self.__getitem__, every) if order.n is not None}
+        fixed = len(found) == 1 or all(n.constant is not None for n in found)
+        return self[largest].words + ("" if fixed else " (the largest at the sample point)")
