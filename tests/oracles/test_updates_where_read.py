@@ -13,7 +13,7 @@ import torch
 import tpcalc as tp
 from tpcalc import n
 from tpcalc.errors import ScaleError
-from tpcalc.questions.verdict.between import BETWEEN
+from tpcalc.questions.verdict.facts import BETWEEN
 
 layer_norm, rms_norm = tp.layers.layer_norm, tp.layers.rms_norm
 SAMPLE, QUERY, TARGET = (1.0, 0.5), (0.5, -0.25), 1.0

@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import EvaluationError, TraceError, UsageError
 from tpcalc.evaluate.chain import Chain, chosen
-from tpcalc.evaluate.closure.products import Affine, products
+from tpcalc.evaluate.closure.gaussians import Affine, products
 from tpcalc.evaluate.limit import limit
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.symbolic import to_sympy

@@ -12,18 +12,16 @@ from tpcalc.dsl import filled
 from tpcalc.engine.device.devices import device_name
 from tpcalc.evaluate.answers import Limit
 from tpcalc.evaluate.chain import ZERO
-from tpcalc.evaluate.given import conditioned
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.blocks import directions, samples_for
 from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Budget, Draws, recorded
 from tpcalc.evaluate.wanted import GROWING as GROWING
-from tpcalc.evaluate.wanted import Asked, Place, covered, explosion, places
+from tpcalc.evaluate.wanted import Asked, Place, conditioned, covered, explosion, places
 from tpcalc.functions import Call
 from tpcalc.functions.form import least, loose
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph
-from tpcalc.limit.views import average_of, function_of, outer_of
+from tpcalc.limit.graph import LimitGraph, average_of, function_of, outer_of
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program, cells, matching
 from tpcalc.program.types import ReadAs

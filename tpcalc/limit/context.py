@@ -12,17 +12,15 @@ from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Power
 from tpcalc.functions import Fn
 from tpcalc.functions.form import least
-from tpcalc.limit.algebra import Asked, Explosion
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.chains import has_moments
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import Expect, LRef
+from tpcalc.limit.graph import Expect, LRef, function_of
 from tpcalc.limit.law import Laws
-from tpcalc.limit.series import Ranking, Rest, Series
-from tpcalc.limit.views import function_of
+from tpcalc.limit.series import Asked, Explosion, Ranking, Rest, Series
 from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref

@@ -32,9 +32,19 @@ from tpcalc.functions.expr import (
 from tpcalc.functions.fn import own_derivative
 from tpcalc.functions.form import is_bounded, least, quotient
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import ZERO, Asked, Explosion, Setting, Terms, multiplied, summed
 from tpcalc.limit.quotients import divided
-from tpcalc.limit.series import UNBOUNDED, Rest, Series
+from tpcalc.limit.series import (
+    UNBOUNDED,
+    ZERO,
+    Asked,
+    Explosion,
+    Rest,
+    Series,
+    Setting,
+    Terms,
+    multiplied,
+    summed,
+)
 from tpcalc.limit.taylor import HERE, MOST, at_zero, homogeneous, of_degree, plain, taylor
 
 

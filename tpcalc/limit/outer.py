@@ -17,7 +17,6 @@ from tpcalc.exponents.chamber import Power, plus
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import FIRST
-from tpcalc.limit.algebra import Asked, Setting
 from tpcalc.limit.chains import outer_degree
 from tpcalc.limit.classes import Classed, classes
 from tpcalc.limit.context import Context
@@ -26,7 +25,7 @@ from tpcalc.limit.expand import expand
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, OuterExpect
 from tpcalc.limit.pieces import Value
-from tpcalc.limit.series import Rest, Series
+from tpcalc.limit.series import Asked, Rest, Series, Setting
 from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.expr import const, substitute
-from tpcalc.limit.algebra import BELOW, FAR, Asked, Setting
 from tpcalc.limit.building import is_hidden
 from tpcalc.limit.chains import has_inverse
 from tpcalc.limit.context import Context, Piece, Template
 from tpcalc.limit.expand import expand
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.law import Density, linear_part
-from tpcalc.limit.series import Series
+from tpcalc.limit.series import BELOW, FAR, Asked, Series, Setting
 from tpcalc.program.base import lincomb_of
 from tpcalc.program.nodes import Nonlin, Ref
 

@@ -14,8 +14,18 @@ from tpcalc.exponents.chamber import minus, plus
 from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, walk
 from tpcalc.functions.form import Quotient, reciprocal
 from tpcalc.functions.indicator import AT_ZERO, hidden
-from tpcalc.limit.algebra import DENSE, ZERO, Asked, Setting, Terms, is_null, multiplied, summed
-from tpcalc.limit.series import Rest, Series
+from tpcalc.limit.series import (
+    DENSE,
+    ZERO,
+    Asked,
+    Rest,
+    Series,
+    Setting,
+    Terms,
+    is_null,
+    multiplied,
+    summed,
+)
 from tpcalc.limit.taylor import flips
 
 HALF = Fraction(1, 2)

@@ -16,20 +16,22 @@ from tpcalc.functions.expr import Const, Expr, Var, add, const, mul, substitute,
 from tpcalc.functions.fn import own_derivative
 from tpcalc.functions.indicator import AT_ZERO, hidden
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import (
+from tpcalc.limit.law import is_flat
+from tpcalc.limit.series import (
     BELOW,
     DENSE,
     FAR,
+    UNBOUNDED,
     ZERO,
     Asked,
+    Rest,
+    Series,
     Setting,
     Terms,
     is_null,
     multiplied,
     summed,
 )
-from tpcalc.limit.law import is_flat
-from tpcalc.limit.series import UNBOUNDED, Rest, Series
 
 TINY = 1e-12
 HERE = Var(-1)  # the argument, in templates of a function of one variable

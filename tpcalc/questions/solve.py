@@ -29,7 +29,7 @@ from tpcalc.questions.rates.bounded import Bounded, bounded, with_readout
 from tpcalc.questions.rates.depths import in_depth
 from tpcalc.questions.rates.fused import parts_of_rates
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
-from tpcalc.questions.verdict.between import BETWEEN, is_felt
+from tpcalc.questions.verdict.facts import BETWEEN, is_felt
 from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.ledger import Ledger
 from tpcalc.questions.verdict.probe import not_followed

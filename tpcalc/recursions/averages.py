@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import mul
 from tpcalc.integrals.demand import Unknown

@@ -9,7 +9,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError
-from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.integrals.numeric import Answer
 from tpcalc.recursions.averages import Averages
 from tpcalc.recursions.kets import Kets

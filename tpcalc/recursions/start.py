@@ -24,7 +24,7 @@ from tpcalc.arrays import Array
 from tpcalc.engine import residual
 from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
-from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.homogeneous import slopes_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
-from tpcalc.evaluate.closure.products import is_odd
+from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.functions import Expr, Var
 
 HALF = Fraction(1, 2)

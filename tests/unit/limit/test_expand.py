@@ -19,9 +19,8 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.tape import evaluate
-from tpcalc.limit.algebra import Asked, Explosion, Setting
 from tpcalc.limit.expand import expand
-from tpcalc.limit.series import NeedsMore, Ranking, Rest, Series
+from tpcalc.limit.series import Asked, Explosion, NeedsMore, Ranking, Rest, Series, Setting
 from tpcalc.program.nodes import Dim, Family, Input, Moment, Scale
 from tpcalc.program.program import Builder
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from tpcalc.evaluate.closure.products import affine
+from tpcalc.evaluate.closure.gaussians import affine
 from tpcalc.functions import Call, Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, substitute, walk
 from tpcalc.integrals.demand import Unknown
@@ -23,8 +23,9 @@ from tpcalc.limit.graph import (
     Rows,
     Start,
     Twice,
+    fluctuation_of,
+    start_of,
 )
-from tpcalc.limit.views import fluctuation_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 

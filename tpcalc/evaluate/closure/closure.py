@@ -12,16 +12,21 @@ from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from tpcalc.evaluate.closure.gaussians import (
+    Affine,
     Correction,
     Gaussian,
     Hat,
     Member,
     Primitive,
+    Product,
     Vector,
+    affine,
     family,
+    is_odd,
+    is_tame,
+    products,
     related,
 )
-from tpcalc.evaluate.closure.products import Affine, Product, affine, is_odd, is_tame, products
 from tpcalc.functions import Call, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul, substitute, walk
 from tpcalc.functions.indicator import AT_ZERO
@@ -29,8 +34,7 @@ from tpcalc.integrals.demand import Demands, Rule, Unknown
 from tpcalc.integrals.field import Field
 from tpcalc.integrals.slopes import slope
 from tpcalc.limit import graph as nodes
-from tpcalc.limit.graph import LimitGraph, LNode, LRef
-from tpcalc.limit.views import average_of, function_of, the_product
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, average_of, function_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

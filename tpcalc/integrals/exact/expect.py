@@ -17,9 +17,8 @@ from tpcalc.integrals.exact.floats import FLOATS, ball
 from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.groups import Group, grouped, in_blocks, mapped, shape_of
 from tpcalc.integrals.exact.piece import Unsupported, level
-from tpcalc.integrals.exact.pieces import decompose
+from tpcalc.integrals.exact.pieces import REACH, decompose, expanded, norm, rate, remainder
 from tpcalc.integrals.exact.plan import Plan, Prepared, compiled, integral, planned, prepared
-from tpcalc.integrals.exact.series import REACH, expanded, norm, rate, remainder
 
 
 def supported(factors: Sequence[Expr]) -> bool:

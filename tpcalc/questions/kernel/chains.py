@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
-from tpcalc.evaluate.closure.products import affine
+from tpcalc.evaluate.closure.gaussians import affine
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Call, Const, Expr, Fn, Var
 from tpcalc.functions.expr import Mul, const, mul

@@ -12,7 +12,7 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.names import Name, what_of
 from tpcalc.program.base import scale_of
 from tpcalc.program.family import Mark
-from tpcalc.questions.verdict.between import BETWEEN, is_felt
+from tpcalc.questions.verdict.facts import BETWEEN, is_felt
 from tpcalc.questions.verdict.sizes import Order, grows, power
 from tpcalc.questions.verdict.watched import Run, Settled
 from tpcalc.training.training import Training

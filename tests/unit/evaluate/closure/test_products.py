@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tpcalc.activations.entries import atom
-from tpcalc.evaluate.closure.products import Affine, affine, is_odd, products
+from tpcalc.evaluate.closure.gaussians import Affine, affine, is_odd, products
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.demand import Unknown
