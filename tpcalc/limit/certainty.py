@@ -16,21 +16,11 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import (
-    Expect,
-    Fluctuation,
-    LRef,
-    Number,
-    Product,
-    Start,
-    Starts,
-    Total,
-    product_of,
-    start_of,
-)
+from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Starts, Total
 from tpcalc.limit.isometry import is_isometric
 from tpcalc.limit.law import Density, Laws
 from tpcalc.limit.steep import Steep
+from tpcalc.limit.views import product_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 

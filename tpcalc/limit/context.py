@@ -18,9 +18,10 @@ from tpcalc.limit.chains import has_moments
 from tpcalc.limit.claims import Claim, Record
 from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import Expect, LRef, function_of
+from tpcalc.limit.graph import Expect, LRef
 from tpcalc.limit.law import Laws
 from tpcalc.limit.series import Asked, Explosion, Ranking, Rest, Series
+from tpcalc.limit.views import function_of
 from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.program.base import references
 from tpcalc.program.nodes import Data, Ref

@@ -5,7 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import LRef, Product, product_of
+from tpcalc.limit.graph import LRef, Product
+from tpcalc.limit.views import product_of
 
 
 def is_isometric(context: Building, node: Product) -> bool:

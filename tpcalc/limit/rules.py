@@ -20,12 +20,13 @@ from tpcalc.limit.chains import composed
 from tpcalc.limit.classes import Uneven, by_class, cells_of, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.gates import vanishes_exactly
-from tpcalc.limit.graph import LRef, Product, Start, Starts, Total, number_of
+from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
 from tpcalc.limit.isometry import known_product
 from tpcalc.limit.outer import outer
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import moment, scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
+from tpcalc.limit.views import number_of
 from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.program.base import lincomb_of, matrix_of
 from tpcalc.program.nodes import (

@@ -11,7 +11,8 @@ from tpcalc.functions.fn import own_derivative
 from tpcalc.limit.apart import apart
 from tpcalc.limit.chains import opened
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import Expect, LRef, Product, product_of, the_product
+from tpcalc.limit.graph import Expect, LRef, Product
+from tpcalc.limit.views import product_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

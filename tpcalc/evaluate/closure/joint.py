@@ -18,7 +18,8 @@ from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Answer
-from tpcalc.limit.graph import LRef, function_of, is_drawn
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 

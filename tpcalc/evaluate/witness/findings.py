@@ -21,7 +21,8 @@ from tpcalc.functions.indicator import EXACTLY
 from tpcalc.integrals.demand import Unknown
 from tpcalc.limit.claims import Claim
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef, average_of, outer_of
+from tpcalc.limit.graph import LRef
+from tpcalc.limit.views import average_of, outer_of
 from tpcalc.program.base import references
 
 SAMPLED = 5.0  # standard deviations of an average

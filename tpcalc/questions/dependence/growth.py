@@ -23,8 +23,8 @@ from tpcalc.limit.graph import (
     Start,
     Starts,
     Total,
-    the_product,
 )
+from tpcalc.limit.views import the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.questions.dependence.sets import Sets

@@ -12,8 +12,9 @@ from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef, function_of
+from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales
+from tpcalc.limit.views import function_of
 from tpcalc.program.base import Table, input_of, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref
 from tpcalc.questions.dependence.bits import Bits

@@ -16,7 +16,8 @@ from tpcalc.evaluate.settle import settle
 from tpcalc.limit.claims import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
-from tpcalc.limit.graph import LimitGraph, LRef, is_drawn
+from tpcalc.limit.graph import LimitGraph, LRef
+from tpcalc.limit.views import is_drawn
 from tpcalc.names import layered
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin
