@@ -18,10 +18,6 @@ class Shown:
 
     __slots__ = ()
 
-    def as_text(self) -> str | None:
-        """The answer as a text, of one that is no table."""
-        return None
-
     def __str__(self) -> str:
         return str(_faces().text(self))
 

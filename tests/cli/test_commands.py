@@ -287,8 +287,8 @@ def test_show_in_words(tpcalc: Run) -> None:
 def test_show_dependencies(tpcalc: Run) -> None:
     words = ("mlp", "--depth", 2, "--act", "tanh", "--steps", 0, "--samples", 1, "--dependencies")
     lines = tpcalc("show", *words).out.splitlines()
-    assert lines[0].startswith("Z of") and "is a function of" in lines[0]
-    (row,) = (line for line in lines if line.startswith("h[2,0,0] "))
+    assert lines[2].split() == "Z of Size Is a function of Moments".split()
+    (row,) = (line for line in lines if line.startswith(" h[2,0,0] "))
     assert "  hat W2 x[1,0,0]  " in row
     found = tpcalc("show", *words, "--json").json
     (h,) = (row for row in found["result"]["rows"] if row["name"] == "h[2,0,0]")

@@ -98,7 +98,9 @@ def test_check_of_a_recipe() -> None:
 
 def test_recipe() -> None:
     out = run("recipe", "depth-mup:8", "--depth", "512", "--lr", "1e-3", "--multiplier", "2")
-    assert "2 -> 0.25" in out and "0.001 -> 0.000125" in out
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "number in front of a block 2 0.25 (L/8)^(-1/2)" in rows
+    assert "learning rate of the weights of a block 0.001 0.000125 (L/8)^(-1/2)" in rows
     words = ("--alpha", "1/2", "--raw", "0", "--optimizer", "sgd", "--json")
     assert json.loads(run("recipe", *words))["result"]["name"] == "depth-mup"
     assert "alpha and raw together" in run("recipe", "depth-mup", "--raw", "0", code=2)

@@ -260,10 +260,12 @@ class LimitVector(Shown):
     Attributes:
         mean, second_moment: Estimates of E Z and E Z^2.
         n_power: The power of n taken out.
+        table: Both moments as a record.
     """
 
     def __init__(self, owner: Limit, row: VectorRow) -> None:
         self._owner = owner
+        self.table = LimitTable((), (row,), owner.table.provenance)
         self.name = row.name
         self.mean = row.mean
         self.second_moment = row.second_moment

@@ -28,17 +28,14 @@ class Nonlinearity(Shown):
 
     Example:
         >>> one = Estimate(1.0, 0.0, Method.EXACT)
-        >>> print(Nonlinearity(one, one, one))
-        NLC = 1 (exact)
+        >>> print(Nonlinearity(one, one, one).nlc)
+        1 (exact)
     """
 
     nlc: Estimate
     slope: Estimate
     spread: Estimate
     notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join([f"NLC = {self.nlc}", *(f"  {note}" for note in self.notes)])
 
 
 def quotient(over: Bounded, under: Bounded) -> Bounded:

@@ -123,18 +123,13 @@ def dependencies(program: object, **asked: Unpack[Sizing]) -> Dependencies:
         ...     t.output("h", h)
         ...     t.output("back", tp.n**-0.5 * (W.T @ tp.relu(h)))
         >>> found = dependencies(layers)
-        >>> print(found)
-        Z of    size  is a function of    moments
-        x       1     g                   finite (degree 1)
-        h       1     hat W x             finite (degree 1)
-        back    1     g, hat W^T relu(h)  finite (degree 1)
-        <BLANKLINE>
-        hat W x   the Gaussian part of the limit of the product W x
-        degree d  bounded by a polynomial of degree d in these Gaussians
+        >>> found["h"].on, found["back"].on
+        (('hat W x',), ('g', 'hat W^T relu(h)'))
         >>> print(found.independent("x", "h"))
         x and h: independent
         >>> print(found.independent("x", "back"))
-        x and back: not provably independent (both depend on g)
+        x and back: not provably independent
+        - both depend on g
     """
     started = time.perf_counter()
     read = _read(program, asked)
@@ -182,10 +177,8 @@ def corrections(program: object, **asked: Unpack[Sizing]) -> CorrectionTable:
         ...     t.output("x", tp.relu(g))
         ...     t.output("y", tp.tanh(h) ** 2)
         ...     t.output("back", tp.n**-0.5 * (W.T @ (tp.tanh(h) ** 2)))
-        >>> print(corrections(layers))
-        product    correction
-        W x        none
-        W^T y      none
+        >>> [str(row) for row in corrections(layers).rows]
+        ['W x: none', 'W^T y: none']
     """
     started = time.perf_counter()
     reading: ReadAs = asked.get("reading", "auto")

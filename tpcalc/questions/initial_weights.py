@@ -66,10 +66,9 @@ def initial_weights(program: object, **asked: Unpack[Sizing]) -> InitialWeightTa
         >>> import tpcalc as tp
         >>> data = tp.Samples(((1.0, 0.5),), ((1.0,),))
         >>> net = tp.MLP(2, "relu", bias="first")
-        >>> print(initial_weights(tp.train(net, "ip-llr", data, watch=("h", "x"))))
-        term           in          relative size  in the limit  second moment
-        W2 x[1,0,0]    h[2,0,0]    1              stays         finite (degree 1)
-        W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
+        >>> found = initial_weights(tp.train(net, "ip-llr", data, watch=("h", "x")))
+        >>> [(row.name, str(row.n), row.vanishes) for row in found.rows]
+        [('W2 x[1,0,0]', '0', False), ('W2 x[1,1,0]', '-1/2', True)]
     """
     started = time.perf_counter()
     reading, seed = asked.get("reading", "auto"), asked.get("seed", 0)

@@ -49,13 +49,12 @@ class Bound(Shown):
         """The conditions that are not met."""
         return tuple(condition for condition in self.conditions if not condition.met)
 
-    def __str__(self) -> str:
+    @property
+    def stated(self) -> str:
+        """The bound as a formula, with its probability."""
         if self.exact:
-            value = f"{self.of} = {self.lower:.6g}"
-        else:
-            low = "" if self.lower is None else f"{self.lower:.6g} < "
-            high = "" if self.upper is None else f" < {self.upper:.6g}"
-            value = f"{low}{self.of}{high}"
+            return f"{self.of} = {self.lower:.6g}"
+        low = "" if self.lower is None else f"{self.lower:.6g} < "
+        high = "" if self.upper is None else f" < {self.upper:.6g}"
         chance = "" if self.probability == 1 else f" with probability >= {self.probability:g}"
-        broken = [f"\n  condition violated: {one.text}: {one.found}" for one in self.violated]
-        return f"{value}{chance} ({self.source}){''.join(broken)}"
+        return f"{low}{self.of}{high}{chance}"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tpcalc.results.exponent import PLAIN
 from tpcalc.results.orders import OrderTable, Verdict
-from tpcalc.results.tables import FiniteTable, LimitTable, ScalarRow
+from tpcalc.results.tables import FiniteTable, LimitTable
 from tpcalc.results.theorem import Theorems
 from tpcalc.shown import Shown
 
@@ -40,18 +39,6 @@ class Card(Shown):
     theorems: Theorems | None = None
     finite: FiniteTable | None = None
 
-    def as_text(self) -> str:
-        found = self.check
-        head = f"{self.name}: {found.verdict} ({found.status}), {found.valid_for}"
-        lines = [f"{what}: {powers}" for what, powers in self.exponents]
-        lines += [f"- {fact}" for fact in found.facts]
-        if self.limit is not None:
-            lines += [f"{row.name} -> {_scaled(row)}" for row in self.limit.scalars]
-            lines += [f"{row.name}: {row.text}" for row in self.limit.uncovered]
-        rows = self.theorems.rows if self.theorems is not None else ()
-        lines += [f"{row.name}: {row.answered} ({row.source.item})" for row in rows]
-        return "\n".join([head, *(f"  {line}" for line in lines)])
-
     __repr__ = Shown.__str__
 
 
@@ -70,10 +57,3 @@ class Contrast(Shown):
 
     left: Card
     right: Card
-
-
-def _scaled(row: ScalarRow) -> str:
-    """A limit behind its power of n."""
-    return (
-        str(row.estimate) if row.n_power == PLAIN else f"{row.n_power.size('n')} * ({row.estimate})"
-    )

@@ -1,13 +1,12 @@
 """What the limit of each quantity is a function of, and what the initial weights still add to it.
 
-``str`` of a table is the table in plain text. Names of Gaussians: ``hat W2 x[1,0,0]`` is the
+Names of Gaussians: ``hat W2 x[1,0,0]`` is the
 Gaussian part of the product of a matrix with a vector, ``W4`` a start vector, ``h[1,0,0]`` a
 Gaussian sum of start vectors, ``G(W4, x[3,0,0])`` a scalar that stays random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,30 +98,14 @@ class DependencyTable(Shown):
     Example:
         >>> plain = Exponent.number(0)
         >>> row = DependencyRow("x[1,0,0]", plain, "exact", True, ("h[1,0,0]",), (), "1")
-        >>> print(DependencyTable((row,), (), Provenance("0", "ab")))
-        Z of        size  is a function of  moments
-        x[1,0,0]    1     h[1,0,0]          finite (degree 1)
-        <BLANKLINE>
-        degree d  bounded by a polynomial of degree d in these Gaussians
+        >>> DependencyTable((row,), (), Provenance("0", "ab")).rows[0].on
+        ('h[1,0,0]',)
     """
 
     rows: tuple[DependencyRow, ...]
     gaussians: tuple[GaussianRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
-
-    def as_text(self) -> str:
-        lines = [("Z of", "size", "is a function of", "moments")]
-        lines += [
-            (row.name, _size(row.n, row.status), _on(row), _moments(row)) for row in self.rows
-        ]
-        starts = [(g.name, g.law) for g in self.gaussians if g.kind != "hat" and g.law != g.name]
-        if any(g.kind == "hat" for g in self.gaussians):
-            starts.append(("hat W x", "the Gaussian part of the limit of the product W x"))
-        if any(row.degree is not None for row in self.rows):
-            starts.append(("degree d", "bounded by a polynomial of degree d in these Gaussians"))
-        legend = ["", *_columns(starts)] if starts else []
-        return "\n".join([*_columns(lines), *legend, *_below(self.notes)])
 
     __repr__ = Shown.__str__
 
@@ -140,7 +123,8 @@ class Independence(Shown):
 
     Example:
         >>> print(Independence("h[2,1,0]", "dx[2,0,0]", False, (("W4", "W4"),)))
-        h[2,1,0] and dx[2,0,0]: not provably independent (both depend on W4)
+        h[2,1,0] and dx[2,0,0]: not provably independent
+        - both depend on W4
         >>> bool(Independence("h[2,1,0]", "h[3,1,0]", True))
         True
     """
@@ -153,17 +137,6 @@ class Independence(Shown):
 
     def __bool__(self) -> bool:
         return self.proved
-
-    def as_text(self) -> str:
-        names = f"{self.first} and {self.second}"
-        if self.proved:
-            return f"{names}: independent"
-        reasons = [
-            f"both depend on {a}" if a == b else f"{a} and {b} may be correlated"
-            for a, b in self.shared[:3]
-        ]
-        reasons += [self.note] if self.note else []
-        return f"{names}: not provably independent ({'; '.join(reasons)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +203,14 @@ class CorrectionRow:
         """Whether the correction is provably 0."""
         return not self.note and all(term.zero for term in self.terms)
 
+    @property
+    def text(self) -> str:
+        """The correction as a formula, or why nothing is known of it."""
+        shown = [str(term) for term in self.terms if not term.zero]  # 0 by symmetry is none
+        return self.note or " + ".join(shown) or "none"
+
     def __str__(self) -> str:
-        return f"{self.name}: {_correction(self)}"
+        return f"{self.name}: {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +223,12 @@ class CorrectionTable(Shown):
 
     Example:
         >>> row = CorrectionRow("W2 x[1,0,0]", "W2", False, "x[1,0,0]", 0, ())
-        >>> print(CorrectionTable((row,), Provenance("0", "ab")))
-        product        correction
-        W2 x[1,0,0]    none
+        >>> print(*CorrectionTable((row,), Provenance("0", "ab")).rows)
+        W2 x[1,0,0]: none
     """
 
     rows: tuple[CorrectionRow, ...]
     provenance: Provenance
-
-    def as_text(self) -> str:
-        body = [(row.name, _correction(row)) for row in self.rows]
-        return "\n".join(_columns([("product", "correction"), *body]))
 
     __repr__ = Shown.__str__
 
@@ -318,63 +292,12 @@ class InitialWeightTable(Shown):
         ...     "W2 x[1,1,0]", "h[2,1,0]", "W2", False, 2, 1, Exponent.of("-1/2"), "exact", True,
         ...     "1", "",
         ... )
-        >>> print(InitialWeightTable((row,), Provenance("0", "ab")))
-        term           in          relative size  in the limit  second moment
-        W2 x[1,1,0]    h[2,1,0]    n^(-1/2)       vanishes      finite (degree 1)
+        >>> InitialWeightTable((row,), Provenance("0", "ab")).rows[0].vanishes
+        True
     """
 
     rows: tuple[InitialWeightRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def as_text(self) -> str:
-        body = [("term", "in", "relative size", "in the limit", "second moment")]
-        words = {True: "vanishes", False: "stays", None: "not decided"}
-        for row in self.rows:
-            size = "?" if row.n is None else _size(row.n, row.status)
-            moment = "not proved finite" if row.degree is None else f"finite (degree {row.degree})"
-            body.append((row.name, row.part_of, size, words[row.vanishes], moment))
-        return "\n".join([*_columns(body), *_below(self.notes)])
-
     __repr__ = Shown.__str__
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows in columns, the first ones wider apart."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    names = sum(1 for head in rows[0] if head in ("Z of", "product", "term", "in"))
-    out = []
-    for row in rows:
-        parts = [
-            text.ljust(width + (4 if place < names else 2))
-            for place, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        out.append("".join(parts).rstrip())
-    return out
-
-
-def _below(notes: Sequence[str]) -> list[str]:
-    return ["", *notes] if notes else []
-
-
-def _size(n: Exponent, status: str) -> str:
-    return n.size("n") if status == "exact" or n.exact is None else f"O({n.size('n')})"
-
-
-def _on(row: DependencyRow) -> str:
-    if not row.known:
-        return row.note
-    if not row.on:
-        return "nothing: a constant" if row.vector else "nothing: a number"
-    return ", ".join(f"{name} (?)" if name in row.doubtful else name for name in row.on)
-
-
-def _moments(row: DependencyRow) -> str:
-    return "not proved finite" if row.degree is None else f"finite (degree {row.degree})"
-
-
-def _correction(row: CorrectionRow) -> str:
-    if row.note:
-        return row.note
-    shown = [str(term) for term in row.terms if not term.zero]  # what is 0 by symmetry is none
-    return " + ".join(shown) if shown else "none"

@@ -95,26 +95,4 @@ class Equivalence(Shown):
                 return row
         raise KeyError(name)
 
-    def as_text(self) -> str:
-        lines = [f"{row.name}: {_finite(row)}; limits: {_limits(row)}" for row in self.rows]
-        return "\n".join([*lines, *self.notes])
-
     __repr__ = Shown.__str__
-
-
-def _finite(row: EquivalenceRow) -> str:
-    if row.equal is None:
-        return "no network was run"
-    worst = max(row.gaps)
-    if row.equal:
-        return f"equal at every width, up to rounding (relative difference {worst:.1e})"
-    said = f"they differ, by {worst:.2g} relative at most"
-    if row.slope is not None and row.slope.slope is not None:
-        said += f", slope {row.slope.slope:.2f} in n"
-    return said
-
-
-def _limits(row: EquivalenceRow) -> str:
-    if row.left is None or row.right is None:
-        return str(row.relation)
-    return f"{row.relation}: {row.left} and {row.right}"

@@ -62,15 +62,3 @@ class Recipe(Shown):
             KeyError: It is not there.
         """
         return {row.what: row for row in self.rows}[what]
-
-    def as_text(self) -> str:
-        lines = [
-            f"{self.name} (alpha = {self.alpha}, gamma = {self.gamma}), {self.optimizer}, "
-            f"L = {self.depth}, base depth {self.base}"
-        ]
-        lines += [
-            f"  {row.what}: {row.at_base:.6g} -> {row.value:.6g}, "
-            f"times (L/{self.base})^({row.power})"
-            for row in self.rows
-        ]
-        return "\n".join([*lines, *self.notes])

@@ -76,25 +76,3 @@ class Regularity(Shown):
     rows: tuple[ScaleRow, ...]
     provenance: Provenance
     notes: tuple[str, ...] = ()
-
-    def as_text(self) -> str:
-        lines = [
-            f"{self.kind} along {self.depth} blocks: H = {_pm(self.hurst)}, coarse "
-            f"{_pm(self.coarse)}, smoothness {_pm(self.smoothness)}; nearest law {self.law}",
-            f"alpha = {self.alpha} suits it: critical are {self.critical[0]} for outputs, "
-            f"{self.critical[1]} for gradients",
-        ]
-        for row in self.rows:
-            moved = (
-                ""
-                if row.D is None or row.Dp is None
-                else (f"; at this depth D = {row.D.value:.3g}, Dp = {row.Dp.value:.3g}")
-            )
-            lines.append(
-                f"  L^(-{row.alpha}): outputs {row.outputs}, gradients {row.gradients}{moved}"
-            )
-        return "\n".join([*lines, *self.notes])
-
-
-def _pm(value: Estimate) -> str:
-    return f"{value.value:.3f} ± {value.stderr:.2g}"

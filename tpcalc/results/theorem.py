@@ -57,14 +57,6 @@ class Claim:
         """Whether the program was asked, and neither confirms nor contradicts it."""
         return bool(self.stated and self.derived) and self.agrees is None
 
-    def __str__(self) -> str:
-        return self._text("stated")
-
-    def _text(self, stated: str) -> str:
-        parts = [f"{stated}: {self.stated}"] * bool(self.stated)
-        parts += [f"derived: {self.derived}"] * bool(self.derived)
-        return f"{self.text}: {', '.join(parts)}" + (" (CONTRADICTED)" * (self.agrees is False))
-
 
 @dataclass(frozen=True, slots=True)
 class Theorem(Shown):
@@ -94,10 +86,8 @@ class Theorem(Shown):
         (Hypothesis(text='at least 3 hidden layers', met=False, found='L = 2'),)
         >>> found.differs
         False
-        >>> print(found)
-        trivial_naive_ip: outside its hypotheses (Hajjar, Chizat, Giraud, Proposition 3.1)
-          says: naive-ip is trivial
-          not met: at least 3 hidden layers: L = 2
+        >>> found.answered
+        'outside its hypotheses'
     """
 
     name: str
@@ -136,17 +126,6 @@ class Theorem(Shown):
         if self.answer == "does not hold":
             return "refuted by the program" if self.differs else "does not hold here"
         return self.answer
-
-    def as_text(self) -> str:
-        lines = [f"{self.name}: {self.answered} ({self.source})", f"  says: {self.title}"]
-        if self.missing:
-            lines += [f"  not met: {each.text}: {each.found}" for each in self.missing]
-        elif self.hypotheses:
-            lines.append(f"  hypotheses: all {len(self.hypotheses)} met")
-        stated = "would state" if self.missing else "stated"
-        shown = [claim for claim in self.claims if claim.stated or claim.derived]
-        lines += [f"  {claim._text(stated)}" for claim in shown]
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
     __repr__ = Shown.__str__
 

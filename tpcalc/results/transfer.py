@@ -93,11 +93,3 @@ class Transfer(Shown):
         """
         found = {(row.recipe, row.depth, row.width): row for row in self.optima}
         return found[recipe, str(depth), str(width)]
-
-    def as_text(self) -> str:
-        return "\n".join(
-            f"{one.recipe}, L = {one.depth}, n = {one.width}: rate {one.rate:.6g}"
-            f" ({one.how}), loss {one.loss}"
-            + (f", L^({one.slope:.3f})" if one.slope is not None else "")
-            for one in self.optima
-        )

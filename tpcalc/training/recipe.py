@@ -57,7 +57,7 @@ def recipe(
         raw: The power of L that its learning rate has: 0 of a rate that does not depend on L.
 
     Returns:
-        The numbers at this depth, with their powers of L / L0; ``str`` of it is a table.
+        The numbers at this depth, with their powers of L / L0.
 
     Raises:
         UsageError: A parameterization without powers of the depth, or both ways at once.
@@ -66,13 +66,11 @@ def recipe(
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Table 1, Definition 6.1, section 10.2.
 
     Example:
-        >>> print(recipe("depth-mup:8", 512, lr="1/1000", multiplier=2))
-        depth-mup (alpha = 1/2, gamma = 1/2), adam, L = 512, base depth 8
-          number in front of a block: 2 -> 0.25, times (L/8)^(-1/2)
-          learning rate of the weights of a block: 0.001 -> 0.000125, times (L/8)^(-1/2)
-          learning rate of input map and readout: 0.001 -> 0.001, times (L/8)^(0)
-        That a limit exists, or that features are learned, does not imply that the best numbers \
-            stay where they are: tp.transfer compares them.
+        >>> for row in recipe("depth-mup:8", 512, lr="1/1000", multiplier=2).rows:
+        ...     print(row.what, row.at_base, row.value)
+        number in front of a block 2.0 0.25
+        learning rate of the weights of a block 0.001 0.000125
+        learning rate of input map and readout 0.001 0.001
         >>> recipe(alpha=1, raw=1, optimizer="sgd").name
         'complete-p'
     """

@@ -10,59 +10,14 @@ from xml.etree import ElementTree
 
 from tpcalc.results import Formula
 
-_ELEMENTS = frozenset(
-    {
-        "math",
-        "mfrac",
-        "mi",
-        "mn",
-        "mo",
-        "mover",
-        "mpadded",
-        "mphantom",
-        "mroot",
-        "mrow",
-        "ms",
-        "mspace",
-        "msqrt",
-        "mstyle",
-        "msub",
-        "msubsup",
-        "msup",
-        "mtable",
-        "mtd",
-        "mtext",
-        "mtr",
-        "munder",
-        "munderover",
-        "mmultiscripts",
-        "mprescripts",
-        "none",
-    }
+# What a page may hold of a formula that comes from elsewhere.
+_ELEMENTS = re.compile(
+    "math|mfrac|mi|mn|mo|mover|mpadded|mphantom|mroot|mrow|ms|mspace|msqrt|mstyle|msub|msubsup|msup"
+    "|mtable|mtd|mtext|mtr|munder|munderover|mmultiscripts|mprescripts|none"
 )
-_ATTRIBUTES = frozenset(
-    {
-        "accent",
-        "accentunder",
-        "columnspan",
-        "displaystyle",
-        "fence",
-        "form",
-        "largeop",
-        "linethickness",
-        "lspace",
-        "mathvariant",
-        "maxsize",
-        "minsize",
-        "movablelimits",
-        "rowspan",
-        "rspace",
-        "scriptlevel",
-        "separator",
-        "stretchy",
-        "symmetric",
-        "width",
-    }
+_ATTRIBUTES = re.compile(
+    "accent|accentunder|columnspan|displaystyle|fence|form|largeop|linethickness|lspace|mathvariant"
+    "|maxsize|minsize|movablelimits|rowspan|rspace|scriptlevel|separator|stretchy|symmetric|width"
 )
 _XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _RAISED = frozenset({"i", "sub", "sup"})
@@ -147,7 +102,7 @@ def _element(element: ElementTree.Element, depth: int) -> str:
         return _fenced(element, children)
     if name == "semantics":
         return children[0] if children else ""
-    if name not in _ELEMENTS:
+    if not _ELEMENTS.fullmatch(name):
         return ""
     content = html.escape(element.text or "", quote=False) if not children else ""
     inner = content + "".join(children)
@@ -156,7 +111,7 @@ def _element(element: ElementTree.Element, depth: int) -> str:
     attributes = "".join(
         f' {key}="{html.escape(value)}"'
         for key, value in sorted(element.attrib.items())
-        if key in _ATTRIBUTES
+        if _ATTRIBUTES.fullmatch(key)
     )
     return f"<{name}{attributes}>{inner}</{name}>"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tpcalc.names import Name
@@ -13,7 +13,7 @@ from tpcalc.results import PLAIN, Comparison, SlopeRow
 from tpcalc.views.labels import place, quantity, sentence
 from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
-from tpcalc.views.traces import Point, Trace, spread_out
+from tpcalc.views.traces import Trace, spread_out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -115,7 +115,7 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
         for index, width in enumerate(widths):
             nudge = 0.09 * (index - (len(widths) - 1) / 2)
             series.append(_dots(group, width, str(index), nudge, f"n = {count(width)}", random))
-        drawn = tuple(s for s in series if s is not None)
+        drawn = tuple(s for s in series if s.x)
         if drawn:
             where = place(group[0].key, inputs)
             title = f"f, {where}" if where else "f"
@@ -167,7 +167,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
                 series.append(_limit_line(group, str(index), f"layer {layer}"))
                 dots = f"layer {layer}" + (f", n = {count(widest)}" if limits else "")
                 series.append(_dots(group, widest, str(index), 0.0, dots, False))
-            drawn = tuple(s for s in series if s is not None)
+            drawn = tuple(s for s in series if s.x)
             if drawn:
                 title = f"mean square of {letter}"
                 if len(places) > 1 or inputs:
@@ -249,38 +249,24 @@ def _entries(series: Iterable[Series]) -> tuple[Series, ...]:
     return tuple(found.values())
 
 
-def _limit_line(group: list[Trace], colour: str, label: str) -> Series | None:
-    kept = [(t.key.step or 0, t.limit) for t in group if t.limit is not None and t.limit.finite]
-    if not kept:
-        return None
-    return Series(
-        tuple(float(step) for step, _ in kept),
-        tuple(limit.value for _, limit in kept),
-        tuple(_known(limit.stderr if limit.sd is None else limit.sd) for _, limit in kept),
-        colour,
-        "line",
-        label,
+def _limit_line(group: list[Trace], colour: str, label: str) -> Series:
+    points = (
+        (t.key.step or 0, t.limit.value, t.limit.stderr if t.limit.sd is None else t.limit.sd)
+        for t in group
+        if t.limit is not None and t.limit.finite
     )
+    return Series.of(points, colour, "line", label)
 
 
 def _dots(
     group: list[Trace], width: int, colour: str, nudge: float, label: str, spread: bool
-) -> Series | None:
-    kept: list[tuple[int, Point]] = []
-    for trace in group:
-        point = trace.at(width)
-        if point is not None and point.mean.finite:
-            kept.append((trace.key.step or 0, point))
-    if not kept:
-        return None
-    return Series(
-        tuple(step + nudge for step, _ in kept),
-        tuple(point.mean.value for _, point in kept),
-        tuple(_known(point.sd if spread else point.mean.stderr) for _, point in kept),
-        colour,
-        "dots",
-        label,
+) -> Series:
+    points = (
+        ((t.key.step or 0) + nudge, point.mean.value, point.sd if spread else point.mean.stderr)
+        for t in group
+        if (point := t.at(width)) is not None and point.mean.finite
     )
+    return Series.of(points, colour, "dots", label)
 
 
 def _error_label(trace: Trace, inputs: tuple[str, ...], several: bool) -> str:
@@ -291,40 +277,29 @@ def _error_label(trace: Trace, inputs: tuple[str, ...], several: bool) -> str:
 
 
 def _errors(trace: Trace, colour: str, slope: SlopeRow | None, name: str) -> list[Series]:
-    points = [(p.width, p.rms, p.seeds) for p in trace.points if p.rms is not None and p.rms > 0]
-    x = tuple(float(width) for width, _, _ in points)
-    y = tuple(rms for _, rms, _ in points)
     # The relative sampling error of a root mean square of Gaussian differences.
-    bars = tuple(rms / math.sqrt(2 * seeds) for _, rms, seeds in points)
+    points = (
+        (float(p.width), p.rms, p.rms / math.sqrt(2 * p.seeds))
+        for p in trace.points
+        if p.rms is not None and p.rms > 0
+    )
+    dots = Series.of(points, colour, "dots", name)
     if slope is None or slope.slope is None:
-        return [Series(x, y, bars, colour, "dots", name)]
+        return [dots]
     label = f"{name}: slope {slope.slope:.2f}"
     if slope.low is not None and slope.high is not None:
         label += f" [{slope.low:.2f}, {slope.high:.2f}]"
-    centre_x = math.fsum(map(math.log, x)) / len(x)
-    centre_y = math.fsum(map(math.log, y)) / len(y)
-    line = tuple(math.exp(centre_y + slope.slope * (math.log(n) - centre_x)) for n in x)
-    none = (0.0,) * len(x)
-    return [Series(x, y, bars, colour, "dots", label), Series(x, line, none, colour, "line", label)]
+    centre = [math.fsum(map(math.log, side)) / len(side) for side in (dots.x, dots.y)]
+    line = ((n, math.exp(centre[1] + slope.slope * (math.log(n) - centre[0])), 0.0) for n in dots.x)
+    return [replace(dots, label=label), Series.of(line, colour, "line", label)]
 
 
 def _guide(series: list[Series]) -> Series:
     dots = [s for s in series if s.shape == "dots"]
     left, right = min(min(s.x) for s in dots), max(max(s.x) for s in dots)
     top = 1.6 * max(max(s.y) for s in dots)
-    ends = (left, right)
-    return Series(
-        ends,
-        tuple(top * (n / left) ** _GUIDE for n in ends),
-        (0.0, 0.0),
-        "muted",
-        "dash",
-        "guide n^(-1/2)",
-    )
-
-
-def _known(error: float) -> float:
-    return error if math.isfinite(error) else 0.0
+    ends = ((n, top * (n / left) ** _GUIDE, 0.0) for n in (left, right))
+    return Series.of(ends, "muted", "dash", "guide n^(-1/2)")
 
 
 def _ratio(series: tuple[Series, ...]) -> float:
@@ -334,8 +309,10 @@ def _ratio(series: tuple[Series, ...]) -> float:
 
 
 def _described(title: str, axis: str, series: tuple[Series, ...]) -> str:
-    parts = []
-    for one in series:
-        start, end = plain(one.y[0], 3), plain(one.y[-1], 3)
-        parts.append(f"{one.label}: from {start} to {end}")
-    return f"{title} against {axis}. " + "; ".join(parts)
+    return f"{title} against {axis}. {told(series)}"
+
+
+def told(series: Iterable[Series]) -> str:
+    """Where each of several curves begins and ends, in words."""
+    ends = ((one.label, plain(one.y[0], 3), plain(one.y[-1], 3)) for one in series if one.y)
+    return "; ".join(f"{label}: from {first} to {last}" for label, first, last in ends)

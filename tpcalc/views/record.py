@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import NoneType
+from typing import get_args, get_type_hints
 
 from tpcalc.errors import StudyError
 from tpcalc.results import (
@@ -27,29 +29,6 @@ from tpcalc.results import (
     Theorems,
     Verdict,
 )
-
-KINDS = {
-    "check": Verdict,
-    "depth": DepthVerdict,
-    "depths": DepthTable,
-    "theorems": Theorems,
-    "versus": Contrast,
-    "orders": OrderTable,
-    "solution": Solution,
-    "phases": PhaseDiagram,
-    "kernel": Kernel,
-    "experiment": Experiment,
-    "blocks": DepthExperiment,
-    "sheet": Sheets,
-    "signal": Signal,
-    "nonlinearity": Nonlinearity,
-    "limit": LimitTable,
-    "finite": FiniteTable,
-    "comparison": Comparison,
-}
-"""The answers that a report can hold, by field, in its order."""
-
-FIELDS = {kind: field for field, kind in KINDS.items()}
 
 
 @dataclass(frozen=True)
@@ -97,25 +76,25 @@ class ReportInput:
     program_words: tuple[str, ...] = ()
     program_text: str = ""
     formulas: tuple[tuple[str, Formula], ...] = ()
-    limit: LimitTable | None = None
-    finite: FiniteTable | None = None
-    comparison: Comparison | None = None
     provenance: Provenance | None = None
     input_names: tuple[str, ...] = ()
-    orders: OrderTable | None = None
     check: Verdict | None = None
     depth: DepthVerdict | None = None
     depths: DepthTable | None = None
+    theorems: Theorems | None = None
+    versus: Contrast | None = None
+    orders: OrderTable | None = None
     solution: Solution | None = None
     phases: PhaseDiagram | None = None
     kernel: Kernel | None = None
     experiment: Experiment | None = None
     blocks: DepthExperiment | None = None
-    theorems: Theorems | None = None
-    versus: Contrast | None = None
-    nonlinearity: Nonlinearity | None = None
     sheet: Sheets | None = None
     signal: Signal | None = None
+    nonlinearity: Nonlinearity | None = None
+    limit: LimitTable | None = None
+    finite: FiniteTable | None = None
+    comparison: Comparison | None = None
 
     def __post_init__(self) -> None:
         given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]
@@ -134,3 +113,13 @@ class ReportInput:
                     if name == "limit"
                     else f"Pass the {kind.__name__} itself.",
                 )
+
+
+KINDS: dict[str, type] = {
+    name: get_args(kind)[0]
+    for name, kind in get_type_hints(ReportInput).items()
+    if NoneType in get_args(kind) and name != "provenance"
+}
+"""The answers that a report can hold, by field, in its order."""
+
+FIELDS = {kind: field for field, kind in KINDS.items()}

@@ -30,6 +30,7 @@ from tpcalc.views.numbers import (
 from tpcalc.views.traces import Trace, gather
 
 MISSED = "† the error target was not met: raise max_samples or rel_error."
+_FEW = 10  # rows of a table that is never cut
 _STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
 
 
@@ -85,10 +86,13 @@ class Table:
         return cls(caption, tuple(top for top in head if top is not None), tuple(body), note)
 
     def cut(self, most: int | None) -> tuple[tuple[tuple[Cell, ...], ...], int]:
-        """At most so many rows, the first and the last of them, and how many are left out."""
-        left = 0 if most is None else len(self.rows) - most
-        if most is None or left <= 0:
+        """At most so many rows, the first and the last of them, and how many are left out.
+
+        A table of a few rows stays whole.
+        """
+        if most is None or len(self.rows) <= max(most, _FEW):
             return self.rows, 0
+        left = len(self.rows) - most
         last = most // 3
         gap = (Cell("..."), *(Cell("") for _ in self.head[1:]))
         return (*self.rows[: most - last], gap, *self.rows[len(self.rows) - last :]), left

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from tpcalc.views.tables import Cell, Table
@@ -112,25 +113,37 @@ class _Fitted:
     most: int | None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows, left = self.table.cut(self.most)
-        shown = len(self.table.head)
+        from rich.text import Text
+
+        table, width = self.table, options.max_width
+        rows, left = table.cut(self.most)
+        shown = len(table.head)
         # A matrix is shown in as many columns as fit; of other tables each column is needed.
-        if all(cell.kind == "number" for cell in self.table.head):
-            while shown > 2 and _needed(self.table.head[:shown], rows) > options.max_width:
+        if all(cell.kind == "number" for cell in table.head):
+            while shown > 2 and _needed(_widths(table.head[:shown], rows)) > width:
                 shown -= 1
-        whole = _needed(self.table.head[:shown], rows) <= options.max_width
-        yield _rich(self.table, rows, shown, whole, left)
+        yield Text(table.caption, style="bold")
+        yield _rich(table.head[:shown], rows, width)
+        hidden = ((left, "row"), (len(table.head) - shown, "column"))
+        below = [f"{many} more {what}{'s' * (many > 1)}." for many, what in hidden if many]
+        yield from (Text(line) for line in (" ".join(below), table.note) if line)
 
 
-def _needed(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...]) -> int:
-    """Columns of a terminal that a table takes where its numbers stay on one line."""
+def _widths(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...]) -> list[int]:
+    """The least width of each column: numbers stay on one line, words and titles are broken."""
     from rich.cells import cell_len
 
     widths = []
     for index, title in enumerate(head):
-        cells = [title, *(row[index] for row in rows)]
-        parts = [[cell.text] if _kept(title) else cell.text.split() or [""] for cell in cells]
-        widths.append(max(cell_len(word) for words in parts for word in words))
+        words = title.text.split()
+        for row in rows:
+            words += [row[index].text] if _kept(title) else row[index].text.split()
+        widths.append(max(map(cell_len, words), default=0))
+    return widths
+
+
+def _needed(widths: Sequence[int]) -> int:
+    """Columns of a terminal that a table takes."""
     return sum(widths) + _GAP * (len(widths) - 1) + 2 * _EDGE
 
 
@@ -138,34 +151,27 @@ def _kept(title: Cell) -> bool:
     return title.kind == "number" and title.text not in _WRAPPED
 
 
-def _rich(
-    table: Table, rows: tuple[tuple[Cell, ...], ...], shown: int, whole: bool, left: int
-) -> RichTable:
+def _rich(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...], width: int) -> RichTable:
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    hidden = ((left, "row"), (len(table.head) - shown, "column"))
-    below = [f"{many} more {what}{'s' * (many > 1)}." for many, what in hidden if many]
-    words = "\n".join(part for part in (" ".join(below), table.note) if part)
-    made = RichTable(
-        title=Text(table.caption, style="bold"),
-        title_justify="left",
-        caption=Text(words) if words else None,
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for cell in table.head[:shown]:
+    widths = _widths(head, rows)
+    whole = _needed(widths) <= width
+    titles = [cell.text for cell in head]
+    if whole and _needed([max(own, len(t)) for own, t in zip(widths, titles, strict=True)]) > width:
+        titles = [fill(t, max(own, 1)) for own, t in zip(widths, titles, strict=True)]
+    made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    for cell, title in zip(head, titles, strict=True):
         # Numbers stay whole while they fit; where the terminal is narrow, words give way first.
         made.add_column(
-            Text(cell.text),
+            Text(title),
             justify="right" if cell.kind == "number" else "left",
             no_wrap=whole and _kept(cell),
             overflow="fold",
         )
     for row in rows:
-        made.add_row(*map(_text, row[:shown]))
+        made.add_row(*map(_text, row[: len(head)]))
     return made
 
 

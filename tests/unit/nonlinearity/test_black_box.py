@@ -20,6 +20,7 @@ from tpcalc.nonlinearity.linear_range import linear_range
 from tpcalc.nonlinearity.sampled import sampled_nlc
 from tpcalc.nonlinearity.split import sampled_split
 from tpcalc.results import Method
+from tpcalc.views.numbers import plain
 
 Z = 5
 ONE = Gaussian()
@@ -227,7 +228,8 @@ def test_theorems_are_noted() -> None:
     assert any("singular (rank 1 of 2)" in note for note in singular.notes)
     wrong = sampled_nlc(np.tanh, ONE, seed=0, jacobian=lambda x: 0.1 * x)
     assert any("below 1" in note for note in wrong.notes)
-    assert "NLC = " in str(found)
+    text = " ".join(str(found).split())
+    assert f"nlc {plain(found.nlc.value)} " in text and all(note in text for note in found.notes)
 
 
 # --------------------------------------------------------------------------------- formulas, fits

@@ -9,7 +9,7 @@ from tpcalc.cli import payload
 from tpcalc.questions.measure import measure
 from tpcalc.results import Explosion, Name, codec
 from tpcalc.views.answers.check import check_tables
-from tpcalc.views.answers.orders import order_lines, order_tables
+from tpcalc.views.answers.orders import order_lines, row_tables
 
 DATA = tp.Samples(((1.0, 0.5), (0.5, 1.0)), ((1.0,), (-1.0,)))
 RESNET = tp.ResNet(2, "relu", alpha=1)
@@ -62,7 +62,8 @@ def test_the_table_of_orders_stops_at_the_explosion(act: str, name: str) -> None
     assert {Name.tabled(row.name).step for row in table.rows} == {0, 1}
     assert "f[2,0]" in found and table.exploded.text in " ".join(str(found).split())
     assert order_lines(table) == (table.exploded.text,)
-    assert not any("[2,2," in cell.text for t in order_tables(table) for r in t.rows for cell in r)
+    tables = row_tables(table.rows, "")
+    assert not any("[2,2," in cell.text for t in tables for r in t.rows for cell in r)
 
 
 def test_what_layer_norm_takes_out_is_no_explosion() -> None:
@@ -85,6 +86,6 @@ def test_measured_orders_run_what_the_table_shows() -> None:
 def test_bounds_of_one_reason_are_one_row() -> None:
     table = tp.orders(trained(tp.ResNet(2, "elu", alpha=1), "standard")).table
     bounds = [row for row in table.rows if row.status == "upper"]
-    shown = next(t for t in order_tables(table) if t.caption == "Upper bounds").rows
+    shown = next(t for t in row_tables(table.rows, "") if t.caption == "Upper bounds").rows
     assert len(shown) == len({(row.n, row.reason) for row in bounds}) < len(bounds)
     assert sum(len(row[0].text.split(", ")) for row in shown) == len(bounds)

@@ -16,7 +16,7 @@ from tpcalc.errors import StudyError
 from tpcalc.results import Exponent, OrderRow, PhaseDiagram
 from tpcalc.views import ReportInput, render_html, render_markdown
 from tpcalc.views.answers.check import check_tables, judged
-from tpcalc.views.answers.orders import order_tables, region_lines, row_tables, size
+from tpcalc.views.answers.orders import region_lines, row_tables, size
 from tpcalc.views.answers.phase_plot import VERDICTS, by_verdict
 from tpcalc.views.answers.phases import phase_lead
 from tpcalc.views.faces import html, seen
@@ -79,7 +79,7 @@ def test_sizes(n: str, status: str, text: str) -> None:
 
 
 def test_orders_are_set_by_layer() -> None:
-    table, bounds, others = order_tables(ORDERS)
+    table, bounds, others = row_tables(ORDERS.rows, "")
     head, *rows = texts(table)
     assert head == ["Step", "Quantity", "Input", "l = 1", "l = 2", "output"]
     assert ["0", "h", "all", "1", "1", ""] in rows
@@ -126,7 +126,7 @@ def test_names_of_a_program_are_listed() -> None:
 
 
 def test_slopes_that_contradict_are_marked() -> None:
-    slopes = order_tables(MEASURED)[-1]
+    slopes = row_tables(MEASURED.rows, "")[-1]
     tones = {row[0].text: row[2].tone for row in slopes.rows}
     assert tones == {
         "f[0,0]": "",

@@ -11,7 +11,7 @@ import tpcalc as tp
 from tpcalc.results import Card, Claim, Contrast, Hypothesis, Provenance, Theorem, Theorems, Verdict
 from tpcalc.sources import Source
 from tpcalc.views.answers.theorems import theorem_lead, theorem_tables
-from tpcalc.views.answers.versus import versus_lead, versus_tables
+from tpcalc.views.answers.versus import card_tables, versus_lead
 from tpcalc.views.faces import html
 from tpcalc.views.page import render_html, render_markdown
 from tpcalc.views.record import ReportInput
@@ -77,7 +77,7 @@ def test_two_cards_stand_side_by_side() -> None:
     left = Card("a", (("Powers of the weights", "a = (0, 1)"),), verdict("trivial"))
     right = Card("b", (("Powers of the weights", "a = (0, 1/2)"),), verdict("kernel"))
     contrast = Contrast(left, right)
-    tables = {table.caption: table for table in versus_tables(contrast)}
+    tables = {table.caption: table for table in card_tables(contrast.left, contrast.right)}
     powers = tables["Powers that define them"].rows
     assert [cell.text for cell in powers[0]][1:] == ["a = (0, 1)", "a = (0, 1/2)", ""]
     decided = {row[0].text: row for row in tables["What becomes of training"].rows}

@@ -33,8 +33,9 @@ class FirstUpdate(Shown):
         size: The mean square of A_L, divided by that power of L.
 
     Example:
-        >>> print(first_update("sgd", "oo"))
-        E A_L^2 / L^1 = 403.429 (exact); learning rate up to L^0
+        >>> found = first_update("sgd", "oo")
+        >>> print(found.size, found.rate)
+        E A_L^2 / L^1 = 403.429 (exact) 0
     """
 
     optimizer: str
@@ -42,9 +43,6 @@ class FirstUpdate(Shown):
     power: Fraction
     rate: Fraction
     size: ClosedForm
-
-    def __str__(self) -> str:
-        return f"{self.size}; learning rate up to L^{self.rate}"
 
 
 def first_update(optimizer: str, blocks: int | str = OO) -> FirstUpdate:

@@ -65,9 +65,8 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
 
     Example:
         >>> import tpcalc as tp
-        >>> print(lemma_14(tp.ResNet("L", "relu", nonlin="between", layers=2), 100))
-        E D^2 = 0.646668 (Marion, Fermanian, Biau, Vert, Scaling ResNets in the large-depth \
-regime, Lemma 14 (arXiv:2206.06929))
+        >>> lemma_14(tp.ResNet("L", "relu", nonlin="between", layers=2), 100).stated
+        'E D^2 = 0.646668'
     """
     return _expected(network, depth, "Lemma 14", *STREAM)
 

@@ -25,6 +25,7 @@ _WORDS = {
     "distance": ("Distance of features", "distance in the depth", True),
     "slope": ("Local slope of distances", "distance in the depth", True),
 }
+_NOTE = "Lines: infinite width; dots: networks, with standard errors."
 _Z = 5  # standard errors beyond which a reference number is another one
 
 
@@ -202,21 +203,24 @@ def _grouped(optima: Sequence[Optimum]) -> dict[tuple[str, str], list[Optimum]]:
 def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
     """The figures, by the key of their section."""
     figures = {}
-    note = "Lines: infinite width; dots: networks, with standard errors."
     panels = [
         panel
         for what in ("size", "distance", "slope")
         for panel in _along(what, [row for row in found.profiles if row.what == what])
     ]
     if panels:
-        figures["blocks"] = Figure("Along the depth", note, tuple(panels))
+        figures["blocks"] = Figure("Along the depth", _NOTE, tuple(panels))
     start = growth_figure(found)
     if start is not None:
         figures["start" if panels else "blocks"] = start
     if found.transfer is not None:
-        key = "transfer" if figures else "blocks"
-        figures[key] = Figure("Loss against learning rate", note, tuple(_losses(found.transfer)))
+        figures["transfer" if figures else "blocks"] = transfer_figure(found.transfer)
     return figures
+
+
+def transfer_figure(found: Transfer) -> Figure:
+    """Losses against learning rates."""
+    return Figure("Loss against learning rate", _NOTE, tuple(_losses(found)))
 
 
 def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
@@ -274,3 +278,10 @@ def _(found: DepthExperiment) -> View:
     parts = (Part("blocks", found.title, lead, tables, drawn.get("blocks")), *more)
     said = judge_depth_experiment(found)
     return View(found.title, said, f"{said.headline}.", parts, found.notes, found.provenance)
+
+
+@view.register
+def _(found: Transfer) -> View:
+    lead, tables, drawn = transfer_lead(found), transfer_tables(found), transfer_figure(found)
+    part = Part("transfer", "Learning rates", lead, tables, drawn if drawn.panels else None)
+    return View("Best learning rates", None, "", (part,), (), found.provenance)

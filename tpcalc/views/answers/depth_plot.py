@@ -11,8 +11,7 @@ import numpy as np
 from tpcalc.names import what_of
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 from tpcalc.results.depth_sample import log10_of_root
-from tpcalc.views.numbers import plain
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
 from tpcalc.views.traces import spread_out
 
 if TYPE_CHECKING:
@@ -198,8 +197,7 @@ def _over(found: DepthTable) -> Figure | None:
 def _panel(title: str, axis: str, series: Sequence[Series], *, log_x: bool = False) -> Panel:
     values = [y for one in series for y in one.y]
     log_y = not title.startswith("log10") and 0 < min(values) < max(values) / _RANGE
-    words = "; ".join(f"{s.label}: from {plain(s.y[0], 3)} to {plain(s.y[-1], 3)}" for s in series)
-    described = f"{title} against {axis}. {words}"
+    described = f"{title} against {axis}. {told(series)}"
     return Panel(title, described, axis, tuple(series), log_x, log_y, numbers=not log_x)
 
 

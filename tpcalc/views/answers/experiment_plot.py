@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tpcalc.results import Experiment, Run
-from tpcalc.views.numbers import count, plain
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.numbers import count
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
 from tpcalc.views.plots import MARKERS, framed, logarithmic, round_ticks
 from tpcalc.views.svg import colour
 
@@ -54,7 +54,7 @@ def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
             if line is not None:
                 series.append(line)
         if series:
-            panels.append(Panel(name, _words(title, series), "step t", tuple(series)))
+            panels.append(Panel(name, f"{title}. {told(series)}", "step t", tuple(series)))
     if not panels:
         return None
     trials = max(run.trials for run in found.runs)
@@ -70,16 +70,14 @@ def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
 
 def _line(curves: Sequence[Sequence[float]], block: int, ink: str, label: str) -> Series | None:
     """The mean curve with its band, up to the first block that is not finite."""
-    x, y, error = [], [], []
+    points = []
     for start in range(0, min(map(len, curves), default=0), block):
         parts = [curve[start : start + block] for curve in curves]
         mean, half = interval([math.fsum(part) / len(part) for part in parts])
         if not math.isfinite(mean):
             break
-        x.append(start + (len(parts[0]) - 1) / 2)
-        y.append(mean)
-        error.append(0.0 if math.isnan(half) else half)
-    return Series(tuple(x), tuple(y), tuple(error), ink, "line", label) if x else None
+        points.append((start + (len(parts[0]) - 1) / 2, mean, half))
+    return Series.of(points, ink, "line", label) if points else None
 
 
 def _ranks(found: Experiment) -> Figure | None:
@@ -94,7 +92,7 @@ def _ranks(found: Experiment) -> Figure | None:
                     ink = colours[run.setting.act]
                     series.append(_over_layers(ranks, ink, run.setting.act))
             if series:
-                words = _words(f"Rank of {letter}", series)
+                words = f"Rank of {letter}. {told(series)}"
                 title = f"{name}: rank of {letter}"
                 panels.append(Panel(title, words, "layer", tuple(series), log_y=True))
     if not panels:
@@ -107,15 +105,9 @@ def _ranks(found: Experiment) -> Figure | None:
 
 
 def _over_layers(ranks: Sequence[Sequence[int]], ink: str, label: str) -> Series:
-    means = [interval(column) for column in zip(*ranks, strict=True)]
-    return Series(
-        tuple(float(layer) for layer in range(1, len(means) + 1)),
-        tuple(mean for mean, _ in means),
-        tuple(0.0 if math.isnan(half) else half for _, half in means),
-        ink,
-        "dots",
-        label,
-    )
+    means = map(interval, zip(*ranks, strict=True))
+    points = ((float(layer), *mean) for layer, mean in enumerate(means, 1))
+    return Series.of(points, ink, "dots", label)
 
 
 def _grouped(found: Experiment) -> dict[str, list[Run]]:
@@ -130,11 +122,6 @@ def _colours(found: Experiment) -> dict[str, str]:
     """One colour for each activation, in all panels."""
     acts = dict.fromkeys(run.setting.act for run in found.runs)
     return {act: str(index % COLOURS) for index, act in enumerate(acts)}
-
-
-def _words(title: str, series: Sequence[Series]) -> str:
-    parts = (f"{one.label}: from {plain(one.y[0], 3)} to {plain(one.y[-1], 3)}" for one in series)
-    return f"{title}. " + "; ".join(parts)
 
 
 def _top(figure: Figure) -> float | None:

@@ -162,9 +162,8 @@ def _panels(found: DepthExperiment) -> Iterator[Panel]:
     if found.paths:
         series = []
         for ink, row in enumerate(found.paths):
-            x = tuple(k / len(row.path) for k in range(len(row.path)))
-            flat = (0.0,) * len(x)
-            series.append(Series(x, row.path, flat, str(ink % COLOURS), "line", row.along))
+            points = ((k / len(row.path), height, 0.0) for k, height in enumerate(row.path))
+            series.append(Series.of(points, str(ink % COLOURS), "line", row.along))
         words = f"Sums of one sequence of {len(series)} laws along the depth."
         yield Panel(
             "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
@@ -172,8 +171,8 @@ def _panels(found: DepthExperiment) -> Iterator[Panel]:
 
     for net in found.trained:
         if net.path and net.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
-            x = tuple((k + 1) / len(net.path) for k in range(len(net.path)))
-            one = Series(x, net.path, (0.0,) * len(x), "0", "line", net.along)
+            points = ((k / len(net.path), height, 0.0) for k, height in enumerate(net.path, 1))
+            one = Series.of(points, "0", "line", net.along)
             title = f"One weight after training, {net.along}, L^(-{net.alpha})"
             yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
 

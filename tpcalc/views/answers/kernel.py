@@ -19,15 +19,6 @@ if TYPE_CHECKING:
 _CORNER = 5
 _DIGITS = 6
 _FOLLOWED = "errors were followed"  # how the note begins that names the pairs
-_STATISTICS = (
-    "Smallest entry",
-    "Largest entry",
-    "Trace",
-    "Largest eigenvalue",
-    "Smallest eigenvalue",
-    "Condition number",
-    "Effective rank",
-)
 _HEADLINES = {
     Method.EXACT: ("good", "{} in closed form"),
     Method.QUADRATURE: ("good", "{} by quadrature, with a bound on the error"),
@@ -94,11 +85,8 @@ def kernel_tables(kernel: Kernel) -> tuple[Table, ...]:
 
 def _statistics(kernel: Kernel) -> Table:
     columns = [_column(kernel, kind) for kind in kernel.kinds]
-    rows = (
-        (word, *(column.get(word, "") for column in columns))
-        for word in _STATISTICS
-        if any(word in column for column in columns)
-    )
+    words = dict.fromkeys(word for column in columns for word in column)
+    rows = ((word, *(column.get(word, "") for column in columns)) for word in words)
     head = texts("Statistic") + numbers(*map(str.upper, kernel.kinds))
     notes = []
     if has_spectrum(kernel):

@@ -125,12 +125,10 @@ def _note(kernel: Kernel) -> str:
 def _spectrum_panel(kernel: Kernel) -> Panel:
     series = []
     for kind in kernel.kinds:
-        found = [float(value) for value in kernel.spectrum(kind)]
-        ranks = tuple(float(rank) for rank, value in enumerate(found, 1) if value > 0)
-        values = tuple(value for value in found if value > 0)
-        if values:
-            colour_of, name = _COLOURS[kind], kind.upper()
-            series.append(Series(ranks, values, (0.0,) * len(ranks), colour_of, "line", name))
+        ranked = enumerate(kernel.spectrum(kind), 1)
+        points = [(float(rank), float(value), 0.0) for rank, value in ranked if value > 0]
+        if points:
+            series.append(Series.of(points, _COLOURS[kind], "line", kind.upper()))
     for line in tuple(series):
         off = kernel.resolution(line.label.lower())
         lowest = min(line.y)

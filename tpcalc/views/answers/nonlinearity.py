@@ -139,16 +139,13 @@ def _by_layer(found: Nonlinearity) -> Table | None:
     if not found.measured:
         return None
     width = found.widths[-1]
-    rows = []
-    for layer in found.layers[1:]:
-        measured_row = found.at(width, layer.index)
-        if measured_row is not None:
-            rows.append(_measured_layer(layer, measured_row))
+    pairs = ((layer, found.at(width, layer.index)) for layer in found.layers[1:])
+    rows = tuple(_measured_layer(layer, row) for layer, row in pairs if row is not None)
     head = texts("Layer", "Operation", "NLC, limit", "NLC", "z", "LBIAS", "LSCALE, limit", "LSCALE")
     return Table(
         f"Networks of width {count(width)}, {found.seeds} seeds",
         head + texts("NKURT", "LCV"),
-        tuple(rows),
+        rows,
         f"Means over seeds with their standard errors. {scores(found.seeds)} The bias of finite "
         "width is not in them.",
     )
@@ -169,15 +166,11 @@ def _measured_layer(layer: LayerRow, row: MeasuredRow) -> tuple[Cell, ...]:
 
 def _widths(found: Nonlinearity) -> Table | None:
     last = found.layers[-1].index
-    rows = []
-    for width in found.widths:
-        row = found.at(width, last)
-        for name in _SHOWN:
-            value = None if row is None else row.value(name)
-            if value is not None:
-                rows.append(_width_row(width, name, value))
+    known = ((at, row) for at in found.widths if (row := found.at(at, last)) is not None)
+    cells = ((at, name, row.value(name)) for at, row in known for name in _SHOWN)
+    rows = tuple(_width_row(at, name, value) for at, name, value in cells if value is not None)
     head = texts("Width", "Metric of the output", "Limit", "Mean over seeds", "SD between seeds")
-    return Table("Output against width", head + texts("Difference"), tuple(rows))
+    return Table("Output against width", head + texts("Difference"), rows)
 
 
 def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
 from tpcalc.views.numbers import count, plain
-from tpcalc.views.panels import Figure, Panel, Series
+from tpcalc.views.panels import Figure, Panel, Series, told
 
 _METRICS = ("NLC", "LBIAS", "LSCALE", "JACF")
 _WORDS = {
@@ -50,23 +50,19 @@ def _limit(layers: Sequence[LayerRow], name: str) -> Series:
         "LSCALE": lambda row: math.sqrt(row.square.value),
         "JACF": lambda row: math.exp(min(row.log_gradient.value / 2, _LARGEST)),
     }
-    x = tuple(float(row.index) for row in layers)
-    y = tuple(of[name](row) for row in layers)
-    return Series(x, y, (0.0,) * len(x), "limit", "line", "limit, n → ∞")
+    points = ((float(row.index), of[name](row), 0.0) for row in layers)
+    return Series.of(points, "limit", "line", "limit, n → ∞")
 
 
 def _dots(found: Nonlinearity, width: int, name: str) -> Series:
-    rows = [row for row in found.measured if row.width == width and row.value(name) is not None]
-    points = [(float(row.layer), _value(row, name)) for row in rows]
-    points = [(x, value) for x, value in points if math.isfinite(value.mean.value)]
-    return Series(
-        tuple(x for x, _ in points),
-        tuple(value.mean.value for _, value in points),
-        tuple(2 * value.deviation for _, value in points),
-        "0",
-        "dots",
-        f"n = {count(width)}",
+    rows = (row for row in found.measured if row.width == width)
+    known = ((float(row.layer), value) for row in rows if (value := row.value(name)) is not None)
+    points = (
+        (x, value.mean.value, 2 * value.deviation)
+        for x, value in known
+        if math.isfinite(value.mean.value)
     )
+    return Series.of(points, "0", "dots", f"n = {count(width)}")
 
 
 def _sweep(found: Nonlinearity) -> Figure | None:
@@ -81,18 +77,15 @@ def _sweep(found: Nonlinearity) -> Figure | None:
         limit = points[0][1].limit.value
         if not limit or not all(math.isfinite(value.mean.value) for _, value in points):
             continue
-        x = tuple(float(width) for width, _ in points)
-        one = Series((x[0], x[-1]), (1.0, 1.0), (0.0, 0.0), "limit", "line", "limit, n → ∞")
-        dots = Series(
-            x,
-            tuple(value.mean.value / limit for _, value in points),
-            tuple(2 * value.deviation / abs(limit) for _, value in points),
-            "0",
-            "dots",
-            "networks",
+        ends = ((float(points[k][0]), 1.0, 0.0) for k in (0, -1))
+        one = Series.of(ends, "limit", "line", "limit, n → ∞")
+        shares = (
+            (float(width), value.mean.value / limit, 2 * value.deviation / abs(limit))
+            for width, value in points
         )
+        dots = Series.of(shares, "0", "dots", "networks")
         words = f"{name} over its limit {plain(limit, 4)}"
-        panels.append(Panel(words, _told(words, dots), "width n", (one, dots), log_x=True))
+        panels.append(Panel(words, f"{words}. {told([dots])}", "width n", (one, dots), log_x=True))
     if not panels:
         return None
     note = "Points: means over seeds; bars: two standard deviations between seeds."
@@ -102,12 +95,7 @@ def _sweep(found: Nonlinearity) -> Figure | None:
 def _panel(title: str, x_label: str, series: list[Series]) -> Panel:
     values = [y for one in series for y in one.y if y > 0]
     wide = bool(values) and max(values) > _RANGE * min(values)
-    words = "; ".join(_told(one.label, one) for one in series if one.y)
-    return Panel(title, f"{title}. {words}", x_label, tuple(series), log_y=wide)
-
-
-def _told(label: str, series: Series) -> str:
-    return f"{label}: from {plain(series.y[0], 3)} to {plain(series.y[-1], 3)}"
+    return Panel(title, f"{title}. {told(series)}", x_label, tuple(series), log_y=wide)
 
 
 def _value(row: MeasuredRow, name: str) -> MeasuredValue:

@@ -57,11 +57,6 @@ def order_lines(table: OrderTable) -> tuple[str, ...]:
     return (*ended, *region_lines(table.region, table.point))
 
 
-def order_tables(table: OrderTable) -> tuple[Table, ...]:
-    """All orders of a program."""
-    return row_tables(table.rows, "Order of size of a coordinate")
-
-
 def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
     """Orders by layer where their names say so, else one by one; then bounds, then slopes."""
     keyed = [(Name.tabled(row.name), row) for row in rows]
@@ -220,7 +215,8 @@ def _counted(rows: Sequence[OrderRow]) -> str:
 @view.register
 def _(table: OrderTable) -> View:
     lead = "A size is a power of the width n; bounds are marked as such."
-    part = Part("orders", "Orders", " ".join((lead, *order_lines(table))), order_tables(table))
+    tables = row_tables(table.rows, "Order of size of a coordinate")
+    part = Part("orders", "Orders", " ".join((lead, *order_lines(table))), tables)
     said, summary = judge_orders(table.rows), _counted(table.rows)
     return View("Orders", said, summary, (part,), table.notes, table.provenance)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import is_dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
@@ -32,15 +33,14 @@ def _(rows: Rows) -> View:  # type: ignore[type-arg]
 def _(record: Shown) -> View:
     made = getattr(record, "provenance", None)
     title = _title(type(record))
-    text = record.as_text() if type(record).__str__ is Shown.__str__ else str(record)
-    if text is not None:
-        return View(title, text=text, provenance=made)
+    if type(record).__str__ is not Shown.__str__:  # a number, or a program, which is its text
+        return View(title, text=str(record), provenance=made)
     alone = [
         (key, value) for key, value in fields_of(record) if key not in _NAMES and not is_rows(value)
     ]
     meanings = _meanings(type(record))
     body = ((name(key), _cell(value), sentence(meanings.get(key, ""))) for key, value in alone)
-    head = (*texts("Field"), number("Value"), *texts("Meaning"))
+    head = texts("Field", "Value", "Meaning")
     tables = [Table.of(title, head, body, _note(value for _, value in alone))]
     tables += [_listed(key.capitalize(), rows) for key, rows in fields_of(record) if is_rows(rows)]
     notes = tuple(getattr(record, "notes", ()))
@@ -89,4 +89,6 @@ def _cell(value: Any) -> Cell:
         return Cell("–")
     if isinstance(value, Enum):
         return Cell(str(value.value))
+    if is_dataclass(value) and type(value).__str__ in (object.__str__, Shown.__str__):
+        return sentence("; ".join(f"{key}: {_cell(own).text}" for key, own in fields_of(value)))
     return Cell(short(str(value), _LETTERS))

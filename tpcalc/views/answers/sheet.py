@@ -71,28 +71,38 @@ def judge_sheets(found: Sheets) -> Judgement:
 def sheet_tables(found: Sheets) -> tuple[Table, ...]:
     """All tables."""
     sheets = found.sheets
-    lengths = sorted({row.length for each in sheets for row in each.lengths})
-    correlations = sorted({row.correlation for each in sheets for row in each.correlations})
 
-    def by_length(pick: str) -> Iterable[tuple[str, list[str]]]:
-        for at in lengths:
-            yield plain(at), [_by_length(each, at, pick) for each in sheets]
-
-    def by_correlation(pick: str) -> Iterable[tuple[str, list[str]]]:
-        for at in correlations:
-            yield plain(at), [_by_correlation(each, at, pick) for each in sheets]
+    def by(rows: str, at: str, pick: str) -> Iterable[tuple[str, list[str]]]:
+        known = [{getattr(row, at): row for row in getattr(each, rows)} for each in sheets]
+        for place in sorted(set().union(*known)):
+            found = [own.get(place) for own in known]
+            yield plain(place), [_estimate(getattr(row, pick)) if row else "" for row in found]
 
     if len(sheets) == 1:
         middle = _alone(sheets[0])
     else:
         middle = (
-            _table("n(λ², 0) for inputs of length λ", "λ", sheets, by_length("nlc")),
-            _table("Length kernel L(λ)", "λ", sheets, by_length("kernel")),
+            _table("n(λ², 0) for inputs of length λ", "λ", sheets, by("lengths", "length", "nlc")),
+            _table("Length kernel L(λ)", "λ", sheets, by("lengths", "length", "kernel")),
             _table(
-                "Gaussian stability number λL′/L", "λ", sheets, by_length("stability"), _STABILITY
+                "Gaussian stability number λL′/L",
+                "λ",
+                sheets,
+                by("lengths", "length", "stability"),
+                _STABILITY,
             ),
-            _table("Normalized covariance kernel", "c", sheets, by_correlation("kernel")),
-            _table("n(1, c) for inputs of correlation c", "c", sheets, by_correlation("nlc")),
+            _table(
+                "Normalized covariance kernel",
+                "c",
+                sheets,
+                by("correlations", "correlation", "kernel"),
+            ),
+            _table(
+                "n(1, c) for inputs of correlation c",
+                "c",
+                sheets,
+                by("correlations", "correlation", "nlc"),
+            ),
         )
     split = [(word, [_estimate(of(each)) for each in sheets]) for word, of in _SPLIT]
     split.append(("Method", [_METHODS[each.split.nlc.method] for each in sheets]))
@@ -150,16 +160,6 @@ def _table(
 
 def _estimate(found: Estimate | None) -> str:
     return "none" if found is None else settled(found)
-
-
-def _by_length(each: Sheet, at: float, pick: str) -> str:
-    rows = [row for row in each.lengths if row.length == at]
-    return _estimate(getattr(rows[0], pick)) if rows else ""
-
-
-def _by_correlation(each: Sheet, at: float, pick: str) -> str:
-    rows = [row for row in each.correlations if row.correlation == at]
-    return _estimate(getattr(rows[0], pick)) if rows else ""
 
 
 def _starts(sheets: tuple[Sheet, ...]) -> Iterable[tuple[str, list[str]]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tpcalc.results import Sheets
 from tpcalc.views.numbers import plain
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
 from tpcalc.views.plots import framed, logarithmic, round_ticks
 from tpcalc.views.svg import colour
 
@@ -36,7 +36,7 @@ def sheet_figure(found: Sheets) -> Figure:
             for curve in each.curves
             if curve.kind == kind and curve.x
         ]
-        words = _words(title, series)
+        words = f"{title}. {told(series) or 'Nothing to draw.'}"
         if kind in _IDENTITY and series:
             ends = (min(line.x[0] for line in series), max(line.x[-1] for line in series))
             series.append(Series(ends, ends, (0.0, 0.0), "muted", "dash", "identity"))
@@ -44,13 +44,6 @@ def sheet_figure(found: Sheets) -> Figure:
     error = max(curve.error for each in drawn for curve in each.curves)
     note = f"Errors of the curves are below {plain(max(error, 1e-15), 2)}, far below their width."
     return Figure("Activation and kernels", note, tuple(panels))
-
-
-def _words(title: str, series: list[Series]) -> str:
-    said = ", ".join(
-        f"{line.label} from {plain(line.y[0], 3)} to {plain(line.y[-1], 3)}" for line in series
-    )
-    return f"{title}: {said or 'nothing to draw'}."
 
 
 def _painted(panel: Panel) -> Panel:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tpcalc.results import Claim, Theorem, Theorems
-from tpcalc.views.tables import Cell, Table, name, sentence, texts
-from tpcalc.views.view import Part, View, view
+from tpcalc.results import Bound, Hypothesis, Theorem, Theorems
+from tpcalc.views.tables import Cell, Table, name, only, sentence, texts
+from tpcalc.views.view import Judgement, Part, View, view
 
 _AGREES = {True: "yes", False: "no", None: "open"}
 _OPEN = "Open: not derived here, or only a bound is."
@@ -42,7 +42,7 @@ def theorem_tables(found: Theorems) -> tuple[Table, ...]:
     """The theorems with their answers, and their statements beside what is derived."""
     if not found.rows:
         return ()
-    table = _claims(found, lambda claim: bool(claim.stated or claim.derived))
+    table = _claims(found.rows)
     table = replace(table, detail=not any(row.differs for row in found.rows))
     return (answer_table(found), table) if table.rows else (answer_table(found),)
 
@@ -57,9 +57,10 @@ def answer_table(found: Theorems) -> Table:
     return Table.of("Theorems and their hypotheses", head, body)
 
 
-def _claims(found: Theorems, shown: Callable[[Claim], bool]) -> Table:
-    head = texts("Theorem", "About", "Stated", "Derived from the program", "Agrees")
-    pairs = [(row, claim) for row in found.rows for claim in row.claims if shown(claim)]
+def _claims(rows: Sequence[Theorem]) -> Table:
+    several = only(Cell("Theorem"), len(rows) > 1)
+    head = (several, *texts("About", "Stated", "Derived from the program", "Agrees"))
+    pairs = [(row, one) for row in rows for one in row.claims if one.stated or one.derived]
     body = (
         (
             name(row.name),
@@ -92,3 +93,28 @@ def _why(row: Theorem) -> str:
 def _(found: Theorems) -> View:
     part = Part("theorems", "Theorems", theorem_lead(found), theorem_tables(found))
     return View("Theorems", None, "", (part,), found.notes, found.provenance)
+
+
+@view.register
+def _(found: Theorem) -> View:
+    tables = (_hypotheses(found.hypotheses), _claims((found,)))
+    part = Part("theorem", found.name, f"{found.title} ({found.source}).", tables)
+    level = "bad" if found.differs else "good" if found.answer == "holds" else "warn"
+    said = Judgement(level, f"{found.name}: {found.answered}")
+    return View("Theorem", said, "", (part,), found.notes)
+
+
+@view.register
+def _(found: Bound) -> View:
+    part = Part("bound", found.of, f"{found.source}.", (_hypotheses(found.conditions),))
+    broken = tuple(f"Not met: {one.text}: {one.found}" for one in found.violated)
+    said = Judgement("good" if found.admissible else "warn", found.stated, broken)
+    return View("Bound", said, "", (part,), found.notes)
+
+
+def _hypotheses(found: Iterable[Hypothesis]) -> Table:
+    rows = (
+        (sentence(one.text), "yes" if one.met else "no", sentence(one.found))
+        for one in sorted(found, key=lambda one: one.met)
+    )
+    return Table.of("Hypotheses", texts("Hypothesis", "Met", "Found"), rows)

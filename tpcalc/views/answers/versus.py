@@ -1,19 +1,18 @@
-"""Two parameterizations of one network side by side."""
+"""A parameterization of a network, and two of them side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 
 from tpcalc.names import Name
-from tpcalc.results import Card, Contrast, OrderRow, Verdict
-from tpcalc.views.answers.check import at_start
+from tpcalc.results import Card, Contrast, OrderRow
+from tpcalc.views.answers.check import at_start, judged
 from tpcalc.views.answers.orders import size
 from tpcalc.views.labels import symbol
 from tpcalc.views.numbers import count, measured, with_power
-from tpcalc.views.tables import Cell, Table, name
+from tpcalc.views.tables import Cell, Table, only
 from tpcalc.views.traces import gather
-from tpcalc.views.view import Part, View, view
+from tpcalc.views.view import Judgement, Part, View, view
 
 _LONG = 60  # letters from which on the cells of a row are broken into lines
 _INPUTS = "f[t,i]: after t steps, at the i-th input of that step; inputs are counted from 0."
@@ -33,88 +32,74 @@ def versus_lead(found: Contrast) -> str:
     )
 
 
-def versus_tables(found: Contrast) -> tuple[Table, ...]:
-    """Definitions, verdicts, orders, limits, networks, theorems, a column for each of the two."""
-    left, right = found.left, found.right
-    parts = (
-        ("Powers that define them", dict(left.exponents), dict(right.exponents), False),
-        ("What becomes of training", _facts(left.check), _facts(right.check), False),
-        ("What moves", _moves(left.check), _moves(right.check), False),
-        ("Orders of updates and outputs", _updates(left.check), _updates(right.check), True),
-        ("Orders of features and gradients", _orders(left), _orders(right), True),
-        ("Limits", _limits(left), _limits(right), True),
-        ("Finite networks", _finite(left), _finite(right), True),
-        ("Theorems", _theorems(left), _theorems(right), True),
-    )
-    notes = {"Limits": _INPUTS, "Finite networks": _WIDEST, "Theorems": _ABOUT}
-    made = [
-        replace(
-            _table(caption, (found.left.name, found.right.name), (mine, other), names),
-            note=notes.get(caption, ""),
-        )
-        for caption, mine, other, names in parts
-    ]
+def card_tables(*cards: Card) -> tuple[Table, ...]:
+    """Definitions, verdicts, limits, networks, theorems, orders, a column for each card."""
+    made = (_table(caption, cards, *how) for caption, how in _TABLES.items())
     return tuple(table for table in made if table.rows)
 
 
 def _table(
     caption: str,
-    heads: tuple[str, str],
-    sides: tuple[Mapping[str, str], Mapping[str, str]],
-    names: bool,
+    cards: Sequence[Card],
+    read: Callable[[Card], dict[str, str]],
+    kind: str,
+    note: str,
 ) -> Table:
-    """A row for each entry of either side; what only one of them has stays open in the other."""
-    mine, other = sides
-    rows = []
-    for key in dict.fromkeys((*mine, *other)):
-        values = mine.get(key, "–"), other.get(key, "–")
-        label = name(key) if names else Cell(key)
-        same = "same" if values[0] == values[1] else ""
-        kind = "sentence" if max(map(len, values)) > _LONG else "text"
-        cells = [Cell(value, kind) for value in values]
-        rows.append((label, *cells, Cell(same)))
-    return Table(caption, (Cell(""), *map(Cell, heads), Cell("")), tuple(rows))
+    """A row for each entry of any card; what only one of them has stays open in the other."""
+    sides = [read(card) for card in cards]
+    rows: list[tuple[Cell | str, ...]] = []
+    for key in dict.fromkeys(key for side in sides for key in side):
+        values = [side.get(key, "–") for side in sides]
+        same = "same" if len(cards) > 1 and len(set(values)) == 1 else ""
+        broken = "sentence" if max(map(len, values)) > _LONG else "text"
+        rows.append((key, *(Cell(value, broken) for value in values), same))
+    columns = (Cell(card.name) for card in cards)
+    head = (Cell("", kind), *columns, only(Cell(""), len(cards) > 1))
+    return Table.of(caption, head, rows, note)
 
 
-def _facts(found: Verdict) -> dict[str, str]:
+def _defined(card: Card) -> dict[str, str]:
+    return dict(card.exponents)
+
+
+def _facts(card: Card) -> dict[str, str]:
+    found = card.check
     return {
         "Verdict": found.verdict + (f" ({found.status})" if found.status else ""),
         "Valid for": found.valid_for,
         "Network at the start": at_start(found),
         "Stationary start": "yes" if found.stationary_start else "no",
-        "What decides": "; ".join(found.facts[:2]),
+        "What decides": "; ".join(found.facts),
     }
 
 
-def _moves(found: Verdict) -> dict[str, str]:
+def _moves(card: Card) -> dict[str, str]:
     words = {True: "yes", False: "no", None: "not known"}
-    made = {}
-    for layer in found.layers:
+    layers, made = card.check.layers, {}
+    for layer in layers:
         made[f"Layer {layer.label}: its update is Θ(1)"] = words[layer.moves]
-        if layer is not found.layers[-1]:
+        if layer is not layers[-1]:
             made[f"Layer {layer.label}: its features move"] = words[layer.features]
     return made
 
 
-def _rows(rows: Iterable[OrderRow]) -> dict[str, str]:
-    return {row.name: size(row.n, row.status) for row in rows}
-
-
-def _updates(found: Verdict) -> dict[str, str]:
-    return _rows((*found.updates, *found.outputs))
+def _updates(card: Card) -> dict[str, str]:
+    return _sizes((*card.check.updates, *card.check.outputs))
 
 
 def _orders(card: Card) -> dict[str, str]:
     """Of the first input of a step."""
-    if card.orders is None:
-        return {}
-    return _rows(row for row in card.orders.rows if Name.tabled(row.name).input in (0, None))
+    rows = card.orders.rows if card.orders else ()
+    return _sizes(row for row in rows if Name.tabled(row.name).input in (0, None))
+
+
+def _sizes(rows: Iterable[OrderRow]) -> dict[str, str]:
+    return {row.name: size(row.n, row.status) for row in rows}
 
 
 def _limits(card: Card) -> dict[str, str]:
-    if card.limit is None:
-        return {}
-    made = {}
+    """Of outputs; what has none comes first."""
+    made = {row.name: row.text for row in card.limit.uncovered} if card.limit else {}
     for trace in gather(card.limit, None, None):
         if trace.key.word == "f" and trace.limit is not None:
             text = measured(trace.limit, symbol(trace.key))
@@ -134,13 +119,32 @@ def _finite(card: Card) -> dict[str, str]:
 
 
 def _theorems(card: Card) -> dict[str, str]:
-    if card.theorems is None:
-        return {}
-    return {row.name: row.answered for row in card.theorems.rows}
+    rows = card.theorems.rows if card.theorems else ()
+    return {row.name: f"{row.answered} ({row.source.item})" for row in rows}
+
+
+_TABLES: dict[str, tuple[Callable[[Card], dict[str, str]], str, str]] = {
+    "Powers that define them": (_defined, "text", ""),
+    "What becomes of training": (_facts, "text", ""),
+    "What moves": (_moves, "text", ""),
+    "Limits": (_limits, "name", _INPUTS),
+    "Finite networks": (_finite, "name", _WIDEST),
+    "Theorems": (_theorems, "name", _ABOUT),
+    "Orders of updates and outputs": (_updates, "name", ""),
+    "Orders of features and gradients": (_orders, "name", ""),
+}
+
+
+@view.register
+def _(found: Card) -> View:
+    said = judged(found.check)
+    said = Judgement(said.level, f"{found.name}: {said.headline[0].lower()}{said.headline[1:]}")
+    part = Part("card", found.name, "", card_tables(found))
+    return View(found.name, said, "", (part,), (), found.check.provenance)
 
 
 @view.register
 def _(found: Contrast) -> View:
     title = f"{found.left.name} beside {found.right.name}"
-    part = Part("versus", title, versus_lead(found), versus_tables(found))
+    part = Part("versus", title, versus_lead(found), card_tables(found.left, found.right))
     return View(title, None, "", (part,), (), found.right.check.provenance)

@@ -71,11 +71,6 @@ class Assumptions(Shown):
     def __iter__(self) -> Any:
         return iter((*self.second, *self.third, self.zero_at_zero, self.slope_at_zero))
 
-    def __str__(self) -> str:
-        return "\n".join(
-            f"{'yes' if part.met else 'no '} {part.text}: {part.found}" for part in self
-        )
-
     @property
     def second(self) -> tuple[Hypothesis, ...]:
         """The parts of Assumption 2."""
