@@ -287,7 +287,7 @@ def test_show_in_words(tpcalc: Run) -> None:
 def test_show_dependencies(tpcalc: Run) -> None:
     words = ("mlp", "--depth", 2, "--act", "tanh", "--steps", 0, "--samples", 1, "--dependencies")
     lines = tpcalc("show", *words).out.splitlines()
-    assert lines[2].split() == "Z of Size Is a function of Moments".split()
+    assert lines[2].split() == ["Z", "of", "Size", "Is", "a", "function", "of", "Moments"]
     (row,) = (line for line in lines if line.startswith(" h[2,0,0] "))
     assert "  hat W2 x[1,0,0]  " in row
     found = tpcalc("show", *words, "--json").json
