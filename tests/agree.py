@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.results import Estimate, Method
-from tpcalc.results.score import normal_score
+from tpcalc.results.estimate import normal_score
 
 __all__ = ["agree"]
 

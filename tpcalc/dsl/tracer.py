@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.dsl.arrays import Arrays
-from tpcalc.dsl.formulas import Coordinatewise, formula_of
+from tpcalc.dsl.elementwise import Coordinatewise, formula_of
 from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar, axes_of
 from tpcalc.dsl.matrices import Matrix

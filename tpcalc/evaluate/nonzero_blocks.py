@@ -23,7 +23,7 @@ from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import cone, graph_of
 from tpcalc.limit.graph import LRef, Target, restricted
-from tpcalc.results.score import normal_score
+from tpcalc.results.estimate import normal_score
 
 FEW = 2**10  # samples of the first level, unless there are more than half as many directions
 TIMES = 4  # as many samples on each level as on the one before

@@ -13,8 +13,7 @@ from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.evaluate.witness import Law, comes_near_zero, has_value, law, nonzero
 from tpcalc.functions import Fn, Par, const
-from tpcalc.limit.claims import Claim, Trial, Verdict
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Claim, Context, Trial, Verdict
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Target
 from tpcalc.program.nodes import Nonlin

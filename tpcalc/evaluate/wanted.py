@@ -20,7 +20,7 @@ from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
 from tpcalc.integrals.demand import Unknown
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
-from tpcalc.limit.claims import Trial
+from tpcalc.limit.context import Trial
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Number, Target, product_mean, restricted

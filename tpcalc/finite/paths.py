@@ -11,8 +11,7 @@ from scipy.linalg import toeplitz
 
 from tpcalc.arrays import Array
 from tpcalc.engine.starts import factor
-from tpcalc.program.along import along_of
-from tpcalc.program.autocovariance import ROUNDING
+from tpcalc.program.along import ROUNDING, along_of
 
 LONGEST = 64  # circulants, in depths
 _PART = 2**15  # complex numbers that are transformed at once: they stay in cache

@@ -1,16 +1,22 @@
-"""What the form of an expression shows: lower bounds, tame inverses, and bounded quotients."""
+"""What the form of an expression shows: bounds, quotients that are bounded, degrees, periods.
+
+Of degree p is a function with tau(c s) = c^p tau(s) for every c > 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
-from math import inf, isfinite
+from math import inf, isfinite, prod
+from numbers import Rational
 from typing import Any
 
+import numpy as np
+
 from tpcalc.functions.atoms import Atom, Call, Facts, in_sympy
-from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, const, mul
+from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, add, const, mul
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import evaluate
@@ -233,3 +239,101 @@ def _roots(squares: Expr) -> Iterator[tuple[Expr, Number]]:
 def _is_sum_of(expr: Expr, roots: set[Expr]) -> bool:
     terms = expr.terms if isinstance(expr, Add) else (expr,)
     return all(_scaled(term)[1] in roots for term in terms)
+
+
+def degree(expr: Expr) -> Fraction | None:
+    """The p with f(c s) = c^p f(s) for every c > 0; None where none is seen.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> degree(2 * lookup("relu").fn.expr), degree(lookup("tanh").fn.expr)
+        (Fraction(1, 1), None)
+        >>> degree(Var(0) ** 3 - 2 * Var(0) ** 3), degree(1 + Var(0))
+        (Fraction(3, 1), None)
+    """
+    match expr:
+        case Var():
+            return Fraction(1)
+        case Const():
+            return Fraction(0)
+        case Call(atom=atom, arg=arg):
+            own, inner = atom.facts.homogeneity, degree(arg)
+            return None if not isinstance(own, Rational) or inner is None else Fraction(own) * inner
+        case Pow(base=base, exponent=exponent):
+            inner = degree(base)
+            return None if inner is None else inner * exponent
+        case Mul(factors=factors):
+            known = [own for own in map(degree, factors) if own is not None]
+            return sum(known, Fraction(0)) if len(known) == len(factors) else None
+        case Add(terms=terms):
+            found = set(map(degree, terms))
+            return found.pop() if len(found) == 1 else None
+    return None
+
+
+def slopes_of(expr: Expr) -> tuple[float, float] | None:
+    """The slopes above and below 0 of a function that is linear on both sides; None if it is not.
+
+    Example:
+        >>> slopes_of(2 * Var(0))
+        (2.0, 2.0)
+    """
+    if degree(expr) != 1:
+        return None
+    up, down = np.broadcast_to(evaluate(Fn(expr, 1), [np.array([1.0, -1.0])]), (2,))
+    return float(up), -float(down)
+
+
+def varying(tau: Expr) -> Expr:
+    """A function without its constant term.
+
+    Example:
+        >>> varying(Var(0) ** 2 - 1).text
+        'x0**2'
+    """
+    if not isinstance(tau, Add):
+        return tau
+    return add(term for term in tau.terms if not isinstance(term, Const))
+
+
+def period(expr: Expr) -> float | None:
+    """A period of a function of ``Var(0)``; 0 for a constant, None where its form shows none.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> from tpcalc.functions.expr import substitute
+        >>> wave = lookup("sawtooth").fn.expr
+        >>> period(wave), period(2 - substitute(wave, {Var(0): 8 * Var(0) + 1})), period(Var(0))
+        (4.0, 0.5, None)
+    """
+    if isinstance(expr, Const):
+        return 0.0
+    if isinstance(expr, Add | Mul):
+        return _common(expr.terms if isinstance(expr, Add) else expr.factors)
+    if isinstance(expr, Pow):
+        return period(expr.base)
+    if isinstance(expr, Call):
+        own, inner, slope = expr.atom.facts.period, period(expr.arg), _slope(expr.arg)
+        return own / abs(slope) if inner is None and own is not None and slope else inner
+    return None
+
+
+def _common(parts: Iterable[Expr]) -> float | None:
+    found = {period(part) for part in parts} - {0.0}
+    return found.pop() if len(found) == 1 else None if found else 0.0
+
+
+def _slope(expr: Expr) -> float:
+    """Of d s + h; 0 where an expression is not of this form."""
+    if isinstance(expr, Var):
+        return 1.0
+    if isinstance(expr, Add):
+        moving = [term for term in expr.terms if not isinstance(term, Const)]
+        return _slope(moving[0]) if len(moving) == 1 else 0.0
+    if isinstance(expr, Mul):
+        moving = [factor for factor in expr.factors if not isinstance(factor, Const)]
+        if len(moving) != 1:
+            return 0.0
+        scale = prod(float(factor.value) for factor in expr.factors if isinstance(factor, Const))
+        return scale * _slope(moving[0])
+    return 0.0

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.limit.claims import Record
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, Record
 from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
 from tpcalc.limit.series import Series, one

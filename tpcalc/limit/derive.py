@@ -17,9 +17,8 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.exponents.chamber import Chamber, Power
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
-from tpcalc.limit.claims import Record, Trial, for_limits
 from tpcalc.limit.classes import Classed, Uneven, refine
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, Record, Trial, for_limits
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused, zero_over_zero
 from tpcalc.limit.rules import LIMIT_RULES

@@ -18,8 +18,7 @@ from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
 from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.chains import degree
-from tpcalc.limit.claims import Claim, Record
-from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.context import Claim, Context, Piece, Record
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.lost import refused, where_lost
 from tpcalc.limit.rules import LIMIT_RULES

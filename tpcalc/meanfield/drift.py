@@ -12,7 +12,7 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.homogeneous import degree
+from tpcalc.functions.form import degree
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.meanfield.activations.length import sides

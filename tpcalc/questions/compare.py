@@ -25,7 +25,7 @@ from tpcalc.results import (
     SlopeRow,
     VectorRow,
 )
-from tpcalc.results.score import normal_score
+from tpcalc.results.estimate import normal_score
 
 if TYPE_CHECKING:
     from tpcalc.evaluate.answers import Limit

@@ -17,8 +17,7 @@ from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Chamber, Power, Region, joined, minus
 from tpcalc.exponents.conditions import Axes
 from tpcalc.exponents.cover import cover
-from tpcalc.limit.claims import Record
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, Record
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scales, symbols

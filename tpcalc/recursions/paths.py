@@ -18,7 +18,7 @@ from scipy.integrate import solve_ivp
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.homogeneous import slopes_of
+from tpcalc.functions.form import slopes_of
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch

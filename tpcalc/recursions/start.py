@@ -27,7 +27,7 @@ from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
-from tpcalc.functions.homogeneous import slopes_of
+from tpcalc.functions.form import slopes_of
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.recursions.limit import limit

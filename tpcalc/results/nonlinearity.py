@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tpcalc.results.estimate import Estimate
-from tpcalc.results.score import normal_score
+from tpcalc.results.estimate import Estimate, normal_score
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 

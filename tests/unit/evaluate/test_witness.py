@@ -11,7 +11,7 @@ import tpcalc as tp
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.settle import settle
 from tpcalc.evaluate.witness import BUDGETS, Law, Sweep, law
-from tpcalc.limit.claims import Claim
+from tpcalc.limit.context import Claim
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales
 

@@ -11,7 +11,7 @@ from tests.second_ways import hermite_nlc
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.functions import Expr, Var, const
-from tpcalc.functions.homogeneous import degree, varying
+from tpcalc.functions.form import degree, varying
 from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.arrays import averages
 from tpcalc.integrals.bounded import Bounded

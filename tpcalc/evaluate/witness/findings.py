@@ -19,8 +19,7 @@ from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
 from tpcalc.integrals.demand import Unknown
-from tpcalc.limit.claims import Claim
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Claim, Context
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import average_of, outer_of
 from tpcalc.program.base import references

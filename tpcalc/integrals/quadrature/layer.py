@@ -16,7 +16,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.period import period
+from tpcalc.functions.form import period
 from tpcalc.integrals import exact
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.adaptive import EPS

@@ -12,7 +12,7 @@ import numpy as np
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
-from tpcalc.functions.homogeneous import degree, varying
+from tpcalc.functions.form import degree, varying
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.bounded import EPS
 from tpcalc.integrals.given import of_activation

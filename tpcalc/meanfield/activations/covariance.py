@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
-from tpcalc.functions.homogeneous import degree, varying
+from tpcalc.functions.form import degree, varying
 from tpcalc.integrals.arrays import Values, averages
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import Act, tau_of

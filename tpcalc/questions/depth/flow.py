@@ -21,7 +21,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.fn import FIRST, SQUARE
-from tpcalc.limit.claims import Record
+from tpcalc.limit.context import Record
 from tpcalc.limit.degrees import degree_of
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import Target

@@ -19,7 +19,7 @@ import numpy as np
 
 from tpcalc.errors import UsageError
 from tpcalc.exponents.chamber import Region
-from tpcalc.functions.homogeneous import slopes_of
+from tpcalc.functions.form import slopes_of
 from tpcalc.limit.degrees import degree_of
 from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture

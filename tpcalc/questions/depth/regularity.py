@@ -21,8 +21,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
-from tpcalc.program.along import FRESH
-from tpcalc.program.autocovariance import check_autocovariance
+from tpcalc.program.along import FRESH, check_autocovariance
 from tpcalc.questions.depth.critical import critical_powers, verdict_at
 from tpcalc.recursions.start import Displacement, Start
 from tpcalc.registry.values import exact

@@ -21,8 +21,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber, Power, Region, joined
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Add, add, walk
-from tpcalc.limit.claims import Record
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Context, Record
 from tpcalc.limit.graph import Expect, LRef
 from tpcalc.limit.scales import Scales, scales
 from tpcalc.limit.series import Rest

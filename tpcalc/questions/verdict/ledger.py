@@ -18,9 +18,8 @@ from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Power, Region, joined
 from tpcalc.limit.axes import NeedsCells
-from tpcalc.limit.claims import Claim, Record, Trial
 from tpcalc.limit.classes import Uneven, refine
-from tpcalc.limit.context import Context
+from tpcalc.limit.context import Claim, Context, Record, Trial
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
 from tpcalc.passes.as_blocks import cells_of

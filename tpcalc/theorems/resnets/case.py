@@ -9,7 +9,7 @@ from functools import cached_property
 from math import sqrt
 
 from tpcalc.errors import UsageError
-from tpcalc.functions.homogeneous import slopes_of
+from tpcalc.functions.form import slopes_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of

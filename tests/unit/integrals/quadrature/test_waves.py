@@ -13,7 +13,7 @@ from layered import Activation, Dense, Input, Lines, chain
 from tpcalc import signal
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Var
-from tpcalc.functions.period import period
+from tpcalc.functions.form import period
 from tpcalc.integrals.quadrature.broken import broken_gap, broken_moments
 from tpcalc.integrals.quadrature.layer import prepared
 from tpcalc.integrals.quadrature.waves import wave_gap, wave_moments

@@ -16,7 +16,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute
-from tpcalc.functions.homogeneous import degree
+from tpcalc.functions.form import degree
 from tpcalc.integrals.bounded import Bounded, bounded, kept, through
 from tpcalc.results import Estimate
 from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity, number_at

@@ -12,7 +12,7 @@ from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Expr, Fn, Var, const, derivative
 from tpcalc.functions.expr import substitute, walk
-from tpcalc.functions.homogeneous import degree
+from tpcalc.functions.form import degree
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of, named
 

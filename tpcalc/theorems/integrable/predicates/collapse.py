@@ -13,7 +13,7 @@ from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.evaluate.settle import settle
-from tpcalc.limit.claims import Claim as Assumed
+from tpcalc.limit.context import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
