@@ -20,30 +20,27 @@ print(json.dumps([seconds, sorted(sys.modules)]))
 """
 
 
+def imported() -> tuple[float, list[str]]:
+    """Seconds and modules of a fresh import; the interpreter's own start is not counted."""
+    command = [sys.executable, "-c", MEASURE]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    seconds, modules = json.loads(ran.stdout)
+    return seconds, modules
+
+
 @pytest.fixture(scope="module")
-def imports() -> list[tuple[float, list[str]]]:
-    """Seconds and modules of three fresh imports; the interpreter's own start is not counted."""
-    return [
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-c", MEASURE],
-                cwd=ROOT,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-        for _ in range(3)
-    ]
+def first() -> tuple[float, list[str]]:
+    return imported()
 
 
-def test_import_takes_less_than_700_ms(imports: list[tuple[float, list[str]]]) -> None:
-    assert min(seconds for seconds, _ in imports) < 0.7
+def test_import_takes_less_than_700_ms(first: tuple[float, list[str]]) -> None:
+    # Where the machine was busy with something else, the best of three counts.
+    assert first[0] < 0.7 or min(imported()[0] for _ in range(2)) < 0.7
 
 
 @pytest.mark.parametrize("name", HEAVY)
-def test_import_does_not_load(name: str, imports: list[tuple[float, list[str]]]) -> None:
-    assert name not in imports[0][1]
+def test_import_does_not_load(name: str, first: tuple[float, list[str]]) -> None:
+    assert name not in first[1]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ class Spec:
     @property
     def names(self) -> list[tuple[str, str]]:
         """Where they are, and what they are called."""
-        return [(place, name) for place, name in NAMED if name.startswith(f"test_{self.name}_")]
+        return [(place, name) for place, name in named() if name.startswith(f"test_{self.name}_")]
 
     def read(self, name: str) -> tuple[set[int], set[int]]:
         """The rows and the cases in a name; none where it is not written as above."""
@@ -66,17 +67,20 @@ def names_of_tests(path: Path) -> list[str]:
     ]
 
 
-NAMED = [
-    (f"{path.relative_to(TESTS)}::{name}", name)
-    for path in sorted(TESTS.rglob("test_*.py"))
-    if "benchmarks" not in path.parts  # these run only when asked for
-    for name in names_of_tests(path)
-    if re.match(r"test_(S\d|case\d)", name)
-]
+@cache
+def named() -> list[tuple[str, str]]:
+    """The tests about a specification: where they are, and what they are called."""
+    return [
+        (f"{path.relative_to(TESTS)}::{name}", name)
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if "benchmarks" not in path.parts  # these run only when asked for
+        for name in names_of_tests(path)
+        if re.match(r"test_(S\d|case\d)", name)
+    ]
 
 
 def test_names_say_which_spec_is_meant() -> None:
-    assert [place for place, name in NAMED if name.startswith("test_case")] == []
+    assert [place for place, name in named() if name.startswith("test_case")] == []
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
