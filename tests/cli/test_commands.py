@@ -14,6 +14,7 @@ from tpcalc.finite.simulate import simulate
 from tpcalc.questions.compare import compare
 
 NETWORK = ("mlp", "--depth", 2, "--act", "tanh", "--steps", 1, "--samples", 2, "--watch", "h")
+REPORTED = ("mlp", "--depth", 2, "--act", "relu", "--steps", 1, "--samples", 2, "--watch", "h")
 LIMIT = ("--particles", 256, "--replicates", 4)
 FINITE = ("--widths", "16,32,64", "--seeds", 4)
 Run = Callable[..., Any]
@@ -93,7 +94,7 @@ def test_limit_does_not_depend_on_threads(tpcalc: Run) -> None:
 def test_limit_as_a_table(tpcalc: Run) -> None:
     ran = tpcalc("limit", *NETWORK, *LIMIT)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("tanh network of 2 hidden layers, mup, 1 step of training\n")
+    assert ran.out.startswith("relu network of 2 hidden layers, mup, 1 step of training\n")
     for text in ("f[1,0]", "h[2,1,0]", "particles", "±"):
         assert text in ran.out
 
@@ -161,15 +162,15 @@ def test_compare_as_a_table(tpcalc: Run) -> None:
 @pytest.mark.parametrize("name", ["page.html", "page.md"])
 def test_S0_39_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--out", path)
+    ran = tpcalc("report", *REPORTED, *LIMIT, *FINITE, "--out", path)
     assert ran.code == 0
     title, verdict, agreement, place = ran.out.splitlines()
     assert verdict == "mup: feature-learning"
-    assert title == "tanh network of 2 hidden layers, mup, 1 step of training"
+    assert title == "relu network of 2 hidden layers, mup, 1 step of training"
     assert agreement.startswith("width 64: ")
     assert place == str(path)
     text = path.read_text(encoding="utf-8")
-    assert "Tanh network of 2 hidden layers, mup, 1 step of training" in text
+    assert "Relu network of 2 hidden layers, mup, 1 step of training" in text
     assert "digits 0,1, 2 samples, seed 0" in text
     for section in ("Verdict", "Theorems", "Orders"):
         assert section in text
@@ -177,7 +178,7 @@ def test_S0_39_report_is_written(tpcalc: Run, tmp_path: Path, name: str) -> None
 
 def test_S0_39_report_of_two_parameterizations(tpcalc: Run, tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--versus", "naive-ip", "--out", path)
+    ran = tpcalc("report", *REPORTED, *LIMIT, *FINITE, "--versus", "naive-ip", "--out", path)
     assert ran.code == 0
     assert ran.out.splitlines()[1:3] == ["mup: feature-learning", "naive-ip: feature-learning"]
     text = path.read_text(encoding="utf-8")
@@ -195,7 +196,7 @@ def test_S0_39_report_of_two_parameterizations(tpcalc: Run, tmp_path: Path) -> N
     ],
 )
 def test_bad_comparisons(tpcalc: Run, tmp_path: Path, words: tuple[Any, ...], said: str) -> None:
-    ran = tpcalc("report", *NETWORK, *LIMIT, *FINITE, *words, "--out", tmp_path / "page.md")
+    ran = tpcalc("report", *REPORTED, *LIMIT, *FINITE, *words, "--out", tmp_path / "page.md")
     assert ran.code == 2
     assert said in ran.err
     assert not (tmp_path / "page.md").exists()
@@ -204,7 +205,7 @@ def test_bad_comparisons(tpcalc: Run, tmp_path: Path, words: tuple[Any, ...], sa
 def test_a_report_of_a_recurrent_network(tpcalc: Run, tmp_path: Path) -> None:
     """Its verdict is told for each of its matrices, which all tokens share."""
     path = tmp_path / "page.md"
-    words = ("rnn", "--length", 2, "--steps", 1, "--samples", 1, "--watch", "h")
+    words = ("rnn", "--act", "relu", "--length", 2, "--steps", 1, "--samples", 1, "--watch", "h")
     ran = tpcalc("report", *words, *LIMIT, *FINITE, "--out", path)
     assert ran.code == 0
     page = path.read_text(encoding="utf-8")
@@ -213,7 +214,7 @@ def test_a_report_of_a_recurrent_network(tpcalc: Run, tmp_path: Path) -> None:
 
 def test_report_as_json(tpcalc: Run, tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    found = tpcalc("report", *NETWORK, *LIMIT, *FINITE, "--out", path, "--json").json
+    found = tpcalc("report", *REPORTED, *LIMIT, *FINITE, "--out", path, "--json").json
     assert found["result"]["path"] == str(path)
     assert len(found["result"]["limit"]["scalars"]) == 2
     assert found["result"]["compare"]["slopes"]
