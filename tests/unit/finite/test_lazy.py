@@ -134,5 +134,5 @@ def test_unknown_backend() -> None:
 
 def test_means_of_the_largest_numbers_are_in_json() -> None:
     row = FiniteRow("f", "value", 64, (1e308, 1.7e308))
-    found = payload.finite(FiniteTable((row,), (64,), 2, "lazy", Provenance("0", "ab")))
+    found = payload.result(FiniteTable((row,), (64,), 2, "lazy", Provenance("0", "ab")))
     assert found["rows"][0]["mean"] == pytest.approx(1.35e308)

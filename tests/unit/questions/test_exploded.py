@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import tpcalc as tp
-from tpcalc.cli import payload
 from tpcalc.questions.measure import measure
 from tpcalc.results import Explosion, Name, codec
 from tpcalc.views.answers.check import check_tables
@@ -32,7 +31,7 @@ def test_check_stops_at_the_explosion() -> None:
     first, *_ = check_tables(found)
     assert first.note == found.exploded.text and found.exploded.text.startswith("After step 1 ")
     assert ["Steps followed", "1 of 3"] in [[cell.text for cell in row] for row in first.rows]
-    assert payload.check(found)["exploded"] == {"step": 1, "fact": fact}
+    assert found.to_dict()["exploded"] == {"step": 1, "fact": fact}
     assert codec.from_json(codec.to_json(found)) == found
 
 
@@ -47,10 +46,10 @@ def test_a_start_that_explodes_is_followed_no_further() -> None:
 @pytest.mark.parametrize("param", ["mup", "ntk", "naive-ip"])
 def test_what_does_not_explode_is_followed(param: str) -> None:
     found = tp.check(tp.MLP(2, "relu"), param, steps=2)
-    assert found.exploded is None and payload.check(found)["exploded"] is None
+    assert found.exploded is None and found.to_dict()["exploded"] is None
     assert {Name.tabled(row.name).step for row in found.updates} == {1, 2}
     table = tp.orders(trained(tp.MLP(2, "relu"), param)).table
-    assert table.exploded is None and payload.orders(table)["exploded"] is None
+    assert table.exploded is None and table.to_dict()["exploded"] is None
 
 
 @pytest.mark.parametrize(("act", "name"), [("relu", "f[1,0]"), ("tanh", "h[2,1,0]")])
