@@ -90,7 +90,7 @@ def _csv(record: Any) -> str:
     if hasattr(rows, "ndim"):
         csv.writer(text).writerows(lines)
     else:
-        writer = csv.DictWriter(text, list(lines[0]))
+        writer = csv.DictWriter(text, list(dict.fromkeys(key for line in lines for key in line)))
         writer.writeheader()
         writer.writerows(lines)
     return text.getvalue()
