@@ -4,8 +4,9 @@ A network reports ``h[2]``, ``W_x[up@1]``: what, and the label of a layer or of 
 second use). In a training run they are ``h[l,t,i]``, ``x[l,t,i]``, ``dh[l,t,i]``, ``dx[l,t,i]``,
 ``dW_x[l,t,i]`` (``dW_x[l,t,i,k]`` of the last layer with several outputs), ``dB[l,t]``
 (``dB[l,t,k]``), and without a layer ``f[t,i]`` (``f[t,i,k]`` with several outputs): l the layer, t
-the step (from 0), i the input (within the step's batch; queries follow), k the output. A change is
-written as a difference, ``f[1,0]-f[0,0]``; ``f[2,16:]`` is a block of all inputs from 16 on.
+the step (from 0), i the input (within the step's batch; queries follow), k the output; ``loss[t]``
+is the mean over the batch. A change is written as a difference, ``f[1,0]-f[0,0]``; ``f[2,16:]`` is
+a block of all inputs from 16 on.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _BLOCK = re.compile(rf"(.*{COMMA})(\d*){ALL}{_CLOSE}")
 _UNLAYERED = ("f", "chi", "loss")
 # Of what tables sort by layer and step: the fewest and the most numbers behind the step.
 _SORTED = {what: (0, 1) for what in ("h", "x", "dh", "dx", "dB")}
-_SORTED |= {"dW_x": (0, 2)} | dict.fromkeys(_UNLAYERED, (1, 2))
+_SORTED |= dict.fromkeys(_UNLAYERED, (1, 2)) | {"dW_x": (0, 2), "loss": (0, 2)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,8 @@ class Name:
             return Name(text)
         what, layer, behind, last, cells = found.groups()
         numbers = [int(part) for part in (behind or "").split(COMMA) if part]
-        if what in _UNLAYERED and layer.isdecimal() and (numbers or last is not None):
+        behind_step = numbers or last is not None or what == "loss"
+        if what in _UNLAYERED and layer.isdecimal() and behind_step:
             layer, numbers = "", [int(layer), *numbers]
         step = numbers.pop(0) if numbers else None
         numbers += map(int, cells.split(COMMA) if cells else ())

@@ -16,15 +16,14 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.kept import Kept, digest_of
-from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.limit import depth_limit, depth_text
+from tpcalc.questions.losses import loss_of
 from tpcalc.registry.values import exact, not_negative
 from tpcalc.results import DepthTable, Estimate, LossRow, Method, Optimum, Transfer
 from tpcalc.results.tables import provenance
-from tpcalc.training.loss import loss_values, slope_values
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
 
@@ -219,27 +218,13 @@ class _Cell:
             return None, error.told
 
     def _loss(self, run: Training, table: DepthTable) -> tuple[Estimate | None, str]:
-        assert run.data is not None
-        batch, outputs = run.batch, run.data.outputs
-        ends = [(k,) for k in range(outputs)] if outputs > 1 else [()]
-        value, slope = loss_values(run.loss, outputs), slope_values(run.loss, outputs)
-        losses, errors, methods = [], [], []
-        for step in range(run.steps + 1 - self.asked.average, run.steps + 1):
-            names = [[stepped("f", step, b, *end) for end in ends] for b in range(batch)]
-            found = [[table.at(name, self.depth) for name in row] for row in names]
-            f = np.array([[one.value for one in row] for row in found])
-            off = np.array([[one.stderr for one in row] for row in found])
-            rows = [(step * batch + i) % len(run.data) for i in range(batch)]
-            y = np.array([run.data.targets[row] for row in rows], float)
-            losses.append(float(value(f, y).mean()))
-            # Errors of outputs may be dependent: sizes add up; a square of them is at a minimum.
-            errors.append(float((np.abs(slope(f, y)) * off + off**2).sum(axis=1).mean()))
-            methods += [one.method for row in found for one in row]
-        worst = max(methods)
-        loss, error = math.fsum(losses) / len(losses), math.fsum(errors) / len(errors)
+        steps = range(run.steps + 1 - self.asked.average, run.steps + 1)
+        found = [loss_of(run, step, lambda name: table.at(name, self.depth)) for step in steps]
+        loss = math.fsum(one.value for one in found) / len(found)
+        error = math.fsum(one.stderr for one in found) / len(found)
         if not math.isfinite(loss):
             return None, "the loss leaves the range of floats"
-        return Estimate(loss, error, worst), ""
+        return Estimate(loss, error, max(one.method for one in found)), ""
 
     def _networks(self, run: Training) -> tuple[Estimate | None, str]:
         from tpcalc.finite.training.curve import losses_of

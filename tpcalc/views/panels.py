@@ -101,11 +101,12 @@ class Figure:
 
 
 def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
-    """f_t against t, a panel for each input (and output): limit with band, widths as points."""
-    wanted = [t for t in traces if t.key.word == "f" and t.key.step is not None]
-    groups: dict[tuple[int, int], list[Trace]] = {}
-    for trace in wanted:
-        groups.setdefault((trace.key.input or 0, trace.key.output or 0), []).append(trace)
+    """The loss and f_t against t, a panel for each input (and output): limit, widths as points."""
+    wanted = [t for t in traces if t.key.word in ("loss", "f") and t.key.step is not None]
+    groups: dict[tuple[str, int, int], list[Trace]] = {}
+    for trace in sorted(wanted, key=lambda t: t.key.word == "f"):
+        group_of = trace.key.word, trace.key.input or 0, trace.key.output or 0
+        groups.setdefault(group_of, []).append(trace)
     widths = spread_out(sorted({p.width for t in wanted for p in t.points}), COLOURS)
     panels = []
     random = any(t.limit is not None and t.limit.sd is not None for t in wanted)
@@ -117,8 +118,8 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
             series.append(_dots(group, width, str(index), nudge, f"n = {count(width)}", random))
         drawn = tuple(s for s in series if s.x)
         if drawn:
-            where = place(group[0].key, inputs)
-            title = f"f, {where}" if where else "f"
+            what = "f" if group[0].key.word == "f" else "mean loss of the batch"
+            title = ", ".join(filter(None, (what, place(group[0].key, inputs))))
             panels.append(Panel(title, _described(title, "step", drawn), "step t", drawn))
     if not panels:
         return None
@@ -138,7 +139,8 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
     note += _powers_note(wanted)
     if len(groups) > _PANELS:
         note += f" The first {_PANELS} of {len(groups)} are drawn; the table has all."
-    return Figure("Output, step by step", note, tuple(panels))
+    title = "Loss and outputs" if any(word == "loss" for word, *_ in groups) else "Output"
+    return Figure(f"{title}, step by step", note, tuple(panels))
 
 
 def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
@@ -157,13 +159,9 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
         for letter in ("h", "x"):
             series = []
             for index, layer in enumerate(layers):
-                group = _one_power(
-                    [
-                        t
-                        for t in wanted
-                        if (t.key.word, t.key.number, t.key.input) == (letter, layer, where)
-                    ]
-                )
+                own = letter, layer, where
+                keys = ((t, (t.key.word, t.key.number, t.key.input)) for t in wanted)
+                group = _one_power([t for t, key in keys if key == own])
                 series.append(_limit_line(group, str(index), f"layer {layer}"))
                 dots = f"layer {layer}" + (f", n = {count(widest)}" if limits else "")
                 series.append(_dots(group, widest, str(index), 0.0, dots, False))

@@ -163,7 +163,7 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
         for trace, after in zip(traces, cells, strict=True)
     )
     caption = [f"{symbol(traces[0].key)} after each step"]
-    if inputs and not several:
+    if inputs and not several and traces[0].key.input is not None:
         caption[0] += f", {place(traces[0].key, inputs)}"
     if any(t.limit for t in traces):
         caption.append("limit ± its error" if bounded(traces) else "limit ± one standard error")

@@ -56,6 +56,7 @@ def report(
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
     from tpcalc.questions.compare import compare
+    from tpcalc.questions.losses import with_losses
     from tpcalc.study import open_model
     from tpcalc.views.page import write
     from tpcalc.views.record import ReportInput
@@ -72,6 +73,9 @@ def report(
     card, why = _card(opened, table)
     finite = networks_of(opened)
     found = compare(table, finite)
+    shown = table, finite
+    if opened.network is not None and opened.study.training.steps:
+        shown = with_losses(opened.network.training, table, finite)
     path = write(
         ReportInput(
             title=_title(opened.title, other),
@@ -79,8 +83,8 @@ def report(
             program_words=opened.words,
             program_text=str(opened.program),
             formulas=opened.formulas,
-            limit=table,
-            finite=finite,
+            limit=shown[0],
+            finite=shown[1],
             comparison=found,
             input_names=opened.input_names,
             **_answers(replace(card, finite=finite) if card else None, other),
