@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from functools import lru_cache
 from math import prod, sqrt
 from typing import TYPE_CHECKING
 
@@ -92,9 +94,7 @@ def network_of(
     from tpcalc.finite.networks.uses import layout_of
 
     network = as_network(source)
-    graph = _followed(network)
-    program = _written(network, graph, inputs, width)
-    taps = () if graph is None else _taps(network, graph, program)
+    program, taps = (_known if isinstance(network, Hashable) else _read)(network, inputs, width)
     drawn = DrawnNetwork(program, width, seed, device, dtype, taps=taps)
     for name, uses in drawn.uses.items():
         mark, weights = program.families[name].mark, drawn.parameters[name]
@@ -104,6 +104,16 @@ def network_of(
         columns = [weights.shape[place] for place in layout.parameter[sum(layout.groups[:2]) :]]
         weights /= sqrt(width if mark.role in POWERS else prod(columns))
     return drawn
+
+
+def _read(network: Architecture, inputs: int, width: int) -> tuple[Program, tuple[Tap, ...]]:
+    """The program of a network, and its layers in it."""
+    graph = _followed(network)
+    program = _written(network, graph, inputs, width)
+    return program, () if graph is None else _taps(network, graph, program)
+
+
+_known = lru_cache(maxsize=16)(_read)  # other seeds ask for the same
 
 
 def _followed(network: Architecture) -> LayerGraph | None:
