@@ -46,16 +46,19 @@ def test_sizes_of_blocks_are_those_of_their_cells(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameterization", "verdict"),
+    ("depth", "parameterization", "verdict"),
     [
-        ("mup", "feature-learning"),
-        pytest.param("ntk", "kernel", marks=pytest.mark.slow),
-        pytest.param("naive-ip", "trivial", marks=pytest.mark.slow),
-        pytest.param("sp", "unstable", marks=pytest.mark.slow),
+        (2, "mup", "feature-learning"),
+        pytest.param(3, "mup", "feature-learning", marks=pytest.mark.slow),
+        pytest.param(3, "ntk", "kernel", marks=pytest.mark.slow),
+        pytest.param(3, "naive-ip", "trivial", marks=pytest.mark.slow),
+        pytest.param(3, "sp", "unstable", marks=pytest.mark.slow),
     ],
 )
-def test_verdicts_do_not_depend_on_the_reading(parameterization: str, verdict: str) -> None:
-    run = run_of(tp.MLP(3, "tanh"), parameterization)
+def test_verdicts_do_not_depend_on_the_reading(
+    depth: int, parameterization: str, verdict: str
+) -> None:
+    run = run_of(tp.MLP(depth, "tanh"), parameterization)
     run = run.replace(queries=(), watch=training.NAMES)
     cells = tp.check(run)
     blocks = tp.check(run, reading="blocks")

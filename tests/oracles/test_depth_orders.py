@@ -210,7 +210,10 @@ def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:
     return ("trivial" if alpha + gamma > 1 else "feature-learning"), kappa
 
 
-@pytest.mark.parametrize("act", ["identity", pytest.param("sin", marks=pytest.mark.slow), "relu"])
+# Points of the figure with relu and gelu are in the cases of A11.
+@pytest.mark.parametrize(
+    "act", ["identity", *(pytest.param(act, marks=pytest.mark.slow) for act in ("sin", "relu"))]
+)
 def test_S1_23_figure_1(act: str) -> None:
     net = tp.ResNet("L", act, alpha=tp.symbol("alpha"), nonlin="post", center=True)
     box = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (-HALF, Fraction(1))}

@@ -201,13 +201,7 @@ def test_S0_23_sets_of_ip_llr(smooth: tuple[int, int, Dependencies]) -> None:
         assert found[f"dx[{layer},1,0]"].on == (f"hat W{layer} x[{layer - 1},0,0]",)
 
 
-@pytest.mark.parametrize(
-    "depth",
-    [
-        3,
-        4,
-    ],
-)
+@pytest.mark.parametrize("depth", [3, pytest.param(4, marks=pytest.mark.slow)])
 def test_S0_23_sets_of_ip_llr_with_relu(depth: int) -> None:
     """ReLU is outside of Assumption 3: gates of the last layer are decided by smaller terms.
 

@@ -350,7 +350,7 @@ def test_what_stands_before_the_average_is_taken_off_counts() -> None:
     @tp.network
     def net(t: Any, x: Any) -> Any:
         def block(level: Any, h: Any) -> Any:
-            y = tp.L ** -Fraction(1, 2) * (2 * tp.tanh(t.linear(t.n, t.n, name="w")(h)))
+            y = tp.L ** -Fraction(1, 2) * (2 * tp.erf(t.linear(t.n, t.n, name="w")(h)))
             return h + (y - tp.mean(y))
 
         h = t.repeat("L", t.linear(t.n, "in", name="emb")(x), block)
@@ -359,7 +359,7 @@ def test_what_stands_before_the_average_is_taken_off_counts() -> None:
     data = tp.Samples(*ROWS)
     still = {"emb": {"lr": 0}, "read": {"lr": 0}}
     own = tp.Training(net, "mup", data, steps=1, lr_depth="1/2", groups=still)
-    same = tp.ResNet("L", "tanh", alpha="1/2", nonlin="post", center=True, multiplier=2)
+    same = tp.ResNet("L", "erf", alpha="1/2", nonlin="post", center=True, multiplier=2)
     other = tp.Training(same, "mup", data, steps=1, lr_depth="1/2", groups=STILL)
     found, wanted = (tp.depth_limit(run).at("f[1,0]", "oo") for run in (own, other))
     assert found.z(wanted) == 0 and found.value > 1
