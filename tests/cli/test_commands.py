@@ -94,7 +94,7 @@ def test_limit_does_not_depend_on_threads(tpcalc: Run) -> None:
 def test_limit_as_a_table(tpcalc: Run) -> None:
     ran = tpcalc("limit", *NETWORK, *LIMIT)
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("relu network of 2 hidden layers, mup, 1 step of training\n")
+    assert ran.out.startswith("tanh network of 2 hidden layers, mup, 1 step of training\n")
     for text in ("f[1,0]", "h[2,1,0]", "particles", "±"):
         assert text in ran.out
 

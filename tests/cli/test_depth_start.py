@@ -205,7 +205,11 @@ def test_S2_20_regularity_of_weights(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).standard_normal((64, 8, 8))
     np.save(tmp_path / "weights.npy", weights)
     out = run("regularity", str(tmp_path / "weights.npy"))
-    assert "independent along 64 blocks" in out and "alpha = 1/2 suits it" in out
+    assert out.startswith("Independent along 64 blocks: L^(-1/2) suits\n")
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    assert "Nearest law fresh as along= of a network takes it" in rows
+    assert "Critical for gradients L^(-1/2) gradients stay of order one" in rows
+    assert any(row.startswith("L^(-1) identity identity 0.09") for row in rows)
     table = tmp_path / "covariance.csv"
     table.write_text("\n".join(str(0.99 ** (k * k)) for k in range(64)), encoding="utf-8")
     words = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tpcalc.results import Recipe, Regularity
-from tpcalc.views.numbers import count, plain, settled
+from tpcalc.views.numbers import SETTLED, count, plain, settled
 from tpcalc.views.tables import Table, number, numbers, sentence, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -52,7 +52,7 @@ def _(found: Regularity) -> View:
             (*texts("Quantity"), number("Value"), *texts("Meaning")),
             ((word, value, sentence(means)) for word, value, means in facts),
         ),
-        Table.of("Powers in front of a block", columns, rows),
+        Table.of("Powers in front of a block", columns, rows, SETTLED),
         Table.of("H by the length of sums", numbers("m", "H between m and 2 m blocks"), local),
     )
     part = Part("regularity", "Weights along the depth", "", tables)
