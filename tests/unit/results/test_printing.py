@@ -88,7 +88,10 @@ def test_a_theorem_says_what_it_says_and_whether_its_hypotheses_are_met() -> Non
 
 def test_outside_its_hypotheses_nothing_is_stated() -> None:
     lines = lines_of(replace(PROVED, answer="outside", hypotheses=(MET, FEW)))
-    assert lines[0] == "trivial_naive_ip: outside its hypotheses"
+    assert lines[:2] == [
+        "trivial_naive_ip: outside its hypotheses",
+        "- Not met: at least 3 hidden layers: L = 2",
+    ]
     hypotheses = lines.index("Hypothesis Met Found") + 2
     assert lines[hypotheses : hypotheses + 2] == [
         "at least 3 hidden layers no L = 2",

@@ -100,16 +100,20 @@ def _(found: Theorem) -> View:
     tables = (_hypotheses(found.hypotheses), _claims((found,)))
     part = Part("theorem", found.name, f"{found.title} ({found.source}).", tables)
     level = "bad" if found.differs else "good" if found.answer == "holds" else "warn"
-    said = Judgement(level, f"{found.name}: {found.answered}")
+    said = Judgement(level, f"{found.name}: {found.answered}", _missing(found.hypotheses))
     return View("Theorem", said, "", (part,), found.notes)
 
 
 @view.register
 def _(found: Bound) -> View:
     part = Part("bound", found.of, f"{found.source}.", (_hypotheses(found.conditions),))
-    broken = tuple(f"Not met: {one.text}: {one.found}" for one in found.violated)
-    said = Judgement("good" if found.admissible else "warn", found.stated, broken)
+    level = "good" if found.admissible else "warn"
+    said = Judgement(level, found.stated, _missing(found.conditions))
     return View("Bound", said, "", (part,), found.notes)
+
+
+def _missing(found: Iterable[Hypothesis]) -> tuple[str, ...]:
+    return tuple(f"Not met: {one.text}: {one.found}" for one in found if not one.met)
 
 
 def _hypotheses(found: Iterable[Hypothesis]) -> Table:
