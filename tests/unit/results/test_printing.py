@@ -41,6 +41,7 @@ from tpcalc.results import (
     Transfer,
     Verdict,
 )
+from tpcalc.shown import Rows
 from tpcalc.sources import Source
 
 MADE = Provenance("0", "ab")
@@ -90,7 +91,7 @@ def test_outside_its_hypotheses_nothing_is_stated() -> None:
     lines = lines_of(replace(PROVED, answer="outside", hypotheses=(MET, FEW)))
     assert lines[:2] == [
         "trivial_naive_ip: outside its hypotheses",
-        "- Not met: at least 3 hidden layers: L = 2",
+        "- Not met: at least 3 hidden layers: L = 2.",
     ]
     hypotheses = lines.index("Hypothesis Met Found") + 2
     assert lines[hypotheses : hypotheses + 2] == [
@@ -106,12 +107,21 @@ def test_a_bound_says_whether_its_conditions_are_met() -> None:
     found = Bound("D^2", None, 0.5, 0.9, (MET, FEW), where)
     assert lines_of(found)[:3] == [
         "D^2 < 0.5 with probability >= 0.9",
-        "- Not met: at least 3 hidden layers: L = 2",
+        "- Not met: at least 3 hidden layers: L = 2.",
         "Marion et al., Proposition 2.",
     ]
     exact = Bound("E D^2", 0.25, 0.25, 1.0, (MET,), where, exact=True)
     assert lines_of(exact)[:2] == ["E D^2 = 0.25", "Marion et al., Proposition 2."]
     assert lines_of(replace(exact, exact=False))[0] == "0.25 < E D^2 < 0.25"
+    both = " ".join(lines_of(Rows((exact, found))))
+    assert both.startswith("E D^2 = 0.25 ")
+    assert "D^2 < 0.5 with probability >= 0.9. Not met: at least 3 hidden layers: L = 2." in both
+
+
+def test_several_theorems_are_one_table() -> None:
+    rows = (PROVED, replace(PROVED, name="other", answer="outside", hypotheses=(FEW,)))
+    assert str(Rows(rows)) == str(Theorems(rows, MADE))
+    assert "1 of 2 theorems apply to this network." in str(Rows(rows))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Bound, Hypothesis
+from tpcalc.shown import Rows
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
 from tpcalc.theorems.resnets.paper import paper
 
@@ -176,9 +177,7 @@ def _few(
     return Bound(of, None, 2 * tau / delta, 1 - delta, conditions, paper(item))
 
 
-def proposition_3(
-    network: Architecture, depth: int, width: int, delta: float
-) -> tuple[Bound, Bound]:
+def proposition_3(network: Architecture, depth: int, width: int, delta: float) -> Rows[Bound]:
     """Bounds on R^2 that hold with probability 1 - delta each: from below, and from above.
 
     Args:
@@ -224,10 +223,11 @@ def proposition_3(
     notes = (SAFE, PRINTED.format(enough), *((JENSEN,) if case.name != "res-1" else ()))
     low = exp(0.375 * tau - sqrt(11 * tau / (width * delta)))
     high = exp(tau + sqrt(5 * tau / (width * delta)))
-    return (
+    both = (
         Bound("R^2", low, None, 1 - delta, below, paper("Proposition 3 (i)"), notes=notes),
         Bound("R^2", None, high, 1 - delta, above, paper("Proposition 3 (ii)"), notes=(SAFE,)),
     )
+    return Rows(both)
 
 
 def _rare(alpha: float, s: float, depth: int, width: int, bound: float) -> Hypothesis:

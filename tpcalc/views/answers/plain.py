@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from enum import Enum
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from tpcalc.errors import short
-from tpcalc.results import Estimate
+from tpcalc.results import Estimate, Provenance, Theorem, Theorems
 from tpcalc.results.data import fields_of, is_rows
 from tpcalc.shown import Rows, Shown
 from tpcalc.views.numbers import SETTLED, settled
@@ -25,6 +26,10 @@ _NAMES = ("provenance", "notes")  # what a view has a place for
 def _(rows: Rows) -> View:  # type: ignore[type-arg]
     if not rows:
         return View("Nothing", text="Nothing.")
+    if isinstance(rows[0], Theorem):
+        return replace(view(Theorems(rows, Provenance("", ""))), provenance=None)
+    if view.dispatch(type(rows[0])) is not view.dispatch(Shown):  # one has a view of its own
+        return reduce(View.beside, map(view, rows))
     title = _title(type(rows[0]))
     return View(title, parts=(Part("record", title, "", (_listed(title, rows),)),))
 
@@ -49,8 +54,7 @@ def _(record: Shown) -> View:
 
 
 def _title(kind: type) -> str:
-    lines = (kind.__doc__ or kind.__name__).splitlines()
-    return lines[0].rstrip(".")
+    return (kind.__doc__ or kind.__name__).splitlines()[0].rstrip(".")
 
 
 def _meanings(kind: type) -> dict[str, str]:
@@ -79,10 +83,10 @@ def _cell(value: Any) -> Cell:
         return number(settled(value))
     if isinstance(value, bool):
         return Cell("yes" if value else "no")
-    if isinstance(value, float):
-        return number(f"{value:.6g}")
-    if isinstance(value, int | Fraction):
-        return number(str(value))
+    if isinstance(value, int | float | Fraction):
+        return number(f"{value:.6g}" if isinstance(value, float) else str(value))
+    if is_rows(value):
+        return number(f"{len(value)} of them")
     if hasattr(value, "shape"):
         return Cell(" x ".join(map(str, value.shape)) + " numbers")
     if value is None or value == ():

@@ -40,11 +40,8 @@ def theorem_lead(found: Theorems) -> str:
 
 def theorem_tables(found: Theorems) -> tuple[Table, ...]:
     """The theorems with their answers, and their statements beside what is derived."""
-    if not found.rows:
-        return ()
-    table = _claims(found.rows)
-    table = replace(table, detail=not any(row.differs for row in found.rows))
-    return (answer_table(found), table) if table.rows else (answer_table(found),)
+    claims = replace(_claims(found.rows), detail=not any(row.differs for row in found.rows))
+    return tuple(table for table in (answer_table(found), claims) if table.rows)
 
 
 def answer_table(found: Theorems) -> Table:
@@ -113,7 +110,7 @@ def _(found: Bound) -> View:
 
 
 def _missing(found: Iterable[Hypothesis]) -> tuple[str, ...]:
-    return tuple(f"Not met: {one.text}: {one.found}" for one in found if not one.met)
+    return tuple(f"Not met: {one.text}: {one.found}." for one in found if not one.met)
 
 
 def _hypotheses(found: Iterable[Hypothesis]) -> Table:
