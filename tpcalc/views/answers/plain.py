@@ -18,7 +18,7 @@ from tpcalc.views.numbers import SETTLED, settled
 from tpcalc.views.tables import Cell, Table, name, number, sentence, texts
 from tpcalc.views.view import Part, View, view
 
-_LETTERS = 60  # of a value in a cell
+_LETTERS = 60  # of a value that is no text
 _NAMES = ("provenance", "notes")  # what a view has a place for
 
 
@@ -95,4 +95,4 @@ def _cell(value: Any) -> Cell:
         return Cell(str(value.value))
     if is_dataclass(value) and type(value).__str__ in (object.__str__, Shown.__str__):
         return sentence("; ".join(f"{key}: {_cell(own).text}" for key, own in fields_of(value)))
-    return Cell(short(str(value), _LETTERS))
+    return sentence(value if isinstance(value, str) else short(str(value), _LETTERS))
