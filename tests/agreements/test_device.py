@@ -51,7 +51,7 @@ def blocks() -> tp.Program:
 
 def adam() -> tp.Program:
     run = tp.Training(
-        tp.MLP(3, "tanh"), "mup", samples(5), steps=3, optimizer="adam", lr=0.3, watch=()
+        tp.MLP(2, "tanh"), "mup", samples(5), steps=3, optimizer="adam", lr=0.3, watch=()
     )
     return run.program
 

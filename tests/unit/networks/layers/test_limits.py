@@ -109,7 +109,10 @@ def test_the_limit_of_a_step_is_that_of_wide_networks(name: str) -> None:
     assert all(abs(row.limit) > 1e-3 for row in rows if row.name.startswith("f[1"))
 
 
-@pytest.mark.parametrize("name", ["attention", "convolution", "gru"])
+GRU = pytest.param("gru", marks=pytest.mark.slow)  # test_own_networks asks the same of a GRU
+
+
+@pytest.mark.parametrize("name", ["attention", "convolution", GRU])
 def test_the_kernel_of_inputs_is_that_of_the_program_with_them_written_out(name: str) -> None:
     network = NETWORKS[name]
     samples = data_for(network)
