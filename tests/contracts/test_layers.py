@@ -113,6 +113,12 @@ def _imported(path: Path) -> set[str]:
                 if len(rooms) == len(node.names):
                     continue
             modules.add(node.module)
-        elif isinstance(node, ast.Call) and ast.unparse(node).startswith("find_spec('"):
-            modules.add(ast.literal_eval(node.args[0]))  # its files are read
+        elif isinstance(node, ast.Call) and (name := _found(node)):
+            modules.add(name)  # its files are read
     return modules
+
+
+def _found(call: ast.Call) -> str:
+    """The name of a module that ``find_spec`` is asked for."""
+    asks = getattr(call.func, "id", "") == "find_spec" and isinstance(call.args[0], ast.Constant)
+    return ast.literal_eval(call.args[0]) if asks else ""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from properties.programs import NAMES, NUMBERS, atoms, programs
 
@@ -113,7 +113,6 @@ def networks(draw: st.DrawFn) -> Program:
     return Program(program.dims, tuple(nodes), program.outputs)
 
 
-@settings(max_examples=100)
 @given(networks())
 def test_text_and_json_read_back(program: Program) -> None:
     text = to_text(program)
