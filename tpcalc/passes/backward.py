@@ -11,7 +11,7 @@ than what it is a gradient of.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -59,6 +59,10 @@ class Gradients:
 
     matrices: Mapping[Ref, tuple[tuple[Ref, Ref], ...]]
     adjoints: Mapping[Ref, Ref]
+
+    def of(self, ref: Ref) -> tuple[tuple[Ref, Ref], ...] | Ref | None:
+        """The gradient by a node, a matrix or not; None: there is none."""
+        return self.matrices.get(ref) or self.adjoints.get(ref)
 
 
 @dataclass
@@ -176,21 +180,24 @@ def backward(
     builder: Builder,
     outputs: Sequence[tuple[Ref, Ref | None]],
     parameters: Sequence[Ref],
+    given: Container[Ref] = (),
 ) -> Gradients:
     """Append the gradient of sum_k seed_k * output_k to a program.
 
+    Given nodes do not depend on the parameters, but for these themselves.
+
     Source: Hajjar, Chizat, Giraud, equations (2.3) and Appendix A, derived here for any program.
     """
-    size = len(builder)
-    active = [False] * size
-    wanted = set(parameters)
-    for ref in range(size):
-        active[ref] = ref in wanted or any(active[r] for r in references(builder.node(ref)))
+    active, wanted = [False] * len(builder), set(parameters)
+    order = _below(builder, [ref for ref, _ in outputs], given)
+    for ref in order:
+        below = references(builder.node(ref)) if ref not in given else ()
+        active[ref] = ref in wanted or any(active[r] for r in below)
     sweep = _Sweep(builder, active)
     for output, seed in outputs:
         sweep.to_scalar(output, seed, builder.type(output).axes)
     adjoints: dict[Ref, Ref] = {}
-    for ref in range(size - 1, -1, -1):
+    for ref in reversed(order):
         if not active[ref]:
             continue
         kind = builder.type(ref).kind
@@ -220,6 +227,18 @@ def backward(
     builder.line = None
     matrices = {ref: tuple(pairs) for ref, pairs in sweep.matrices.items()}
     return Gradients(matrices, adjoints)
+
+
+def _below(builder: Builder, tops: list[Ref], given: Container[Ref]) -> list[Ref]:
+    """What outputs are made of, in the order of the program, down to what is given."""
+    found, stack = set(tops), tops
+    while stack:
+        ref = stack.pop()
+        if ref not in given:
+            new = [below for below in references(builder.node(ref)) if below not in found]
+            found.update(new)
+            stack += new
+    return sorted(found)
 
 
 def _leaf(node: Any, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:

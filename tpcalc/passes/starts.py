@@ -25,6 +25,13 @@ from tpcalc.program.types import Type
 ZERO = Fraction(0)
 
 
+def zero_starts(program: Program) -> frozenset[str]:
+    """The names of the parameters that start at 0, and those of their cells."""
+    still = [one for one in program.families.values() if one.mark and one.mark.at_zero]
+    cells = (one.part(index).name for one in still for index in range(one.size) if one.axes)
+    return frozenset((*(one.name for one in still), *cells))
+
+
 def started_at_zero(program: Program, names: Collection[str]) -> Program:
     """The program with these matrices, groups of start vectors and scalars at 0.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tpcalc.names import Name
+from tpcalc.passes.starts import zero_starts
 from tpcalc.program.base import Table, cone, input_of
 from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input, Node, Ref
@@ -110,10 +111,7 @@ class Template:
     @cached_property
     def zeros(self) -> frozenset[str]:
         """The names of the parameters that start at 0, and those of their cells."""
-        families = self.program.families.values()
-        still = [one for one in families if one.mark and one.mark.at_zero]
-        cells = (one.part(index).name for one in still for index in range(one.size) if one.axes)
-        return frozenset((*(one.name for one in still), *cells))
+        return zero_starts(self.program)
 
     @cached_property
     def outputs(self) -> tuple[Ref, ...]:
