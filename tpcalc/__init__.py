@@ -12,7 +12,8 @@ Networks:
 Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
-    orders, check, solve, phases, measure, limit, kernel, simulate, compare, equivalent, report,
+    orders, check, first_order (of the first steps), solve, phases, measure, limit, kernel,
+    simulate, compare, equivalent, report,
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by depth),
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from tpcalc.questions.depth.regularity import regularity as regularity
     from tpcalc.questions.depth.simulate import depth_simulate as depth_simulate
     from tpcalc.questions.equivalent import equivalent as equivalent
+    from tpcalc.questions.first_order import first_order as first_order
     from tpcalc.questions.initial_weights import initial_weights as initial_weights
     from tpcalc.questions.kernel.kernel import kernel as kernel
     from tpcalc.questions.measure import measure as measure
@@ -114,6 +116,7 @@ _PUBLIC = {
     "tpcalc.questions.depth.simulate": "depth_simulate",
     "tpcalc.experiments.transfer": "transfer",
     "tpcalc.questions.equivalent": "equivalent",
+    "tpcalc.questions.first_order": "first_order",
     "tpcalc.questions.initial_weights": "initial_weights",
     "tpcalc.questions.kernel.kernel": "kernel",
     "tpcalc.questions.measure": "measure",

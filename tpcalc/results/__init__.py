@@ -46,6 +46,10 @@ from tpcalc.results.exponent import PLAIN as PLAIN
 from tpcalc.results.exponent import UNKNOWN as UNKNOWN
 from tpcalc.results.exponent import ZERO as ZERO
 from tpcalc.results.exponent import Exponent as Exponent
+from tpcalc.results.first_order import FirstOrder as FirstOrder
+from tpcalc.results.first_order import ParameterMove as ParameterMove
+from tpcalc.results.first_order import ReadPoint as ReadPoint
+from tpcalc.results.first_order import StableRate as StableRate
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.nonlinearity import LayerRow as LayerRow

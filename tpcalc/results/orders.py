@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.results.exponent import Exponent
+from tpcalc.results.first_order import FirstOrder, StableRate
 from tpcalc.results.tables import Explosion, Provenance
 from tpcalc.shown import Shown
 
@@ -141,6 +142,7 @@ class Verdict(Shown):
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
         exploded: The first explosion; later steps are not followed.
+        first_order: What the first steps do, from sizes alone; None where that was not asked.
 
     Example:
         >>> fact = "the update of layer 3 is of size n^(-1/2)"
@@ -166,6 +168,7 @@ class Verdict(Shown):
     provenance: Provenance
     notes: tuple[str, ...] = ()
     exploded: Explosion | None = None
+    first_order: FirstOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,7 @@ class Solution(Shown):
         names: What the powers of a step belong to, where these are no layers 1..L+1.
         bias_names: The same of biases.
         stored: The same exponents for parameters as they are stored.
+        largest: The largest rates, the same at all steps, at which no first step grows.
 
     Example:
         >>> steps = (SolvedStep(0, ("-1", "-1")),)
@@ -248,6 +252,7 @@ class Solution(Shown):
     names: tuple[str, ...] = ()
     bias_names: tuple[str, ...] = ()
     stored: tuple[SolvedParameter, ...] = ()
+    largest: tuple[StableRate, ...] = ()
 
 
 def _row(powers: tuple[str, ...], names: tuple[str, ...]) -> str:

@@ -65,7 +65,7 @@ class Provenance:
     seed: int | None = None
     settings: tuple[tuple[str, str], ...] = ()
     libraries: tuple[tuple[str, str], ...] = ()
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,8 +250,10 @@ class Training(Shown):
     def path(self, mark: Mark) -> Callable[[Sequence[UpdateRate]], Path] | None:
         """What the optimizer of a parameter makes of it (w of n^(-a) w); None: w - rate * g."""
         optimizer = self.optimizer_of(mark)
-        if optimizer.is_plain:
-            return None
+        return None if optimizer.is_plain else self.path_of(mark, optimizer)
+
+    def path_of(self, mark: Mark, optimizer: Optimizer) -> Callable[[Sequence[UpdateRate]], Path]:
+        """What an optimizer makes of a parameter, in the units of what is trained."""
         stored, degree = self.parameterization.stored(mark, self.tables[0]), optimizer.degree
         if stored == as_ex(0) or not optimizer.has_units:
             return optimizer.path

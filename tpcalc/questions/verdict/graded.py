@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents.coset import ALL, EVEN, Coset, Lattice
@@ -24,7 +25,6 @@ Bound = tuple[tuple[Fraction, Coset], ...]
 Split = tuple[Bound, Bound]  # a value and a change: what is meant is their sum
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
-FLOOR = Fraction(4)  # parts that are smaller than the largest by more are one part without a coset
 
 
 class Unbounded(Exception):
@@ -47,6 +47,8 @@ class Bounds:
     """
 
     lattice: Lattice = field(default_factory=Lattice)
+    # Parts that are smaller than the largest by more are one part without a coset.
+    floor: ClassVar[Fraction] = Fraction(4)
 
     def reduced(self, parts: Iterable[tuple[Fraction, Coset]]) -> Bound:
         """The canonical form: parts that no other part covers, largest first."""
@@ -57,7 +59,7 @@ class Bounds:
                 by_coset[coset] = power
         if len(by_coset) < 2:
             return tuple((power, coset) for coset, power in by_coset.items())
-        floor = max(by_coset.values()) - FLOOR
+        floor = max(by_coset.values()) - self.floor
         levels: dict[Fraction, list[Coset]] = {}
         for coset, power in by_coset.items():
             levels.setdefault(power, []).append(coset if power >= floor else ALL)
@@ -142,18 +144,23 @@ class Bounds:
             factors = factors if found is None else found.others
             return self._multiplied([*bounded, *(self.function(f, arguments) for f in factors)])
         if isinstance(expr, Pow):
+            base = self.function(expr.base, arguments)
             if expr.exponent.denominator != 1 or expr.exponent < 1:
-                raise Unbounded
-            return self._multiplied([self.function(expr.base, arguments)] * int(expr.exponent))
+                return self.root(expr, base)
+            return self._multiplied([base] * int(expr.exponent))
         assert isinstance(expr, Call)
         value, change = self.function(expr.arg, arguments)
         degree = expr.atom.facts.homogeneity
         if degree is not None and _number(degree) < 0:
-            raise Unbounded  # its argument may be near 0
+            return self.root(expr, (value, change))
         for bound in (value, change):
             if bound and bound[0][0] > 0 and degree != 0:
                 raise Unbounded
         return self._value(expr, value), self._change(expr, value, change)
+
+    def root(self, expr: Pow | Call, base: Split) -> Split:
+        """A negative or fractional power: its base may be near 0."""
+        raise Unbounded
 
     def _ratio(self, quotient: Quotient, arguments: Mapping[Expr, Split]) -> Split:
         """A sum over the root of squares: bounded, and odd in all of its arguments together."""

@@ -6,7 +6,7 @@ moves there is learned, not memorised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +15,6 @@ from itertools import starmap
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.names import Name, change, layered, stepped, what_of
-from tpcalc.networks.network import Architecture
 from tpcalc.program.nodes import Kind, LinComb, Node, Nonlin
 from tpcalc.program.program import Builder, Program
 from tpcalc.training.generic import far_query, generic_data
@@ -197,14 +196,6 @@ def probe(
             for label in dict.fromkeys((*found.features, *unnamed)):
                 pairs += zip(found.written(label, step), found.written(label, 0), strict=True)
     return replace(found, program=_with_changes(program, pairs))
-
-
-def not_followed(network: Architecture, maps: Container[str]) -> tuple[str, ...]:
-    """Parameters of which no word is said: those that belong to no map."""
-    left = dict.fromkeys(mark.label for mark in network.marks if mark.label not in maps)
-    if not left:
-        return ()
-    return (f"what the updates of {', '.join(left)} add is not followed: they belong to no map",)
 
 
 def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program:

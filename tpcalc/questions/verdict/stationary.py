@@ -84,7 +84,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class Value:
     """A node: one of the nodes of the first pass at the query (or none) plus a change."""
 
     base: Ref | None
@@ -92,10 +92,10 @@ class _Value:
 
 
 @dataclass
-class _State:
+class State:
     """What the rules share."""
 
-    program: Program
+    place: Callable[[Ref], str]
     values: Mapping[str, Fraction]
     bounds: Bounds = field(default_factory=Bounds)
     fixed: dict[Node, Ref] = field(default_factory=dict)  # the first pass at the query
@@ -109,7 +109,7 @@ class _State:
         """The coset of one of the coarse sign flips."""
         return self.bounds.lattice.single(self.flips.setdefault(what, len(self.flips)))
 
-    def total(self, value: _Value) -> Bound:
+    def total(self, value: Value) -> Bound:
         """The bound on a node as a whole."""
         if value.base is None:
             return value.change
@@ -119,22 +119,22 @@ class _State:
             self._totals[key] = value.change, found
         return self._totals[key][1]
 
-    def split(self, value: _Value) -> Split:
+    def split(self, value: Value) -> Split:
         """A node as a value and a change."""
         if value.base is None:
             return value.change, ()
         return self.sizes[value.base], value.change
 
-    def made(self, node: Node, ref: Ref, bases: Iterable[Ref | None], split: Split) -> _Value:
+    def made(self, node: Node, ref: Ref, bases: Iterable[Ref | None], split: Split) -> Value:
         """The value of a node from bounds on it at the bases of its arguments and on its change."""
         value, change = split
         if self.fixed.get(node) == ref:
             self.sizes[ref] = self.bounds.sum(value, change)
-            return _Value(ref, ())
+            return Value(ref, ())
         base = self.same(node, bases)
         if base is None:
-            return _Value(None, self.bounds.sum(value, change))
-        return _Value(base, change)
+            return Value(None, self.bounds.sum(value, change))
+        return Value(base, change)
 
     def same(self, node: Node, bases: Iterable[Ref | None]) -> Ref | None:
         """The node of the first pass that does the same to the bases of the arguments."""
@@ -174,7 +174,7 @@ def later(
     """
     if probe.steps < 2 or rates[0] != rates[1]:
         return None
-    state = _State(probe.program, values)
+    state = State(probe.program.place, values)
     _mark(probe, state)
     try:
         table = interpret(probe.program, RULES, state)
@@ -199,12 +199,12 @@ def sizes(program: Program) -> Mapping[str, Fraction]:
         >>> sizes(layer)["h"]
         Fraction(-1, 2)
     """
-    state, values = _State(program, {}), list[_Value]()
+    state, values = State(program.place, {}), list[Value]()
     lost: set[Ref | tuple[Ref, bool]] = set()  # also sides of matrices that a lost vector met
     for ref, node in enumerate(program.nodes):
         product = matmul_of(node)
         side = product and (product.matrix, not product.transpose)
-        value = _Value(None, ())
+        value = Value(None, ())
         if side in lost or not lost.isdisjoint(references(node)):
             lost.add(ref)
         else:
@@ -220,7 +220,7 @@ def sizes(program: Program) -> Mapping[str, Fraction]:
     return {name: power for name in kept if (power := found[name]) is not None}
 
 
-def _mark(probe: Probe, state: _State) -> None:
+def _mark(probe: Probe, state: State) -> None:
     """Find the nodes of the first pass at the query."""
     program = probe.program
     names = [*probe.f(0), *(name for own in probe.at("x", 0).values() for name in own)]
@@ -237,13 +237,13 @@ def _mark(probe: Probe, state: _State) -> None:
             state.sums[frozenset(zip(node.vectors, node.numbers, strict=True))] = ref
 
 
-def _roles(probe: Probe, step: int, table: list[_Value]) -> dict[Name, _Value]:
+def _roles(probe: Probe, step: int, table: list[Value]) -> dict[Name, Value]:
     """The values of the roles of a step."""
     program = probe.program
     return {role: table[program.ref(name)] for role, name in probe.roles(step).items()}
 
 
-def _summary(probe: Probe, state: _State, table: list[_Value]) -> Later:
+def _summary(probe: Probe, state: State, table: list[Value]) -> Later:
     program, size = probe.program, state.bounds.size
 
     def largest(bounds: Iterable[Bound]) -> Fraction | None:
@@ -274,12 +274,12 @@ def _summary(probe: Probe, state: _State, table: list[_Value]) -> Later:
     )
 
 
-def _data(node: Data, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _data(node: Data, ref: Ref, values: list[Value], state: State) -> Value:
     bound: Bound = ((ZERO, EVEN),) if node.values[0] != 0 else ()
     return state.made(node, ref, (), (bound, ()))
 
 
-def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _input(node: Input, ref: Ref, values: list[Value], state: State) -> Value:
     family = node.family
     if not family.width:
         bound: Bound = ((ZERO, EVEN),) if family.means[0] != 0 or family.std != 0 else ()
@@ -293,23 +293,23 @@ def _input(node: Input, ref: Ref, values: list[_Value], state: _State) -> _Value
         raise LimitError(
             f"the matrix {node.name!r} is orthogonal: that nothing moves any more is shown for "
             "independent entries only.",
-            where=state.program.place(ref),
+            where=state.place(ref),
             hint="tp.orders takes orthogonal matrices, step by step.",
         )
-    return _Value(ref, ())  # it stands for itself
+    return Value(ref, ())  # it stands for itself
 
 
-def _matmul(node: MatMul, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _matmul(node: MatMul, ref: Ref, values: list[Value], state: State) -> Value:
     x = values[node.vector]
     seen = state.met.setdefault((node.matrix, node.transpose), {})
     for _, coset in state.total(x):
         seen.setdefault(coset, ref)
     value, change = state.split(x)
-    image = _image(node, value, state), _image(node, change, state)
-    return state.made(node, ref, (node.matrix, x.base), image)
+    moved = image(node, value, state), image(node, change, state)
+    return state.made(node, ref, (node.matrix, x.base), moved)
 
 
-def _image(node: MatMul, bound: Bound, state: _State) -> Bound:
+def image(node: MatMul, bound: Bound, state: State) -> Bound:
     """Each part becomes a Gaussian part, and a correction along what met the other side."""
     lattice = state.bounds.lattice
     hat = state.flip((node.matrix, node.transpose))
@@ -323,7 +323,7 @@ def _image(node: MatMul, bound: Bound, state: _State) -> Bound:
     return state.bounds.reduced(parts)
 
 
-def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _lincomb(node: LinComb, ref: Ref, values: list[Value], state: State) -> Value:
     parts: list[Bound] = []
     bases: dict[Ref, Any] = {}
     changes: list[Bound] = []
@@ -344,16 +344,16 @@ def _lincomb(node: LinComb, ref: Ref, values: list[_Value], state: _State) -> _V
     own = state.bounds.sum(*(state.sizes[base] for base in bases))
     if state.fixed.get(node) == ref:
         state.sizes[ref] = state.bounds.sum(own, rest)
-        return _Value(ref, ())
+        return Value(ref, ())
     base = (
         next(iter(bases))
         if list(bases.values()) == [1]
         else state.sums.get(frozenset(bases.items()))
     )
-    return _Value(base, rest) if base is not None else _Value(None, state.bounds.sum(own, rest))
+    return Value(base, rest) if base is not None else Value(None, state.bounds.sum(own, rest))
 
 
-def _scale(node: Scale, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _scale(node: Scale, ref: Ref, values: list[Value], state: State) -> Value:
     if node.depth_power.terms:
         raise Unbounded
     power = node.n_power.at(state.values)
@@ -363,21 +363,21 @@ def _scale(node: Scale, ref: Ref, values: list[_Value], state: _State) -> _Value
     return state.made(node, ref, (x.base,), (shift(value, power), shift(change, power)))
 
 
-def _function(node: Nonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _function(node: Nonlin, ref: Ref, values: list[Value], state: State) -> Value:
     return _applied(node, ref, values, state, lambda bound: bound)
 
 
-def _moment(node: Moment, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _moment(node: Moment, ref: Ref, values: list[Value], state: State) -> Value:
     return _applied(node, ref, values, state, state.bounds.average)
 
 
 def _applied(
     node: Nonlin | Moment,
     ref: Ref,
-    values: list[_Value],
-    state: _State,
+    values: list[Value],
+    state: State,
     seen: Callable[[Bound], Bound],
-) -> _Value:
+) -> Value:
     vectors = enumerate(node.vectors)
     arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in vectors}
     arguments |= {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
@@ -386,7 +386,7 @@ def _applied(
     return state.made(node, ref, bases, (seen(value), seen(change)))
 
 
-def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> _Value:
+def _outer(node: OuterNonlin, ref: Ref, values: list[Value], state: State) -> Value:
     """An average over columns is at most what is averaged; no symmetry of it is followed."""
     if not node.forms:
         raise Unbounded
@@ -399,10 +399,10 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _State) -> 
             forms[Var(form)] = bounds.sum(known, ((product[0][0], ALL),)), ()
     x = size(state.total(values[node.vector]))
     psi = size(bounds.function(node.fn.expr, forms)[0])
-    return _Value(None, () if x is None or psi is None else ((x + psi, ALL),))
+    return Value(None, () if x is None or psi is None else ((x + psi, ALL),))
 
 
-RULES: Rules[_Value, _State] = Rules(
+RULES: Rules[Value, State] = Rules(
     "bounds for all steps",
     {
         Data: _data,

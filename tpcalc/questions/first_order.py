@@ -1,0 +1,219 @@
+"""``first_order``: what the first steps of training do, from sizes alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Unpack
+
+from tpcalc import checks
+from tpcalc.errors import UsageError
+from tpcalc.finite.widths import check_widths
+from tpcalc.networks.network import Architecture
+from tpcalc.passes.change import Direction, inner_products
+from tpcalc.passes.sums import Term, total
+from tpcalc.program.nodes import Ref
+from tpcalc.questions.start.attained import BOUND, WIDTHS, Asked, Size, attained
+from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.start.moves import Sizes
+from tpcalc.questions.start.words import (
+    CHANGE,
+    GRADIENT,
+    START,
+    Found,
+    Key,
+    network,
+    parameter,
+    point,
+)
+from tpcalc.questions.verdict.ledger import Trials, particle_tests
+from tpcalc.results import FirstOrder, ReadPoint, Samples
+from tpcalc.results.tables import provenance
+from tpcalc.training.parameterizations import Parameterization
+from tpcalc.training.training import Routine, Training, as_training
+
+FEW = 4  # equal blocks that are all tested
+PROBED = "the output stands for a fixed linear function of all outputs, the inputs are generic"
+
+
+def first_order(
+    architecture: Architecture | Training,
+    parameterization: Parameterization | str | None = None,
+    data: Samples | None = None,
+    *,
+    at: Mapping[str, object] | None = None,
+    measure: Sequence[int] | None = WIDTHS,
+    seed: int = 0,
+    **settings: Unpack[Routine],
+) -> FirstOrder:
+    """What one step of every parameter does to the output and to what functions read.
+
+    Sizes are bounds of the exponent calculus in one forward and one backward pass, so that every
+    network has an answer in a moment; whether a bound is attained is settled by its form, by
+    samples, or by networks of finite width, and every row says which.
+
+    Args:
+        architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
+        parameterization: A catalogue name or a parameterization.
+        data: Training data, of which the first and the last sample are looked at; None: generic.
+        at: Numbers for symbols in the exponents.
+        measure: The widths of networks that settle what form and samples leave open; None: none.
+        seed: Of samples and networks.
+        settings: As ``tp.Training`` takes them: optimizer, groups, loss, lr, ...
+
+    Returns:
+        The parameters, each with what its step adds to the output (``output``, ``later``) and the
+        largest change where a function reads (``inside``); the read points; a word.
+
+    Raises:
+        StudyError: Numbers that make no sense.
+        UnknownName: No such parameterization, loss or optimizer.
+        UsageError: A network of L blocks.
+        ScaleError: A symbol without a number.
+
+    Source: Yang and Hu, Feature learning in infinite-width neural networks, appendix H, at the
+        first step; Yang et al., Tensor Programs V, for entrywise optimizers.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = first_order(MLP(2, "tanh"), "mup", optimizer="adam")
+        >>> found.word, found.status, [row.word for row in found.rows]
+        ('feature learning', 'exact', ['learns', 'learns', 'learns'])
+        >>> str(first_order(MLP(2, "tanh"), "ntk")["W2"].inside)
+        '-1/2'
+    """
+    run = as_training(architecture, parameterization, data, settings, steps=1)
+    seed = checks.whole(seed, "seed", least=0)
+    widths = () if measure is None else check_widths(measure)
+    values, tests = {} if at is None else checks.powers(at, set(at)), particle_tests(seed)
+    return first_order_of(run, values, widths, seed, tests)
+
+
+def first_order_of(
+    run: Training,
+    values: Mapping[str, Fraction],
+    widths: Sequence[int],
+    seed: int,
+    tests: Trials | None,
+) -> FirstOrder:
+    """The same of a training run; without tests bounds stay bounds."""
+    started = time.perf_counter()
+    if run.network.smallest.repeats:
+        raise UsageError(
+            f"the depth of {run.network.words} is the symbol L, and first steps are followed at a "
+            "depth that is a number.",
+            where=run.network.name,
+            hint="Give a number, ResNet(8, ...); tp.check takes the symbol.",
+        )
+    sizes = Sizes.of(run, values)
+    found = Asking(sizes, values, seed, widths, tests).settled()
+    names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
+    roles = {
+        ref: node.family.mark.role if node.family.mark else ""
+        for ref, node in sizes.steps.parameters.items()
+    }
+    rows = tuple(parameter(found, ref, names[ref], roles[ref]) for ref in names)
+    points: dict[str, ReadPoint] = {}
+    for own in (point(found, ref, names) for ref in sizes.read):  # equal heads, rows of a softmax
+        points.setdefault(own.name, own)
+    said = network(found, rows)
+    asked = {"widths": ",".join(map(str, widths))}
+    seconds = time.perf_counter() - started
+    return FirstOrder(
+        said.word,
+        said.status,
+        said.facts,
+        rows,
+        tuple(points.values()),
+        run.optimizer.label,
+        provenance(sizes.steps.network.digest, seed, asked, seconds),
+        (PROBED, *sizes.doubts),
+    )
+
+
+@dataclass
+class Asking:
+    """Which bounds are attained.
+
+    Args:
+        sizes: The bounds.
+        values: Numbers for symbols.
+        seed: Of networks.
+        widths: Theirs; none: they are not run.
+        tests: Of leading coefficients.
+        asked: What is asked.
+    """
+
+    sizes: Sizes
+    values: Mapping[str, Fraction]
+    seed: int
+    widths: Sequence[int]
+    tests: Trials | None
+    asked: dict[Key, Asked] = field(default_factory=dict)
+
+    def settled(self) -> Found:
+        """Gradients, read points and their changes."""
+        sizes, first = self.sizes, self.sizes.passes[0]
+        for ref in _ends({ref: node.name for ref, node in sizes.steps.parameters.items()}):
+            gradient = first.gradients.of(first.new[ref])
+            self._ask((GRADIENT, ref, 0), gradient, sizes.moves[0][ref].gradient)
+        for ref, size in sizes.sizes(0, _ends(sizes.read)).items():
+            self._ask((START, ref, 0), first.new[ref], size)
+        for (ref, by), node in sizes.change_nodes(self._doubtful()).items():
+            self._ask((CHANGE, ref, by), node, sizes.moves[0][by].changes[ref])
+        settled = {key: self._lifted(key, size) for key, size in self._settle().items()}
+        gradients = {ref: size for (kind, ref, _), size in settled.items() if kind == GRADIENT}
+        still = [ref for ref, size in gradients.items() if size.is_zero]
+        moving = [ref for ref, size in gradients.items() if not size.is_zero]
+        # What is 0 is so by a symmetry, or until others have moved; beside one that is not.
+        for ref in (*still, *moving[:1]) if still else ():
+            found = sizes.passes[1].gradients.of(sizes.passes[1].new[ref])
+            self._ask((GRADIENT, ref, 1), found, sizes.moves[1][ref].gradient)
+        return Found(sizes, settled | self._settle())
+
+    def _doubtful(self) -> Iterator[tuple[Ref, Ref]]:
+        """Changes that a word rests on: those that grow, and one of each read point."""
+        names = {ref: node.name for ref, node in self.sizes.steps.parameters.items()}
+        some = set(_ends(names))
+        for ref in _ends(self.sizes.read):
+            moved = {by: own for by, own in self.sizes.largest_changes(ref).items() if by in some}
+            grows = any(power > 0 for power in moved.values())
+            yield from ((ref, by) for by in (moved if grows else list(moved)[-1:]))
+
+    def _lifted(self, key: Key, size: Size) -> Size:
+        """What is known of a change, where the step has parts that its gradient does not show."""
+        kind, ref, by = key
+        if kind != CHANGE or not self.sizes.is_lifted(by):
+            return size
+        bound = self.sizes.moves[0][by].changes[ref]
+        if size.power == bound:
+            return size
+        return Size(bound, BOUND, "small parts of a gradient may be large in a step")
+
+    def _ask(self, key: Key, node: Direction | None, power: Power) -> None:
+        out, (kind, ref, step) = self.sizes.steps.builder, key
+        own = self.sizes.passes[step if kind == GRADIENT else 0].new[ref]
+        if node is not None and isinstance(power, Fraction):
+            terms: list[Term] = [(1, None, one, ()) for one in inner_products(out, own, node, node)]
+            self.asked[key] = Asked(total(out, terms), power, len(out.type(own).width))
+
+    def _settle(self) -> dict[Key, Size]:
+        asked, self.asked = self.asked, {}
+        if not asked or self.tests is None:
+            return {}
+        named = {" ".join(map(str, key)): own for key, own in asked.items()}
+        out, zeros = self.sizes.steps.builder, self.sizes.zeros
+        found = attained(out, named, zeros, self.values, self.seed, self.widths, self.tests)
+        return {key: found[" ".join(map(str, key))] for key in asked}
+
+
+def _ends(names: Mapping[Ref, str]) -> list[Ref]:
+    """All names, of many that differ by the number of a block the first and the last."""
+    found: dict[str, list[Ref]] = {}
+    for ref, name in names.items():
+        found.setdefault(re.sub(r"\.\d+\b", ".*", name), []).append(ref)
+    some = (own if len(own) <= FEW else (own[0], own[-1]) for own in found.values())
+    return [ref for own in some for ref in own]

@@ -1,0 +1,1 @@
+"""The start of training: sizes of gradients, first steps, and what they move."""

@@ -1,0 +1,181 @@
+"""Whether bounds on sizes at the start are attained: by form, by samples, by explicit widths.
+
+What is asked is a number that is not negative, a sum of squares. Where its leading coefficient is
+not 0, by its form or by the samples of the engine, its size is exact. Else networks of finite width
+say: a slope that excludes the next half below attains the bound, one that excludes the bound is a
+size of its own, and what is neither stays open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, inf, lcm, log
+
+import numpy as np
+
+from tpcalc.errors import TpcalcError
+from tpcalc.finite.simulate import simulate
+from tpcalc.limit.scales import symbols
+from tpcalc.passes.as_blocks import MANY, cells_of, rows_written
+from tpcalc.passes.split import split
+from tpcalc.passes.starts import started_at_zero
+from tpcalc.program.nodes import Ref
+from tpcalc.program.program import Builder, Program, prune
+from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.verdict.ledger import Ledger, Trials
+
+EXACT, MEASURED, BOUND, OPEN = "exact", "measured", "bound", "open"
+SAMPLED = 4000  # cells of programs whose coefficients are sampled: networks are quicker for others
+LARGE = "the program has many cells, and was not sampled"
+WIDTHS = (64, 256, 1024)
+SEEDS = (8, 32)
+NOTHING = 1e-26  # of the largest square: what is smaller is 0 with rounding
+QUARTER = Fraction(1, 4)
+SURE = 2.0  # standard errors of a slope
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of something.
+
+    Args:
+        power: Its exponent; None: it is 0.
+        status: ``"exact"``, ``"measured"``, ``"bound"``, or ``"open"`` (a bound that was neither
+            attained nor excluded).
+        why: What decided it.
+    """
+
+    power: Power
+    status: str
+    why: str = ""
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether there is nothing."""
+        return self.power is None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is no mere bound."""
+        return self.status in (EXACT, MEASURED)
+
+    @property
+    def rank(self) -> tuple[Fraction | float, bool]:
+        """Of several the largest, of equal ones one that is known."""
+        return (-inf if self.power is None else self.power, self.is_known)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sum of squares.
+
+    Args:
+        square: Its node.
+        power: A bound on the exponent of one term's root.
+        terms: The exponent of the number of terms.
+    """
+
+    square: Ref
+    power: Fraction
+    terms: int = 0
+
+
+def attained(
+    builder: Builder,
+    asked: Mapping[str, Asked],
+    zeros: frozenset[str],
+    values: Mapping[str, Fraction],
+    seed: int,
+    widths: Sequence[int],
+    tests: Trials,
+) -> dict[str, Size]:
+    """The sizes of what is asked, with what is known of them."""
+    program = _program(builder, asked, zeros)
+    values = {name: values[name] for name in symbols(program)}
+    found = {name: Size(own.power, BOUND, LARGE) for name, own in asked.items()}
+    if cells_of(program) <= SAMPLED:
+        found = _by_samples(program, asked, values, tests)
+    left = [name for name, size in found.items() if size.status == BOUND]
+    # What is 0 but for rounding shows beside one that is not.
+    beside = [name for name, size in found.items() if size.is_known and not size.is_zero][:1]
+    if left and widths:
+        own = {name: asked[name] for name in left}
+        found |= _by_widths(program, own, beside, values, seed, widths)
+    return found
+
+
+def _program(builder: Builder, asked: Mapping[str, Asked], zeros: frozenset[str]) -> Program:
+    whole = builder.finish()
+    outputs = tuple((name, own.square) for name, own in asked.items())
+    program = started_at_zero(prune(Program(whole.dims, whole.nodes, outputs, whole.where)), zeros)
+    return split(program) if cells_of(program) <= MANY else rows_written(program)
+
+
+def _by_samples(
+    program: Program, asked: Mapping[str, Asked], values: Mapping[str, Fraction], tests: Trials
+) -> dict[str, Size]:
+    ledger = Ledger.of(program, {}, tests, values=values, depths=(Fraction(0),))
+    try:
+        ledger.settle(asked)
+    except TpcalcError as error:
+        return {name: Size(own.power, BOUND, error.message) for name, own in asked.items()}
+    found = {}
+    for name, own in asked.items():
+        order = ledger.orders[name]
+        power = None if order.n is None else order.n.constant
+        if order.zero:
+            found[name] = Size(None, EXACT, order.reason)
+        elif order.status == EXACT and power is not None:
+            found[name] = Size((power - own.terms) / 2, EXACT, order.reason)
+        else:
+            found[name] = Size(own.power, BOUND, order.reason)
+    return found
+
+
+def _by_widths(
+    program: Program,
+    asked: Mapping[str, Asked],
+    beside: Sequence[str],
+    values: Mapping[str, Fraction],
+    seed: int,
+    widths: Sequence[int],
+) -> dict[str, Size]:
+    left, found = dict(asked), dict[str, Size]()
+    step = lcm(*(dim.ratio.denominator for dim in program.dims))  # classes have whole sizes
+    widths = [ceil(width / step) * step for width in widths]
+    for seeds in SEEDS:
+        table = simulate(program, widths, seeds, seed=seed, values=values, outputs=[*left, *beside])
+        squares: dict[str, dict[int, tuple[float, ...]]] = {}
+        for row in table.rows:
+            squares.setdefault(row.name, {})[row.width] = row.values
+        top = max((max(v) for own in squares.values() for v in own.values()), default=0.0)
+        found |= {name: _judged(own, squares.get(name, {}), top) for name, own in left.items()}
+        left = {name: own for name, own in left.items() if found[name].status == OPEN}
+        if not left:
+            break
+    return found
+
+
+def _judged(asked: Asked, squares: Mapping[int, tuple[float, ...]], top: float) -> Size:
+    if len(squares) < 2:
+        return Size(asked.power, OPEN, "networks leave the range of their numbers")
+    widths = sorted(squares)
+    if max(max(values) for values in squares.values()) <= NOTHING * top:
+        return Size(None, MEASURED, "0 but for rounding in networks of finite width")
+    logs = [np.log(np.maximum(squares[n], 1e-300)) / 2 for n in (widths[0], widths[-1])]
+    reach = log(widths[-1] / widths[0])
+    slope = float(np.mean(logs[1]) - np.mean(logs[0])) / reach - asked.terms / 2
+    error = float(np.sqrt(sum(np.var(own, ddof=1) / len(own) for own in logs))) / reach
+    off = slope - float(asked.power)
+    said = f"slope off the bound by {off:.2f} ± {error:.2f}, widths {widths[0]} to {widths[-1]}"
+    edge = float(asked.power - QUARTER)
+    low, high, nearest = slope - SURE * error, slope + SURE * error, Fraction(round(2 * slope), 2)
+    if edge < low < edge + 2 * QUARTER:
+        return Size(asked.power, MEASURED, said)
+    if high < edge and SURE * error < QUARTER:
+        return Size(nearest, MEASURED, said)
+    if low > edge and nearest > asked.power and SURE * error < QUARTER:
+        return Size(nearest, MEASURED, f"{said}, more than the bound: a divisor is smaller")
+    return Size(asked.power, OPEN, said)

@@ -1,0 +1,418 @@
+"""Bounds on sizes at the start of training, of every node of a program that grows.
+
+They are those of ``verdict/graded``, with five additions. A negative or fractional power of numbers
+is that power of their bound, which needs the bound to be reached: the node is kept as a divisor,
+to be tested. A function of an argument that explodes has its degree at infinity. What starts at 0
+is 0. What is the same in all coordinates drops out where a mean is taken off. Values are blocks:
+one bound holds for all cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from math import inf, isfinite, log2
+
+import numpy as np
+
+from tpcalc.exponents.coset import EVEN, Coset
+from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
+from tpcalc.functions.expr import Add, Mul, Pow, mul, power, substitute, walk
+from tpcalc.functions.form import least
+from tpcalc.functions.tape import evaluate
+from tpcalc.passes.separate import scaled
+from tpcalc.program.base import Table, input_of, matmul_of, references
+from tpcalc.program.nodes import (
+    Data,
+    Input,
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    Ref,
+    Rename,
+    RowNonlin,
+    Stack,
+)
+from tpcalc.program.program import Builder
+from tpcalc.program.rules import Level, Rules
+from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounded
+from tpcalc.questions.verdict.stationary import RULES, State, Value, image
+
+Power = Fraction | float | None  # None: it is 0; inf: nothing is known
+SMALL = Fraction(1, 100)  # what is added below a root to keep it from 0, and counts as absent
+CENTRED = Var(0) - Par(0)
+MOST = 12  # parts of a bound; more are one for each size
+FAR = (12, 24, 36)  # powers of 2 at which the degree of a function at infinity is seen
+
+
+class AtStart(Bounds):
+    """Bounds where divisors are as large as their bounds, and arguments may explode.
+
+    Args:
+        claims: Bases of negative powers with the exponent that they are taken at.
+    """
+
+    floor = Fraction(1)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.claims: dict[Expr, Fraction] = {}
+
+    def reduced(self, parts: Iterable[tuple[Fraction, Coset]]) -> Bound:
+        """The canonical form; of many parts those of one size together, 0 kept out where it is."""
+        found = super().reduced(parts)
+        if len(found) <= MOST:
+            return found
+        kept: dict[tuple[Fraction, bool], Coset] = {}
+        zero, hull = self.lattice.has_zero, self.lattice.hull
+        for size, coset in found:
+            for mixed in (zero(coset), True):  # what holds 0 is apart from what does not
+                whole = hull(kept[size, mixed], coset) if (size, mixed) in kept else coset
+                if mixed or not zero(whole):
+                    kept[size, mixed] = whole
+                    break
+        return super().reduced((size, coset) for (size, _), coset in kept.items())
+
+    def function(self, expr: Expr, arguments: Mapping[Expr, Split]) -> Split:
+        """The bound on a function, and on how far a change of its arguments moves it."""
+        slots = _slots(expr)
+        if isinstance(expr, Pow) and expr.exponent < 0 and least(expr.base) > 0:
+            parts = self.sum(*(bound for slot in slots for bound in arguments[slot]))
+            return ((ZERO, self.lattice.span(self.hull(parts)) if parts else EVEN),), ()
+        if len(slots) == 1 and not isinstance(expr, Var | Par) and _has_call(expr):
+            (slot,) = slots
+            bound = self.sum(*arguments[slot])
+            if bound and bound[0][0] > 0:
+                return self._far(expr, slot, bound), ()
+        if isinstance(expr, Mul):
+            factors = _shares(expr.factors)
+            grouped = _by_slot(factors)
+            if factors != expr.factors or 1 < len(grouped) < len(factors):
+                return self._multiplied([self.function(each, arguments) for each in grouped])
+        return super().function(expr, arguments)
+
+    def root(self, expr: Pow | Call, base: Split) -> Split:
+        """A negative or fractional power of what is as large as its bound."""
+        degree = expr.exponent if isinstance(expr, Pow) else expr.atom.facts.homogeneity
+        below = expr.base if isinstance(expr, Pow) else expr.arg
+        bound, exponent = self.sum(*base), Fraction(str(degree))
+        if not bound:
+            raise Unbounded  # a division by what is 0
+        if exponent < 0 and any(isinstance(slot, Var) for slot in _slots(below)):
+            raise Unbounded  # coordinate by coordinate it may be near 0
+        if exponent < 0:
+            self.claims[below] = bound[0][0]
+        return ((exponent * bound[0][0], self.lattice.span(self.hull(bound))),), ()
+
+    def _far(self, expr: Expr, slot: Expr, bound: Bound) -> Bound:
+        degree = far_degree(expr, slot)
+        if degree is None:
+            raise Unbounded
+        return ((max(degree, ZERO) * bound[0][0], self.lattice.span(self.hull(bound))),)
+
+
+@dataclass
+class StartState(State):
+    """The same with the program, and bounds on how far vectors are from one number."""
+
+    builder: Builder = field(kw_only=True)
+    apart: dict[Ref, Bound] = field(default_factory=dict)
+
+
+def _slots(expr: Expr) -> set[Expr]:
+    return {part for part in walk(expr) if isinstance(part, Var | Par)}
+
+
+def _has_call(expr: Expr) -> bool:
+    return any(isinstance(part, Call) for part in walk(expr))
+
+
+def _by_slot(factors: tuple[Expr, ...]) -> list[Expr]:
+    """The factors of a product, those of one and the same argument multiplied."""
+    own: dict[frozenset[Expr], list[Expr]] = {}
+    for k, factor in enumerate(factors):
+        slots = frozenset(_slots(factor))
+        key = slots if len(slots) == 1 else frozenset((const(k),))
+        own.setdefault(key, []).append(factor)
+    grouped: list[Expr] = []
+    for key, members in own.items():
+        joined = len(members) > 1 and any(map(_has_call, members))
+        grouped += [mul(members)] if joined and key else members
+    return grouped
+
+
+def _shares(factors: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """A product without the terms that a sum of positive terms below is made of: at most 1."""
+    left = list(factors)
+    for factor in factors:
+        if not isinstance(factor, Pow) or not isinstance(factor.base, Add) or factor.exponent >= 0:
+            continue
+        terms = factor.base.terms
+        if factor.exponent.denominator != 1 or not all(map(_is_positive, terms)):
+            continue
+        there = [own for own in left if _is_part(own, terms)][: -int(factor.exponent)]
+        for own in there:
+            left.remove(own)
+        if there:
+            left.remove(factor)
+            rest = factor.exponent + len(there)
+            left += [power(factor.base, rest)] if rest else []
+    return tuple(left) if len(left) < len(factors) else factors
+
+
+def _is_part(factor: Expr, terms: tuple[Expr, ...]) -> bool:
+    """Whether a factor is some of the terms of a sum, with numbers in front."""
+    parts = factor.terms if isinstance(factor, Add) else (factor,)
+    return any(isinstance(p, Call) for p in parts) and all(scaled(p)[1] in terms for p in parts)
+
+
+def _is_positive(term: Expr) -> bool:
+    positive = isinstance(term, Const) and term.value > 0
+    return positive or (isinstance(term, Call) and term.atom.facts.tame)
+
+
+@lru_cache(maxsize=4096)
+def far_degree(expr: Expr, slot: Expr) -> Fraction | None:
+    """The degree of a function of one argument at infinity, 0 if it vanishes there; None: above.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> [str(far_degree(lookup(name).fn.expr, Var(0))) for name in ("gelu", "tanh", "exp")]
+        ['1', '0', 'None']
+    """
+    fn = Fn(substitute(expr, {slot: Var(0)}), 1)
+    found = ZERO
+    for sign in (1.0, -1.0):
+        with np.errstate(all="ignore"):
+            at = np.array([sign * 2.0**k for k in FAR])
+            values = np.abs(np.broadcast_to(evaluate(fn, [at]), at.shape))
+        if not np.isfinite(values).all():
+            return None
+        if values[-1] == 0:
+            continue
+        steps = [log2(b / a) / 12 if a else inf for a, b in pairwise(values)]
+        if not isfinite(steps[-1]):
+            return None
+        found = max(found, Fraction(round(4 * steps[-1]), 4))
+    return found
+
+
+@dataclass
+class StartSizes:
+    """Bounds on the nodes of a program, also on those that are added later.
+
+    Args:
+        builder: The program.
+        values: Numbers for symbols of its exponents.
+        divisors: Nodes with what they divide by, and the exponent that it is taken at.
+        lost: Nodes that have no bound: arguments that explode in exp, divisions by what is 0; and
+            what is made of them.
+    """
+
+    builder: Builder
+    values: Mapping[str, Fraction]
+    divisors: dict[Ref, dict[Expr, Fraction]] = field(default_factory=dict)
+    lost: dict[Ref, Ref] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._bounds = AtStart()
+        place = "%{}".format
+        self._state = StartState(place, self.values, self._bounds, builder=self.builder)
+        self._known: dict[Ref, Value] = {}
+        self._sides: dict[tuple[Ref, bool], Ref] = {}  # of matrices that a lost vector met
+
+    def of(self, ref: Ref) -> Bound | None:
+        """The bound of a node; None where it has none."""
+        self._reach(ref)
+        return None if ref in self.lost else self._state.total(self._known[ref])
+
+    def size(self, ref: Ref) -> Power:
+        """The exponent of a node."""
+        return size_of(self.of(ref))
+
+    @property
+    def bounds(self) -> Bounds:
+        """The operations on bounds."""
+        return self._bounds
+
+    def function(self, expr: Expr, arguments: Mapping[Expr, Ref]) -> Bound | None:
+        """The bound on a function of nodes; None where it has none."""
+        splits: dict[Expr, Split] = {}
+        for slot, ref in arguments.items():
+            bound = self.of(ref)
+            if bound is None:
+                return None
+            splits[slot] = bound, ()
+        try:
+            return self._bounds.sum(*self._bounds.function(expr, splits))
+        except Unbounded:
+            return None
+        finally:
+            self._bounds.claims = {}
+
+    def image(self, node: MatMul, bound: Bound) -> Bound:
+        """The bound on a matrix times what has a bound."""
+        matrix = input_of(self.builder.node(node.matrix))
+        if matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero:
+            return ()
+        return image(node, bound, self._state)
+
+    def _reach(self, ref: Ref) -> None:
+        """Go through what a node is made of, in the order of the program."""
+        stack, new = [ref], set[Ref]()
+        while stack:
+            below = stack.pop()
+            if below not in self._known and below not in new:
+                new.add(below)
+                stack += references(self.builder.node(below))
+        for below in sorted(new):
+            self._known[below] = self._value(below, self.builder.node(below))
+
+    def _value(self, ref: Ref, node: Node) -> Value:
+        product = matmul_of(node)
+        cause = next((self.lost[below] for below in references(node) if below in self.lost), None)
+        if cause is None and product is not None:
+            cause = self._sides.get((product.matrix, not product.transpose))
+        if cause is None:
+            rule = START_RULES.rule(type(node), f"%{ref}")
+            try:
+                return rule(node, ref, self._known, self._state)  # type: ignore[arg-type]
+            except Unbounded:
+                cause = ref
+            finally:
+                if self._bounds.claims:
+                    self.divisors[ref], self._bounds.claims = self._bounds.claims, {}
+        self.lost[ref] = cause
+        if product is not None:
+            self._sides[product.matrix, product.transpose] = cause
+        return Value(None, ())
+
+
+def size_of(bound: Bound | None) -> Power:
+    """The exponent of what has a bound, or none."""
+    return inf if bound is None else bound[0][0] if bound else None
+
+
+def _data(node: Data, ref: Ref, values: list[Value], state: State) -> Value:
+    return Value(None, ((ZERO, EVEN),) if any(node.values) else ())
+
+
+def _input(node: Input, ref: Ref, values: list[Value], state: State) -> Value:
+    mark = node.family.mark
+    if mark is not None and mark.at_zero and len(node.family.width) < 2:
+        return Value(None, ())
+    if len(node.family.width) == 2:
+        return Value(ref, ())  # it stands for itself
+    return RULES.table[Input](node, ref, values, state)
+
+
+def _matmul(node: MatMul, ref: Ref, values: list[Value], state: StartState) -> Value:
+    matrix = input_of(state.builder.node(node.matrix))
+    if matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero:
+        return Value(None, ())
+    return RULES.table[MatMul](node, ref, values, state)
+
+
+def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: StartState) -> Value:
+    """Of a vector less its mean what is the same in all coordinates is no part."""
+    found = RULES.table[Nonlin](node, ref, values, state)
+    if node.fn.expr != CENTRED:
+        return found
+    (vector,), bounds = node.vectors, state.bounds
+    if _MEAN(state.builder.node(node.scalars[0])) != vector:
+        return found
+    apart = _apart(vector, values, state)
+    return Value(None, bounds.sum(apart, bounds.average(apart)))
+
+
+_MEAN: Table[Ref | None] = Table(
+    {Moment: lambda node: node.vectors[0] if node.fn.expr == Var(0) else None}, lambda node: None
+)
+
+
+def _apart(ref: Ref, values: list[Value], state: StartState) -> Bound:
+    """How far the coordinates of a vector are from one number."""
+    if ref not in state.apart:
+        whole, found = state.total(values[ref]), None
+        if whole and state.bounds.lattice.has_zero(whole[0][1]):  # else its largest part varies
+            with suppress(Unbounded):
+                found = _APART(state.builder.node(ref), values, state)
+        state.apart[ref] = whole if found is None else found
+    return state.apart[ref]
+
+
+def _apart_nonlin(node: Nonlin, values: list[Value], state: StartState) -> Bound | None:
+    whole = [state.total(values[vector]) for vector in node.vectors]
+    powers = (part.exponent for part in walk(node.fn.expr) if isinstance(part, Pow))
+    large = any(bound and bound[0][0] > 0 for bound in whole)
+    if large or any(power < 1 or power.denominator != 1 for power in powers):
+        return None
+    arguments: dict[Expr, Split] = {}
+    for place, (vector, bound) in enumerate(zip(node.vectors, whole, strict=True)):
+        apart = _apart(vector, values, state)
+        number = () if apart == bound else ((bound[0][0], EVEN),)
+        arguments[Var(place)] = number, apart
+    scalars = enumerate(node.scalars)
+    arguments |= {Par(place): (state.total(values[scalar]), ()) for place, scalar in scalars}
+    return state.bounds.function(node.fn.expr, arguments)[1]
+
+
+def _apart_sum(node: LinComb, values: list[Value], state: StartState) -> Bound:
+    parts: list[Bound] = []
+    for scalar, vector in zip(node.scalars, node.vectors, strict=True):
+        apart = _apart(vector, values, state)
+        factor = ZERO if scalar is None else state.bounds.size(state.total(values[scalar]))
+        parts.append(() if factor is None else state.bounds.shift(apart, factor))
+    return state.bounds.sum(*parts)
+
+
+_APART: Table[Bound | None] = Table(
+    {
+        Nonlin: _apart_nonlin,
+        LinComb: _apart_sum,
+        Rename: lambda node, values, state: _apart(node.of, values, state),
+    },
+    lambda node, values, state: None,
+)
+
+
+def _rename(node: Rename, ref: Ref, values: list[Value], state: State) -> Value:
+    return values[node.of]
+
+
+def _stack(node: Stack, ref: Ref, values: list[Value], state: State) -> Value:
+    return Value(None, state.bounds.sum(*(state.total(values[part]) for part in node.of)))
+
+
+def _rows(node: RowNonlin, ref: Ref, values: list[Value], state: StartState) -> Value:
+    """Every cell of a row is a function of all of its cells, which have one bound."""
+    found = state.builder.type(ref)
+    size = dict(found.axes)[node.along]
+    slots: list[Expr] = [(Var if found.kind is Kind.VECTOR else Par)(k) for k in range(size)]
+    arguments: dict[Expr, Split] = dict.fromkeys(slots, (state.total(values[node.of]), ()))
+    cells = node.row.cells(slots)
+    parts = (state.bounds.function(cell, arguments) for cell in (cells[0], cells[-1]))
+    return Value(None, state.bounds.sum(*(bound for part in parts for bound in part)))
+
+
+START_RULES: Rules[Value, StartState] = Rules(
+    "bounds at the start",
+    {
+        **RULES.table,
+        Data: _data,
+        Input: _input,
+        MatMul: _matmul,
+        Nonlin: _nonlin,
+        Rename: _rename,
+        RowNonlin: _rows,
+        Stack: _stack,
+    },
+    level=Level.BLOCKS,
+)

@@ -1,0 +1,322 @@
+"""What first steps move: sizes of gradients and steps, of read points, and of their changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+
+from tpcalc.exponents import as_ex
+from tpcalc.functions import Call, Expr, Par, Var
+from tpcalc.functions.expr import walk
+from tpcalc.names import what_of
+from tpcalc.passes.change import Changes, Direction, scaled
+from tpcalc.passes.starts import zero_starts
+from tpcalc.program.base import Table
+from tpcalc.program.nodes import Input, Moment, Nonlin, Ref, RowNonlin
+from tpcalc.program.program import Program
+from tpcalc.questions.start.bounds import Power, StartSizes, size_of
+from tpcalc.questions.start.program import FirstSteps, Pass
+from tpcalc.questions.start.steps import step_size
+from tpcalc.questions.start.tangents import Tangents
+from tpcalc.training.training import Training
+
+DIVISORS = "bounds hold where what is divided by is as large as its own bound: {}"
+MOST = 8  # steps that are followed until no new parameter starts
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one step of a parameter does.
+
+    Args:
+        gradient: The exponent of the entries of its gradient; None: it is 0.
+        step: That of the entries of its step.
+        term: That of what it adds to the probe, <gradient, step>.
+        changes: Those of what its first step that is not 0 changes at the read points of the
+            network; one for all parameters whose names differ by the number of a block.
+    """
+
+    gradient: Power
+    step: Power
+    term: Power
+    changes: Mapping[Ref, Power] = field(default_factory=dict)
+
+
+@dataclass
+class Sizes:
+    """Sizes of the first steps of a training run.
+
+    Args:
+        run: The run.
+        values: Numbers for symbols.
+        shifts: Powers of n that learning rates are multiplied by, by parameter.
+        steps: The passes.
+        bounds: Bounds on all nodes.
+        passes: Those that were written.
+        directions: For each of them what each parameter moves along, the power of n in front of it
+            included, by its node in the network.
+        moves: For each of them what each parameter does.
+        changes: For each of them what all parameters together change at the read points.
+    """
+
+    run: Training
+    values: Mapping[str, Fraction]
+    shifts: Mapping[Ref, Fraction]
+    steps: FirstSteps
+    bounds: StartSizes
+    passes: list[Pass] = field(default_factory=list)
+    directions: list[dict[Ref, Direction]] = field(default_factory=list)
+    moves: list[dict[Ref, Move]] = field(default_factory=list)
+    changes: list[dict[Ref, Power]] = field(default_factory=list)
+
+    @staticmethod
+    def of(
+        run: Training, values: Mapping[str, Fraction], shifts: Mapping[Ref, Fraction] | None = None
+    ) -> Sizes:
+        """The first steps: two, and more while what was small at all steps before grows."""
+        run = run.replace(steps=MOST, schedule=None)
+        steps = FirstSteps.of(run)
+        found = Sizes(run, values, shifts or {}, steps, StartSizes(steps.builder, values))
+        for step in range(MOST):
+            before = found.terms
+            found._follow(step)
+            if step and not found._grows(before):
+                break
+        return found
+
+    @cached_property
+    def read(self) -> Mapping[Ref, str]:
+        """The read points of the network, each with what reads it."""
+        return read_points(self.steps.network)
+
+    @property
+    def terms(self) -> dict[Ref, Power]:
+        """The largest that each parameter has added to the probe, of those with a gradient."""
+        found: dict[Ref, Power] = {}
+        for moves in self.moves:
+            for ref, move in moves.items():
+                if move.term is not None:
+                    found[ref] = largest((move.term, found.get(ref)))
+        return found
+
+    def _grows(self, before: Mapping[Ref, Power]) -> bool:
+        """Whether a parameter has started, or one that was small may have made another larger."""
+        now = self.terms
+        powers = [power for power in now.values() if power is not None]
+        small = bool(powers) and min(powers) < 0 and max(powers) <= 0
+        return now.keys() != before.keys() or (small and now != before)
+
+    @property
+    def moving(self) -> set[Ref]:
+        """The parameters that have had a gradient."""
+        moved = (pair for moves in self.moves for pair in moves.items())
+        return {ref for ref, move in moved if isinstance(move.term, Fraction)}
+
+    @property
+    def zeros(self) -> frozenset[str]:
+        """The names of the parameters that start at 0."""
+        return zero_starts(self.steps.network)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What bounds rest on besides."""
+        lines = (self.steps.builder.line_of(ref) for ref in self.bounds.divisors)
+        where = ", ".join(dict.fromkeys(line for line in lines if line))
+        return (DIVISORS.format(where or "norms"),) if self.bounds.divisors else ()
+
+    def units(self, ref: Ref) -> tuple[Fraction, Fraction]:
+        """What is added to the exponents of gradient and rate where the weights n^(-a) w are meant.
+
+        The network is written with weights n^(-a) w, of which w is what is followed.
+        """
+        mark = self.steps.parameters[ref].family.mark
+        assert mark is not None
+        rule, degree = self.run.parameterization, self.run.optimizer_of(mark).degree
+        a = rule.power(mark, self.run.tables[0]).at(self.values)
+        return a, self.run.rate(mark, 0)[1].at(self.values) + (1 + degree) * a
+
+    def term(self, ref: Ref, step: int, gradient: Fraction) -> Fraction:
+        """What a step adds to the probe, where the entries of the gradient have this size."""
+        family = self.steps.parameters[ref].family
+        return gradient + self.step(ref, step, gradient) + len(family.width)
+
+    def step(self, ref: Ref, step: int, gradient: Fraction) -> Fraction:
+        """The exponent of the entries of a step."""
+        mark = self.steps.parameters[ref].family.mark
+        assert mark is not None
+        own = step_size(self.run, mark, step, gradient, self.values)
+        return own + self.shifts.get(ref, Fraction(0))
+
+    def is_linear(self, ref: Ref) -> bool:
+        """Whether the step of a parameter grows with its gradient."""
+        mark = self.steps.parameters[ref].family.mark
+        return mark is not None and self.run.optimizer_of(mark).degree == 1
+
+    def is_lifted(self, ref: Ref) -> bool:
+        """Whether small parts of a gradient may be larger in the first step than they stand here.
+
+        A step that does not grow with the gradient has entries of one size; what stands for it is
+        the gradient, whose cells, or outer products, may have several.
+        """
+        first = self.passes[0]
+        if self.is_linear(ref):
+            return False
+        found = first.gradients.of(first.new[ref])
+        pairs = ((found,),) if found is None or isinstance(found, Ref) else found
+        parts = [part for pair in pairs for part in pair if part is not None]
+        return len(pairs) > 1 or any(self.steps.builder.type(part).axes for part in parts)
+
+    def largest_changes(self, ref: Ref) -> dict[Ref, Fraction]:
+        """The largest changes that first steps make at a read point, by parameter."""
+        found = {by: move.changes.get(ref) for by, move in self.moves[0].items()}
+        top = largest(found.values())
+        return {by: top for by, own in found.items() if own == top and isinstance(top, Fraction)}
+
+    def change_nodes(self, asked: Iterable[tuple[Ref, Ref]]) -> dict[tuple[Ref, Ref], Ref]:
+        """The nodes of changes of read points by first steps of parameters, written out."""
+        first, steps = self.passes[0], self.directions[0]
+        pairs, found = list(asked), dict[tuple[Ref, Ref], Ref]()
+        places = {first.new[ref]: ref for ref, _ in pairs}
+        params = {by: first.new[by] for _, by in pairs}
+        changes = Changes(self.steps.builder, params.values(), places, given=first.given)
+        for by, own in params.items():
+            moved = changes.along({own: steps[by]})
+            found |= {(places[place], by): node for place, node in moved.items()}
+        return {pair: found[pair] for pair in pairs if pair in found}
+
+    def sizes(self, step: int, refs: Iterable[Ref]) -> dict[Ref, Power]:
+        """The sizes of nodes of the network at a step."""
+        new = self.passes[step].new
+        return {ref: self.bounds.size(new[ref]) for ref in refs}
+
+    def _follow(self, step: int) -> None:
+        """Write the pass of a step, and what every parameter does at it."""
+        made, known = self.steps.next(step), self.moving
+        moves: dict[Ref, Move] = {}
+        steps: dict[Ref, Direction] = {}
+        lost = any(move.term == inf for each in self.moves for move in each.values())
+        for ref in self.steps.parameters:
+            power, gradient = self._gradient(made, made.new[ref])
+            if gradient is None or power is None:
+                moves[ref] = Move(None, None, None)
+                continue
+            if lost or not isinstance(power, Fraction):  # by itself, or by what moved before
+                moves[ref] = Move(inf, inf, inf, dict.fromkeys(self.read, inf))
+                continue
+            size = self.step(ref, step, power)
+            steps[ref] = self._direction(ref, gradient, size, power)
+            moves[ref] = Move(power, size, self.term(ref, step, power))
+        nodes = (ref for ref in range(made.last) if ref not in made.given)
+        tangents = Tangents(self.bounds, list(nodes))
+
+        def moved(refs: Iterable[Ref]) -> dict[Ref, Power]:
+            found = tangents.along({made.new[ref]: steps[ref] for ref in refs})
+            places = ((ref, made.new[ref]) for ref in self.read)
+            return {ref: size_of(found[place]) for ref, place in places if place in found}
+
+        for kind in _kinds(self.steps.parameters, [ref for ref in steps if ref not in known]):
+            changes = moved(kind)
+            moves |= {ref: replace(moves[ref], changes=changes) for ref in kind}
+        for ref, direction in steps.items():
+            self.steps.move(ref, direction)
+        self.passes.append(made)
+        self.moves.append(moves)
+        self.directions.append(steps)
+        parts = [move.changes for move in moves.values()]
+        self.changes.append(_largest([*parts, moved(steps)] if known else parts))
+
+    def _direction(
+        self, ref: Ref, gradient: Direction, size: Fraction, power: Fraction
+    ) -> Direction:
+        """What a parameter moves along, with entries of a size, along a gradient of a power."""
+        out = self.steps.builder
+        if isinstance(gradient, Ref) or self.is_linear(ref):
+            return scaled(out, gradient, as_ex(size - power))
+        # Where the largest part is 0 a step of bounded entries is as large along the others.
+        found: list[tuple[Ref, Ref]] = []
+        for pair in gradient:
+            row, col = map(self.bounds.size, pair)
+            if isinstance(row, Fraction) and isinstance(col, Fraction):
+                moved = scaled(out, pair[0], as_ex(size - row - col))
+                assert isinstance(moved, Ref)
+                found.append((moved, pair[1]))
+        return tuple(found)
+
+    def _gradient(self, made: Pass, own: Ref) -> tuple[Power, Direction | None]:
+        """The size of a gradient, with what it is made of."""
+        found = made.gradients.of(own)
+        if found is None or isinstance(found, Ref):
+            return (None, None) if found is None else (self.bounds.size(found), found)
+        sizes = ((self.bounds.size(row), self.bounds.size(col)) for row, col in found)
+        return largest(
+            None if row is None or col is None else row + col for row, col in sizes
+        ), found
+
+
+def _kinds(parameters: Mapping[Ref, Input], refs: Iterable[Ref]) -> Iterable[list[Ref]]:
+    """Parameters whose names differ by the number of a block, together."""
+    found: dict[tuple[str, int], list[Ref]] = {}
+    for ref in refs:
+        family = parameters[ref].family
+        found.setdefault((kind_of(family.name), len(family.width)), []).append(ref)
+    return found.values()
+
+
+def kind_of(name: str) -> str:
+    """The name of a parameter without the number of its block.
+
+    Example:
+        >>> kind_of("attn.0.query"), kind_of("W1")
+        ('attn.*.query', 'W1')
+    """
+    return ".".join("*" if part.isdecimal() else part for part in name.split("."))
+
+
+def largest(powers: Iterable[Power]) -> Power:
+    """The largest exponent; None where all is 0."""
+    return max((power for power in powers if power is not None), default=None)
+
+
+def _largest(parts: Iterable[Mapping[Ref, Power]]) -> dict[Ref, Power]:
+    found: dict[Ref, Power] = {}
+    for part in parts:
+        for ref, power in part.items():
+            found[ref] = largest((power, found.get(ref)))
+    return found
+
+
+def read_points(program: Program) -> dict[Ref, str]:
+    """What functions read, the features that readouts read, and the outputs, each in words."""
+    named = {ref: name for name, ref in program.outputs if what_of(name) in ("h", "x", "f")}
+    found: dict[Ref, str] = {}
+    for node in program.nodes:
+        for ref, reader in _READ(node):
+            found.setdefault(ref, named.get(ref, f"argument of {reader}"))
+    return found | {ref: name for ref, name in named.items() if what_of(name) != "h"}
+
+
+def _arguments(node: Nonlin | Moment) -> Iterator[tuple[Ref, str]]:
+    for part in walk(node.fn.expr):
+        if isinstance(part, Call):
+            for slot in walk(part.arg):
+                yield from _slot(node, slot, part.atom.name)
+
+
+def _slot(node: Nonlin | Moment, slot: Expr, reader: str) -> Iterator[tuple[Ref, str]]:
+    if isinstance(slot, Var):
+        yield node.vectors[slot.index], reader
+    elif isinstance(slot, Par):
+        yield node.scalars[slot.index], reader
+
+
+_READ: Table[Iterable[tuple[Ref, str]]] = Table(
+    {
+        Nonlin: _arguments,
+        Moment: _arguments,
+        RowNonlin: lambda node: [(node.of, node.row.name)],
+    },
+    lambda node: (),
+)

@@ -1,0 +1,172 @@
+"""The first steps of a training run as a program: passes over inputs, each at moved parameters.
+
+A pass is the network on one input of generic numbers, with the adjoint of a probe: a fixed linear
+function of its outputs, whose derivative by them is of order one whatever the loss is. After a pass
+every parameter moves along its own gradient, times a power of n: what an optimizer makes of it in
+size and sign (of the sign of a sum of outer products the sum has the symmetries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+from tpcalc.exponents import as_ex
+from tpcalc.functions.fn import INNER
+from tpcalc.functions.numbers import Number, as_number
+from tpcalc.names import what_of
+from tpcalc.networks.network import INPUT
+from tpcalc.passes.backward import Gradients, backward
+from tpcalc.passes.change import Direction
+from tpcalc.passes.sums import Term, fresh, ratio, renamed, total
+from tpcalc.program.base import Table, input_of, matmul_of, renumbered
+from tpcalc.program.family import Mark
+from tpcalc.program.nodes import Data, Input, MatMul, Moment, Node, Ref, Scale
+from tpcalc.program.program import Builder, Program
+from tpcalc.program.types import Axes
+from tpcalc.training.generic import FEATURES, generic
+from tpcalc.training.training import Training
+from tpcalc.training.written import network_program
+
+PROBE = "<probe>"
+WEIGHTS = (1.0, 0.7, 1.3, -0.6, 0.9)  # of outputs in the probe: no two agree, no sum is 0
+ROWS = 5
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The network on one input, and the gradient of the probe.
+
+    Args:
+        new: For each node of the network the one that stands for it.
+        last: The first node that is of its backward pass.
+        given: Nodes of earlier passes that this one does not share.
+        outputs: The outputs, by name.
+        gradients: By the parameters where they stand now.
+    """
+
+    new: Mapping[Ref, Ref]
+    last: Ref
+    given: frozenset[Ref]
+    outputs: Mapping[str, Ref]
+    gradients: Gradients
+
+
+@dataclass
+class FirstSteps:
+    """Passes of a training run, one after the other.
+
+    Args:
+        network: The network, its parameterization written out.
+        parameters: What is trained, by its node in the network.
+        inputs: The numbers of generic inputs.
+        builder: All passes so far.
+        moved: What each parameter has moved along, since the start.
+    """
+
+    network: Program
+    parameters: Mapping[Ref, Input]
+    inputs: tuple[tuple[Number, ...], ...]
+    builder: Builder
+    moved: dict[Ref, list[Direction]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(run: Training) -> FirstSteps:
+        """Before the first pass of a training run."""
+        network = run.network
+        data = generic(run.loss, ROWS, network.tokens, network.targets(FEATURES))
+        if run.data is not None:
+            data = run.data
+        outputs = data.outputs // network.positions
+        program = network_program(network, run.parameterization, data.dimension, outputs)
+        first, second = data.inputs[0], data.inputs[-1]
+        # Later inputs share tokens with the first one: a norm keeps what equal ones have in common.
+        size = len(first) // network.tokens
+        mixed = tuple((second, first)[at // size % 2][at] for at in range(len(first)))
+        trained = {
+            ref: node
+            for ref, found in enumerate(program.nodes)
+            if (node := input_of(found)) is not None and _moves(run, node.family.mark)
+        }
+        return FirstSteps(program, trained, (first, mixed, second), Builder(program.dims))
+
+    def next(self, step: int) -> Pass:
+        """Write the pass of a step, from 0."""
+        out, new = self.builder, dict[Ref, Ref]()
+        parameters, own = self.parameters, list[Ref]()
+        numbers = self.inputs[min(step, len(self.inputs) - 1)]
+        for ref in parameters:
+            new[ref] = self._now(ref, out.add(self.network.nodes[ref]))
+        first = len(out)
+        for ref, node in enumerate(self.network.nodes):
+            out.line = self.network.line_of(ref)
+            if ref in parameters:
+                continue
+            given = _GIVEN(node, f"{INPUT}{step}", numbers)
+            product = matmul_of(given)
+            made = renumbered(given, new.__getitem__)
+            new[ref] = out.add(made)
+            if product is not None and self.moved.get(product.matrix):
+                terms = [(Fraction(1), None, new[ref], ()), *self._products(product, made)]
+                new[ref] = total(out, terms)
+        out.line = None
+        named = {name: new[ref] for name, ref in self.network.outputs if what_of(name) == "f"}
+        last, own = len(out), [new[ref] for ref in parameters]
+        seeds = [(ref, _probe(out, ref, k)) for k, ref in enumerate(named.values())]
+        # What is made of parameters that have not moved is the same in all passes.
+        before = frozenset(range(first)).difference(new.values())
+        return Pass(new, last, before, named, backward(out, seeds, own, before))
+
+    def move(self, ref: Ref, direction: Direction) -> None:
+        """Let a parameter take a step."""
+        self.moved.setdefault(ref, []).append(direction)
+
+    def _now(self, ref: Ref, start: Ref) -> Ref:
+        """A vector or number where it stands now; a matrix stands for its start."""
+        changes = [each for each in self.moved.get(ref, ()) if isinstance(each, Ref)]
+        terms: list[Term] = [(Fraction(1), None, each, ()) for each in (start, *changes)]
+        return total(self.builder, terms)
+
+    def _products(self, node: MatMul, made: Node) -> Iterator[Term]:
+        """What the steps of a matrix add to its product with a vector."""
+        out = self.builder
+        product = matmul_of(made)
+        assert product is not None
+        family = {name for name, _ in out.type(product.matrix).axes}
+        taken = family | {name for name, _ in out.type(product.vector).axes}
+        for direction in self.moved[node.matrix]:
+            assert not isinstance(direction, Ref)
+            for pair in direction:
+                result, into = pair[::-1] if node.transpose else pair
+                axes = dict.fromkeys(a for ref in pair for a, _ in out.type(ref).axes)
+                names = {a: fresh(f"{a}'", taken) for a in axes if a not in family}
+                result, into = (renamed(out, ref, names) for ref in (result, into))
+                gram = out.add(Scale(out.add(Moment(INNER, (into, product.vector))), as_ex(1)))
+                held = {a for ref in (gram, result) for a, _ in out.type(ref).axes}
+                over = tuple(name for name in names.values() if name in held)
+                yield ratio(out, into), gram, result, over
+
+
+def _moves(run: Training, mark: Mark | None) -> bool:
+    """Whether something is trained, and not at rate 0."""
+    if mark is None or not mark.trained:
+        return False
+    return any(run.rate(mark, step)[0] for step in range(run.steps))
+
+
+def _put(node: Data, name: str, numbers: tuple[Number, ...]) -> Node:
+    slot = node.name == INPUT and not node.values
+    return replace(node, name=name, values=tuple(map(as_number, numbers))) if slot else node
+
+
+_GIVEN: Table[Node] = Table({Data: _put}, lambda node, name, numbers: node)
+
+
+def _probe(builder: Builder, ref: Ref, place: int) -> Ref:
+    """The numbers in front of an output, one for each of its cells."""
+    axes: Axes = builder.type(ref).axes
+    cells = prod(size for _, size in axes)
+    values = tuple(as_number(WEIGHTS[(place + k) % len(WEIGHTS)]) for k in range(cells))
+    return builder.add(Data(f"{PROBE}{place}", values or (Fraction(1),), axes))

@@ -1,0 +1,196 @@
+"""Bounds on what steps change at first order, carried forward node by node.
+
+The change of a node is the sum over its arguments of a slope times their change; of a product with
+a matrix it is the matrix times the change of the vector, and rows times averages where the matrix
+itself takes a step. Slopes are bounded once for all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tpcalc.errors import NotDifferentiable
+from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions.fn import derivative
+from tpcalc.passes.change import Direction
+from tpcalc.program.base import Table, references
+from tpcalc.program.nodes import (
+    Kind,
+    LinComb,
+    MatMul,
+    Moment,
+    Nonlin,
+    Ref,
+    Rename,
+    RowNonlin,
+    Scale,
+    Stack,
+)
+from tpcalc.questions.start.bounds import StartSizes
+from tpcalc.questions.verdict.graded import Bound
+
+ONE = Fraction(1)
+Changes = dict[Ref, Bound | None]  # None: nothing is known
+
+
+@dataclass
+class Tangents:
+    """The changes of the nodes of a pass.
+
+    Args:
+        sizes: Bounds on the nodes.
+        nodes: The nodes of the pass, in order.
+    """
+
+    sizes: StartSizes
+    nodes: Iterable[Ref]
+    _slopes: dict[Ref, list[tuple[Ref, Bound | None]]] = field(default_factory=dict)
+
+    def along(self, steps: Mapping[Ref, Direction]) -> Changes:
+        """The bounds on the changes of nodes, along steps of parameters; those that are not 0."""
+        found: Changes = {}
+        for ref, direction in steps.items():
+            if isinstance(direction, Ref):
+                found[ref] = self.sizes.of(direction)
+        moved = {ref for ref in steps if ref not in found}
+        for ref in self.nodes:
+            node = self.sizes.builder.node(ref)
+            below = references(node)
+            if not any(arg in found or arg in moved for arg in below):
+                continue
+            change = _RULES(node, ref, found, steps, self)
+            if change is None or change:
+                found[ref] = change
+        return found
+
+    def total(self, parts: Iterable[Bound | None]) -> Bound | None:
+        """The bound on a sum."""
+        every = list(parts)
+        known = [part for part in every if part is not None]
+        return self.sizes.bounds.sum(*known) if len(known) == len(every) else None
+
+    def times(self, a: Bound | None, b: Bound | None) -> Bound | None:
+        """The bound on a product, 0 where a factor is."""
+        if a == () or b == ():
+            return ()
+        return None if a is None or b is None else self.sizes.bounds.product(a, b)
+
+    def average(self, bound: Bound | None) -> Bound | None:
+        """The bound on an average over coordinates."""
+        return None if bound is None else self.sizes.bounds.average(bound)
+
+    def shifted(self, bound: Bound | None, power: Fraction) -> Bound | None:
+        """The bound times a power of n."""
+        return None if bound is None else self.sizes.bounds.shift(bound, power)
+
+    def slopes(self, node: Nonlin | Moment | RowNonlin, ref: Ref) -> list[tuple[Ref, Bound | None]]:
+        """The arguments of a function with bounds on its slopes in them."""
+        if ref not in self._slopes:
+            self._slopes[ref] = list(_SLOPES(node, ref, self))
+        return self._slopes[ref]
+
+    def slope(self, expr: Expr, slot: Expr, arguments: Mapping[Expr, Ref]) -> Bound | None:
+        """The bound on the slope of a function in one of its arguments."""
+        try:
+            return self.sizes.function(derivative(expr, slot), arguments)
+        except NotDifferentiable:
+            return None
+
+
+def _lincomb(
+    node: LinComb, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    parts: list[Bound | None] = []
+    for number, scalar, vector, _ in node.terms:
+        if number == 0:
+            continue
+        if vector in found:
+            factor = None if scalar is None else own.sizes.of(scalar)
+            parts.append(found[vector] if scalar is None else own.times(factor, found[vector]))
+        if scalar is not None and scalar in found:
+            parts.append(own.times(found[scalar], own.sizes.of(vector)))
+    return own.total(parts)
+
+
+def _matmul(
+    node: MatMul, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    parts: list[Bound | None] = []
+    if node.vector in found:
+        change = found[node.vector]
+        parts.append(None if change is None else own.sizes.image(node, change))
+    if node.matrix in steps:
+        direction = steps[node.matrix]
+        assert not isinstance(direction, Ref)
+        for pair in direction:
+            row, col = (own.sizes.of(one) for one in (pair[::-1] if node.transpose else pair))
+            mean = own.average(own.times(col, own.sizes.of(node.vector)))
+            parts.append(own.shifted(own.times(row, mean), ONE))
+    return own.total(parts)
+
+
+def _scale(
+    node: Scale, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    return own.shifted(found[node.of], node.n_power.at(own.sizes.values))
+
+
+def _applied(
+    node: Any, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    slopes = own.slopes(node, ref)
+    return own.total(own.times(slope, found[arg]) for arg, slope in slopes if arg in found)
+
+
+def _moment(
+    node: Moment, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    parts: list[Bound | None] = []
+    for arg, slope in own.slopes(node, ref):
+        if arg in found and own.sizes.builder.type(arg).kind is Kind.SCALAR:
+            parts.append(own.times(own.average(slope), found[arg]))
+        elif arg in found:
+            parts.append(own.average(own.times(slope, found[arg])))
+    return own.total(parts)
+
+
+_RULES: Table[Bound | None] = Table(
+    {
+        LinComb: _lincomb,
+        MatMul: _matmul,
+        Scale: _scale,
+        Nonlin: _applied,
+        RowNonlin: _applied,
+        Moment: _moment,
+        Rename: lambda node, ref, found, *_: found.get(node.of, ()),
+        Stack: lambda node, ref, found, steps, own: own.total(
+            found[part] for part in node.of if part in found
+        ),
+    },
+    lambda *_: (),
+)
+
+
+def _of_function(node: Nonlin | Moment, ref: Ref, own: Tangents) -> Any:
+    arguments: dict[Expr, Ref] = {Var(i): v for i, v in enumerate(node.vectors)}
+    arguments |= {Par(i): s for i, s in enumerate(node.scalars)}
+    for slot, arg in arguments.items():
+        yield arg, own.slope(node.fn.expr, slot, arguments)
+
+
+def _of_rows(node: RowNonlin, ref: Ref, own: Tangents) -> Any:
+    kind = own.sizes.builder.type(ref)
+    make: Callable[[int], Expr] = Var if kind.kind is Kind.VECTOR else Par
+    slots = [make(k) for k in range(dict(kind.axes)[node.along])]
+    arguments = dict.fromkeys(slots, node.of)
+    for cell in (node.row.cells(slots)[0], node.row.cells(slots)[-1]):
+        for slot in (slots[0], slots[-1]):
+            yield node.of, own.slope(cell, slot, arguments)
+
+
+_SLOPES: Table[Any] = Table(
+    {Nonlin: _of_function, Moment: _of_function, RowNonlin: _of_rows}, lambda *_: ()
+)

@@ -1,0 +1,257 @@
+"""From sizes to words: what a parameter does, and what a network does at first order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import inf
+
+from tpcalc.names import what_of
+from tpcalc.program.nodes import Ref
+from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, OPEN, Size
+from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.start.moves import Sizes, largest
+from tpcalc.results.exponent import UNKNOWN, ZERO, Exponent
+from tpcalc.results.first_order import ParameterMove, ReadPoint
+
+RANKED = (EXACT, MEASURED, BOUND, OPEN)
+ORDER_ONE = Fraction(0)
+GRADIENT, START, CHANGE = "gradient", "start", "change"
+UNEVEN = "behind functions of what grows entries of a gradient have several sizes"
+Key = tuple[str, Ref, Ref]  # a kind, what it is of, and the step or the parameter
+
+
+@dataclass(frozen=True)
+class Found:
+    """Sizes with what is known of them.
+
+    Args:
+        sizes: The bounds.
+        settled: What was asked: of the gradient of a parameter at a step, of a read point at the
+            start, of the change of a read point by a parameter.
+    """
+
+    sizes: Sizes
+    settled: Mapping[Key, Size]
+
+    def gradient(self, ref: Ref, step: int = 0) -> Size:
+        """The size of the entries of a gradient."""
+        power = self.sizes.moves[step][ref].gradient
+        found = self.settled.get((GRADIENT, ref, step), Size(power, _plain(power)))
+        if found.is_zero or not self.is_uneven or self.sizes.is_linear(ref):
+            return found
+        return Size(found.power, BOUND, UNEVEN)
+
+    @cached_property
+    def is_uneven(self) -> bool:
+        """Whether functions read what grows at the start, so that entries have several sizes."""
+        return any(_above(self.start(ref).power) for ref in self.inner)
+
+    def term(self, ref: Ref, step: int = 0) -> Power:
+        """What a step of a parameter adds to the output."""
+        power = self.gradient(ref, step).power
+        return self.sizes.term(ref, step, power) if isinstance(power, Fraction) else power
+
+    def later(self, ref: Ref) -> Power:
+        """The largest of what its later steps add."""
+        steps = range(1, len(self.sizes.moves))
+        if self.settled.get((GRADIENT, ref, 1), Size(ORDER_ONE, BOUND)).is_zero:
+            return None  # by a symmetry that stays
+        return largest(self.term(ref, step) for step in steps)
+
+    def starts_at(self, ref: Ref) -> int:
+        """The step, from 1, at which a parameter first has a gradient; 0: at none."""
+        if self.later(ref) is None and self.term(ref) is None:
+            return 0
+        steps = range(len(self.sizes.moves))
+        return next(step + 1 for step in steps if self.term(ref, step) is not None)
+
+    def start(self, ref: Ref) -> Size:
+        """The size of a read point at the start."""
+        power = self.sizes.sizes(0, [ref])[ref]
+        return self.settled.get((START, ref, 0), Size(power, _plain(power)))
+
+    def change(self, ref: Ref, by: Ref) -> Size:
+        """The change of a read point by a first step."""
+        power = self.sizes.moves[0][by].changes.get(ref)
+        if self.term(by) is None:  # its gradient is 0
+            return Size(None, EXACT)
+        return self.settled.get((CHANGE, ref, by), Size(power, _plain(power)))
+
+    def largest(self, ref: Ref) -> Size:
+        """The largest change of a read point by a first step."""
+        changes = (self.change(ref, by) for by in self.sizes.moves[0])
+        return max(changes, key=lambda own: own.rank, default=Size(None, EXACT))
+
+    @property
+    def inner(self) -> tuple[Ref, ...]:
+        """The read points but outputs."""
+        return tuple(ref for ref, name in self.sizes.read.items() if what_of(name) != "f")
+
+
+def _plain(power: Power) -> str:
+    return EXACT if power is None else BOUND
+
+
+def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
+    """What the first steps of a parameter do."""
+    sizes, own = found.sizes, found.gradient(ref)
+    changes = {at: found.change(at, ref) for at in found.inner}
+    if found.starts_at(ref) > 1:  # its first step is a later one
+        first = next(step[ref] for step in sizes.moves if step[ref].changes)
+        changes = {at: Size(first.changes.get(at), BOUND) for at in found.inner}
+    at = max(changes, key=lambda at: changes[at].rank, default=None)
+    inside = Size(None, EXACT) if at is None else changes[at]
+    term, later = found.term(ref), found.later(ref)
+    unit, rate = sizes.units(ref)
+    grows = (_above(term) and own.is_known) or (_above(inside.power) and inside.is_known)
+    return ParameterMove(
+        name,
+        role,
+        Exponent.number(-rate),
+        exponent(own.power + unit if isinstance(own.power, Fraction) else own.power),
+        exponent(term),
+        exponent(later),
+        exponent(inside.power),
+        sizes.read[at] if at is not None and not inside.is_zero else "",
+        found.starts_at(ref),
+        _word(term, later, inside.power, grows),
+        own.status,
+        own.why,
+    )
+
+
+def _word(term: Power, later: Power, inside: Power, sure: bool) -> str:
+    top = largest((term, later, inside))
+    if term is None and later is None:
+        return "exactly 0"
+    if inf in (term, inside):
+        return "may explode"
+    if _above(term) or _above(inside):
+        return "explodes" if sure else "may explode"
+    if term == ORDER_ONE:
+        return "learns"
+    if later == ORDER_ONE:
+        return "output later"
+    if _above(later):
+        return "may explode later"
+    if inside == ORDER_ONE:
+        return "inside only"
+    assert top is not None
+    return "slow" if top > -1 else "frozen"
+
+
+def point(found: Found, ref: Ref, names: Mapping[Ref, str]) -> ReadPoint:
+    """What happens at a read point."""
+    sizes, top = found.sizes, found.largest(ref)
+    later = largest(step.get(ref) for step in sizes.changes[1:])
+    moved = [by for by in sizes.moves[0] if found.change(ref, by).rank == top.rank]
+    who = () if top.is_zero else tuple(names[by] for by in moved)
+    line = sizes.steps.network.line_of(ref)
+    name = sizes.read[ref] + (f" ({line})" if line else "")
+    start, change = exponent(found.start(ref).power), exponent(top.power)
+    return ReadPoint(name, start, change, exponent(later), who, top.status, top.why)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What a network does.
+
+    Args:
+        word: In a word.
+        status: Of the facts that decide it.
+        facts: These facts.
+    """
+
+    word: str
+    status: str
+    facts: tuple[str, ...]
+
+
+def network(found: Found, rows: Sequence[ParameterMove]) -> Word:
+    """What a network does at first order, the worst first."""
+    read, sizes = found.sizes.read, found.sizes
+    large = {ref: own for ref in read if _above((own := found.start(ref)).power)}
+    if large:
+        return _said("unstable at the start", large, read, "is of size {} already")
+    changes = {ref: found.largest(ref) for ref in found.inner}
+    moved = {ref: own for ref, own in changes.items() if _above(own.power)}
+    if moved:
+        return _said("unstable", moved, read, "changes by {} in a step")
+    grown = [row for row in rows if row.output.constant is not None and row.output.constant > 0]
+    if grown:
+        return _grows(grown)
+    terms = [
+        power for moves in sizes.moves for m in moves.values() if (power := m.term) is not None
+    ]
+    if any(map(_above, terms)):
+        facts = ("at a later step the output may grow: " + _later(found, rows),)
+        return Word("may be unstable", BOUND, facts)
+    later = [ref for ref in found.inner if any(_above(step.get(ref)) for step in sizes.changes[1:])]
+    if later:
+        facts = (f"at a later step {read[later[0]]} may change by a power of n",)
+        return Word("may be unstable", BOUND, facts)
+    learning = [row for row in rows if row.output == Exponent.number(0)]
+    late = [row for row in rows if row.later == Exponent.number(0)]
+    if not learning and not late:
+        # Bounds below n^0 prove it, where nothing is divided by what may be smaller than its bound.
+        status = BOUND if sizes.bounds.divisors else EXACT
+        return Word("trivial", status, ("no step of any parameter adds Θ(1) to the output",))
+    # One parameter that is known to move the output is enough.
+    status = min((row.status for row in learning), key=RANKED.index, default=BOUND)
+    moves = f"{_names(learning or late)} move the output"
+    features = [ref for ref in found.inner if what_of(read[ref]) == "x"] or list(found.inner)
+    now = [ref for ref in features if changes[ref].power == ORDER_ONE]
+    if now:
+        status = _least((status, changes[now[0]].status))
+        return Word("feature learning", status, (moves, f"{read[now[0]]} changes by Θ(1)"))
+    if any(step.get(ref) == ORDER_ONE for step in sizes.changes[1:] for ref in features):
+        return Word("feature learning", BOUND, (moves, "features move from step 2 on"))
+    return Word("kernel", status, (moves, "no step moves the features"))
+
+
+def _said(word: str, sizes: Mapping[Ref, Size], read: Mapping[Ref, str], how: str) -> Word:
+    ref = max(sizes, key=lambda ref: (sizes[ref].is_known, sizes[ref].rank))
+    own = sizes[ref]
+    fact = f"{read[ref]} {how.format(exponent(own.power).size('n'))}"
+    if own.is_known:
+        return Word(word, own.status, (fact,))
+    return Word("may be unstable", own.status, (f"{fact}, at most",))
+
+
+def _grows(rows: Sequence[ParameterMove]) -> Word:
+    top = max(row.output.constant or ORDER_ONE for row in rows)
+    own = [row for row in rows if row.output.constant == top]
+    sure = [row for row in own if row.status in (EXACT, MEASURED)]
+    size = Exponent.number(top).size("n")
+    fact = f"the step of {_names(own)} adds {size} to the output; inside nothing grows"
+    return Word(
+        "output grows" if sure else "may be unstable", _least(r.status for r in own), (fact,)
+    )
+
+
+def _later(found: Found, rows: Sequence[ParameterMove]) -> str:
+    own = [row.name for row in rows if row.word == "may explode later"]
+    return ", ".join(own) or "see the rows"
+
+
+def _names(rows: Sequence[ParameterMove]) -> str:
+    names = [row.name for row in rows]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _least(statuses: Iterable[str]) -> str:
+    return max(statuses, key=RANKED.index)
+
+
+def _above(power: Power) -> bool:
+    return power is not None and power > ORDER_ONE
+
+
+def exponent(power: Power) -> Exponent:
+    """An exponent as a record."""
+    if power is None:
+        return ZERO
+    return Exponent.number(power) if isinstance(power, Fraction) else UNKNOWN

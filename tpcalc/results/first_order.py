@@ -1,0 +1,128 @@
+"""``FirstOrder``: what first steps do: to the output, and to what functions read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tpcalc.results.exponent import Exponent
+from tpcalc.results.tables import Provenance
+from tpcalc.shown import Shown
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterMove:
+    """What the first steps of a parameter do. Sizes are powers of the width n.
+
+    Rate and gradient are those of the weights as they stand in the network, powers of n included.
+
+    Args:
+        name: The parameter.
+        role: Its role: input, hidden, readout, bias, finite.
+        rate: The p of its learning rate n^p.
+        gradient: The size of the entries of its gradient at the start.
+        output: Of what its first step adds to the output.
+        later: The same at the later steps that were followed, or at the first where it is larger.
+        inside: The largest change that its first step makes where a function reads.
+        where: There.
+        starts: The step at which it first has a gradient, from 1; 0: at none.
+        word: explodes, learns, output later, inside only, slow, frozen or exactly 0; "may explode"
+            where that rests on a bound.
+        status: Of the size of the gradient: exact, measured, bound or open.
+        why: What decided it.
+    """
+
+    name: str
+    role: str
+    rate: Exponent
+    gradient: Exponent
+    output: Exponent
+    later: Exponent
+    inside: Exponent
+    where: str
+    starts: int
+    word: str
+    status: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPoint:
+    """An output, or what a function with a scale of its own reads.
+
+    Args:
+        name: What reads it, and where it is written.
+        size: Its size at the start.
+        change: The largest change that a first step makes of it.
+        later: The largest change of later steps that were followed.
+        who: The parameters whose first steps make the largest change.
+        status: Of the change: exact, measured, bound or open.
+        why: What decided it.
+    """
+
+    name: str
+    size: Exponent
+    change: Exponent
+    later: Exponent
+    who: tuple[str, ...]
+    status: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StableRate:
+    """The largest learning rate n^p of a parameter at which none of its steps grows.
+
+    Of the weights as they stand in the network, powers of n included.
+
+    Args:
+        name: The parameter.
+        role: Its role.
+        rate: p; nothing where no rate has an effect.
+        given: The p of the parameterization.
+        where: What decides: a read point or the output.
+        factor: Of the rate at one width what it is at another, where two are given.
+    """
+
+    name: str
+    role: str
+    rate: Exponent
+    given: Exponent
+    where: str
+    factor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstOrder(Shown):
+    """What a network does at first order: one step of every parameter from the start.
+
+    Args:
+        word: unstable at the start, unstable, may be unstable, output grows, trivial, kernel or
+            feature learning.
+        status: Of the facts that decide it, the least certain: exact, measured, bound or open.
+        facts: What decides it.
+        rows: The parameters.
+        points: The read points.
+        optimizer: The optimizer.
+        provenance: What it was computed from and with.
+        notes: What a reader should know besides.
+    """
+
+    word: str
+    status: str
+    facts: tuple[str, ...]
+    rows: tuple[ParameterMove, ...]
+    points: tuple[ReadPoint, ...]
+    optimizer: str
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> ParameterMove:
+        """A parameter.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        return {row.name: row for row in self.rows}[name]
