@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from tpcalc.activations.rows.softmax import ENTRY as SOFTMAX
 from tpcalc.dsl.handles import Scalar
@@ -16,8 +16,9 @@ from tpcalc.networks.layers.given import part, size_of, tracer, whole, word
 from tpcalc.networks.own import Layer
 from tpcalc.networks.tracer import NetworkTracer
 
+Scores = TypeVar("Scores", Scalar, Vector)
 SCALES = ("1/d", "1/sqrt(d)")
-HEAD = "head"
+HEAD, FEATURE = "head", "feature"
 
 
 def attention(
@@ -72,16 +73,16 @@ def attention(
     return t.sum(shares * v.renamed(**{axis: twin}), twin)
 
 
-def causal_softmax(scores: Scalar, axis: str, along: str) -> Scalar:
+def causal_softmax(scores: Scores, axis: str, along: str) -> Scores:
     """The softmax of each row over the cells up to its own; 0 for those after it.
 
     Args:
-        scores: A block of scalars with both axes, of one size.
+        scores: A block of scalars, or of vectors, with both axes, of one size.
         axis: The axis that numbers the rows.
         along: The axis along a row.
 
     Returns:
-        A block of scalars with both axes, whose rows sum to 1.
+        A block with both axes, whose rows sum to 1.
 
     Raises:
         TraceError: There is no such axis, or they have different sizes.
@@ -110,7 +111,7 @@ def causal_softmax(scores: Scalar, axis: str, along: str) -> Scalar:
         )
         share = SOFTMAX(t.sum(upto * scores.at(**{axis: row}), along), along=seen)
         found.append(t.sum(upto * share, seen))
-    shares: Scalar = t.stack(found, axis)
+    shares: Scores = t.stack(found, axis)
     return shares
 
 
@@ -119,8 +120,10 @@ class Attention(Layer):
 
     Args:
         t: The tracer of the network.
-        heads: The number of heads H; they are a finite axis ``head``.
+        heads: The number of heads H; they are a finite axis ``head``. ``t.n``: heads that grow with
+            the width, of a fixed size ``dim``, as most large models have them.
         dim: The dimension class d of a head; by default n / H, so that the heads share the width.
+            Of heads that grow their size, a number.
         axis: The axis of positions.
         scale: ``"1/d"``, as muP has it, or ``"1/sqrt(d)"``.
         causal: Whether a position attends to itself and to earlier ones alone.
@@ -151,9 +154,9 @@ class Attention(Layer):
     def __init__(
         self,
         t: NetworkTracer,
-        heads: int = 1,
+        heads: int | str = 1,
         *,
-        dim: str | None = None,
+        dim: str | int | None = None,
         axis: str = "p",
         scale: str = SCALES[0],
         causal: bool = False,
@@ -162,13 +165,23 @@ class Attention(Layer):
         name: str = "",
     ) -> None:
         t = tracer(t, "Attention")
-        heads = whole(heads, "the number of heads", "Attention")
         self.axis, self.causal = axis, causal
         self.scale = word(scale, "the scale", "Attention", SCALES)
-        if dim is None:
-            ratio = t.recorder.dims[t.recorder.dim_name(into)].ratio
-            dim = into if heads == 1 else t.dim(f"{into}_{heads}", ratio / heads)
-        axes = {HEAD: heads} if heads > 1 else {}
+        ratio = t.recorder.dims[t.recorder.dim_name(into)].ratio
+        self.growing = heads == t.n
+        if self.growing:
+            size = whole(dim, "the size of a head", "Attention with heads that grow")
+            axes, dim = {FEATURE: size}, t.dim(f"{into}_{size}", ratio / size)
+        else:
+            count = whole(heads, "the number of heads", "Attention")
+            if isinstance(dim, int):
+                raise misuse(
+                    f"the dimension class of a head is the number {dim}.",
+                    "Name a class, t.dim('d', ...); a number is the size of heads=t.n.",
+                )
+            axes = {HEAD: count} if count > 1 else {}
+            if dim is None:
+                dim = into if count == 1 else t.dim(f"{into}_{count}", ratio / count)
 
         def linear(out: str, of: str, what: str, over: tuple[str, ...] = ()) -> Any:
             return t.linear(out, of, bias, axes=axes, over=over, name=part(name, what))
@@ -192,5 +205,17 @@ class Attention(Layer):
             raise misuse(f"Attention is applied to a block with an axis {HEAD!r} of its own.",
                          "Rename it: x.renamed(head='other').")  # fmt: skip
         q, k, v = self.query(x), self.key(x), self.value(x)
-        mixed: Vector = self.output(attention(q, k, v, self.axis, self.scale, self.causal))
+        mix = _heads_that_grow if self.growing else attention
+        mixed: Vector = self.output(mix(q, k, v, self.axis, self.scale, self.causal))
         return mixed
+
+
+def _heads_that_grow(
+    q: Vector, k: Vector, v: Vector, axis: str, scale: str, causal: bool
+) -> Vector:
+    """The same for heads along the coordinates: scores of a head are sums over a finite axis."""
+    t, twin, size = Tracer(q.recorder), f"{axis}'", dict(q.axes)[FEATURE]
+    factor = Fraction(1, size) if scale == SCALES[0] else root(Fraction(1, size))
+    scores = factor * t.sum(q * k.renamed(**{axis: twin}), FEATURE)
+    shares = causal_softmax(scores, axis, twin) if causal else SOFTMAX(scores, along=twin)
+    return t.sum(shares * v.renamed(**{axis: twin}), twin)
