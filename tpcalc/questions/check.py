@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
 
 from tpcalc import checks
-from tpcalc.errors import UsageError
+from tpcalc.errors import ScaleError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import joined
 from tpcalc.functions import Call, Expr, Var
@@ -24,16 +25,18 @@ from tpcalc.networks.network import Architecture
 from tpcalc.program.family import Mark
 from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.check import depth_check
+from tpcalc.questions.first_order import first_order_of
 from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
+from tpcalc.questions.start.attained import WIDTHS
 from tpcalc.questions.verdict.contributions import Contributions
 from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
 from tpcalc.questions.verdict.ledger import particle_tests
-from tpcalc.questions.verdict.probe import not_followed, probe
+from tpcalc.questions.verdict.probe import probe
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
 from tpcalc.questions.verdict.watched import Settled, watched
-from tpcalc.results import DepthVerdict, OrderRow, Samples, Verdict
+from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterization import exponent
@@ -45,10 +48,21 @@ STEPS = 8  # tables of the catalogue change after step 0 only; written ones have
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
+FIVE = {  # what the words of first steps are called where later steps stay undecided
+    "unstable at the start": "unstable",
+    "unstable": "unstable",
+    "output grows": "unstable",
+    "trivial": "trivial",
+    "kernel": "kernel",
+    "feature learning": "feature-learning",
+}
 FACTOR = Fraction(89, 144)  # of rates, where it does not matter: no decay that is met ends with it
 GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
+DEEP = 2000
+NOT_DEEP = "the program of {} steps has {} nodes, and is not followed: deep={} is less"
+UNNUMBERED = "first steps are followed where all exponents are numbers: at= gives them"
 STILL = "the schedule is 0 at step {}: nothing is updated there"
 SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
 
@@ -62,6 +76,7 @@ def check(
     verify: bool = True,
     seed: int = 0,
     reading: ReadAs = "auto",
+    deep: int = DEEP,
     **settings: Unpack[Routine],
 ) -> Verdict | DepthVerdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
@@ -88,6 +103,8 @@ def check(
             says so.
         seed: Of that test.
         reading: ``"blocks"`` or ``"cells"``, as for ``tp.orders``.
+        deep: The most nodes of a program of all steps that is followed where first steps decide;
+            0: first steps alone.
         settings: As ``tp.Training`` takes them: steps (3), lr, schedule, groups, loss, batch,
             optimizer. Where the rate leaves the verdict open, as samples of large updates are
             wild, a quarter of it is tried, and a note says so.
@@ -116,7 +133,7 @@ layer 3; without this the first updates would not vanish
     training = as_training(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
         return depth_check(training, {} if at is None else checks.powers(at, set(at)))
-    return width_check(training, at=at, verify=verify, seed=seed, reading=reading)
+    return width_check(training, at=at, verify=verify, seed=seed, reading=reading, deep=deep)
 
 
 def width_check(
@@ -126,6 +143,7 @@ def width_check(
     verify: bool = True,
     seed: int = 0,
     reading: ReadAs = "auto",
+    deep: int = DEEP,
 ) -> Verdict:
     """The same of a run of a network whose depth is a number."""
     started = time.perf_counter()
@@ -134,15 +152,22 @@ def width_check(
     if not isinstance(verify, bool):
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
+    deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     run = watched(training, reading)
     point = {} if at is None else checks.powers(at, symbols(run.program))
+    first, nodes = _first(training, point, seed, verify), len(run.program.nodes)
+    known = first is not None and first.status in ("exact", "measured")
+    if first is not None and (nodes > deep) and (known or not deep):
+        asked_with = {"verify": str(verify), "deep": str(deep)}
+        made = provenance(run.program.digest, seed, asked_with, time.perf_counter() - started)
+        return _alone(first, known, steps, made, NOT_DEEP.format(steps, nodes, deep))
     settled = Settled(run, point, particle_tests(seed) if verify else None)
     if point:
         # What the verdict does not need makes no comparisons: its region is as large as can be.
         decided = decide(run.probe, at=point, verify=verify, seed=seed)
     else:
         decided = judge(Stages.of(run.probe), settled)
-    wild = decided.verdict == "undecided" and verify
+    wild = decided.verdict == "undecided" and verify and not known
     lr = training.lr
     if wild and not callable(lr) and lr > GENTLE:
         gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed, reading=reading)
@@ -167,11 +192,16 @@ def width_check(
     }
     told = [label for label in run.probe.maps if label not in run.unread]
     updates = [name for t in run.steps for label in told for name in run.probe.updates(label, t)]
+    verdict, status = decided.verdict, _status(decided)
+    if verdict == "undecided" and first is not None and known:
+        verdict = FIVE.get(first.word, verdict)
+        if verdict != "undecided":
+            status, facts = f"first steps, {first.status}", (*first.facts, *facts)
     used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
     asked_with = {"verify": str(verify), "depth": str(settled.ledger.depth)}
     return Verdict(
-        decided.verdict,
-        _status(decided),
+        verdict,
+        status,
         is_stationary(sizes, run),
         initial(decided, sizes, run),
         facts,
@@ -185,7 +215,7 @@ def width_check(
         (
             *meant_for(chosen, network),
             *(() if training.groups else _names_of(chosen, network)),
-            *not_followed(network, run.probe.maps),
+            *(() if first else (UNNUMBERED,)),
             *parts_of_run(network, run, sizes),
             *parts_of_groups(training),
             *(("at the sample point the verdict holds for all t",) if bound and at else ()),
@@ -198,7 +228,42 @@ def width_check(
             *settled.ledger.explosions,
         ),
         exploded,
+        first,
     )
+
+
+def _alone(first: FirstOrder, known: bool, steps: int, made: Provenance, note: str) -> Verdict:
+    """The verdict of first steps."""
+    word = FIVE.get(first.word, "undecided") if known else "undecided"
+    initial = "explodes" if first.word == "unstable at the start" else "ok"
+    status = f"first steps, {first.status}"
+    stationary = first.word == "trivial"
+    return Verdict(
+        word,
+        status,
+        stationary,
+        initial,
+        first.facts,
+        (),
+        (),
+        (),
+        "t<=1",
+        steps,
+        (),
+        made,
+        (note,),
+        first_order=first,
+    )
+
+
+def _first(
+    training: Training, point: Mapping[str, Fraction], seed: int, verify: bool
+) -> FirstOrder | None:
+    """What the first steps do; of symbols without numbers nothing is said."""
+    with suppress(ScaleError):
+        tests = particle_tests(seed) if verify else None
+        return first_order_of(training, point, WIDTHS, seed, tests)
+    return None
 
 
 def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fraction]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Unpack
@@ -20,6 +21,7 @@ from tpcalc.functions.expr import substitute
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.limit.series import NeedsMore
 from tpcalc.networks.activation import Replaced, function_of, power_of
+from tpcalc.networks.chain import chain_of
 from tpcalc.networks.network import Architecture
 from tpcalc.questions.depth.check import depth_check, facts
 from tpcalc.questions.depth.found import Found
@@ -29,17 +31,25 @@ from tpcalc.questions.rates.bounded import Bounded, bounded, with_readout
 from tpcalc.questions.rates.depths import in_depth
 from tpcalc.questions.rates.fused import parts_of_rates
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
+from tpcalc.questions.start.rates import stable_rates
 from tpcalc.questions.verdict.facts import BETWEEN, is_felt
 from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.ledger import Ledger
-from tpcalc.questions.verdict.probe import not_followed
-from tpcalc.results import DepthVerdict, Samples, Solution, SolvedParameter, SolvedStep
+from tpcalc.results import (
+    DepthVerdict,
+    Samples,
+    Solution,
+    SolvedParameter,
+    SolvedStep,
+    StableRate,
+)
 from tpcalc.results.tables import provenance
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
 TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))
+LARGEST = "rates are those at which no first step grows, by bounds on sizes"
 SOLVED = "gamma is solved for: the largest updates at which the stream does not grow"
 
 Powers = Mapping[str, Ex | Fraction]
@@ -60,6 +70,8 @@ def solve(
     at: Mapping[str, object] | None = None,
     verify: bool = True,
     seed: int = 0,
+    base: int | None = None,
+    width: int | None = None,
     **settings: Unpack[Routine],
 ) -> Solution | DepthVerdict:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
@@ -85,11 +97,15 @@ def solve(
         verify: Whether leading coefficients that are not provably different from 0 are tested at
             the sample point with the particle engine.
         seed: Of that test.
+        base: The width at which rates were tuned.
+        width: The one that they are wanted at: the largest rates have their factors from ``base``.
         settings: As ``tp.Training`` takes them: steps (3; exponents are found for the steps
             0..T-1), loss, batch, optimizer, and factors of rates: lr, schedule, groups.
 
     Returns:
-        The exponents with the region of the symbols where they hold; also those of the weights as
+        The exponents with the region of the symbols where they hold; ``largest``, the largest rates
+        of every parameter that are the same at all steps, by what a first step does (alone where
+        powers step by step are not found); also those of the weights as
         they are stored, W = n^(-a) w: their size at the start and their learning rates.
 
     Raises:
@@ -139,6 +155,55 @@ contribute order one, the output would grow like n^(1/2) at the next step
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
+    first = () if kept or multipliers else _first(training, at, _ratio(base, width))
+    try:
+        found = _over_steps(run, network, at, kept, seed if verify else None, started)
+        return replace(found, largest=first)
+    except ScaleError as error:
+        if not first or chain_of(network) is not None:
+            raise
+        notes = (LARGEST, f"rates step by step are not told: {error.message}")
+        made = provenance(run.network.smallest.digest, seed, run.settings, _since(started))
+        return Solution((), (), (), (), made, notes, largest=first)
+
+
+def _ratio(base: int | None, width: int | None) -> Fraction | None:
+    """How much wider a network is than the one whose rates are known."""
+    if base is None and width is None:
+        return None
+    if base is None or width is None:
+        raise UsageError(
+            f"{'base' if base is None else 'width'} is missing.",
+            hint="Factors of rates go from the width base= to the width width=.",
+        )
+    return Fraction(
+        *(checks.whole(n, what, least=1) for n, what in ((width, "width"), (base, "base")))
+    )
+
+
+def _first(
+    training: Training, at: Mapping[str, object] | None, ratio: Fraction | None
+) -> tuple[StableRate, ...]:
+    """The largest rates by first steps; none where symbols have no numbers."""
+    with suppress(ScaleError):
+        return stable_rates(training, {} if at is None else checks.powers(at, set(at)), ratio)
+    return ()
+
+
+def _since(started: float) -> float:
+    return time.perf_counter() - started
+
+
+def _over_steps(
+    run: Run,
+    network: Architecture,
+    at: Mapping[str, object] | None,
+    kept: Sequence[str],
+    seed: int | None,
+    started: float,
+) -> Solution:
+    """Powers step by step, from a program of them all."""
+    multipliers = run.solved_for == "multipliers"
     watched = run.watched
     program = watched.program
     unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
@@ -155,9 +220,9 @@ contribute order one, the output would grow like n^(1/2) at the next step
     found = stable.rates
     _check_read(found, unread, point)
     notes = [_own_power(network, found) if "p" in kept else ""]
-    notes.append(_tested(stable, point, seed) if verify else ASSUMED)
+    notes.append(ASSUMED if seed is None else _tested(stable, point, seed))
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
-    notes += [*_left_out(run), *not_followed(network, run.written)]
+    notes += _left_out(run)
     notes += parts_of_rates(network, found)
     named = not all(label.isdigit() for label in run.maps) or len(run.maps) < len(run.written)
     depth = str(found.found.context.ranking.depth)
@@ -173,9 +238,9 @@ contribute order one, the output would grow like n^(1/2) at the next step
         tuple((u.letter, _text(found.value(u))) for u in found.unknowns if u.kind == "a"),
         provenance(
             program.digest,
-            seed if verify else None,
-            {**run.settings, "depth": depth, "verify": str(verify)},
-            time.perf_counter() - started,
+            seed,
+            {**run.settings, "depth": depth, "verify": str(seed is not None)},
+            _since(started),
         ),
         tuple(note for note in notes if note),
         tuple(run.maps) if named else (),
