@@ -89,8 +89,8 @@ class View:
 
     def below(self) -> View:
         """The view as it stands below the headline of another: its own opens its first part."""
-        reasons = (f"{self.said.headline}.", *self.said.reasons) if self.said else ()
-        opening = (*reasons, self.summary)
+        reasons = (self.said.headline, *self.said.reasons) if self.said else ()
+        opening = (*(f"{reason.rstrip('.')}." for reason in reasons), self.summary)
         first, *rest = self.parts or (Part(self.title.lower(), self.title),)
         lead = " ".join(filter(None, (*opening, first.lead)))
         return replace(self, said=None, summary="", parts=(replace(first, lead=lead), *rest))

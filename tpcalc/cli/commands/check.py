@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from tpcalc.cli.flags import (
     NoVerify,
     takes,
 )
+from tpcalc.cli.option import told
+
+First = Annotated[bool, told("check", "first")]
 
 EXITS = {
     "trivial": SAYS_NO,
@@ -31,6 +34,15 @@ EXITS = {
     "feature-learning": 0,
     "undecided": TOLERANCE_NOT_MET,
 }
+AT_FIRST = {
+    "unstable at the start": SAYS_NO,
+    "unstable": SAYS_NO,
+    "output grows": SAYS_NO,
+    "may be unstable": TOLERANCE_NOT_MET,
+    "trivial": SAYS_NO,
+    "kernel": 0,
+    "feature learning": 0,
+}
 
 
 @clean
@@ -41,6 +53,7 @@ def check(
     at: At = None,
     measured: Measured = False,
     no_verify: NoVerify = False,
+    first: First = False,
     as_json: AsJson = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
@@ -50,6 +63,9 @@ def check(
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.questions.check import check as checked
+    from tpcalc.questions.first_order import first_order_of
+    from tpcalc.questions.start.attained import WIDTHS
+    from tpcalc.questions.verdict.ledger import particle_tests
     from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model, open_network
 
@@ -57,6 +73,12 @@ def check(
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     seed = opened.study.limit.seed
+    if first:
+        widths = opened.study.simulate.widths if measured else WIDTHS
+        tests = None if no_verify else particle_tests(seed)
+        steps = first_order_of(opened.training, chosen, widths, seed, tests)
+        answer("check", opened.description, steps, opened.title, as_json)
+        raise typer.Exit(TOLERANCE_NOT_MET if steps.status == "open" else AT_FIRST[steps.word])
     found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed)
     if measured and isinstance(found, DepthVerdict):
         raise UsageError(

@@ -11,6 +11,8 @@ from tpcalc.cli.option import told
 SYMBOLS = ("p", "L")
 Symbolic = Annotated[str | None, told("solve", "symbolic")]
 Multipliers = Annotated[bool, told("solve", "multipliers")]
+Base = Annotated[int | None, told("solve", "base")]
+Width = Annotated[int | None, told("solve", "at-width")]
 
 
 @clean
@@ -21,6 +23,8 @@ def solve(
     symbolic: Symbolic = None,
     multipliers: Multipliers = False,
     at: At = None,
+    base: Base = None,
+    at_width: Width = None,
     as_json: AsJson = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
@@ -32,5 +36,12 @@ def solve(
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
     chosen = point("--at", at or ()) or None
     opened = open_network(model, flags)
-    found = solved(opened.training, symbolic=names, multipliers=multipliers, at=chosen)
+    found = solved(
+        opened.training,
+        symbolic=names,
+        multipliers=multipliers,
+        at=chosen,
+        base=base,
+        width=at_width,
+    )
     answer("solve", opened.description, found, opened.title, as_json)

@@ -31,7 +31,7 @@ def lemma_15(alpha: float, width: int, constant: float, entries: Entries) -> tup
     Example:
         >>> from tpcalc.theorems.resnets.entries import entries_of
         >>> rows = lemma_15(0.1, 100, 1.0, entries_of("uniform"))
-        >>> [str(row).partition(" (")[0] for row in rows][:3]
+        >>> [str(row).splitlines()[0] for row in rows][:3]
         ['E Y2 = 0', '0.005 < E Y1 < 0.01', 'E Y1 Y2 = 0']
     """
     s, a2, d = entries.proxy or 1.0, alpha**2, width

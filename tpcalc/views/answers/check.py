@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tpcalc.names import Name
 from tpcalc.results import LayerFacts, OrderRow, Verdict
@@ -151,4 +152,17 @@ def _(found: Verdict) -> View:
     lead = " ".join(region_lines(found.region, ()))
     part = Part("check", "Verdict", lead, check_tables(found), update_figure(found))
     advice = _ADVICE if found.verdict in ("trivial", "unstable") else ""
-    return View("Verdict", judged(found), advice, (part,), found.notes, found.provenance)
+    shown = View("Verdict", judged(found), advice, (part,), found.notes, found.provenance)
+    return shown if found.first_order is None else _led(shown, found, view(found.first_order))
+
+
+def _led(shown: View, found: Verdict, first: View) -> View:
+    """The view of a verdict that first steps open: their word, then that of all steps."""
+    own, opening = judged(found), first.said or judged(found)
+    line = f"{own.headline} ({found.steps} steps followed)."
+    if found.status.startswith("first steps"):  # they alone decide
+        line = f"Undecided over {found.steps} steps: the word is that of first steps."
+    said = Judgement(own.level, opening.headline, (*opening.reasons, *own.reasons))
+    parts, notes = (*first.parts, *shown.parts), (*shown.notes, *first.notes)
+    summary = f"{line} {shown.summary}".rstrip()
+    return replace(shown, said=said, summary=summary, parts=parts, notes=notes)

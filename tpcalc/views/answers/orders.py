@@ -158,6 +158,9 @@ def _slopes(rows: Sequence[OrderRow]) -> Table:
     return Table.of("Slope of log size against log n at finite widths", head, body)
 
 
+_LARGEST = "Largest rates at which no step grows, of weights as they stand in the network"
+
+
 def solution_tables(solution: Solution) -> tuple[Table, ...]:
     """Learning-rate exponents, a row for each step and a column for each layer."""
     tables = []
@@ -177,6 +180,20 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
         head = texts("Parameter", "Role") + numbers("b", "c")
         lines = ((name(one.name), one.role, one.b, one.rate) for one in solution.stored)
         tables.append(Table.of(_STORED, head, lines))
+    if solution.largest:
+        ratio = only(number("Factor"), any(one.factor is not None for one in solution.largest))
+        columns = (*texts("Parameter"), *numbers("Rate", "Given"), ratio, *texts("Decided by"))
+        largest = (
+            (
+                name(one.name),
+                one.rate.raised("n"),
+                one.given.raised("n"),
+                "" if one.factor is None else f"{one.factor:.4g}",
+                one.where,
+            )
+            for one in solution.largest
+        )
+        tables.append(Table.of(_LARGEST, columns, largest))
     return tuple(tables)
 
 
@@ -224,8 +241,10 @@ def _(table: OrderTable) -> View:
 @view.register
 def _(solution: Solution) -> View:
     lead = "With these exponents every update contributes Θ(1) to its preactivation."
+    lead = lead if solution.steps else ""
     where = region_lines(solution.region, solution.point)
     part = Part("solution", "Learning rates", " ".join((lead, *where)), solution_tables(solution))
     steps = len(solution.steps)
-    said = Judgement("good", f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}")
+    words = f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}"
+    said = Judgement("good", words if steps else "The largest stable learning rates")
     return View("Learning rates", said, "", (part,), solution.notes, solution.provenance)

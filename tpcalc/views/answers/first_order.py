@@ -1,0 +1,144 @@
+"""First steps as a headline, a table of parameters, read points, and a chart of powers of n."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from tpcalc.results import Exponent, FirstOrder, ParameterMove, ReadPoint
+from tpcalc.views.answers.orders import size
+from tpcalc.views.panels import Figure, Panel, Series
+from tpcalc.views.tables import Cell, Table, number, numbers, texts
+from tpcalc.views.view import Judgement, Part, View, view
+
+_LEVELS = {"may be unstable": "warn", "kernel": "limit", "feature learning": "good"}
+_MEANS = {
+    "learns": ("", "its first step adds Θ(1) to the output"),
+    "output later": ("", "its step adds Θ(1) to the output, but not the first one"),
+    "inside only": ("", "it moves what functions read, and not the output"),
+    "slow": ("", "what it moves vanishes with the width"),
+    "frozen": ("warn", "what it moves vanishes like 1/n or faster"),
+    "exactly 0": ("warn", "it has no gradient"),
+    "explodes": ("bad", "its step grows with the width"),
+    "may explode": ("warn", "a bound on its step grows with the width"),
+    "may explode later": ("warn", "a bound on its later steps grows with the width"),
+}
+_SIGNS = {"exact": "{}", "measured": "~ {}", "bound": "<= {}", "open": "<= {}?"}
+_STATUS = (
+    "Powers of n are exact; ~: measured at networks of finite width; <=: a bound; ?: a bound that "
+    "they leave open. Later sizes, those inside and those at the start are bounds."
+)
+_NAMED = 4
+_BLOCK = re.compile(r"(?<=\.)\d+\b")  # the number of a block in a name
+_Row = tuple[Cell | str, ...]
+
+
+@view.register
+def _(found: FirstOrder) -> View:
+    facts = "; ".join(found.facts)
+    headline = f"{found.word.capitalize()} at first order ({found.status}): {facts}"
+    large = dict.fromkeys(
+        f"{_block(point.name)} changes by {_sized(point.change, point.status).text}: "
+        f"{_names(map(_block, point.who))}"
+        for point in found.points
+        if (point.change.constant or 0) > 0
+    )
+    said = Judgement(_LEVELS.get(found.word, "bad"), headline, tuple(large)[:_NAMED])
+    of = _alike(found.rows)
+    groups = _grouped({name: _moves(row) for name, row in of.items()}, ".")
+    rows = {names: of[first] for names, first in groups.items()}
+    tables = (_parameters(rows), _points(found.points))
+    part = Part("first", "First steps", _STATUS, tables, _figure(rows))
+    return View("First order", said, "", (part,), found.notes, found.provenance)
+
+
+def _alike(rows: Iterable[ParameterMove]) -> dict[str, ParameterMove]:
+    """Rows of equal blocks with the status of the least certain of them."""
+    worst: dict[tuple[object, ...], str] = {}
+    keyed = {row.name: (row, (_block(row.name), row.gradient, row.output)) for row in rows}
+    for row, key in keyed.values():
+        worst[key] = max(row.status, worst.get(key, row.status), key=[*_SIGNS].index)
+    return {name: replace(row, status=worst[key]) for name, (row, key) in keyed.items()}
+
+
+def _parameters(rows: Mapping[str, ParameterMove]) -> Table:
+    used = dict.fromkeys(row.word for row in rows.values())
+    legend = "; ".join(f"{word}: {_MEANS[word][1]}" for word in used)
+    powers = numbers("Gradient", "Output", "Later", "Inside")
+    head = (*texts("Parameter", "Rate"), *powers, *texts("Where", "Word"))
+    body = ((names, *_moves(row)) for names, row in rows.items())
+    note = f"{legend}." if legend else ""
+    return Table.of("Parameters: what their steps add", head, body, note)
+
+
+def _moves(row: ParameterMove) -> _Row:
+    return (
+        row.rate.raised("n"),
+        _sized(row.gradient, row.status),
+        _sized(row.output, row.status),
+        _sized(row.later),
+        _sized(row.inside),
+        _block(row.where.removeprefix("argument of ")),
+        Cell(row.word, tone=_MEANS[row.word][0]),
+    )
+
+
+def _points(points: Iterable[ReadPoint]) -> Table:
+    cells: dict[str, _Row] = {
+        point.name: (
+            _sized(point.size),
+            _sized(point.change, point.status),
+            _sized(point.later),
+            _names(map(_block, point.who)),
+        )
+        for point in points
+    }
+    head = (*texts("Read point"), *numbers("Start", "Change", "Later"), *texts("By"))
+    body = ((names, *cells[first]) for names, first in _grouped(cells, " (").items())
+    return replace(Table.of("What functions read", head, body), detail=True)
+
+
+def _grouped(cells: Mapping[str, _Row], end: str) -> dict[str, str]:
+    """Rows that say the same of equal blocks, and of parts of a layer: their names, the first."""
+    same = Counter(name for name, _ in {(_block(name), own) for name, own in cells.items()})
+    groups: dict[tuple[str, _Row], dict[str, str]] = {}
+    for name, own in cells.items():
+        shown = _block(name) if same[_block(name)] == 1 else name
+        layer, mark, part = shown.rpartition(end)
+        groups.setdefault((layer + mark, own), {}).setdefault(part, name)
+    named = ((layer + _names(parts), parts) for (layer, _), parts in groups.items())
+    return {label: next(iter(parts.values())) for label, parts in named}
+
+
+def _block(name: str) -> str:
+    """A name without the number of its block."""
+    return _BLOCK.sub("*", name)
+
+
+def _sized(power: Exponent, status: str = "exact") -> Cell:
+    sign = _SIGNS["exact" if power.exact is None else status]
+    return number(sign.format(size(power)))
+
+
+def _names(names: Iterable[str]) -> str:
+    every = list(dict.fromkeys(names))
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED + 1 else ""
+    return ", ".join(every[: _NAMED if more else None]) + more
+
+
+def _figure(rows: Mapping[str, ParameterMove]) -> Figure:
+    """The powers of n in what a step adds to the output and changes inside, by parameter."""
+    series: list[Series] = []
+    for colour, name, shift in (("0", "output", -0.1), ("1", "inside", 0.1)):
+        powers = [(k, getattr(row, name).constant) for k, row in enumerate(rows.values(), start=1)]
+        points = [(k + shift, float(power), 0.0) for k, power in powers if power is not None]
+        series += [Series.of(points, colour, "dots", name)] if points else []
+    reach = ((0.6, 0.0, 0.0), (len(rows) + 0.4, 0.0, 0.0))
+    guide = Series.of(reach, "limit", "dash", "n^0: it moves by Θ(1)")
+    words = "; ".join(f"{k}: output {row.output}, inside {row.inside}" for k, row in rows.items())
+    panel = Panel("Power of n", words, "parameter", (guide, *series))
+    named = "; ".join(f"{k} is {names}" for k, names in enumerate(rows, start=1))
+    note = f"Above the line a step grows with the width, below it vanishes. {named}."
+    return Figure("What a first step of each parameter moves", note, (panel,))
