@@ -40,7 +40,8 @@ def test_a_report_says_first_that_it_is_unstable(tpcalc: Run, tmp_path: Path) ->
     assert found.code == 0 and "standard: unstable" in found.out
     text = page.read_text(encoding="utf-8")
     box = [line for line in text.splitlines() if line.startswith("> ")]
-    assert box[0].startswith("> **Unstable: something grows without bound")
+    assert box[0].startswith("> **Unstable at first order (exact): ")
+    assert "Unstable: something grows without bound" in text
     assert any("After step 1 nothing is followed" in line for line in box)
     assert any("Finite networks" in line for line in box)
     assert "n^(3/2) × " in text and "| n = 64 | n = 256 |" in text

@@ -231,7 +231,11 @@ def test_solve(tpcalc: Run, asked: Asked) -> None:
     assert ran.code == 0
     args, named = asked.only("solve")
     assert args == (tp.Training(tp.MLP(3, "relu^2"), "naive-ip", steps=2),)
-    assert named == {"symbolic": ("p", "L"), "multipliers": True, "at": {"p": Fraction(2)}}
+    asked_with = {"symbolic": ("p", "L"), "multipliers": True, "at": {"p": Fraction(2)}}
+    assert named == {**asked_with, "base": None, "width": None}
+    tpcalc("solve", "mlp", "--base", 256, "--at-width", 4096)
+    named = asked.calls[-1][2]
+    assert (named["base"], named["width"]) == (256, 4096)
     for text in ("-5/2", "-(L + 1)/2", "Holds where p > 0."):
         assert text in ran.out
 
@@ -247,6 +251,7 @@ def test_solve_as_json(tpcalc: Run) -> None:
         "closed": [["c_1", "-(L + 1)/2"], ["c_l", "-(L + 2)/2"]],
         "names": [],
         "bias_names": [],
+        "largest": [],
         "stored": [
             {"name": "1", "role": "input", "b": "0", "c": ["-2", "-1"]},
             {"name": "1", "role": "bias", "b": "0", "c": ["-2", "-2"]},

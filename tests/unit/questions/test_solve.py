@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -374,3 +375,31 @@ def test_rates_as_stored_are_those_of_ones_own_gauge() -> None:
         own, mup = (tp.solve(net, p, steps=1, optimizer=optimizer) for p in ("own", "mup"))
         assert [(row.b, row.c) for row in own.stored] == [(row.b, row.c) for row in mup.stored]
         assert own.steps[0].c == tuple(row.c[0] for row in own.stored)
+
+
+def test_largest_rates_have_factors_from_one_width_to_another() -> None:
+    """Adam under muP: hidden maps and the readout 1/n, all else as it is."""
+    net = MLP(2, "tanh", bias="all")
+    found = solve(net, "mup", steps=1, optimizer="adam", verify=False, base=256, width=4096)
+    rows = {row.name: (str(row.rate), row.factor) for row in found.largest}
+    small, same = ("-1", 1 / 16), ("0", 1.0)
+    assert rows == {"W1": same, "b1": same, "W2": small, "b2": same, "W3": small, "b3": same}
+    assert {row.where for row in found.largest} == {"h[1]", "h[2]", "the output"}
+    with pytest.raises(UsageError, match="width is missing"):
+        solve(net, "mup", base=256)
+
+
+def test_largest_rates_stand_alone_where_steps_are_not_told() -> None:
+    """A router n -> 2 whose first update vanishes: its rate is decided by its logits."""
+
+    @tp.network
+    def routed(t: Any, x: Any) -> Any:
+        h = tp.tanh(t.linear(t.n, "in", name="emb")(x))
+        g = tp.softmax(t.linear(1, t.n, axes={"e": 2}, name="router")(h), along="e")
+        y = tp.gelu(t.linear(t.n, t.n, axes={"e": 2}, name="experts")(h))
+        return t.linear(t.outputs, t.n, name="read")(t.sum(g * y, "e"))
+
+    found = solve(routed, "mup", steps=2, optimizer="adam", verify=False)
+    rates = {row.name: (str(row.rate), row.where) for row in found.largest}
+    assert rates["router"] == ("-1", "argument of softmax")
+    assert rates["experts"][0] == rates["read"][0] == "-1" and rates["emb"][0] == "0"

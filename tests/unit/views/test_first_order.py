@@ -1,0 +1,125 @@
+"""First steps as they are shown: one row for what equal blocks do, signs for what is not exact."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tpcalc.results import Exponent, FirstOrder, ParameterMove, Provenance, ReadPoint, Verdict
+from tpcalc.views.faces import seen
+from tpcalc.views.terminal import text
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "views" / "first_order.txt"
+SCORES = "argument of softmax"
+WORDS = (
+    "unstable at the start",
+    "unstable",
+    "output grows",
+    "may be unstable",
+    "trivial",
+    "kernel",
+    "feature learning",
+)
+MADE = Provenance("0", "ab")
+
+
+def row(
+    name: str, gradient: str, output: str, inside: str, where: str, status: str
+) -> ParameterMove:
+    word = "learns" if output == "0" else "explodes" if inside == "1/2" else "output later"
+    powers = map(Exponent.of, ("-1", gradient, output, "0", inside))
+    return ParameterMove(name, "hidden", *powers, where, 1, word, status)
+
+
+def point(name: str, change: str, who: tuple[str, ...], status: str) -> ReadPoint:
+    return ReadPoint(name, *map(Exponent.of, ("0", change, "0")), who, status)
+
+
+BLOCKS = FirstOrder(
+    "unstable",
+    "measured",
+    ("argument of softmax changes by n^(1/2) in a step",),
+    (
+        row("embed.table", "-1", "0", "0", "h[up.0]", "exact"),
+        *(row(f"mix.{k}.query", "-3/2", "-1/2", "1/2", SCORES, "measured") for k in (0, 1)),
+        *(row(f"mix.{k}.key", "-3/2", "-1/2", "1/2", SCORES, "measured") for k in (0, 1)),
+        *(row(f"up.{k}", "-1", "0", "0", f"h[up.{k}]", "exact") for k in (0, 1)),
+        row("down.0", "-1", "0", "0", "h[up.1]", "bound"),
+        row("down.1", "-1", "-1/2", "0", "x[head]", "open"),
+        row("head", "0", "0", "-oo", "", "exact"),
+    ),
+    (
+        point("argument of softmax (net.py:7)", "1/2", ("mix.0.query", "mix.1.query"), "measured"),
+        *(point(f"h[up.{k}] (net.py:8)", "0", (f"up.{k}",), "bound") for k in (0, 1)),
+        point("f (net.py:9)", "", (), "open"),
+    ),
+    "adamw",
+    MADE,
+    ("a note",),
+)
+
+
+def test_terminal_is_as_before() -> None:
+    made = text(seen(BLOCKS)) + "\n"
+    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
+        GOLDEN.write_text(made, encoding="utf-8", newline="\n")
+    assert made == GOLDEN.read_text(encoding="utf-8")
+
+
+def test_equal_blocks_are_one_row_and_others_are_not() -> None:
+    table = next(iter(seen(BLOCKS).tables))
+    named = [own[0].text for own in table.rows]
+    assert named == ["embed.table", "mix.*.query, key", "up.*", "down.0", "down.1", "head"]
+
+
+def test_many_names_are_counted() -> None:
+    rows = tuple(row(f"W{k}", "-1", "0", "0", "x", "exact") for k in range(1, 21))
+    table = next(iter(seen(replace(BLOCKS, rows=rows)).tables))
+    assert [own[0].text for own in table.rows] == ["W1, W2, W3, W4 and 16 more"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_has_a_colour(word: str) -> None:
+    said = seen(replace(BLOCKS, word=word, status="exact")).said
+    assert said is not None
+    level = {"may be unstable": "warn", "kernel": "limit", "feature learning": "good"}
+    assert said.level == level.get(word, "bad")
+    assert said.headline.startswith(
+        f"{word.capitalize()} at first order (exact): argument of softmax"
+    )
+    assert said.reasons[0].endswith(": mix.*.query")
+
+
+def verdict(word: str, status: str) -> Verdict:
+    facts = ("the output moves",)
+    return Verdict(
+        word, status, False, "ok", facts, (), (), (), "t<=3", 3, (), MADE, first_order=BLOCKS
+    )
+
+
+def test_a_verdict_opens_with_first_steps() -> None:
+    shown = seen(verdict("kernel", "exact"))
+    first = seen(BLOCKS).said
+    assert shown.said is not None
+    assert first is not None
+    assert (shown.said.level, shown.said.headline) == ("limit", first.headline)
+    assert shown.summary.startswith("Kernel regime: ")
+    assert shown.said.reasons[-1] == "the output moves"
+    assert [part.key for part in shown.parts] == ["first", "check"]
+
+
+def test_a_verdict_of_first_steps_alone_says_so() -> None:
+    shown = seen(verdict("unstable", "first steps, measured"))
+    assert shown.summary.startswith("Undecided over 3 steps: the word is that of first steps.")
+
+
+def test_a_network_that_nothing_moves_has_a_picture() -> None:
+    zero = Exponent.of("-oo")
+    still = replace(BLOCKS.rows[0], output=zero, inside=zero, word="exactly 0")
+    found = replace(BLOCKS, rows=(still,))
+    (figure,) = seen(found).figures.values()
+    assert [one.shape for one in figure.panels[0].series] == ["dash"]
+    assert "embed.table: output -oo" in found._repr_html_()
