@@ -27,7 +27,12 @@ def test_pages_with_programs_are_found() -> None:
     assert {"start/first-program.md", "how-to/add-an-activation.md"} <= set(PAGES)
 
 
-@pytest.mark.parametrize("page", PAGES)
+SLOW = ("how-to/my-network-is-a-transformer.md",)
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=pytest.mark.slow if p in SLOW else ()) for p in PAGES]
+)
 def test_programs_print_what_the_page_shows(
     page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

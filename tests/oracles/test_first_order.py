@@ -186,6 +186,7 @@ def test_F12_vision_and_recurrence(net: type, late: tuple[str, ...]) -> None:
     assert found.word == "feature learning"
 
 
+@pytest.mark.slow
 def test_F13_selective_scan() -> None:
     """What is written and read by maps to finite sides vanishes at the start, factor by factor.
 
@@ -305,6 +306,7 @@ def test_F18_start_that_explodes_inside() -> None:
     assert all(row.output.constant is not None for row in found.rows)
 
 
+@pytest.mark.slow
 def test_F19_norms_at_small_rates() -> None:
     found = first_order(tp.network(GPT), groups={"norm*": {"power": -1}})
     expect(found, {"norm*": ("-1", "-1"), "*.query": LATER, "*.key": LATER})
@@ -334,6 +336,7 @@ class FewFeatures(tp.Network):
         return self.head(self.norm(h).at(p=2))
 
 
+@pytest.mark.slow
 def test_F20_few_features_at_fan_in() -> None:
     """What moves along the rows of a map to few features is summed up; a start of 1/n is not."""
     found = first_order(FewFeatures, "own")
@@ -362,6 +365,7 @@ def test_F21_two_blocks() -> None:
     expect(found, {"*.query": LATER, "*.key": LATER})
 
 
+@pytest.mark.slow
 def test_F22_heads_that_become_more() -> None:
     """Queries and keys move at the first step, with rates as other maps have them."""
     found = first_order(tp.network(with_tokens(GPT, 2), size=4))

@@ -7,7 +7,7 @@ no table of known verdicts. A name that is recognised becomes a note, after the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -155,8 +155,11 @@ def width_check(
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     run = watched(training, reading)
     point = {} if at is None else checks.powers(at, symbols(run.program))
+    # Networks of finite width are run only where neither line has a word without them.
     first, nodes = _first(training, point, seed, verify), len(run.program.nodes)
-    known = first is not None and first.status in ("exact", "measured")
+    if nodes > deep and not _is_known(first):
+        first = _first(training, point, seed, verify, WIDTHS)
+    known = _is_known(first)
     if first is not None and (nodes > deep) and (known or not deep):
         asked_with = {"verify": str(verify), "deep": str(deep)}
         made = provenance(run.program.digest, seed, asked_with, time.perf_counter() - started)
@@ -167,6 +170,9 @@ def width_check(
         decided = decide(run.probe, at=point, verify=verify, seed=seed)
     else:
         decided = judge(Stages.of(run.probe), settled)
+    if decided.verdict == "undecided" and not known:
+        first = _first(training, point, seed, verify, WIDTHS)
+        known = _is_known(first)
     wild = decided.verdict == "undecided" and verify and not known
     lr = training.lr
     if wild and not callable(lr) and lr > GENTLE:
@@ -256,13 +262,22 @@ def _alone(first: FirstOrder, known: bool, steps: int, made: Provenance, note: s
     )
 
 
+def _is_known(first: FirstOrder | None) -> bool:
+    """Whether the word of first steps is no bound."""
+    return first is not None and first.status in ("exact", "measured")
+
+
 def _first(
-    training: Training, point: Mapping[str, Fraction], seed: int, verify: bool
+    training: Training,
+    point: Mapping[str, Fraction],
+    seed: int,
+    verify: bool,
+    widths: Sequence[int] = (),
 ) -> FirstOrder | None:
     """What the first steps do; of symbols without numbers nothing is said."""
     with suppress(ScaleError):
         tests = particle_tests(seed) if verify else None
-        return first_order_of(training, point, WIDTHS, seed, tests)
+        return first_order_of(training, point, widths, seed, tests)
     return None
 
 

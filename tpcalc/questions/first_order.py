@@ -161,7 +161,8 @@ class Asking:
             gradient = first.gradients.of(first.new[ref])
             self._ask((GRADIENT, ref, 0), gradient, sizes.moves[0][ref].gradient)
         for ref, size in sizes.sizes(0, _ends(sizes.read)).items():
-            self._ask((START, ref, 0), first.new[ref], size)
+            if isinstance(size, Fraction) and size > 0:  # that nothing grows, bounds prove
+                self._ask((START, ref, 0), first.new[ref], size)
         for (ref, by), node in sizes.change_nodes(self._doubtful()).items():
             self._ask((CHANGE, ref, by), node, sizes.moves[0][by].changes[ref])
         settled = {key: self._lifted(key, size) for key, size in self._settle().items()}

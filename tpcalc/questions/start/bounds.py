@@ -92,10 +92,14 @@ class AtStart(Bounds):
             if bound and bound[0][0] > 0:
                 return self._far(expr, slot, bound), ()
         if isinstance(expr, Mul):
-            factors = _shares(expr.factors)
+            factors, shares = _shares(expr.factors)
             grouped = _by_slot(factors)
-            if factors != expr.factors or 1 < len(grouped) < len(factors):
-                return self._multiplied([self.function(each, arguments) for each in grouped])
+            if shares or 1 < len(grouped) < len(factors):
+                # A share is at most 1, and feels all that it is made of.
+                felt = self.sum(*(b for s in shares for at in _slots(s) for b in arguments[at]))
+                share = ((ZERO, self.lattice.span(self.hull(felt)) if felt else EVEN),)
+                own = [self.function(each, arguments) for each in grouped]
+                return self._multiplied([(share, ()), *own])
         return super().function(expr, arguments)
 
     def root(self, expr: Pow | Call, base: Split) -> Split:
@@ -148,9 +152,9 @@ def _by_slot(factors: tuple[Expr, ...]) -> list[Expr]:
     return grouped
 
 
-def _shares(factors: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    """A product without the terms that a sum of positive terms below is made of: at most 1."""
-    left = list(factors)
+def _shares(factors: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], list[Expr]]:
+    """A product without terms over sums of positive terms that they are part of; and these."""
+    left, shares = list(factors), list[Expr]()
     for factor in factors:
         if not isinstance(factor, Pow) or not isinstance(factor.base, Add) or factor.exponent >= 0:
             continue
@@ -164,7 +168,8 @@ def _shares(factors: tuple[Expr, ...]) -> tuple[Expr, ...]:
             left.remove(factor)
             rest = factor.exponent + len(there)
             left += [power(factor.base, rest)] if rest else []
-    return tuple(left) if len(left) < len(factors) else factors
+            shares += [*there, factor]
+    return tuple(left), shares
 
 
 def _is_part(factor: Expr, terms: tuple[Expr, ...]) -> bool:
