@@ -141,6 +141,7 @@ def test_report(tmp_path: Path) -> None:
     assert text.count("<svg") >= 5 and "carry %2 over l:L" in text
 
 
+@pytest.mark.slow
 def test_report_of_a_study_file_with_a_symbol(tmp_path: Path) -> None:
     study, page = tmp_path / "deep.toml", tmp_path / "page.md"
     study.write_text(

@@ -227,6 +227,7 @@ def started(*words: object) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
     # A program that says when it is built: the run follows at once.
     path = tmp_path / "long.py"

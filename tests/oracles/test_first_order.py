@@ -179,7 +179,14 @@ def test_F11_llama() -> None:
     assert found.word == "feature learning"
 
 
-@pytest.mark.parametrize(("net", "late"), [(ViT, ("*.query", "*.key")), (ConvNeXt, ()), (Lstm, ())])
+@pytest.mark.parametrize(
+    ("net", "late"),
+    [
+        pytest.param(ViT, ("*.query", "*.key"), marks=pytest.mark.slow),
+        (ConvNeXt, ()),
+        pytest.param(Lstm, (), marks=pytest.mark.slow),
+    ],
+)
 def test_F12_vision_and_recurrence(net: type, late: tuple[str, ...]) -> None:
     found = first_order(net)
     expect(found, dict.fromkeys(late, LATER))
