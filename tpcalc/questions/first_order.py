@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from tpcalc.questions.start.words import (
 )
 from tpcalc.questions.verdict.ledger import Trials, particle_tests
 from tpcalc.results import FirstOrder, ReadPoint, Samples
+from tpcalc.results.first_order import kind_of
 from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
@@ -215,6 +215,6 @@ def _ends(names: Mapping[Ref, str]) -> list[Ref]:
     """All names, of many that differ by the number of a block the first and the last."""
     found: dict[str, list[Ref]] = {}
     for ref, name in names.items():
-        found.setdefault(re.sub(r"\.\d+\b", ".*", name), []).append(ref)
+        found.setdefault(kind_of(name), []).append(ref)
     some = (own if len(own) <= FEW else (own[0], own[-1]) for own in found.values())
     return [ref for own in some for ref in own]

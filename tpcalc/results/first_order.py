@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tpcalc.results.exponent import Exponent
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
+
+
+def kind_of(name: str) -> str:
+    """The name of a parameter or a read point without the number of its block.
+
+    Example:
+        >>> kind_of("attn.0.query"), kind_of("h[fc.11]"), kind_of("W1")
+        ('attn.*.query', 'h[fc.*]', 'W1')
+    """
+    return re.sub(r"(?<=\.)\d+\b", "*", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,16 @@ from tpcalc.program.nodes import Input, Moment, Nonlin, Ref, RowNonlin
 from tpcalc.program.program import Program
 from tpcalc.questions.start.bounds import Power, StartSizes, size_of
 from tpcalc.questions.start.program import FirstSteps, Pass
-from tpcalc.questions.start.steps import step_size
+from tpcalc.questions.start.steps import constant_eps, step_size
 from tpcalc.questions.start.tangents import Tangents
+from tpcalc.results.first_order import kind_of
 from tpcalc.training.training import Training
 
 DIVISORS = "bounds hold where what is divided by is as large as its own bound: {}"
+EPS_LEFT_OUT = (
+    "eps of {} is no power of the width and counts as absent: where gradients vanish with the "
+    "width it decides from some width on"
+)
 MOST = 8  # steps that are followed until no new parameter starts
 
 
@@ -125,7 +130,11 @@ class Sizes:
         """What bounds rest on besides."""
         lines = (self.steps.builder.line_of(ref) for ref in self.bounds.divisors)
         where = ", ".join(dict.fromkeys(line for line in lines if line))
-        return (DIVISORS.format(where or "norms"),) if self.bounds.divisors else ()
+        divisors = (DIVISORS.format(where or "norms"),) if self.bounds.divisors else ()
+        marks = (node.family.mark for node in self.steps.parameters.values())
+        used = (self.run.optimizer_of(mark) for mark in marks if mark is not None)
+        left = dict.fromkeys(one.name for one in used if constant_eps(one))
+        return (*divisors, *(EPS_LEFT_OUT.format(name) for name in left))
 
     def units(self, ref: Ref) -> tuple[Fraction, Fraction]:
         """What is added to the exponents of gradient and rate where the weights n^(-a) w are meant.
@@ -263,16 +272,6 @@ def _kinds(parameters: Mapping[Ref, Input], refs: Iterable[Ref]) -> Iterable[lis
         family = parameters[ref].family
         found.setdefault((kind_of(family.name), len(family.width)), []).append(ref)
     return found.values()
-
-
-def kind_of(name: str) -> str:
-    """The name of a parameter without the number of its block.
-
-    Example:
-        >>> kind_of("attn.0.query"), kind_of("W1")
-        ('attn.*.query', 'W1')
-    """
-    return ".".join("*" if part.isdecimal() else part for part in name.split("."))
 
 
 def largest(powers: Iterable[Power]) -> Power:

@@ -18,6 +18,7 @@ from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
 from tpcalc.program.family import Mark
+from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.training import Training
 
 EPS = "eps"
@@ -44,14 +45,19 @@ def step_size(
     """
     rate, power = run.rate(mark, step)
     optimizer = run.optimizer_of(mark)
-    number, eps = optimizer.settings.get(EPS, (0, as_ex(0)))
-    if number and eps == as_ex(0):
+    if constant_eps(optimizer):
         optimizer = optimizer.with_settings(eps=0)
     if optimizer.is_plain:
         return gradient - power.at(values)
     path = run.path_of(mark, optimizer)([(rate, power)])
     at = gradient + path.shift.at(values)
     return max(shift.at(values) + at * degree(psi, at) for shift, psi in path.moves)
+
+
+def constant_eps(optimizer: Optimizer) -> bool:
+    """Whether an optimizer adds an eps that has no power of the width."""
+    number, power = optimizer.settings.get(EPS, (0, as_ex(0)))
+    return number != 0 and power == as_ex(0)
 
 
 @lru_cache(maxsize=256)

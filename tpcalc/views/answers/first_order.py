@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from tpcalc.results import Exponent, FirstOrder, ParameterMove, ReadPoint
+from tpcalc.results.first_order import kind_of
 from tpcalc.views.answers.orders import size
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts
@@ -31,7 +31,6 @@ _STATUS = (
     "they leave open. Later sizes, those inside and those at the start are bounds."
 )
 _NAMED = 4
-_BLOCK = re.compile(r"(?<=\.)\d+\b")  # the number of a block in a name
 _Row = tuple[Cell | str, ...]
 
 
@@ -40,8 +39,8 @@ def _(found: FirstOrder) -> View:
     facts = "; ".join(found.facts)
     headline = f"{found.word.capitalize()} at first order ({found.status}): {facts}"
     large = dict.fromkeys(
-        f"{_block(point.name)} changes by {_sized(point.change, point.status).text}: "
-        f"{_names(map(_block, point.who))}"
+        f"{kind_of(point.name)} changes by {_sized(point.change, point.status).text}: "
+        f"{_names(map(kind_of, point.who))}"
         for point in found.points
         if (point.change.constant or 0) > 0
     )
@@ -57,7 +56,7 @@ def _(found: FirstOrder) -> View:
 def _alike(rows: Iterable[ParameterMove]) -> dict[str, ParameterMove]:
     """Rows of equal blocks with the status of the least certain of them."""
     worst: dict[tuple[object, ...], str] = {}
-    keyed = {row.name: (row, (_block(row.name), row.gradient, row.output)) for row in rows}
+    keyed = {row.name: (row, (kind_of(row.name), row.gradient, row.output)) for row in rows}
     for row, key in keyed.values():
         worst[key] = max(row.status, worst.get(key, row.status), key=[*_SIGNS].index)
     return {name: replace(row, status=worst[key]) for name, (row, key) in keyed.items()}
@@ -80,7 +79,7 @@ def _moves(row: ParameterMove) -> _Row:
         _sized(row.output, row.status),
         _sized(row.later),
         _sized(row.inside),
-        _block(row.where.removeprefix("argument of ")),
+        kind_of(row.where.removeprefix("argument of ")),
         Cell(row.word, tone=_MEANS[row.word][0]),
     )
 
@@ -91,7 +90,7 @@ def _points(points: Iterable[ReadPoint]) -> Table:
             _sized(point.size),
             _sized(point.change, point.status),
             _sized(point.later),
-            _names(map(_block, point.who)),
+            _names(map(kind_of, point.who)),
         )
         for point in points
     }
@@ -102,23 +101,19 @@ def _points(points: Iterable[ReadPoint]) -> Table:
 
 def _grouped(cells: Mapping[str, _Row], end: str) -> dict[str, str]:
     """Rows that say the same of equal blocks, and of parts of a layer: their names, the first."""
-    same = Counter(name for name, _ in {(_block(name), own) for name, own in cells.items()})
+    same = Counter(name for name, _ in {(kind_of(name), own) for name, own in cells.items()})
     groups: dict[tuple[str, _Row], dict[str, str]] = {}
     for name, own in cells.items():
-        shown = _block(name) if same[_block(name)] == 1 else name
+        shown = kind_of(name) if same[kind_of(name)] == 1 else name
         layer, mark, part = shown.rpartition(end)
         groups.setdefault((layer + mark, own), {}).setdefault(part, name)
     named = ((layer + _names(parts), parts) for (layer, _), parts in groups.items())
     return {label: next(iter(parts.values())) for label, parts in named}
 
 
-def _block(name: str) -> str:
-    """A name without the number of its block."""
-    return _BLOCK.sub("*", name)
-
-
 def _sized(power: Exponent, status: str = "exact") -> Cell:
-    sign = _SIGNS["exact" if power.exact is None else status]
+    unknown = power.exact is None and not power.is_zero
+    sign = _SIGNS["exact" if unknown else status]
     return number(sign.format(size(power)))
 
 

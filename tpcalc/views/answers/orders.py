@@ -158,7 +158,7 @@ def _slopes(rows: Sequence[OrderRow]) -> Table:
     return Table.of("Slope of log size against log n at finite widths", head, body)
 
 
-_LARGEST = "Largest rates at which no step grows, of weights as they stand in the network"
+_LARGEST = "Largest rates at which bounds show that no step grows (weights as in the network)"
 
 
 def solution_tables(solution: Solution) -> tuple[Table, ...]:
