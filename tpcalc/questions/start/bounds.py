@@ -46,7 +46,6 @@ from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounde
 from tpcalc.questions.verdict.stationary import RULES, State, Value, image
 
 Power = Fraction | float | None  # None: it is 0; inf: nothing is known
-SMALL = Fraction(1, 100)  # what is added below a root to keep it from 0, and counts as absent
 CENTRED = Var(0) - Par(0)
 MOST = 12  # parts of a bound; more are one for each size
 FAR = (12, 24, 36)  # powers of 2 at which the degree of a function at infinity is seen

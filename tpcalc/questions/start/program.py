@@ -43,14 +43,12 @@ class Pass:
         new: For each node of the network the one that stands for it.
         last: The first node that is of its backward pass.
         given: Nodes of earlier passes that this one does not share.
-        outputs: The outputs, by name.
         gradients: By the parameters where they stand now.
     """
 
     new: Mapping[Ref, Ref]
     last: Ref
     given: frozenset[Ref]
-    outputs: Mapping[str, Ref]
     gradients: Gradients
 
 
@@ -95,7 +93,7 @@ class FirstSteps:
     def next(self, step: int) -> Pass:
         """Write the pass of a step, from 0."""
         out, new = self.builder, dict[Ref, Ref]()
-        parameters, own = self.parameters, list[Ref]()
+        parameters = self.parameters
         numbers = self.inputs[min(step, len(self.inputs) - 1)]
         for ref in parameters:
             new[ref] = self._now(ref, out.add(self.network.nodes[ref]))
@@ -112,12 +110,12 @@ class FirstSteps:
                 terms = [(Fraction(1), None, new[ref], ()), *self._products(product, made)]
                 new[ref] = total(out, terms)
         out.line = None
-        named = {name: new[ref] for name, ref in self.network.outputs if what_of(name) == "f"}
+        named = [new[ref] for name, ref in self.network.outputs if what_of(name) == "f"]
         last, own = len(out), [new[ref] for ref in parameters]
-        seeds = [(ref, _probe(out, ref, k)) for k, ref in enumerate(named.values())]
+        seeds = [(ref, _probe(out, ref, k)) for k, ref in enumerate(named)]
         # What is made of parameters that have not moved is the same in all passes.
         before = frozenset(range(first)).difference(new.values())
-        return Pass(new, last, before, named, backward(out, seeds, own, before))
+        return Pass(new, last, before, backward(out, seeds, own, before))
 
     def move(self, ref: Ref, direction: Direction) -> None:
         """Let a parameter take a step."""
