@@ -85,13 +85,12 @@ def test_rows_of_small_gradients_take_whole_steps_under_adam() -> None:
 
 
 @pytest.mark.parametrize("act", ["batch norm", "division"])
-@pytest.mark.xfail(strict=True, reason="divisors of each coordinate have no bound from below yet")
 def test_divisors_of_each_coordinate(act: str) -> None:
     @tp.network(axes={"b": 4})
     def net(t: Any, x: Any) -> Any:
         h = t.linear(t.n, "in", name="u")(x)
         w = t.linear(t.n, t.n, name="w")(h)
-        y = tp.layers.batch_norm(w, "b", eps="1/100") if act == "batch norm" else h / (1 + w * w)
+        y = tp.layers.batch_norm(w, "b", eps=0.01) if act == "batch norm" else h / (1 + w * w)
         return t.linear(t.outputs, t.n, name="v")(tp.relu(y))
 
     assert first_order(net).word == "feature learning"

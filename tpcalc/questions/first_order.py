@@ -179,8 +179,11 @@ class Asking:
         """Changes that a word rests on: those that grow, and one of each read point."""
         names = {ref: node.name for ref, node in self.sizes.steps.parameters.items()}
         some = set(_ends(names))
+        first = self.sizes.moves[0]
         for ref in _ends(self.sizes.read):
-            moved = {by: own for by, own in self.sizes.largest_changes(ref).items() if by in some}
+            largest = self.sizes.largest_changes(ref)
+            free = (by for by in largest if by in some and ref not in first[by].capped)
+            moved = {by: largest[by] for by in free}
             grows = any(power > 0 for power in moved.values())
             yield from ((ref, by) for by in (moved if grows else list(moved)[-1:]))
 

@@ -1,10 +1,10 @@
 """Bounds on sizes at the start of training, of every node of a program that grows.
 
-They are those of ``verdict/graded``, with five additions. A negative or fractional power of numbers
+They are those of ``verdict/graded``, with six additions. A negative or fractional power of numbers
 is that power of their bound, which needs the bound to be reached: the node is kept as a divisor,
-to be tested. A function of an argument that explodes has its degree at infinity. What starts at 0
-is 0. What is the same in all coordinates drops out where a mean is taken off. Values are blocks:
-one bound holds for all cells.
+to be tested; of a positive number plus what is nowhere below 0 it is bounded. A function of an
+argument that explodes has its degree at infinity. What starts at 0 is 0. What is the same in all
+coordinates drops out where a mean is taken off. Values are blocks: one bound holds for all cells.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import numpy as np
 from tpcalc.exponents.coset import EVEN, Coset
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, mul, power, substitute, walk
-from tpcalc.functions.form import least
 from tpcalc.functions.tape import evaluate
 from tpcalc.passes.separate import scaled
 from tpcalc.program.base import Table, input_of, matmul_of, references
@@ -42,6 +41,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
+from tpcalc.questions.start.forms import Forms, averaged, least_where, slots_of
 from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounded
 from tpcalc.questions.verdict.stationary import RULES, State, Value, image
 
@@ -56,6 +56,7 @@ class AtStart(Bounds):
 
     Args:
         claims: Bases of negative powers with the exponent that they are taken at.
+        above: Arguments that are nowhere below 0, with what they are not below.
     """
 
     floor = Fraction(1)
@@ -63,6 +64,7 @@ class AtStart(Bounds):
     def __init__(self) -> None:
         super().__init__()
         self.claims: dict[Expr, Fraction] = {}
+        self.above: dict[Expr, float] = {}
 
     def reduced(self, parts: Iterable[tuple[Fraction, Coset]]) -> Bound:
         """The canonical form; of many parts those of one size together, 0 kept out where it is."""
@@ -82,7 +84,7 @@ class AtStart(Bounds):
     def function(self, expr: Expr, arguments: Mapping[Expr, Split]) -> Split:
         """The bound on a function, and on how far a change of its arguments moves it."""
         slots = _slots(expr)
-        if isinstance(expr, Pow) and expr.exponent < 0 and least(expr.base) > 0:
+        if isinstance(expr, Pow) and expr.exponent < 0 and self.least(expr.base) > 0:
             parts = self.sum(*(bound for slot in slots for bound in arguments[slot]))
             return ((ZERO, self.lattice.span(self.hull(parts)) if parts else EVEN),), ()
         if len(slots) == 1 and not isinstance(expr, Var | Par) and _has_call(expr):
@@ -100,6 +102,10 @@ class AtStart(Bounds):
                 own = [self.function(each, arguments) for each in grouped]
                 return self._multiplied([(share, ()), *own])
         return super().function(expr, arguments)
+
+    def least(self, expr: Expr) -> float:
+        """A number that a function is nowhere below."""
+        return least_where(expr, self.above)
 
     def root(self, expr: Pow | Call, base: Split) -> Split:
         """A negative or fractional power of what is as large as its bound."""
@@ -125,8 +131,13 @@ class AtStart(Bounds):
 class StartState(State):
     """The same with the program, and bounds on how far vectors are from one number."""
 
-    builder: Builder = field(kw_only=True)
+    bounds: AtStart = field(kw_only=True)
+    forms: Forms = field(kw_only=True)
     apart: dict[Ref, Bound] = field(default_factory=dict)
+
+    def know(self, arguments: Iterable[tuple[Expr, Ref]]) -> None:
+        """Tell the operations which arguments of a function are nowhere below 0."""
+        self.bounds.above = self.forms.above(arguments)
 
 
 def _slots(expr: Expr) -> set[Expr]:
@@ -226,9 +237,9 @@ class StartSizes:
     lost: dict[Ref, Ref] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._bounds = AtStart()
+        self._bounds, self.forms = AtStart(), Forms(self.builder)
         place = "%{}".format
-        self._state = StartState(place, self.values, self._bounds, builder=self.builder)
+        self._state = StartState(place, self.values, bounds=self._bounds, forms=self.forms)
         self._known: dict[Ref, Value] = {}
         self._sides: dict[tuple[Ref, bool], Ref] = {}  # of matrices that a lost vector met
 
@@ -254,6 +265,7 @@ class StartSizes:
             if bound is None:
                 return None
             splits[slot] = bound, ()
+        self._state.know(arguments.items())
         try:
             return self._bounds.sum(*self._bounds.function(expr, splits))
         except Unbounded:
@@ -318,27 +330,27 @@ def _input(node: Input, ref: Ref, values: list[Value], state: State) -> Value:
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: StartState) -> Value:
-    matrix = input_of(state.builder.node(node.matrix))
+    matrix = input_of(state.forms.builder.node(node.matrix))
     if matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero:
         return Value(None, ())
     return RULES.table[MatMul](node, ref, values, state)
 
 
+def _applied(node: Nonlin | Moment, ref: Ref, values: list[Value], state: StartState) -> Value:
+    state.know(slots_of(node))
+    return RULES.table[type(node)](node, ref, values, state)
+
+
 def _nonlin(node: Nonlin, ref: Ref, values: list[Value], state: StartState) -> Value:
     """Of a vector less its mean what is the same in all coordinates is no part."""
-    found = RULES.table[Nonlin](node, ref, values, state)
+    found = _applied(node, ref, values, state)
     if node.fn.expr != CENTRED:
         return found
     (vector,), bounds = node.vectors, state.bounds
-    if _MEAN(state.builder.node(node.scalars[0])) != vector:
+    if averaged(state.forms.builder.node(node.scalars[0])) != (vector, Var(0)):
         return found
     apart = _apart(vector, values, state)
     return Value(None, bounds.sum(apart, bounds.average(apart)))
-
-
-_MEAN: Table[Ref | None] = Table(
-    {Moment: lambda node: node.vectors[0] if node.fn.expr == Var(0) else None}, lambda node: None
-)
 
 
 def _apart(ref: Ref, values: list[Value], state: StartState) -> Bound:
@@ -347,7 +359,7 @@ def _apart(ref: Ref, values: list[Value], state: StartState) -> Bound:
         whole, found = state.total(values[ref]), None
         if whole and state.bounds.lattice.has_zero(whole[0][1]):  # else its largest part varies
             with suppress(Unbounded):
-                found = _APART(state.builder.node(ref), values, state)
+                found = _APART(state.forms.builder.node(ref), values, state)
         state.apart[ref] = whole if found is None else found
     return state.apart[ref]
 
@@ -363,6 +375,7 @@ def _apart_nonlin(node: Nonlin, values: list[Value], state: StartState) -> Bound
         apart = _apart(vector, values, state)
         number = () if apart == bound else ((bound[0][0], EVEN),)
         arguments[Var(place)] = number, apart
+    state.know(slots_of(node))
     scalars = enumerate(node.scalars)
     arguments |= {Par(place): (state.total(values[scalar]), ()) for place, scalar in scalars}
     return state.bounds.function(node.fn.expr, arguments)[1]
@@ -397,11 +410,12 @@ def _stack(node: Stack, ref: Ref, values: list[Value], state: State) -> Value:
 
 def _rows(node: RowNonlin, ref: Ref, values: list[Value], state: StartState) -> Value:
     """Every cell of a row is a function of all of its cells, which have one bound."""
-    found = state.builder.type(ref)
+    found = state.forms.builder.type(ref)
     size = dict(found.axes)[node.along]
     slots: list[Expr] = [(Var if found.kind is Kind.VECTOR else Par)(k) for k in range(size)]
     arguments: dict[Expr, Split] = dict.fromkeys(slots, (state.total(values[node.of]), ()))
     cells = node.row.cells(slots)
+    state.know(dict.fromkeys(slots, node.of).items())
     parts = (state.bounds.function(cell, arguments) for cell in (cells[0], cells[-1]))
     return Value(None, state.bounds.sum(*(bound for part in parts for bound in part)))
 
@@ -413,6 +427,7 @@ START_RULES: Rules[Value, StartState] = Rules(
         Data: _data,
         Input: _input,
         MatMul: _matmul,
+        Moment: _applied,
         Nonlin: _nonlin,
         Rename: _rename,
         RowNonlin: _rows,

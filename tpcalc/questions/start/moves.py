@@ -42,12 +42,14 @@ class Move:
         term: That of what it adds to the probe, <gradient, step>.
         changes: Those of what its first step that is not 0 changes at the read points of the
             network; one for all parameters whose names differ by the number of a block.
+        capped: The read points whose change a norm on the way keeps small.
     """
 
     gradient: Power
     step: Power
     term: Power
     changes: Mapping[Ref, Power] = field(default_factory=dict)
+    capped: frozenset[Ref] = frozenset()
 
 
 @dataclass
@@ -57,7 +59,8 @@ class Sizes:
     Args:
         run: The run.
         values: Numbers for symbols.
-        shifts: Powers of n that learning rates are multiplied by, by parameter.
+        shifts: Powers of n that learning rates are multiplied by, by parameter, where rates are
+            looked for at which nothing is replaced, so that no change is capped; None: as given.
         steps: The passes.
         bounds: Bounds on all nodes.
         passes: Those that were written.
@@ -69,7 +72,7 @@ class Sizes:
 
     run: Training
     values: Mapping[str, Fraction]
-    shifts: Mapping[Ref, Fraction]
+    shifts: Mapping[Ref, Fraction] | None
     steps: FirstSteps
     bounds: StartSizes
     passes: list[Pass] = field(default_factory=list)
@@ -84,7 +87,7 @@ class Sizes:
         """The first steps: two, and more while what was small at all steps before grows."""
         run = run.replace(steps=MOST, schedule=None)
         steps = FirstSteps.of(run)
-        found = Sizes(run, values, shifts or {}, steps, StartSizes(steps.builder, values))
+        found = Sizes(run, values, shifts, steps, StartSizes(steps.builder, values))
         for step in range(MOST):
             before = found.terms
             found._follow(step)
@@ -157,7 +160,7 @@ class Sizes:
         mark = self.steps.parameters[ref].family.mark
         assert mark is not None
         own = step_size(self.run, mark, step, gradient, self.values)
-        return own + self.shifts.get(ref, Fraction(0))
+        return own + (self.shifts or {}).get(ref, Fraction(0))
 
     def is_linear(self, ref: Ref) -> bool:
         """Whether the step of a parameter grows with its gradient."""
@@ -219,7 +222,7 @@ class Sizes:
             steps[ref] = self._direction(ref, gradient, size, power)
             moves[ref] = Move(power, size, self.term(ref, step, power))
         nodes = (ref for ref in range(made.last) if ref not in made.given)
-        tangents = Tangents(self.bounds, list(nodes))
+        tangents = Tangents(self.bounds, list(nodes), self.shifts is None)
 
         def moved(refs: Iterable[Ref]) -> dict[Ref, Power]:
             found = tangents.along({made.new[ref]: steps[ref] for ref in refs})
@@ -228,7 +231,8 @@ class Sizes:
 
         for kind in _kinds(self.steps.parameters, [ref for ref in steps if ref not in known]):
             changes = moved(kind)
-            moves |= {ref: replace(moves[ref], changes=changes) for ref in kind}
+            capped = frozenset(ref for ref in self.read if made.new[ref] in tangents.capped)
+            moves |= {ref: replace(moves[ref], changes=changes, capped=capped) for ref in kind}
         for ref, direction in steps.items():
             self.steps.move(ref, direction)
         self.passes.append(made)

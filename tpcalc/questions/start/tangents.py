@@ -30,7 +30,7 @@ from tpcalc.program.nodes import (
     Stack,
 )
 from tpcalc.questions.start.bounds import StartSizes
-from tpcalc.questions.verdict.graded import Bound
+from tpcalc.questions.verdict.graded import ZERO, Bound
 
 ONE = Fraction(1)
 Changes = dict[Ref, Bound | None]  # None: nothing is known
@@ -43,10 +43,14 @@ class Tangents:
     Args:
         sizes: Bounds on the nodes.
         nodes: The nodes of the pass, in order.
+        caps: Whether norms, which give out what is of order one, cap changes.
+        capped: The nodes of which one did, and what is made of them; of the last steps.
     """
 
     sizes: StartSizes
     nodes: Iterable[Ref]
+    caps: bool
+    capped: set[Ref] = field(default_factory=set)
     _slopes: dict[Ref, list[tuple[Ref, Bound | None]]] = field(default_factory=dict)
 
     def along(self, steps: Mapping[Ref, Direction]) -> Changes:
@@ -56,12 +60,18 @@ class Tangents:
             if isinstance(direction, Ref):
                 found[ref] = self.sizes.of(direction)
         moved = {ref for ref in steps if ref not in found}
+        self.capped = set()
         for ref in self.nodes:
             node = self.sizes.builder.node(ref)
             below = references(node)
             if not any(arg in found or arg in moved for arg in below):
                 continue
             change = _RULES(node, ref, found, steps, self)
+            if not self.capped.isdisjoint(below):
+                self.capped.add(ref)
+            if self.caps and change and change[0][0] > 0 and self.sizes.forms.is_normed(ref):
+                self.capped.add(ref)
+                change = ((ZERO, self.sizes.bounds.lattice.span(self.sizes.bounds.hull(change))),)
             if change is None or change:
                 found[ref] = change
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -19,6 +19,8 @@ from tpcalc.results.first_order import ParameterMove, ReadPoint
 RANKED = (EXACT, MEASURED, BOUND, OPEN)
 ORDER_ONE = Fraction(0)
 GRADIENT, START, CHANGE = "gradient", "start", "change"
+REPLACED = "replaced"
+CAPPED = "a norm reads what the step replaces, and bounds what is added"
 UNEVEN = "behind functions of what grows entries of a gradient have several sizes"
 Key = tuple[str, Ref, Ref]  # a kind, what it is of, and the step or the parameter
 
@@ -53,6 +55,14 @@ class Found:
         """What a step of a parameter adds to the output."""
         power = self.gradient(ref, step).power
         return self.sizes.term(ref, step, power) if isinstance(power, Fraction) else power
+
+    def added(self, ref: Ref, step: int = 0) -> Power:
+        """The same, or what a norm leaves of it where it reads what the step replaces."""
+        term, move = self.term(ref, step), self.sizes.moves[step][ref]
+        if term is None or move.capped.isdisjoint(self.outputs):
+            return term
+        most = largest(map(move.changes.get, self.outputs))
+        return most if most is None or most < term else term
 
     def later(self, ref: Ref) -> Power:
         """The largest of what its later steps add."""
@@ -90,6 +100,11 @@ class Found:
         """The read points but outputs."""
         return tuple(ref for ref, name in self.sizes.read.items() if what_of(name) != "f")
 
+    @property
+    def outputs(self) -> tuple[Ref, ...]:
+        """The outputs."""
+        return tuple(ref for ref, name in self.sizes.read.items() if what_of(name) == "f")
+
 
 def _plain(power: Power) -> str:
     return EXACT if power is None else BOUND
@@ -106,7 +121,10 @@ def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
     inside = Size(None, EXACT) if at is None else changes[at]
     term, later = found.term(ref), found.later(ref)
     unit, rate = sizes.units(ref)
-    grows = (_above(term) and own.is_known) or (_above(inside.power) and inside.is_known)
+    added = found.added(ref)
+    if _above(term) and not _above(added):
+        own = replace(own, why=CAPPED)
+    grows = (_above(added) and own.is_known) or (_above(inside.power) and inside.is_known)
     return ParameterMove(
         name,
         role,
@@ -117,20 +135,22 @@ def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
         exponent(inside.power),
         sizes.read[at] if at is not None and not inside.is_zero else "",
         found.starts_at(ref),
-        _word(term, later, inside.power, grows),
+        _word(term, added, later, inside.power, grows),
         own.status,
         own.why,
     )
 
 
-def _word(term: Power, later: Power, inside: Power, sure: bool) -> str:
-    top = largest((term, later, inside))
+def _word(term: Power, added: Power, later: Power, inside: Power, sure: bool) -> str:
+    top = largest((added, later, inside))
     if term is None and later is None:
         return "exactly 0"
     if inf in (term, inside):
         return "may explode"
-    if _above(term) or _above(inside):
+    if _above(added) or _above(inside):
         return "explodes" if sure else "may explode"
+    if _above(term):
+        return REPLACED
     if term == ORDER_ONE:
         return "learns"
     if later == ORDER_ONE:
@@ -180,27 +200,26 @@ def network(found: Found, rows: Sequence[ParameterMove]) -> Word:
     moved = {ref: own for ref, own in changes.items() if _above(own.power)}
     if moved:
         return _said("unstable", moved, read, "changes by {} in a step")
-    grown = [row for row in rows if row.output.constant is not None and row.output.constant > 0]
+    grown = [row for row in rows if row.word != REPLACED and _above(row.output.constant)]
     if grown:
         return _grows(grown)
-    terms = [
-        power for moves in sizes.moves for m in moves.values() if (power := m.term) is not None
-    ]
-    if any(map(_above, terms)):
+    steps = range(len(sizes.moves))
+    if any(_above(found.added(ref, step)) for step in steps for ref in sizes.moves[step]):
         facts = ("at a later step the output may grow: " + _later(found, rows),)
         return Word("may be unstable", BOUND, facts)
     later = [ref for ref in found.inner if any(_above(step.get(ref)) for step in sizes.changes[1:])]
     if later:
         facts = (f"at a later step {read[later[0]]} may change by a power of n",)
         return Word("may be unstable", BOUND, facts)
-    learning = [row for row in rows if row.output == Exponent.number(0)]
+    learning = [row for row in rows if row.output == Exponent.number(0) or row.word == REPLACED]
     late = [row for row in rows if row.later == Exponent.number(0)]
     if not learning and not late:
         # Bounds below n^0 prove it, where nothing is divided by what may be smaller than its bound.
         status = BOUND if sizes.bounds.divisors else EXACT
         return Word("trivial", status, ("no step of any parameter adds Θ(1) to the output",))
     # One parameter that is known to move the output is enough.
-    status = min((row.status for row in learning), key=RANKED.index, default=BOUND)
+    known = (BOUND if row.word == REPLACED else row.status for row in learning)
+    status = min(known, key=RANKED.index, default=BOUND)
     moves = f"{_names(learning or late)} move the output"
     features = [ref for ref in found.inner if what_of(read[ref]) == "x"] or list(found.inner)
     now = [ref for ref in features if changes[ref].power == ORDER_ONE]

@@ -18,6 +18,7 @@ _MEANS = {
     "learns": ("", "its first step adds Θ(1) to the output"),
     "output later": ("", "its step adds Θ(1) to the output, but not the first one"),
     "inside only": ("", "it moves what functions read, and not the output"),
+    "replaced": ("", "its first step is larger than what it is added to; a norm bounds it"),
     "slow": ("", "what it moves vanishes with the width"),
     "frozen": ("warn", "what it moves vanishes like 1/n or faster"),
     "exactly 0": ("warn", "it has no gradient"),
