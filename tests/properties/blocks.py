@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from properties.programs import SIN, TANH
 
+from tpcalc.activations.entries.exp import EXP
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import add, mul
@@ -34,8 +35,12 @@ SIZES = {"b": 2, "b'": 2, "in": 3, "p": 2}
 NUMBERS = st.sampled_from([Fraction(0), Fraction(1), Fraction(-1, 2), 0.3])
 
 
-# Entries of a row over 1 + the sum of their squares: a function of the whole row.
-SHARES = RowFn("shares", lambda row: [x * add((const(1), *(y**2 for y in row))) ** -1 for x in row])
+# Softmax of a row that has one more entry, which is 0 and is left out of the image.
+SHARES = RowFn(
+    "shares",
+    lambda row: [EXP(x) * add((const(1), *map(EXP, row))) ** -1 for x in row],
+    lambda own, adjoint, total: own * (adjoint - total),
+)
 
 
 class _Grower:

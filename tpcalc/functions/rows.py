@@ -14,12 +14,14 @@ from tpcalc.sources import Source
 class RowFn:
     """A function that gives a row of the same length for every row.
 
-    What holds of it (derivatives, growth, where it is positive) is read off the expressions, as it
-    is of any other function.
+    What holds of it (growth, where it is positive) is read off the expressions, as it is of any
+    other function.
 
     Args:
         name: Its name; two row functions of one name are equal.
         cells: For the entries of a row the entries of its image, as expressions.
+        adjoint: For an entry y_i of the image, its adjoint b_i, and the sum of y_j b_j over the
+            row, the adjoint of the entry of the row.
         text: What it is, in one line.
         source: Where it is defined.
         aliases: Other names.
@@ -27,6 +29,7 @@ class RowFn:
 
     name: str
     cells: Callable[[Sequence[Expr]], Sequence[Expr]] = field(compare=False, repr=False)
+    adjoint: Callable[[Expr, Expr, Expr], Expr] = field(compare=False, repr=False)
     text: str = field(default="", compare=False, repr=False)
     source: Source = field(default=Source(""), compare=False, repr=False)
     aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)

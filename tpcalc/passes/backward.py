@@ -311,31 +311,25 @@ def _through(node: Nonlin, bar: Any, sweep: _Sweep, region: Axes) -> None:
 
 
 def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    """Each cell of a row is a function of all cells: their adjoints side by side are the row's."""
+    """Of what a row gives, its adjoint, and the sum of their products along the row."""
     builder, type_ = sweep.builder, sweep.builder.type(ref)
-    wide, size = type_.kind is Kind.VECTOR, dict(type_.axes)[node.along]
-    read = [sweep.cell(node.of, node.along, place) for place in range(size)]
-    cells = tuple(cell for cell in read if cell is not None)
-    slots: list[Expr] = [Var(k) if wide else Par(k) for k in range(size)]
-    region = tuple(pair for pair in type_.axes if pair[0] != node.along)
-    inner = _Sweep(builder, [True] * len(builder))
-    for place, expr in enumerate(node.row.cells(slots)):
-        own = (Fn(expr, size), cells) if wide else (Fn(expr, 0, size), (), cells)
-        _through(Nonlin(*own), sweep.cell(adjoint[0], node.along, place), inner, region)
-    if not inner.vector_terms and not inner.scalar_terms:
-        return
+    if dict(type_.axes)[node.along] == 1:
+        return  # the only cell of a row is a constant
+    bar = sweep.product(1) if adjoint[0] is None else adjoint[0]
+    wide = type_.kind is Kind.VECTOR
+    slots: list[Expr] = [(Var if wide else Par)(k) for k in range(3)]
+
+    def made(expr: Expr, *refs: Ref) -> Ref:
+        fn = Fn(expr, len(refs)) if wide else Fn(expr, 0, len(refs))
+        return builder.add(Nonlin(fn, *((refs, ()) if wide else ((), refs))))
+
+    parts = made(slots[0] * slots[1], ref, bar)
+    total = builder.add(LinComb((Fraction(1),), (None,), (parts,), ((node.along,),)))
+    own = made(node.row.adjoint(slots[0], slots[1], slots[2]), ref, bar, total)
     if wide:
-        vectors = [inner.vector_adjoint(cell) for cell in cells]
-        bars = tuple(
-            builder.add(LinComb((Fraction(0),), (None,), (cell,))) if own is None else own
-            for cell, own in zip(cells, vectors, strict=True)
-        )
-        stacked = builder.add(Stack(bars, node.along))
-        sweep.to_vector(node.of, Fraction(1), None, stacked, type_.axes)
-        return
-    scalars = [inner.scalar_adjoint(cell) for cell in cells]
-    bars = tuple(sweep.product(1 if there else 0, own) for there, own in scalars)
-    sweep.to_scalar(node.of, builder.add(Stack(bars, node.along)), type_.axes)
+        sweep.to_vector(node.of, Fraction(1), None, own, type_.axes)
+    else:
+        sweep.to_scalar(node.of, own, type_.axes)
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:

@@ -229,7 +229,7 @@ output scaled[1] %25
 
 
 def test_functions_of_rows_are_functions_of_their_cells() -> None:
-    """Of numbers that are given they are numbers: (1, 1)/3 and (0, 2/5)."""
+    """Of numbers that are given they have no arguments, and equal ones are one."""
     block = """\
 family x : n[p:2]
 family s : [p:2]
@@ -252,18 +252,21 @@ family s[1] : () mean 0 cov 1
 %1 : n = input x 1
 %2 : () = input s[0]
 %3 : () = input s[1]
-%4 : n = map {x0*(1 + x0**2 + x1**2)**(-1)} (%0, %1)
-%5 : n = map {x1*(1 + x0**2 + x1**2)**(-1)} (%0, %1)
-%6 : () = map {s0*(1 + s0**2 + s1**2)**(-1)} (; %2, %3)
-%7 : () = map {s1*(1 + s0**2 + s1**2)**(-1)} (; %2, %3)
-%8 : n = sum 2/3*%0
-%9 : n = sum 2/5*%1
+%4 : n = map {(1 + exp(x0) + exp(x1))**(-1)*exp(x0)} (%0, %1)
+%5 : n = map {(1 + exp(x0) + exp(x1))**(-1)*exp(x1)} (%0, %1)
+%6 : () = map {(1 + exp(s0) + exp(s1))**(-1)*exp(s0)} (; %2, %3)
+%7 : () = map {(1 + exp(s0) + exp(s1))**(-1)*exp(s1)} (; %2, %3)
+%8 : () = map {(1 + 2*exp(1))**(-1)*exp(1)} ()
+%9 : () = map {(1 + exp(0) + exp(1/2))**(-1)*exp(0)} ()
+%10 : () = map {(1 + exp(0) + exp(1/2))**(-1)*exp(1/2)} ()
+%11 : n = sum 2*%8*%0
+%12 : n = sum 1*%9*%1 + 1*%10*%1
 output v[0] %4
 output v[1] %5
 output s[0] %6
 output s[1] %7
-output n[0] %8
-output n[1] %9
+output n[0] %11
+output n[1] %12
 """
     assert lowered(block) == cells
 

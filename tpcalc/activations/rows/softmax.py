@@ -22,6 +22,7 @@ def _cells(row: Sequence[Expr]) -> list[Expr]:
 ENTRY = RowFn(
     "softmax",
     _cells,
+    lambda own, adjoint, total: own * (adjoint - total),
     text="exp(x_i) over the sum of the exp(x_j) along the axis",
     source=Source("Bridle, Probabilistic interpretation of feedforward classification networks"),
 )

@@ -7,7 +7,7 @@ itself takes a step. Slopes are bounded once for all steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -30,7 +30,7 @@ from tpcalc.program.nodes import (
     Stack,
 )
 from tpcalc.questions.start.bounds import StartSizes
-from tpcalc.questions.verdict.graded import ZERO, Bound
+from tpcalc.questions.verdict.graded import ZERO, Bound, Split
 
 ONE = Fraction(1)
 Changes = dict[Ref, Bound | None]  # None: nothing is known
@@ -96,7 +96,7 @@ class Tangents:
         """The bound times a power of n."""
         return None if bound is None else self.sizes.bounds.shift(bound, power)
 
-    def slopes(self, node: Nonlin | Moment | RowNonlin, ref: Ref) -> list[tuple[Ref, Bound | None]]:
+    def slopes(self, node: Nonlin | Moment, ref: Ref) -> list[tuple[Ref, Bound | None]]:
         """The arguments of a function with bounds on its slopes in them."""
         if ref not in self._slopes:
             self._slopes[ref] = list(_SLOPES(node, ref, self))
@@ -155,6 +155,19 @@ def _applied(
     return own.total(own.times(slope, found[arg]) for arg, slope in slopes if arg in found)
 
 
+def _rows(
+    node: RowNonlin, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
+) -> Bound | None:
+    """All cells have one bound, so that changes are bounded as adjoints are."""
+    given, change = own.sizes.of(ref), found[node.of]
+    total = own.times(given, change)
+    if given is None or change is None or total is None:
+        return None
+    slots, bounds = (Var(0), Var(1), Var(2)), (given, change, total)
+    splits: dict[Expr, Split] = {slot: (own, ()) for slot, own in zip(slots, bounds, strict=True)}
+    return own.sizes.bounds.function(node.row.adjoint(*slots), splits)[0]
+
+
 def _moment(
     node: Moment, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
 ) -> Bound | None:
@@ -173,7 +186,7 @@ _RULES: Table[Bound | None] = Table(
         MatMul: _matmul,
         Scale: _scale,
         Nonlin: _applied,
-        RowNonlin: _applied,
+        RowNonlin: _rows,
         Moment: _moment,
         Rename: lambda node, ref, found, *_: found.get(node.of, ()),
         Stack: lambda node, ref, found, steps, own: own.total(
@@ -191,16 +204,4 @@ def _of_function(node: Nonlin | Moment, ref: Ref, own: Tangents) -> Any:
         yield arg, own.slope(node.fn.expr, slot, arguments)
 
 
-def _of_rows(node: RowNonlin, ref: Ref, own: Tangents) -> Any:
-    kind = own.sizes.builder.type(ref)
-    make: Callable[[int], Expr] = Var if kind.kind is Kind.VECTOR else Par
-    slots = [make(k) for k in range(dict(kind.axes)[node.along])]
-    arguments = dict.fromkeys(slots, node.of)
-    for cell in (node.row.cells(slots)[0], node.row.cells(slots)[-1]):
-        for slot in (slots[0], slots[-1]):
-            yield node.of, own.slope(cell, slot, arguments)
-
-
-_SLOPES: Table[Any] = Table(
-    {Nonlin: _of_function, Moment: _of_function, RowNonlin: _of_rows}, lambda *_: ()
-)
+_SLOPES: Table[Any] = Table({Nonlin: _of_function, Moment: _of_function}, lambda *_: ())
