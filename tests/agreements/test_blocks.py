@@ -139,7 +139,6 @@ class Transformer(tp.Network):
         # Powers of n differ from position to position.
         pytest.param(2, True, "ntk", "sgd", 1, marks=pytest.mark.slow),
         pytest.param(2, True, "ntk", "sgd", 2, marks=pytest.mark.slow),
-        pytest.param(1, False, "ntk", "adam", 2, marks=pytest.mark.slow),
     ],
 )
 def test_transformers(

@@ -15,7 +15,15 @@ from tpcalc.networks.network import Architecture
 from tpcalc.passes.change import Direction, inner_products
 from tpcalc.passes.sums import Term, total
 from tpcalc.program.nodes import Ref
-from tpcalc.questions.start.attained import BOUND, WIDTHS, Asked, Size, attained
+from tpcalc.questions.start.attained import (
+    BOUND,
+    MEASURED,
+    OPEN,
+    WIDTHS,
+    Asked,
+    Size,
+    attained,
+)
 from tpcalc.questions.start.bounds import Power
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.words import (
@@ -165,7 +173,7 @@ class Asking:
                 self._ask((START, ref, 0), first.new[ref], size)
         for (ref, by), node in sizes.change_nodes(self._doubtful()).items():
             self._ask((CHANGE, ref, by), node, sizes.moves[0][by].changes[ref])
-        settled = {key: self._lifted(key, size) for key, size in self._settle().items()}
+        settled = {key: self._kept(key, size) for key, size in self._settle().items()}
         gradients = {ref: size for (kind, ref, _), size in settled.items() if kind == GRADIENT}
         still = [ref for ref, size in gradients.items() if size.is_zero]
         moving = [ref for ref, size in gradients.items() if not size.is_zero]
@@ -187,15 +195,17 @@ class Asking:
             grows = any(power > 0 for power in moved.values())
             yield from ((ref, by) for by in (moved if grows else list(moved)[-1:]))
 
-    def _lifted(self, key: Key, size: Size) -> Size:
-        """What is known of a change, where the step has parts that its gradient does not show."""
+    def _kept(self, key: Key, size: Size) -> Size:
+        """What is known of a change: of a sum of terms a slope shows no size below the bound."""
         kind, ref, by = key
-        if kind != CHANGE or not self.sizes.is_lifted(by):
+        if kind != CHANGE or size.is_zero:
             return size
         bound = self.sizes.moves[0][by].changes[ref]
         if size.power == bound:
             return size
-        return Size(bound, BOUND, "small parts of a gradient may be large in a step")
+        if self.sizes.is_lifted(by):
+            return Size(bound, BOUND, "small parts of a gradient may be large in a step")
+        return Size(bound, OPEN, size.why) if size.status == MEASURED else size
 
     def _ask(self, key: Key, node: Direction | None, power: Power) -> None:
         out, (kind, ref, step) = self.sizes.steps.builder, key

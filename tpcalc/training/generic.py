@@ -24,6 +24,7 @@ INPUTS = (
 FEATURES = len(INPUTS[0])  # of a token
 TARGETS = (1.0, 0.7, 1.3, 0.6, 1.1)
 TURN = 0.13
+LENGTHS = (1.0, 0.6, 1.4, 0.8)
 QUERY = (0.5, 0.3, 0.2, 0.4)
 CANDIDATES = 64
 
@@ -64,6 +65,18 @@ def same_targets(data: Samples, rows: int, tokens: int = 1) -> Samples:
     """
     targets = tuple(data.targets[row % len(data)] for row in range(rows))
     return Samples(_inputs(rows, tokens), targets)
+
+
+def uneven(tokens: int, row: int = 0) -> tuple[float, ...]:
+    """An input whose tokens have different lengths and angles, so that what they share is little.
+
+    Example:
+        >>> uneven(1), uneven(2)[4:]
+        ((1.1, 0.5, 0.6, -0.1), (0.36, 0.54, 0.06, 0.3))
+    """
+    places = range(row, row + tokens)
+    scaled = ((LENGTHS[p % len(LENGTHS)], INPUTS[p % len(INPUTS)]) for p in places)
+    return tuple(round(length * x, 6) for length, token in scaled for x in token)
 
 
 def query(tokens: int = 1) -> tuple[float, ...]:

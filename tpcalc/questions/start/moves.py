@@ -8,14 +8,15 @@ from fractions import Fraction
 from functools import cached_property
 from math import inf
 
+from tpcalc.activations.entries.sign import SIGN
 from tpcalc.exponents import as_ex
-from tpcalc.functions import Call, Expr, Par, Var
+from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import walk
 from tpcalc.names import what_of
 from tpcalc.passes.change import Changes, Direction, scaled
 from tpcalc.passes.starts import zero_starts
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, Moment, Nonlin, Ref, RowNonlin
+from tpcalc.program.nodes import Input, Kind, Moment, Nonlin, Ref, RowNonlin
 from tpcalc.program.program import Program
 from tpcalc.questions.start.bounds import Power, StartSizes, size_of
 from tpcalc.questions.start.program import FirstSteps, Pass
@@ -170,16 +171,15 @@ class Sizes:
     def is_lifted(self, ref: Ref) -> bool:
         """Whether small parts of a gradient may be larger in the first step than they stand here.
 
-        A step that does not grow with the gradient has entries of one size; what stands for it is
-        the gradient, whose cells, or outer products, may have several.
+        A step that does not grow with the gradient has entries of one size; what stands for that
+        of a matrix is the gradient, whose outer products may have several.
         """
         first = self.passes[0]
-        if self.is_linear(ref):
-            return False
         found = first.gradients.of(first.new[ref])
-        pairs = ((found,),) if found is None or isinstance(found, Ref) else found
-        parts = [part for pair in pairs for part in pair if part is not None]
-        return len(pairs) > 1 or any(self.steps.builder.type(part).axes for part in parts)
+        if self.is_linear(ref) or found is None or isinstance(found, Ref):
+            return False
+        parts = (part for pair in found for part in pair)
+        return len(found) > 1 or any(self.steps.builder.type(part).axes for part in parts)
 
     def largest_changes(self, ref: Ref) -> dict[Ref, Fraction]:
         """The largest changes that first steps make at a read point, by parameter."""
@@ -246,6 +246,11 @@ class Sizes:
     ) -> Direction:
         """What a parameter moves along, with entries of a size, along a gradient of a power."""
         out = self.steps.builder
+        if isinstance(gradient, Ref) and not self.is_linear(ref) and out.type(gradient).axes:
+            wide = out.type(gradient).kind is Kind.VECTOR
+            sign = Fn(SIGN(Var(0)), 1) if wide else Fn(SIGN(Par(0)), 0, 1)
+            ones = Nonlin(sign, (gradient,)) if wide else Nonlin(sign, (), (gradient,))
+            return scaled(out, out.add(ones), as_ex(size))
         if isinstance(gradient, Ref) or self.is_linear(ref):
             return scaled(out, gradient, as_ex(size - power))
         # Where the largest part is 0 a step of bounded entries is as large along the others.

@@ -2,8 +2,9 @@
 
 A pass is the network on one input of generic numbers, with the adjoint of a probe: a fixed linear
 function of its outputs, whose derivative by them is of order one whatever the loss is. After a pass
-every parameter moves along its own gradient, times a power of n: what an optimizer makes of it in
-size and sign (of the sign of a sum of outer products the sum has the symmetries).
+every parameter moves along its own gradient, or the signs of its cells, times a power of n: what
+an optimizer makes of it in size and sign (of the sign of a sum of outer products the sum has the
+symmetries). Tokens have different lengths and angles: what a row gives to each is not nearly equal.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Input, MatMul, Moment, Node, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
-from tpcalc.training.generic import FEATURES, generic
+from tpcalc.results import Samples
+from tpcalc.training.generic import FEATURES, uneven
 from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 
 PROBE = "<probe>"
 WEIGHTS = (1.0, 0.7, 1.3, -0.6, 0.9)  # of outputs in the probe: no two agree, no sum is 0
-ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,13 @@ class FirstSteps:
     @staticmethod
     def of(run: Training) -> FirstSteps:
         """Before the first pass of a training run."""
-        network = run.network
-        data = generic(run.loss, ROWS, network.tokens, network.targets(FEATURES))
-        if run.data is not None:
-            data = run.data
-        outputs = data.outputs // network.positions
+        network, data = run.network, run.data
+        if data is None:
+            data = Samples((uneven(network.tokens), uneven(network.tokens, 2)), ((0.0,),) * 2)
+            outputs = network.targets(FEATURES)
+        else:
+            outputs = data.outputs
+        outputs //= network.positions
         program = network_program(network, run.parameterization, data.dimension, outputs)
         first, second = data.inputs[0], data.inputs[-1]
         # Later inputs share tokens with the first one: a norm keeps what equal ones have in common.
