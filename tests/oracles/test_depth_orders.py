@@ -191,8 +191,9 @@ def test_a_verdict_is_printed_in_words() -> None:
     text = str(tp.check(net, "depth-mup", steps=1))
     lines = [line.split() for line in text.splitlines()]
     assert text.startswith(
-        "Feature learning at any depth: the stream moves, for t<=1\n- the updates"
+        "Feature learning at any depth: the stream moves, for t<=1\nIn the width: Feature learning"
     )
+    assert "\n- the updates" in text
     assert ["Verdict", "feature-learning", "(proved)"] in lines
     assert ["x[0]", "noise", "1", "proved"] in lines
     assert ["outputs", "infinite,", "then", "L", "L^(-1/2)", "critical", "proved"] in lines

@@ -161,3 +161,30 @@ def test_what_a_norm_takes_off_is_exactly_0() -> None:
 def test_F3_bias_of_a_key_beside_one_table() -> None:
     found = first_order(tp.network(GPT, tied=True, bias=True), measured=True)
     expect(found, {"*.key.bias": NEVER})
+
+
+@pytest.mark.parametrize("rule", ["mup", "ntk"])
+def test_symbol_L_has_the_powers_of_any_number_of_blocks(rule: str) -> None:
+    """In the width the powers of L blocks are those of 2 and of 5, by the kind of parameter."""
+
+    def kinds(depth: Any) -> set[tuple[str, str, str]]:
+        rows = first_order(tp.ResNet(depth, "tanh", alpha=1), rule).rows
+        inner = {(str(row.output), str(row.inside), row.word) for row in rows[1:-1]}
+        ends = {(str(row.output), str(row.inside), row.word) for row in (rows[0], rows[-1])}
+        return inner | ends
+
+    assert kinds("L") == kinds(2) == kinds(5)
+
+
+def test_a_verdict_on_the_depth_has_first_steps_beside_it() -> None:
+    found = tp.check(tp.ResNet("L", "tanh"), "depth-mup", steps=1)
+    assert isinstance(found, tp.results.DepthVerdict)
+    assert found.first_order is not None and found.first_order.word == "feature learning"
+    assert "In the width: Feature learning" in str(found)
+
+
+def test_a_width_without_a_limit_is_answered_by_first_steps() -> None:
+    """With no limit in the width there is no verdict on the depth: first steps say what grows."""
+    found = tp.check(tp.ResNet("L", "tanh", alpha=1), "standard", steps=1)
+    assert (found.verdict, found.status) == ("unstable", "first steps, exact")
+    assert "there is no limit in the width" in found.notes[0]

@@ -132,7 +132,7 @@ layer 3; without this the first updates would not vanish
     """
     training = as_training(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
-        return depth_check(training, {} if at is None else checks.powers(at, set(at)))
+        return _in_depth(training, {} if at is None else checks.powers(at, set(at)), seed, verify)
     return width_check(training, at=at, verify=verify, seed=seed, reading=reading, deep=deep)
 
 
@@ -260,6 +260,23 @@ def _alone(first: FirstOrder, known: bool, steps: int, made: Provenance, note: s
         (note,),
         first_order=first,
     )
+
+
+def _in_depth(
+    training: Training, values: Mapping[str, Fraction], seed: int, verify: bool
+) -> Verdict | DepthVerdict:
+    """The verdict on the depth, with first steps in the width; theirs where there is no limit."""
+    first = None
+    if training.steps:
+        with suppress(UsageError):  # what is correlated along the depth and fades
+            first = _first(training, values, seed, verify)
+    try:
+        found = depth_check(training, values)
+    except ScaleError as error:
+        if first is None or not _is_known(first) or FIVE.get(first.word) != "unstable":
+            raise
+        return _alone(first, True, training.steps, first.provenance, error.message)
+    return replace(found, first_order=first if found.steps else None)
 
 
 def _is_known(first: FirstOrder | None) -> bool:

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Unpack
 
 from tpcalc import checks
-from tpcalc.errors import UsageError
 from tpcalc.finite.widths import check_widths
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.change import Direction, inner_products
 from tpcalc.passes.sums import Term, total
 from tpcalc.program.nodes import Ref
+from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.start.attained import (
     BOUND,
     MEASURED,
@@ -44,6 +44,11 @@ from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
 FEW = 4  # equal blocks that are all tested
+BLOCKS = 3  # in place of L: the first, the last, and one between
+IN_WIDTH = (
+    f"powers of n are those of {BLOCKS} blocks; what L blocks add up to, and powers of L, are the "
+    "verdict's on the depth (tp.check)"
+)
 PROBED = "the output stands for a fixed linear function of all outputs, the inputs are generic"
 
 
@@ -61,7 +66,8 @@ def first_order(
 
     Sizes are bounds of the exponent calculus in one forward and one backward pass, so that every
     network has an answer in a moment; whether a bound is attained is settled by its form, by
-    samples, or by networks of finite width, and every row says which.
+    samples, or by networks of finite width, and every row says which. Of L blocks a few are
+    written out: the powers are those of the width alone.
 
     Args:
         architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
@@ -79,7 +85,7 @@ def first_order(
     Raises:
         StudyError: Numbers that make no sense.
         UnknownName: No such parameterization, loss or optimizer.
-        UsageError: A network of L blocks.
+        UsageError: L blocks whose start fades, with matrices correlated along the depth.
         ScaleError: A symbol without a number.
 
     Source: Yang and Hu, Feature learning in infinite-width neural networks, appendix H, at the
@@ -109,13 +115,9 @@ def first_order_of(
 ) -> FirstOrder:
     """The same of a training run; without tests bounds stay bounds."""
     started = time.perf_counter()
+    written = (PROBED, IN_WIDTH) if run.network.smallest.repeats else (PROBED,)
     if run.network.smallest.repeats:
-        raise UsageError(
-            f"the depth of {run.network.words} is the symbol L, and first steps are followed at a "
-            "depth that is a number.",
-            where=run.network.name,
-            hint="Give a number, ResNet(8, ...); tp.check takes the symbol.",
-        )
+        run = at_depth(run, BLOCKS)
     sizes = Sizes.of(run, values)
     found = Asking(sizes, values, seed, widths, tests).settled()
     names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
@@ -138,7 +140,7 @@ def first_order_of(
         tuple(points.values()),
         run.optimizer.label,
         provenance(sizes.steps.network.digest, seed, asked, seconds),
-        (PROBED, *sizes.doubts),
+        (*written, *sizes.doubts),
     )
 
 

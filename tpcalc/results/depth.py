@@ -13,6 +13,7 @@ from tpcalc.names import Name
 from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.exponent import UNKNOWN, Exponent
+from tpcalc.results.first_order import FirstOrder
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
@@ -230,6 +231,7 @@ class DepthVerdict(Shown):
             ``"stationary"`` (what blocks add is of order one) or ``"identity"`` (it vanishes).
         gradients: The same of its adjoint, which does not feel whether the stream explodes.
         critical: The powers of 1/L in front of a block that would be critical at the start.
+        first_order: What the first steps do in the width, from sizes alone; None of no steps.
 
     Example:
         >>> made = Provenance("0", "ab")
@@ -263,6 +265,7 @@ class DepthVerdict(Shown):
     outputs: str = ""
     gradients: str = ""
     critical: tuple[CriticalPower, ...] = ()
+    first_order: FirstOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)

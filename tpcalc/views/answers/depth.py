@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import log10
 
 from tpcalc.results import (
@@ -315,7 +316,13 @@ def _networks(found: DepthTable) -> Table:
 def _(found: DepthVerdict) -> View:
     lead = " ".join(region_lines(found.region, ()))
     part = Part("depth", "Depth", lead, depth_tables(found))
-    return View("Depth", judge_depth(found), "", (part,), found.notes, found.provenance)
+    shown = View("Depth", judge_depth(found), "", (part,), found.notes, found.provenance)
+    if found.first_order is None:
+        return shown
+    first = view(found.first_order)
+    said = "" if first.said is None else f"In the width: {first.said.headline}."
+    parts, notes = (*shown.parts, *first.parts), (*shown.notes, *first.notes)
+    return replace(shown, summary=said, parts=parts, notes=notes)
 
 
 @view.register
