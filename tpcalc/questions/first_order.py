@@ -49,6 +49,7 @@ IN_WIDTH = (
     f"powers of n are those of {BLOCKS} blocks; what L blocks add up to, and powers of L, are the "
     "verdict's on the depth (tp.check)"
 )
+LIFTED = "small parts of a gradient may be large in a step"
 PROBED = "the output stands for a fixed linear function of all outputs, the inputs are generic"
 
 
@@ -115,9 +116,9 @@ def first_order_of(
 ) -> FirstOrder:
     """The same of a training run; without tests bounds stay bounds."""
     started = time.perf_counter()
-    written = (PROBED, IN_WIDTH) if run.network.smallest.repeats else (PROBED,)
+    notes: tuple[str, ...] = (PROBED,)
     if run.network.smallest.repeats:
-        run = at_depth(run, BLOCKS)
+        run, notes = at_depth(run, BLOCKS), (PROBED, IN_WIDTH)
     sizes = Sizes.of(run, values)
     found = Asking(sizes, values, seed, widths, tests).settled()
     names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
@@ -140,7 +141,7 @@ def first_order_of(
         tuple(points.values()),
         run.optimizer.label,
         provenance(sizes.steps.network.digest, seed, asked, seconds),
-        (*written, *sizes.doubts),
+        (*notes, *sizes.doubts),
     )
 
 
@@ -202,12 +203,10 @@ class Asking:
         kind, ref, by = key
         if kind != CHANGE or size.is_zero:
             return size
-        bound = self.sizes.moves[0][by].changes[ref]
-        if size.power == bound:
+        bound, lifted = self.sizes.moves[0][by].changes[ref], self.sizes.is_lifted(by)
+        if size.power == bound or not (lifted or size.status == MEASURED):
             return size
-        if self.sizes.is_lifted(by):
-            return Size(bound, BOUND, "small parts of a gradient may be large in a step")
-        return Size(bound, OPEN, size.why) if size.status == MEASURED else size
+        return Size(bound, BOUND, LIFTED) if lifted else Size(bound, OPEN, size.why)
 
     def _ask(self, key: Key, node: Direction | None, power: Power) -> None:
         out, (kind, ref, step) = self.sizes.steps.builder, key
