@@ -9,7 +9,6 @@ from typing import Any
 import tpcalc as tp
 from tpcalc.results import FirstOrder
 
-WIDTHS = (64, 256, 1024)
 NOTHING = "-oo"
 FROM_ZERO = {"init": 0}
 SUM = {"init": "n^(-1/2)", "rates": ("n^(-1)", 1)}  # a map whose output has order one, under Adam
@@ -26,7 +25,7 @@ def first_order(
 ) -> FirstOrder:
     """The answer, by default without networks of finite width."""
     net = tp.network(net) if isinstance(net, type) else net
-    widths = WIDTHS if measured else None
+    widths = "auto" if measured else None
     return tp.first_order(net, rule, optimizer=optimizer, measure=widths, **settings)
 
 

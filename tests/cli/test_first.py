@@ -41,7 +41,20 @@ def test_what_is_not_tested_is_a_bound(tpcalc: Run) -> None:
 def test_networks_have_the_widths_that_are_asked_for(tpcalc: Run) -> None:
     ran = tpcalc(*NET, "--param", "mup", "--measure", "--widths", "32,64", "--json")
     assert dict(ran.json["provenance"]["settings"])["widths"] == "32,64"
+    assert {tuple(row["measured"]["widths"]) for row in ran.json["result"]["rows"]} == {(32, 64)}
     assert ran.code == 0
+
+
+def test_values_are_told_at_a_width(tpcalc: Run) -> None:
+    ran = tpcalc(*NET, "--param", "standard", "--at-width", 4096)
+    assert "at n = 4096, 1 from n = " in ran.out
+    assert "First steps of explicit networks" not in tpcalc(*NET, "--param", "standard").out
+
+
+def test_values_are_those_of_first_steps(tpcalc: Run) -> None:
+    ran = tpcalc("check", "mlp", "--at-width", 4096)
+    assert ran.code == 2
+    assert "Add --first" in ran.err
 
 
 def test_a_check_begins_with_first_steps(tpcalc: Run) -> None:

@@ -52,6 +52,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "orders": lambda: tp.orders(there_and_back),
     "orders of L blocks": lambda: tp.orders(tp.Training(DEEP, "depth-mup", steps=1)),
     "check": lambda: tp.check(NET, "mup"),
+    "first steps": lambda: tp.first_order(NET, "mup", measure=(16, 32), seeds=4),
     "check of L blocks": lambda: tp.check(DEEP, "depth-mup"),
     "solve": lambda: tp.solve(NET, "naive-ip"),
     "phases": lambda: tp.phases(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Unpack
+from typing import Literal, Unpack
 
 from tpcalc import checks
 from tpcalc.finite.widths import check_widths
@@ -25,6 +25,8 @@ from tpcalc.questions.start.attained import (
     attained,
 )
 from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.start.measured import SEEDS, WIDTH, measured
+from tpcalc.questions.start.measured import WIDTHS as MEASURED_AT
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.words import (
     CHANGE,
@@ -59,7 +61,10 @@ def first_order(
     data: Samples | None = None,
     *,
     at: Mapping[str, object] | None = None,
-    measure: Sequence[int] | None = WIDTHS,
+    measure: Sequence[int] | Literal["auto"] | None = "auto",
+    width: int | None = None,
+    seeds: int = SEEDS,
+    verify: bool = True,
     seed: int = 0,
     **settings: Unpack[Routine],
 ) -> FirstOrder:
@@ -75,7 +80,14 @@ def first_order(
         parameterization: A catalogue name or a parameterization.
         data: Training data, of which the first and the last sample are looked at; None: generic.
         at: Numbers for symbols in the exponents.
-        measure: The widths of networks that settle what form and samples leave open; None: none.
+        measure: ``"auto"``: networks of widths 64, 256, 1024 settle what form and samples leave
+            open, and nothing else. Widths, two or more: in networks of these the first step of each
+            parameter is measured besides, which takes torch: what it adds to the output, and what
+            it changes where functions read. None: what is open stays a bound.
+        width: The width that measured values are told at (1024), and from what width on they are 1;
+            given alone, widths of 64, 128, 256 are measured.
+        seeds: Networks of each of these widths.
+        verify: Whether it is settled at all, by samples or networks, which bounds are attained.
         seed: Of samples and networks.
         settings: As ``tp.Training`` takes them: optimizer, groups, loss, lr, ...
 
@@ -84,9 +96,11 @@ def first_order(
         largest change where a function reads (``inside``); the read points; a word.
 
     Raises:
+        MissingBackend: Widths to measure without torch.
         StudyError: Numbers that make no sense.
         UnknownName: No such parameterization, loss or optimizer.
-        UsageError: L blocks whose start fades, with matrices correlated along the depth.
+        UsageError: L blocks whose start fades, with matrices correlated along the depth; a single
+            width to measure.
         ScaleError: A symbol without a number.
 
     Source: Yang and Hu, Feature learning in infinite-width neural networks, appendix H, at the
@@ -102,9 +116,12 @@ def first_order(
     """
     run = as_training(architecture, parameterization, data, settings, steps=1)
     seed = checks.whole(seed, "seed", least=0)
-    widths = () if measure is None else check_widths(measure)
-    values, tests = {} if at is None else checks.powers(at, set(at)), particle_tests(seed)
-    return first_order_of(run, values, widths, seed, tests)
+    values = {} if at is None else checks.powers(at, set(at))
+    tests = particle_tests(seed) if verify else None
+    asked = MEASURED_AT if width is not None and measure in (None, "auto") else measure
+    explicit = None if asked is None or isinstance(asked, str) else check_widths(asked)
+    widths, told = () if measure is None else WIDTHS, WIDTH if width is None else width
+    return first_order_of(run, values, widths, seed, tests, explicit, told, seeds)
 
 
 def first_order_of(
@@ -113,6 +130,9 @@ def first_order_of(
     widths: Sequence[int],
     seed: int,
     tests: Trials | None,
+    measure: Sequence[int] | None = None,
+    width: int = WIDTH,
+    seeds: int = SEEDS,
 ) -> FirstOrder:
     """The same of a training run; without tests bounds stay bounds."""
     started = time.perf_counter()
@@ -128,20 +148,26 @@ def first_order_of(
     }
     rows = tuple(parameter(found, ref, names[ref], roles[ref]) for ref in names)
     points: dict[str, ReadPoint] = {}
-    for own in (point(found, ref, names) for ref in sizes.read):  # equal heads, rows of a softmax
+    places: dict[str, list[Ref]] = {}
+    for ref in sizes.read:  # equal heads, rows of a softmax
+        own = point(found, ref, names)
         points.setdefault(own.name, own)
-    said = network(found, rows)
-    asked = {"widths": ",".join(map(str, widths))}
+        places.setdefault(own.name, []).append(ref)
+    said, read = network(found, rows), tuple(points.values())
+    if measure is not None:
+        rows, read = measured(rows, read, sizes, places, measure, seed, seeds, width)
+    asked = {"widths": ",".join(map(str, measure or widths))}
     seconds = time.perf_counter() - started
     return FirstOrder(
         said.word,
         said.status,
         said.facts,
         rows,
-        tuple(points.values()),
+        read,
         run.optimizer.label,
         provenance(sizes.steps.network.digest, seed, asked, seconds),
         (*notes, *sizes.doubts),
+        None if measure is None else width,
     )
 
 

@@ -354,7 +354,7 @@ takes roughly n >= 970 until that is a third of it
     if found is None:
         return ""
     leading, beside = (unit * math.sqrt(part) for part in found)
-    needed = _up(first * PART**2 * found[1] / found[0])
+    needed = rounded_up(first * PART**2 * found[1] / found[0])
     return (
         f"at width {first:.0f} the leading term is {leading:.2g}, and {beside:.2g} beside it falls "
         f"faster by n^(-1/2): it takes roughly n >= {needed} until that is a third of it"
@@ -397,7 +397,7 @@ def _added(widths: Array, values: list[Array]) -> tuple[float, float] | None:
     return float(found[0]), float(found[1])
 
 
-def _up(width: float) -> int:
+def rounded_up(width: float) -> int:
     """A width rounded up to two digits."""
     step: int = 10 ** max(math.floor(math.log10(width)) - 1, 0)
     return math.ceil(width / step) * step

@@ -47,6 +47,7 @@ from tpcalc.results.exponent import UNKNOWN as UNKNOWN
 from tpcalc.results.exponent import ZERO as ZERO
 from tpcalc.results.exponent import Exponent as Exponent
 from tpcalc.results.first_order import FirstOrder as FirstOrder
+from tpcalc.results.first_order import MeasuredSize as MeasuredSize
 from tpcalc.results.first_order import ParameterMove as ParameterMove
 from tpcalc.results.first_order import ReadPoint as ReadPoint
 from tpcalc.results.first_order import StableRate as StableRate

@@ -21,6 +21,33 @@ def kind_of(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredSize:
+    """A size in explicit networks, beside its power of n.
+
+    Args:
+        widths: Of the networks.
+        sizes: Geometric means over them, width by width.
+        errors: Standard errors of their logarithms.
+        slope: Of their logarithms in that of n; None where they are 0, or no numbers.
+        error: Its standard error.
+        word: agrees, differs or open, as two standard errors tell half powers apart; of a bound
+            agrees what lies below it.
+        value: The size at the width that was asked for, by the power, from the widest networks;
+            None where slope and power do not agree.
+        one: The width at which what grows is 1.
+    """
+
+    widths: tuple[int, ...]
+    sizes: tuple[float, ...]
+    errors: tuple[float, ...]
+    slope: float | None
+    error: float | None
+    word: str
+    value: float | None = None
+    one: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParameterMove:
     """What the first steps of a parameter do. Sizes are powers of the width n.
 
@@ -40,6 +67,7 @@ class ParameterMove:
             where that rests on a bound.
         status: Of the size of the gradient: exact, measured, bound or open.
         why: What decided it.
+        measured: What its first step adds to the output, in explicit networks.
     """
 
     name: str
@@ -54,6 +82,7 @@ class ParameterMove:
     word: str
     status: str
     why: str = ""
+    measured: MeasuredSize | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +97,9 @@ class ReadPoint:
         who: The parameters whose first steps make the largest change.
         status: Of the change: exact, measured, bound or open.
         why: What decided it.
+        start: Its size at the start, in explicit networks.
+        moved: Its change by the first step of the one of them that changes it most there.
+        by: This one.
     """
 
     name: str
@@ -77,6 +109,9 @@ class ReadPoint:
     who: tuple[str, ...]
     status: str
     why: str = ""
+    start: MeasuredSize | None = None
+    moved: MeasuredSize | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +151,7 @@ class FirstOrder(Shown):
         optimizer: The optimizer.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
+        width: The width of measured values.
     """
 
     word: str
@@ -126,6 +162,7 @@ class FirstOrder(Shown):
     optimizer: str
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    width: int | None = None
 
     def __getitem__(self, name: str) -> ParameterMove:
         """A parameter.

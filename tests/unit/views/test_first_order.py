@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tpcalc.results import Exponent, FirstOrder, ParameterMove, Provenance, ReadPoint, Verdict
+from tpcalc.results import (
+    Exponent,
+    FirstOrder,
+    MeasuredSize,
+    ParameterMove,
+    Provenance,
+    ReadPoint,
+    Verdict,
+)
+from tpcalc.results.codec import from_json, to_json
 from tpcalc.views.faces import seen
 from tpcalc.views.terminal import text
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "views" / "first_order.txt"
+GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 SCORES = "argument of softmax"
 WORDS = (
     "unstable at the start",
@@ -62,11 +71,69 @@ BLOCKS = FirstOrder(
 )
 
 
-def test_terminal_is_as_before() -> None:
-    made = text(seen(BLOCKS)) + "\n"
+def told(
+    slope: float, word: str, value: float | None = None, one: int | None = None
+) -> MeasuredSize:
+    sizes = tuple(0.1 * (n / 64) ** slope for n in (64, 256))
+    return MeasuredSize((64, 256), sizes, (0.02, 0.03), slope, 0.05, word, value, one)
+
+
+def with_slopes(row: ParameterMove) -> ParameterMove:
+    """A row with what was measured of it; one block does not fit."""
+    if row.name == "head":
+        return replace(row, measured=replace(told(0, "agrees"), sizes=(0.0, 0.0), slope=None))
+    if row.name == "up.1":
+        return replace(row, measured=told(0.4, "differs"))
+    return replace(row, measured=told(float(row.output.constant or 0), "agrees", 0.2))
+
+
+FACTS = BLOCKS.points[0], BLOCKS.points[-1]
+MEASURED = replace(
+    BLOCKS,
+    rows=tuple(map(with_slopes, BLOCKS.rows)),
+    points=(
+        replace(FACTS[0], start=told(0, "agrees"), moved=told(0.5, "agrees", 0.39, 6700), by="b"),
+        FACTS[1],
+    ),
+    width=1024,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "name"), [(BLOCKS, "first_order.txt"), (MEASURED, "first_order_measured.txt")]
+)
+def test_terminal_is_as_before(found: FirstOrder, name: str) -> None:
+    made, golden = text(seen(found)) + "\n", GOLDEN / name
     if os.environ.get("TPCALC_UPDATE_GOLDEN"):
-        GOLDEN.write_text(made, encoding="utf-8", newline="\n")
-    assert made == GOLDEN.read_text(encoding="utf-8")
+        golden.write_text(made, encoding="utf-8", newline="\n")
+    assert made == golden.read_text(encoding="utf-8")
+
+
+def test_what_grows_has_its_size_at_a_width_and_where_it_is_1() -> None:
+    said = seen(MEASURED).said
+    assert said is not None
+    assert "~ n^(1/2) (about 0.39 at n = 1024, 1 from n = 6700): mix.*.query" in said.reasons[0]
+
+
+def test_measured_sizes_have_a_panel_for_each_kind_of_parameter() -> None:
+    figure = seen(MEASURED).figures["measured"]
+    titles = ["embed.table: n^0", "mix.*.query: n^(-1/2)", "mix.*.key: n^(-1/2)", "up.*: n^0"]
+    assert [panel.title for panel in figure.panels] == [*titles, "down.*: n^(-1/2)"]
+    mix = figure.panels[1]
+    assert (mix.log_x, mix.log_y) == (True, True)
+    assert [one.shape for one in mix.series] == ["dots", "dash"]
+    assert mix.series[1].y[1] / mix.series[1].y[0] == pytest.approx(1 / 2)
+    assert MEASURED.plot("measured") is not None
+
+
+def test_of_equal_blocks_the_one_that_fits_least_is_shown() -> None:
+    table = list(seen(MEASURED).tables)[-1]
+    (own,) = (row for row in table.rows if row[0].text == "up.*")
+    assert (own[3].text, own[4].text, own[4].tone) == ("0.40 ± 0.05", "differs", "warn")
+
+
+def test_measured_sizes_are_read_back() -> None:
+    assert from_json(to_json(MEASURED)) == MEASURED
 
 
 def test_equal_blocks_are_one_row_and_others_are_not() -> None:

@@ -23,6 +23,7 @@ from tpcalc.cli.flags import (
 from tpcalc.cli.option import told
 
 First = Annotated[bool, told("check", "first")]
+AtWidth = Annotated[int | None, told("check", "at-width")]
 
 EXITS = {
     "trivial": SAYS_NO,
@@ -54,6 +55,7 @@ def check(
     measured: Measured = False,
     no_verify: NoVerify = False,
     first: First = False,
+    at_width: AtWidth = None,
     as_json: AsJson = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
@@ -63,9 +65,8 @@ def check(
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.questions.check import check as checked
-    from tpcalc.questions.first_order import first_order_of
-    from tpcalc.questions.start.attained import WIDTHS
-    from tpcalc.questions.verdict.ledger import particle_tests
+    from tpcalc.questions.first_order import first_order
+    from tpcalc.questions.start.measured import SEEDS, WIDTHS
     from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model, open_network
 
@@ -73,10 +74,20 @@ def check(
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     seed = opened.study.limit.seed
+    if at_width is not None and not first:
+        raise UsageError("--at-width tells sizes of first steps.", hint="Add --first.")
     if first:
-        widths = opened.study.simulate.widths if measured else WIDTHS
-        tests = None if no_verify else particle_tests(seed)
-        steps = first_order_of(opened.training, chosen, widths, seed, tests)
+        part = opened.study.simulate
+        widths = part.widths if "widths" in part.model_fields_set else WIDTHS
+        steps = first_order(
+            opened.training,
+            at=chosen,
+            measure=widths if measured else "auto",
+            width=at_width,
+            seeds=part.seeds or SEEDS,
+            verify=not no_verify,
+            seed=seed,
+        )
         answer("check", opened.description, steps, opened.title, as_json)
         raise typer.Exit(TOLERANCE_NOT_MET if steps.status == "open" else AT_FIRST[steps.word])
     found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +54,7 @@ class DrawnNetwork:
         start: Factors in front of the entries of parameters, and what is added to the entries; by
             default 1 and 0. So W = factor * (w + mean) is what the network holds.
         taps: Its layers; by default the input, all vectors that depend on it, and the outputs.
+        values: Numbers for symbols in its powers of n.
 
     Raises:
         UsageError: A width that a dimension class does not divide.
@@ -75,8 +77,9 @@ class DrawnNetwork:
         dtype: str = "float64",
         start: Start = lambda mark: (1.0, 0.0),
         taps: Sequence[Tap] = (),
+        values: Mapping[str, Fraction] | None = None,
     ) -> None:
-        self.program = program
+        self.program, self._values = program, values
         self.width = checks.whole(width, "width", least=1)
         self.seed = checks.whole(seed, "seed", least=0)
         self.device, self.dtype = resolve_device(device), resolve_dtype(dtype)
@@ -112,7 +115,9 @@ class DrawnNetwork:
     def _read(self) -> None:
         """What depends on the number format: the rules' context, and numbers that are given."""
         program = self.program
-        self._reading = Reading(program, self.width, self.parameters, self.dtype, self.device)
+        self._reading = Reading(
+            program, self.width, self.parameters, self.dtype, self.device, self._values
+        )
         data = ((ref, data_of(node)) for ref, node in enumerate(program.nodes))
         table = NETWORK_RULES.table
         self._given = {

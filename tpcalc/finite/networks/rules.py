@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from tpcalc.engine.device.devices import load_torch
@@ -48,6 +49,7 @@ class Reading:
         parameters: What was drawn, by the name of its family.
         dtype: The number format.
         device: Where the tensors are.
+        values: Numbers for symbols in powers of n.
         powers: Powers of n, as they are found.
     """
 
@@ -56,6 +58,7 @@ class Reading:
     parameters: Mapping[str, Tensor]
     dtype: Any
     device: Any
+    values: Mapping[str, Fraction] | None = None
     powers: dict[Ref, float] = field(default_factory=dict)
 
     def power(self, ref: Ref) -> float:
@@ -63,7 +66,7 @@ class Reading:
         if ref not in self.powers:
             node = only(Scale)(self.program.nodes[ref])
             place = self.program.place(ref)
-            self.powers[ref] = scale_factor(node, self.width, None, place)
+            self.powers[ref] = scale_factor(node, self.width, self.values, place)
         return self.powers[ref]
 
     def axes(self, ref: Ref) -> Axes:

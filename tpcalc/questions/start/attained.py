@@ -15,6 +15,7 @@ from math import ceil, inf, lcm, log
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
 from tpcalc.finite.simulate import simulate
 from tpcalc.limit.scales import symbols
@@ -143,8 +144,7 @@ def _by_widths(
     widths: Sequence[int],
 ) -> dict[str, Size]:
     left, found = dict(asked), dict[str, Size]()
-    step = lcm(*(dim.ratio.denominator for dim in program.dims))  # classes have whole sizes
-    widths = [ceil(width / step) * step for width in widths]
+    widths = whole(program, widths)
     for seeds in SEEDS:
         table = simulate(program, widths, seeds, seed=seed, values=values, outputs=[*left, *beside])
         squares: dict[str, dict[int, tuple[float, ...]]] = {}
@@ -158,16 +158,34 @@ def _by_widths(
     return found
 
 
+def whole(program: Program, widths: Sequence[int]) -> list[int]:
+    """The next widths at which all dimension classes have whole sizes."""
+    step = lcm(*(dim.ratio.denominator for dim in program.dims))
+    return sorted({ceil(width / step) * step for width in widths})
+
+
+def fitted(sizes: Mapping[int, Sequence[float] | Array]) -> tuple[float, float]:
+    """The slope of the geometric mean from the narrowest to the widest, with its standard error.
+
+    Example:
+        >>> "{:.2f} {:.2f}".format(*fitted({4: [1.0, 2.0], 64: [1.0, 1.0]}))
+        '-0.12 0.12'
+    """
+    ends = min(sizes), max(sizes)
+    logs = [np.log(np.maximum(sizes[n], 1e-150)) for n in ends]
+    reach = log(ends[1] / ends[0])
+    error = np.sqrt(sum(np.var(own, ddof=1) / len(own) for own in logs))
+    return float(np.mean(logs[1]) - np.mean(logs[0])) / reach, float(error) / reach
+
+
 def _judged(asked: Asked, squares: Mapping[int, tuple[float, ...]], top: float) -> Size:
     if len(squares) < 2:
         return Size(asked.power, OPEN, "networks leave the range of their numbers")
     widths = sorted(squares)
     if max(max(values) for values in squares.values()) <= NOTHING * top:
         return Size(None, MEASURED, "0 but for rounding in networks of finite width")
-    logs = [np.log(np.maximum(squares[n], 1e-300)) / 2 for n in (widths[0], widths[-1])]
-    reach = log(widths[-1] / widths[0])
-    slope = float(np.mean(logs[1]) - np.mean(logs[0])) / reach - asked.terms / 2
-    error = float(np.sqrt(sum(np.var(own, ddof=1) / len(own) for own in logs))) / reach
+    slope, error = fitted({n: np.sqrt(squares[n]) for n in widths})
+    slope -= asked.terms / 2
     off = slope - float(asked.power)
     said = f"slope off the bound by {off:.2f} ± {error:.2f}, widths {widths[0]} to {widths[-1]}"
     edge = float(asked.power - QUARTER)

@@ -169,5 +169,10 @@ def _probe(builder: Builder, ref: Ref, place: int) -> Ref:
     """The numbers in front of an output, one for each of its cells."""
     axes: Axes = builder.type(ref).axes
     cells = prod(size for _, size in axes)
-    values = tuple(as_number(WEIGHTS[(place + k) % len(WEIGHTS)]) for k in range(cells))
-    return builder.add(Data(f"{PROBE}{place}", values or (Fraction(1),), axes))
+    values = tuple(map(as_number, probe(place, cells)))
+    return builder.add(Data(f"{PROBE}{place}", values, axes))
+
+
+def probe(place: int, cells: int) -> tuple[float, ...]:
+    """The numbers in front of the cells of an output."""
+    return tuple(WEIGHTS[(place + k) % len(WEIGHTS)] for k in range(cells))

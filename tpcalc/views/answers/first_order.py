@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tpcalc.results import Exponent, FirstOrder, ParameterMove, ReadPoint
+from tpcalc.results import Exponent, FirstOrder, MeasuredSize, ParameterMove, ReadPoint
 from tpcalc.results.first_order import kind_of
 from tpcalc.views.answers.orders import size
+from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -31,6 +32,13 @@ _STATUS = (
     "Powers of n are exact; ~: measured at networks of finite width; <=: a bound; ?: a bound that "
     "they leave open. Later sizes, those inside and those at the start are bounds."
 )
+_READ_AS = (
+    "Sizes are to first order in the rate that was given, slopes those of geometric means, ± one "
+    "standard error. Two of these keep apart from the next half what agrees and what differs, of a "
+    "bound only what lies above it; open: neither. A slope below its power may be a small "
+    "coefficient: take wider networks."
+)
+_WORDS = ("agrees", "open", "differs")
 _NAMED = 4
 _Row = tuple[Cell | str, ...]
 
@@ -39,19 +47,98 @@ _Row = tuple[Cell | str, ...]
 def _(found: FirstOrder) -> View:
     facts = "; ".join(found.facts)
     headline = f"{found.word.capitalize()} at first order ({found.status}): {facts}"
-    large = dict.fromkeys(
-        f"{kind_of(point.name)} changes by {_sized(point.change, point.status).text}: "
-        f"{_names(map(kind_of, point.who))}"
-        for point in found.points
-        if (point.change.constant or 0) > 0
-    )
-    said = Judgement(_LEVELS.get(found.word, "bad"), headline, tuple(large)[:_NAMED])
+    reasons = tuple(dict.fromkeys(_reasons(found)))
+    said = Judgement(_LEVELS.get(found.word, "bad"), headline, reasons[:_NAMED])
     of = _alike(found.rows)
     groups = _grouped({name: _moves(row) for name, row in of.items()}, ".")
     rows = {names: of[first] for names, first in groups.items()}
     tables = (_parameters(rows), _points(found.points))
-    part = Part("first", "First steps", _STATUS, tables, _figure(rows))
-    return View("First order", said, "", (part,), found.notes, found.provenance)
+    parts = [Part("first", "First steps", _STATUS, tables, _figure(rows))]
+    if found.width is not None:
+        parts.append(_measured(found))
+    return View("First order", said, "", tuple(parts), found.notes, found.provenance)
+
+
+def _reasons(found: FirstOrder) -> Iterator[str]:
+    """What grows or vanishes, and how large that is at a width, where it was measured."""
+    for point in found.points:
+        if found.word == "unstable at the start" and (point.size.constant or 0) > 0:
+            yield f"{kind_of(point.name)} is {size(point.size)}{_value(point.start, found)}"
+        if (point.change.constant or 0) > 0:
+            change = _sized(point.change, point.status).text + _value(point.moved, found)
+            yield f"{kind_of(point.name)} changes by {change}: {_names(map(kind_of, point.who))}"
+    for row in found.rows:
+        told = _value(row.measured, found)
+        if told and ((row.output.constant or 0) > 0 or row.word in ("slow", "frozen")):
+            power = _sized(row.output, row.status).text
+            yield f"{kind_of(row.name)} ({row.word}) adds {power} to the output{told}"
+
+
+def _value(told: MeasuredSize | None, found: FirstOrder) -> str:
+    if told is None or told.value is None or found.width is None:
+        return ""
+    one = "" if told.one is None else f", 1 from n = {count(told.one)}"
+    return f" (about {plain(told.value, 2)} at n = {count(found.width)}{one})"
+
+
+def _measured(found: FirstOrder) -> Part:
+    """What networks of finite width say, of equal blocks of the one that fits least."""
+    rows = {kind_of(row.name): row for row in sorted(found.rows, key=_unfit)}
+    points = {kind_of(point.name): point for point in sorted(found.points, key=_unfit)}
+    sizes = [
+        (kind, "to the output", _sized(row.output, row.status), row.measured)
+        for kind, row in rows.items()
+    ]
+    for kind, own in points.items():
+        change = _sized(own.change, own.status)
+        sizes += [(kind, "at the start", _sized(own.size), own.start)]
+        sizes += [(kind, f"by {kind_of(own.by)}", change, own.moved)]
+    head = (*texts("Of", "What"), *numbers("Power", "Slope"), *texts("Slope and power"))
+    head = (*head, number(f"At n = {count(found.width or 0)}"))
+    body = (
+        (
+            kind,
+            what,
+            power,
+            _slope(told),
+            Cell(told.word, tone="warn" if told.word == "differs" else ""),
+            "" if told.value is None else plain(told.value, 2),
+        )
+        for kind, what, power, told in sizes
+        if told is not None
+    )
+    widths = dict.fromkeys(n for row in found.rows if row.measured for n in row.measured.widths)
+    lead = f"Each parameter steps alone, at widths {', '.join(map(count, widths))}. {_READ_AS}"
+    table = Table.of("Powers and slopes", head, body)
+    return Part("measured", "First steps of explicit networks", lead, (table,), _sizes(rows))
+
+
+def _unfit(own: ParameterMove | ReadPoint) -> int:
+    told = [own.measured] if isinstance(own, ParameterMove) else [own.start, own.moved]
+    return max((_WORDS.index(one.word) for one in told if one), default=0)
+
+
+def _sizes(rows: Mapping[str, ParameterMove]) -> Figure | None:
+    """A panel for each kind of parameter: what it adds against the width, the power beside it."""
+    panels = []
+    for kind, row in rows.items():
+        told, power = row.measured, row.output.constant
+        if told is not None and told.slope is not None and power is not None:
+            points = zip(told.widths, told.sizes, told.errors, strict=True)
+            dots = Series.of(((n, y, y * e) for n, y, e in points), "0", "dots", "networks")
+            last = told.widths[-1]
+            line = ((n, told.sizes[-1] * (n / last) ** float(power), 0.0) for n in told.widths)
+            guide = Series.of(line, "limit", "dash", "power of n, through the widest")
+            title = f"{kind}: {row.output.raised('n')}"
+            words = f"{title} against the width. {_slope(told)}"
+            panels.append(Panel(title, words, "width n", (dots, guide), True, True))
+    note = "Geometric means over networks; bars: one standard error."
+    title = "What a first step adds to the output"
+    return Figure(title, note, tuple(panels)) if panels else None
+
+
+def _slope(told: MeasuredSize) -> str:
+    return "" if told.slope is None else f"{told.slope:.2f} ± {told.error:.2f}"
 
 
 def _alike(rows: Iterable[ParameterMove]) -> dict[str, ParameterMove]:

@@ -1,0 +1,152 @@
+"""First steps of explicit networks, beside the powers that are predicted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from tpcalc import checks
+from tpcalc.errors import UsageError
+from tpcalc.exponents import Ex
+from tpcalc.finite.networks.coordinatewise import coordinatewise
+from tpcalc.finite.networks.first_steps import Size, first_step
+from tpcalc.finite.networks.network import DrawnNetwork
+from tpcalc.finite.widths import check_width
+from tpcalc.functions import Fn
+from tpcalc.program.nodes import Input, Ref
+from tpcalc.questions.measure import rounded_up
+from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, QUARTER, SURE, fitted, whole
+from tpcalc.questions.start.moves import Sizes
+from tpcalc.questions.start.program import probe
+from tpcalc.results import Exponent, MeasuredSize, ParameterMove, ReadPoint
+
+WIDTHS = (64, 128, 256)
+SEEDS = 16
+WIDTH = 1024
+ROUNDING = 1e-13  # of the largest of its kind: what is smaller is 0
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """Networks that were run, and what is told of them.
+
+    Args:
+        runs: The sizes in each of them, by width.
+        width: The width that values are told at.
+    """
+
+    runs: Mapping[int, Sequence[Mapping[Size, float]]]
+    width: int
+
+    def row(self, row: ParameterMove) -> ParameterMove:
+        """A parameter with what was measured of it."""
+        return replace(row, measured=self._told([None], row.name, row.output, row.status))
+
+    def point(self, point: ReadPoint, places: Sequence[Ref], who: Iterable[str]) -> ReadPoint:
+        """A read point with what was measured there; one whose step shows the power is enough."""
+        start = self._told(places, "", point.size, BOUND)
+        every = {by: self._told(places, by, point.change, point.status) for by in who}
+        shown = {by: (told.value is not None, told.sizes[-1]) for by, told in every.items()}
+        by = max(shown, key=shown.__getitem__, default="")
+        return replace(point, start=start, moved=every.get(by), by=by)
+
+    def _told(
+        self, places: Sequence[Ref | None], by: str, power: Exponent, status: str
+    ) -> MeasuredSize:
+        kind = (places[0] is None, by == "")
+        every = (one.items() for ran in self.runs.values() for one in ran)
+        top = max(v for own in every for (ref, by), v in own if (ref is None, by == "") == kind)
+        keys, widths = [(place, by) for place in places], tuple(self.runs)
+        sizes = {n: [_root([one[key] for key in keys]) for one in self.runs[n]] for n in widths}
+        nothing = (0.0,) * len(widths)
+        if max(map(max, sizes.values())) <= ROUNDING * top:
+            word = "agrees" if power.is_zero or status not in (EXACT, MEASURED) else "differs"
+            return MeasuredSize(widths, nothing, nothing, None, None, word)
+        with np.errstate(all="ignore"):
+            logs = [np.log(own) for own in sizes.values()]
+            means = tuple(float(np.exp(np.mean(own))) for own in logs)
+            errors = tuple(float(np.std(own, ddof=1) / sqrt(len(own))) for own in logs)
+        if not all(map(isfinite, (*means, *errors))):
+            return MeasuredSize(widths, nothing, nothing, None, None, "open")
+        slope, error = fitted(sizes)
+        word = _word(slope, SURE * error, power, status)
+        found = MeasuredSize(widths, means, errors, slope, error, word)
+        if power.constant is None or _word(slope, SURE * error, power, EXACT) != "agrees":
+            return found
+        known, last = float(power.constant), widths[-1]
+        one = rounded_up(last * means[-1] ** (-1 / known)) if known > 0 else None
+        return replace(found, value=means[-1] * (self.width / last) ** known, one=one)
+
+
+def _word(slope: float, doubt: float, power: Exponent, status: str) -> str:
+    """Whether a slope fits a power, where half powers are told apart."""
+    if power.constant is None:
+        return "differs" if power.is_zero else "open"
+    off, apart = slope - float(power.constant), float(QUARTER)
+    sure = status in (EXACT, MEASURED)
+    if off + doubt < apart and (off - doubt > -apart or not sure):
+        return "agrees"
+    return "differs" if off - doubt > apart or (sure and off + doubt < -apart) else "open"
+
+
+def _root(sizes: Iterable[float]) -> float:
+    """The root mean square over places that are not 0."""
+    squares = [size**2 for size in sizes if size]
+    return sqrt(sum(squares) / len(squares)) if squares else 0.0
+
+
+def measured(
+    rows: Sequence[ParameterMove],
+    points: Sequence[ReadPoint],
+    sizes: Sizes,
+    places: Mapping[str, Sequence[Ref]],
+    widths: Sequence[int],
+    seed: int,
+    seeds: int,
+    width: int,
+) -> tuple[tuple[ParameterMove, ...], tuple[ReadPoint, ...]]:
+    """Parameters and read points with what first steps of explicit networks are there."""
+    width, every = check_width(width), whole(sizes.steps.network, widths)
+    checks.whole(seeds, "seeds", least=2, hint="It counts networks of a width.")
+    if len(every) < 2:
+        raise UsageError(
+            "a slope over the width takes two widths or more.",
+            hint="Write measure=(64, 128, 256).",
+        )
+    runs = {n: [_run(sizes, n, seed + k) for k in range(seeds)] for n in every}
+    measuring, read = Measuring(runs, width), []
+    for point in points:
+        refs = places[point.name]
+        bounds = sizes.largest_changes(refs[0]).items()
+        who = [sizes.steps.parameters[by].name for by, p in bounds if p == point.change.constant]
+        read.append(measuring.point(point, refs, dict.fromkeys((*point.who, *who))))
+    return tuple(map(measuring.row, rows)), tuple(read)
+
+
+def _run(sizes: Sizes, width: int, seed: int) -> dict[Size, float]:
+    network = DrawnNetwork(sizes.steps.network, width, seed, values=sizes.values)
+    types = network.program.types
+    cells = (prod(size for _, size in types[ref].axes) for ref in network.outputs)
+    weights = [one for place, count in enumerate(cells) for one in probe(place, count)]
+    parameters = sizes.steps.parameters.values()
+    rules = {node.name: _rule(sizes, node, width) for node in parameters}
+    numbers = [float(number) for number in sizes.steps.inputs[0]]
+    return first_step(network, numbers, weights, rules, list(sizes.read))
+
+
+def _rule(sizes: Sizes, node: Input, width: int) -> Callable[[Any], Any]:
+    """The first step of a parameter as a function of its gradient, by its optimizer's text."""
+    run, mark = sizes.run, node.family.mark
+    assert mark is not None
+    path = run.path_of(mark, run.optimizer_of(mark))([run.rate(mark, 0)])
+
+    def number(power: Ex) -> float:
+        return float(np.power(float(width), float(power.at(sizes.values))))
+
+    moves = [(number(power), Fn(psi, 1)) for power, psi in path.moves]
+    unit = number(path.shift)
+    return lambda gradient: sum(n * coordinatewise(psi, unit * gradient) for n, psi in moves)
