@@ -315,9 +315,10 @@ class Blocks:
         """The sum for each cell as a function of all numbers in it; of given numbers a number."""
         kept = self.sizes(ref)
         found: list[tuple[Fn, tuple[int, ...]]] = []
+        known: dict[tuple[tuple[Any, ...], ...], tuple[Fn, tuple[int, ...]]] = {}  # cells are alike
         for cell in product(*(range(size) for size in kept.values())):
             held: dict[int, int] = {}
-            terms: list[Expr] = []
+            terms: list[tuple[Any, ...]] = []
             for number, scalar, other, over in parts:
                 factors = [other] if scalar is None else [other, scalar]
                 own = {name: size for one in factors for name, size in self.sizes(one).items()}
@@ -326,9 +327,12 @@ class Blocks:
                         **dict(zip(kept, cell, strict=True)),
                         **dict(zip(over, inner, strict=True)),
                     }
-                    own_parts = [self._part(one, where, held) for one in factors]
-                    terms.append(mul([const(number), *own_parts]))
-            fn, _, used = Fn(add(terms), 0, len(held)).compact()
+                    own_parts = (self._part(one, where, held) for one in factors)
+                    terms.append((const(number), *own_parts))
+            if (key := tuple(terms)) not in known:
+                fn, _, used = Fn(add(map(mul, terms)), 0, len(held)).compact()
+                known[key] = fn, used
+            fn, used = known[key]
             found.append((fn, tuple(list(held)[k] for k in used)))
         values = [fn.expr.value for fn, _ in found if isinstance(fn.expr, Const)]
         if len(values) == len(found):

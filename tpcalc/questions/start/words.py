@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
@@ -37,6 +37,7 @@ class Found:
 
     sizes: Sizes
     settled: Mapping[Key, Size]
+    _terms: dict[tuple[Ref, int], Power] = field(default_factory=dict)  # asked again and again
 
     def gradient(self, ref: Ref, step: int = 0) -> Size:
         """The size of the entries of a gradient."""
@@ -53,8 +54,12 @@ class Found:
 
     def term(self, ref: Ref, step: int = 0) -> Power:
         """What a step of a parameter adds to the output."""
-        power = self.gradient(ref, step).power
-        return self.sizes.term(ref, step, power) if isinstance(power, Fraction) else power
+        if (ref, step) not in self._terms:
+            power = self.gradient(ref, step).power
+            if isinstance(power, Fraction):
+                power = self.sizes.term(ref, step, power)
+            self._terms[ref, step] = power
+        return self._terms[ref, step]
 
     def added(self, ref: Ref, step: int = 0) -> Power:
         """The same, or what a norm leaves of it where it reads what the step replaces."""
