@@ -132,6 +132,11 @@ class Arrays:
         )
         return value._at_node(self._recorder.add(node))
 
+    def chosen(self, value: Block, marks: Scalar, along: str) -> Block:
+        """The cells of a block that given numbers, 1 and 0 along an axis, choose."""
+        node = LinComb((Fraction(1),), (marks.ref,), (value.ref,), ((along,),))
+        return value._at_node(self._recorder.add(node))
+
     def _own(self, handle: Vector | Scalar) -> None:
         if handle.recorder is not self._recorder:
             raise misuse(

@@ -24,7 +24,7 @@ from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.sums import cell
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -358,8 +358,18 @@ def _product(
     for place, factor in enumerate(factors):
         if factor is None or not sweep.active[factor]:
             continue
-        others = (*factors[:place], *factors[place + 1 :])
-        sweep.to_scalar(factor, sweep.product(number, *others, bar), region)
+        others = (*factors[:place], *factors[place + 1 :], bar)
+        refs = [other for other in others if other is not None]
+        over, times = sweep.lost(sweep.axes(factor), sweep.axes(*refs), region)
+        if over and len(refs) == 2 and _IS_GIVEN(sweep.builder.node(refs[0])):
+            # Where given numbers choose cells, the sum chooses them back: no product of all cells.
+            terms = (number * times,), (refs[0],), (refs[1],), (over,)
+            sweep.scalar_terms[factor].append(sweep.builder.add(LinComb(*terms)))
+        else:
+            sweep.to_scalar(factor, sweep.product(number, *others), region)
+
+
+_IS_GIVEN: Table[bool] = Table({Data: lambda node: True}, lambda node: False)
 
 
 def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:

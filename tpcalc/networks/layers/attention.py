@@ -109,8 +109,8 @@ def causal_softmax(scores: Scores, axis: str, along: str) -> Scores:
             (seen, along),
             "causal mask",
         )
-        share = SOFTMAX(t.sum(upto * scores.at(**{axis: row}), along), along=seen)
-        found.append(t.sum(upto * share, seen))
+        share = SOFTMAX(t.chosen(scores.at(**{axis: row}), upto, along), along=seen)
+        found.append(t.chosen(share, upto, seen))
     shares: Scores = t.stack(found, axis)
     return shares
 

@@ -30,7 +30,7 @@ from tpcalc.questions.verdict.ledger import Ledger, Trials
 EXACT, MEASURED, BOUND, OPEN = "exact", "measured", "bound", "open"
 SAMPLED = 4000  # cells of programs whose coefficients are sampled: networks are quicker for others
 LARGE = "the program has many cells, and was not sampled"
-WIDTHS = (64, 256, 1024)
+WIDTHS = (64, 1024)
 SEEDS = (8, 32)
 NOTHING = 1e-26  # of the largest square: what is smaller is 0 with rounding
 QUARTER = Fraction(1, 4)
