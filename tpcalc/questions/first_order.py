@@ -80,7 +80,7 @@ def first_order(
         parameterization: A catalogue name or a parameterization.
         data: Training data, of which the first and the last sample are looked at; None: generic.
         at: Numbers for symbols in the exponents.
-        measure: ``"auto"``: networks of widths 64, 256, 1024 settle what form and samples leave
+        measure: ``"auto"``: networks of widths 64 and 1024 settle what form and samples leave
             open, and nothing else. Widths, two or more: in networks of these the first step of each
             parameter is measured besides, which takes torch: what it adds to the output, and what
             it changes where functions read. None: what is open stays a bound.
