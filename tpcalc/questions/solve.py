@@ -41,6 +41,7 @@ from tpcalc.results import (
     Solution,
     SolvedParameter,
     SolvedStep,
+    StableEdit,
     StableRate,
 )
 from tpcalc.results.tables import provenance
@@ -155,16 +156,16 @@ contribute order one, the output would grow like n^(1/2) at the next step
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
-    first = () if kept or multipliers else _first(training, at, _ratio(base, width))
+    first, edits = ((), ()) if kept or multipliers else _first(training, at, _ratio(base, width))
     try:
         found = _over_steps(run, network, at, kept, seed if verify else None, started)
-        return replace(found, largest=first)
+        return replace(found, largest=first, edits=edits)
     except ScaleError as error:
         if not first or chain_of(network) is not None:
             raise
         notes = (LARGEST, f"rates step by step are not told: {error.message}")
         made = provenance(run.network.smallest.digest, seed, run.settings, _since(started))
-        return Solution((), (), (), (), made, notes, largest=first)
+        return Solution((), (), (), (), made, notes, largest=first, edits=edits)
 
 
 def _ratio(base: int | None, width: int | None) -> Fraction | None:
@@ -183,11 +184,11 @@ def _ratio(base: int | None, width: int | None) -> Fraction | None:
 
 def _first(
     training: Training, at: Mapping[str, object] | None, ratio: Fraction | None
-) -> tuple[StableRate, ...]:
-    """The largest rates by first steps; none where symbols have no numbers."""
+) -> tuple[tuple[StableRate, ...], tuple[StableEdit, ...]]:
+    """The largest rates by first steps, and edits; none where symbols have no numbers."""
     with suppress(ScaleError):
         return stable_rates(training, {} if at is None else checks.powers(at, set(at)), ratio)
-    return ()
+    return (), ()
 
 
 def _since(started: float) -> float:

@@ -50,6 +50,7 @@ from tpcalc.results.first_order import FirstOrder as FirstOrder
 from tpcalc.results.first_order import MeasuredSize as MeasuredSize
 from tpcalc.results.first_order import ParameterMove as ParameterMove
 from tpcalc.results.first_order import ReadPoint as ReadPoint
+from tpcalc.results.first_order import StableEdit as StableEdit
 from tpcalc.results.first_order import StableRate as StableRate
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel

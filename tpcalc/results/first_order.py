@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tpcalc.results.exponent import Exponent
+from tpcalc.results.exponent import NONE, Exponent
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
@@ -127,6 +127,9 @@ class StableRate:
         given: The p of the parameterization.
         where: What decides: a read point or the output.
         factor: Of the rate at one width what it is at another, where two are given.
+        other: What the output alone would allow where a read point decides, or read points alone
+            where the output does, if that is more.
+        beside: What allows it.
     """
 
     name: str
@@ -135,6 +138,21 @@ class StableRate:
     given: Exponent
     where: str
     factor: float | None = None
+    other: Exponent = NONE
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StableEdit:
+    """Edits of a network after which no first step grows, as was tried by bounds.
+
+    Args:
+        lines: What to write, a line each.
+        word: What the network does then, of ``FirstOrder.word``.
+    """
+
+    lines: tuple[str, ...]
+    word: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.results.exponent import Exponent
-from tpcalc.results.first_order import FirstOrder, StableRate
+from tpcalc.results.first_order import FirstOrder, StableEdit, StableRate
 from tpcalc.results.tables import Explosion, Provenance
 from tpcalc.shown import Shown
 
@@ -236,6 +236,7 @@ class Solution(Shown):
         bias_names: The same of biases.
         stored: The same exponents for parameters as they are stored.
         largest: The largest rates, the same at all steps, at which no first step grows.
+        edits: Where first steps grow as it is, what to edit instead, the fewest lines first.
 
     Example:
         >>> steps = (SolvedStep(0, ("-1", "-1")),)
@@ -253,6 +254,7 @@ class Solution(Shown):
     bias_names: tuple[str, ...] = ()
     stored: tuple[SolvedParameter, ...] = ()
     largest: tuple[StableRate, ...] = ()
+    edits: tuple[StableEdit, ...] = ()
 
 
 def _row(powers: tuple[str, ...], names: tuple[str, ...]) -> str:

@@ -60,8 +60,9 @@ class Sizes:
     Args:
         run: The run.
         values: Numbers for symbols.
-        shifts: Powers of n that learning rates are multiplied by, by parameter, where rates are
-            looked for at which nothing is replaced, so that no change is capped; None: as given.
+        shifts: Powers of n that learning rates are multiplied by, by parameter.
+        capped: Whether a norm caps changes; not where rates are looked for at which nothing is
+            replaced.
         steps: The passes.
         bounds: Bounds on all nodes.
         passes: Those that were written.
@@ -73,7 +74,8 @@ class Sizes:
 
     run: Training
     values: Mapping[str, Fraction]
-    shifts: Mapping[Ref, Fraction] | None
+    shifts: Mapping[Ref, Fraction]
+    capped: bool
     steps: FirstSteps
     bounds: StartSizes
     passes: list[Pass] = field(default_factory=list)
@@ -83,12 +85,16 @@ class Sizes:
 
     @staticmethod
     def of(
-        run: Training, values: Mapping[str, Fraction], shifts: Mapping[Ref, Fraction] | None = None
+        run: Training,
+        values: Mapping[str, Fraction],
+        shifts: Mapping[Ref, Fraction] | None = None,
+        capped: bool = True,
+        steps: FirstSteps | None = None,
     ) -> Sizes:
         """The first steps: two, and more while what was small at all steps before grows."""
         run = run.replace(steps=MOST, schedule=None)
-        steps = FirstSteps.of(run)
-        found = Sizes(run, values, shifts, steps, StartSizes(steps.builder, values))
+        steps = FirstSteps.of(run) if steps is None else steps
+        found = Sizes(run, values, shifts or {}, capped, steps, StartSizes(steps.builder, values))
         for step in range(MOST):
             before = found.terms
             found._follow(step)
@@ -161,7 +167,7 @@ class Sizes:
         mark = self.steps.parameters[ref].family.mark
         assert mark is not None
         own = step_size(self.run, mark, step, gradient, self.values)
-        return own + (self.shifts or {}).get(ref, Fraction(0))
+        return own + self.shifts.get(ref, Fraction(0))
 
     def is_linear(self, ref: Ref) -> bool:
         """Whether the step of a parameter grows with its gradient."""
@@ -222,7 +228,7 @@ class Sizes:
             steps[ref] = self._direction(ref, gradient, size, power)
             moves[ref] = Move(power, size, self.term(ref, step, power))
         nodes = (ref for ref in range(made.last) if ref not in made.given)
-        tangents = Tangents(self.bounds, list(nodes), self.shifts is None)
+        tangents = Tangents(self.bounds, list(nodes), self.capped)
 
         def moved(refs: Iterable[Ref]) -> dict[Ref, Power]:
             found = tangents.along({made.new[ref]: steps[ref] for ref in refs})

@@ -182,7 +182,9 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
         tables.append(Table.of(_STORED, head, lines))
     if solution.largest:
         ratio = only(number("Factor"), any(one.factor is not None for one in solution.largest))
+        more = any(one.beside for one in solution.largest)
         columns = (*texts("Parameter"), *numbers("Rate", "Given"), ratio, *texts("Decided by"))
+        columns = (*columns, only(number("Else"), more), only(Cell("By"), more))
         largest = (
             (
                 name(one.name),
@@ -190,10 +192,16 @@ def solution_tables(solution: Solution) -> tuple[Table, ...]:
                 one.given.raised("n"),
                 "" if one.factor is None else f"{one.factor:.4g}",
                 one.where,
+                one.other.raised("n") if one.beside else "",
+                one.beside,
             )
             for one in solution.largest
         )
         tables.append(Table.of(_LARGEST, columns, largest))
+    if solution.edits:
+        edits = ((str(len(one.lines)), "; ".join(one.lines), one.word) for one in solution.edits)
+        head = (*numbers("Lines"), *texts("Edit", "Then, by bounds"))
+        tables.append(Table.of("Edits after which no first step grows", head, edits))
     return tuple(tables)
 
 

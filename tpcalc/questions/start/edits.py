@@ -1,0 +1,139 @@
+"""Edits of a network after which no first step grows, each tried: multipliers, starts, rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from tpcalc.exponents import as_ex
+from tpcalc.names import what_of
+from tpcalc.program.base import Table, matmul_of, only, references, renumbered
+from tpcalc.program.nodes import Input, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.program import Builder
+from tpcalc.questions.start.moves import Sizes, largest
+from tpcalc.questions.start.program import FirstSteps
+from tpcalc.questions.start.words import Found, network, parameter
+from tpcalc.results import Exponent, StableEdit
+from tpcalc.results.first_order import kind_of
+
+MOST = 6
+LEARNS = ("kernel", "feature learning")
+Powers = dict[Ref, Fraction]
+
+
+def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEdit, ...]:
+    """Edits after which nothing that is read grows, those of the fewest lines first, by bounds.
+
+    None where nothing grows as it is.
+
+    Args:
+        sizes: Of the network, without caps.
+        shifts: The powers of n that the largest rates of parameters have beside theirs.
+    """
+    if _first(sizes) is None or _first(sizes := Sizes.of(sizes.run, sizes.values)) is None:
+        return ()
+    names = {ref: f"the rate of {kind_of(one.name)}" for ref, one in sizes.steps.parameters.items()}
+    lines: dict[str, Fraction] = {}
+    for ref, power in shifts.items():
+        if power < 0:
+            lines[names[ref]] = min(power, lines.get(names[ref], power))
+    lower = {ref: lines[name] for ref, name in names.items() if name in lines}
+    found = [_edited(sizes, of_starts) for of_starts in (False, True)]
+    if _first(slower := Sizes.of(sizes.run, sizes.values, lower)) is None:
+        found.append(_edit(slower, lines))
+    unique = dict.fromkeys(edit for edit in found if edit is not None and edit.word in LEARNS)
+    return tuple(sorted(unique, key=lambda edit: len(edit.lines)))
+
+
+def _edit(sizes: Sizes, lines: Mapping[str, Fraction]) -> StableEdit:
+    found = Found(sizes, {})
+    rows = [parameter(found, ref, node.name, "") for ref, node in sizes.steps.parameters.items()]
+    told = (f"{what} times {Exponent.number(power).raised('n')}" for what, power in lines.items())
+    return StableEdit(tuple(told), network(found, rows).word)
+
+
+def _first(sizes: Sizes) -> tuple[Ref, Fraction] | None:
+    """The first read point that grows, of the first step at which one does, and the power."""
+    start, *later = sizes.changes
+    before = sizes.sizes(0, sizes.read)
+    for powers in ({ref: largest((before[ref], start.get(ref))) for ref in sizes.read}, *later):
+        for ref, name in sizes.read.items():
+            power = powers.get(ref)
+            if what_of(name) != "x" and isinstance(power, Fraction) and power > 0:
+                return ref, power
+    return None
+
+
+def _edited(sizes: Sizes, of_starts: bool) -> StableEdit | None:
+    """One read point after the other with a power of n before it, or before the start of a map."""
+    steps, run = sizes.steps, sizes.run
+    powers, shifts, lines = Powers(), Powers(), dict[str, Fraction]()
+    origin = {ref: ref for ref in range(len(steps.network.nodes))}
+    for _ in range(MOST):
+        grown = _first(sizes)
+        if grown is None:
+            return _edit(sizes, lines)
+        name, line = sizes.read[grown[0]], sizes.steps.network.line_of(grown[0])
+        alike = [
+            origin[ref]
+            for ref, own in sizes.read.items()
+            if (kind_of(own), sizes.steps.network.line_of(ref)) == (kind_of(name), line)
+        ]
+        maps = _maps(steps, alike) if of_starts else {}
+        for ref in maps or alike:
+            powers[ref] = powers.get(ref, Fraction(0)) - grown[1]
+        names: set[str] = set()
+        for matrix in dict.fromkeys(maps.values()):
+            family = only(Input)(steps.network.nodes[matrix]).family
+            names.add(f"the start of {kind_of(family.name)}")
+            if matrix in steps.parameters and family.mark is not None:  # its rate stays
+                degree = 1 + run.optimizer_of(family.mark).degree
+                shifts[matrix] = shifts.get(matrix, Fraction(0)) + degree * grown[1]
+        where = f" ({line})" if line else ""
+        for what in sorted(names) or (f"{kind_of(name)}{where}",):
+            lines[what] = lines.get(what, Fraction(0)) - grown[1]
+        written, new = _scaled(steps, powers)
+        origin = {made: ref for ref, made in enumerate(new)}
+        both = zip(steps.parameters, written.parameters, strict=True)
+        moved = {own: shifts[ref] for ref, own in both if ref in shifts}
+        sizes = Sizes.of(run, sizes.values, moved, steps=written)
+    return None
+
+
+def _scaled(steps: FirstSteps, powers: Powers) -> tuple[FirstSteps, list[Ref]]:
+    """The network with powers of n behind some nodes, and what stands for each of its nodes."""
+    program, new, parameters = steps.network, list[Ref](), dict[Ref, Input]()
+    out = Builder(program.dims)
+    for ref, node in enumerate(program.nodes):
+        out.line = program.line_of(ref)
+        made = out.add(renumbered(node, new.__getitem__))
+        if ref in steps.parameters:
+            parameters[made] = steps.parameters[ref]
+        new.append(out.add(Scale(made, as_ex(powers[ref]))) if ref in powers else made)
+    for name, ref in program.outputs:
+        out.output(name, new[ref])
+    empty = Builder(program.dims)
+    return replace(steps, network=out.finish(), parameters=parameters, builder=empty, moved={}), new
+
+
+_SUMS: Table[Iterable[Ref]] = Table(
+    dict.fromkeys((Scale, LinComb, Rename, Stack), references)
+    | {Nonlin: lambda node: () if node.vectors else node.scalars},
+    lambda node: (),
+)
+_ROWS: Table[Iterable[Ref]] = Table({Moment: lambda node: node.vectors}, lambda node: ())
+
+
+def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> dict[Ref, Ref]:
+    """Where maps enter what nodes are made of, before any function, and their parameters."""
+    found: dict[Ref, Ref] = {}
+    nodes, stack = steps.network.nodes, list(refs)
+    while stack:
+        ref = stack.pop()
+        product = matmul_of(nodes[ref])
+        if product is not None:
+            found[ref] = product.matrix
+        found |= {own: own for own in _ROWS(nodes[ref]) if own in steps.parameters}
+        stack += _SUMS(nodes[ref])
+    return found
