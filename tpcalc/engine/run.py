@@ -28,7 +28,7 @@ from tpcalc.progress import Progress
 FLOAT32_GUARD = 1e-2
 # Bytes of the replicates that are run side by side, and what part of the memory there is. Threads
 # wait for Python, which all replicates share; one thread waits for memory that no cache holds.
-BUNDLE = 2**31
+BUNDLE = 2**28
 BUNDLE_OF_ONE = 2**26
 PART = 4
 

@@ -51,7 +51,7 @@ class Finding:
         symbolic: Whether it holds a symbol, so that there is nothing to sample.
         exactly: Whether it is 0 in all samples, but for rounding.
         negative: Of one number, whether it is below 0.
-        apart: Whether it is some errors away from 0, which is no bias if more samples say so, too.
+        tables: Whether functions of two arguments are in it, which engines square samples for.
     """
 
     nonzero: bool | None
@@ -60,7 +60,7 @@ class Finding:
     symbolic: bool = False
     exactly: bool = False
     negative: bool = False
-    apart: bool = False
+    tables: bool = False
 
 
 class Law(Enum):
@@ -74,7 +74,9 @@ class Law(Enum):
     OPEN = "cannot be told from samples"
 
 
-def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef, Finding]:
+def nonzero(
+    context: Context, refs: Iterable[LRef], seed: int = 0, most: int = MOST
+) -> dict[LRef, Finding]:
     """Whether nodes are different from 0: scalars by their value, vectors by their mean square.
 
     Twins multiply two values whose averages are independent, so that what is 0 and was sampled has
@@ -87,7 +89,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
     levels: dict[LRef, Level] = {}
     cost = dict(zip(left, _costs(context, list(left.values())), strict=True))
     for budget in BUDGETS:
-        tried = {ref: root for ref, root in left.items() if _affordable(budget, cost[ref])}
+        tried = {ref: root for ref, root in left.items() if _affordable(budget, cost[ref], most)}
         if not tried:
             break
         samples = Sweep(context, replace(budget, slopes=0), seed).run(tried.values())
@@ -107,7 +109,7 @@ def nonzero(context: Context, refs: Iterable[LRef], seed: int = 0) -> dict[LRef,
                 finding = replace(finding, nonzero=False, negative=False, text=text)
             if budget.own <= BUDGETS[1].own:  # what many more samples are compared with
                 levels[ref] = level
-            found[ref] = replace(finding, apart=finding.apart and not cost[ref][1])
+            found[ref] = replace(finding, tables=cost[ref][1] > 0)
             if finding.nonzero is not False:
                 del left[ref]
     for ref, root in left.items():  # small beside its terms, if it is not 0: a number may tell
@@ -214,12 +216,12 @@ def _costs(context: Context, refs: Sequence[LRef]) -> list[tuple[int, int]]:
     return [(below[ref].bit_count(), (below[ref] & tables).bit_count()) for ref in refs]
 
 
-def _affordable(budget: Budget, cost: tuple[int, int]) -> bool:
+def _affordable(budget: Budget, cost: tuple[int, int], most: int = MOST) -> bool:
     """Whether a budget is tried on what some nodes make, whatever else is asked."""
     nodes, tables = cost
     samples = 2 * budget.pairs * (budget.own + budget.common)
     spent = samples * (nodes + tables * min(budget.own, COLUMNS))
-    return budget in (BUDGETS[0], LAWS[0]) or spent <= MOST
+    return budget in (BUDGETS[0], LAWS[0]) or spent <= (most if budget in BUDGETS[2:] else MOST)
 
 
 def _root(context: Context, ref: LRef) -> LRef:
@@ -293,14 +295,13 @@ def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[F
     text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
     if signs and mean < SURE * error:
         text += f", above 0 in {int(np.sum(cross > 0))} of {budget.pairs} draws"
-    known = Finding(signs, text, apart=signs or mean > ERRORS * error)
+    known = Finding(signs, text)
     if dim is not None or not fixed:
         return known, Level(budget.own, square, signs, strong)
     average, error = float(np.mean(value)), _error(value)
     sure = not np.any(lost) and abs(average) > SURE * error
     if sure or not signs:  # else the average is not what tells
-        apart = abs(average) > ERRORS * error
-        known = Finding(sure, f"particles: {average:.3g} +- {error:.1g}", apart=apart)
+        known = Finding(sure, f"particles: {average:.3g} +- {error:.1g}")
     known = replace(known, negative=bool(known.nonzero) and average < 0)
     return known, Level(budget.own, square, signs, strong, average, error)
 
