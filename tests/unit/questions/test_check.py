@@ -103,10 +103,11 @@ def test_without_tests_coefficients_are_assumed_and_the_answer_says_so() -> None
 def test_what_no_test_shows_is_no_lower_bound(
     monkeypatch: pytest.MonkeyPatch, nonzero: bool | None
 ) -> None:
-    def silent(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
+    def silent(context: Context, refs: Iterable[LRef], *_: int) -> dict[LRef, Finding]:
         return {ref: Finding(nonzero, "no value") for ref in refs}
 
-    monkeypatch.setattr("tpcalc.questions.verdict.ledger.nonzero", silent)
+    for test in ("nonzero", "nonzero_on_samples"):
+        monkeypatch.setattr(f"tpcalc.questions.verdict.ledger.{test}", silent)
     found = check(MLP(2, "tanh"), "mup", steps=1)
     assert found.first_order is not None  # which is shown by its form
     first = ("feature-learning", "first steps, exact", "t<=1")
