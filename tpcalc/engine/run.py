@@ -27,7 +27,8 @@ from tpcalc.progress import Progress
 # twice, which keeps it: there nothing has to be run again.
 FLOAT32_GUARD = 1e-2
 # Bytes of the replicates that are run side by side, and what part of the memory there is. Threads
-# wait for Python, which all replicates share; one thread waits for memory that no cache holds.
+# wait for Python, which all replicates share; one thread waits for memory that no cache holds. The
+# next bundle uses the memory again, which costs most where it is touched first.
 BUNDLE = 2**28
 BUNDLE_OF_ONE = 2**26
 PART = 4
