@@ -13,6 +13,8 @@ import pytest
 from typer.main import get_command
 
 from tpcalc.cli.app import app
+from tpcalc.cli.commands.check import AT_FIRST
+from tpcalc.views.answers.first_order import FITS, MEANS
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```python\n(.*?)\n```\n(?:\n```text\n(.*?)\n```\n)?", re.S | re.M)
@@ -92,3 +94,25 @@ def test_every_flag_is_explained() -> None:
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 assert parameter.opts[0] in text
+
+
+# ---------------------------------------------------------------------------- words of first steps
+
+
+def words_of(heading: str) -> dict[str, list[str]]:
+    """The rows of a table of the reference of words, by word."""
+    text = (DOCS / "reference" / "first-steps.md").read_text(encoding="utf-8")
+    table = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [re.split(r" *\| *", line.strip("| ")) for line in re.findall(r"^\|.*$", table, re.M)]
+    return {word: rest for word, *rest in rows[2:]}
+
+
+def test_words_of_first_steps_are_those_of_the_reference() -> None:
+    """What a parameter's word means stands below the table of an answer as it stands there."""
+    networks, parameters = words_of("Of a network"), words_of("Of a parameter")
+    assert {word: int(row[-1]) for word, row in networks.items()} == AT_FIRST
+    assert {word: row[0] for word, row in parameters.items()} == {
+        word: means for word, (_, means) in MEANS.items()
+    }
+    assert all(row[1] for row in (*networks.values(), *parameters.values()))
+    assert set(words_of("Of a slope")) == set(FITS)

@@ -15,7 +15,7 @@ from tpcalc.views.tables import Cell, Table, number, numbers, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
 _LEVELS = {"may be unstable": "warn", "kernel": "limit", "feature learning": "good"}
-_MEANS = {
+MEANS = {
     "learns": ("", "its first step adds Θ(1) to the output"),
     "output later": ("", "its step adds Θ(1) to the output, but not the first one"),
     "inside only": ("", "it moves what functions read, and not the output"),
@@ -38,7 +38,7 @@ _READ_AS = (
     "bound only what lies above it; open: neither. A slope below its power may be a small "
     "coefficient: take wider networks."
 )
-_WORDS = ("agrees", "open", "differs")
+FITS = ("agrees", "open", "differs")
 _NAMED = 4
 _Row = tuple[Cell | str, ...]
 
@@ -115,7 +115,7 @@ def _measured(found: FirstOrder) -> Part:
 
 def _unfit(own: ParameterMove | ReadPoint) -> int:
     told = [own.measured] if isinstance(own, ParameterMove) else [own.start, own.moved]
-    return max((_WORDS.index(one.word) for one in told if one), default=0)
+    return max((FITS.index(one.word) for one in told if one), default=0)
 
 
 def _sizes(rows: Mapping[str, ParameterMove]) -> Figure | None:
@@ -152,7 +152,7 @@ def _alike(rows: Iterable[ParameterMove]) -> dict[str, ParameterMove]:
 
 def _parameters(rows: Mapping[str, ParameterMove]) -> Table:
     used = dict.fromkeys(row.word for row in rows.values())
-    legend = "; ".join(f"{word}: {_MEANS[word][1]}" for word in used)
+    legend = "; ".join(f"{word}: {MEANS[word][1]}" for word in used)
     powers = numbers("Gradient", "Output", "Later", "Inside")
     head = (*texts("Parameter", "Rate"), *powers, *texts("Where", "Word"))
     body = ((names, *_moves(row)) for names, row in rows.items())
@@ -168,7 +168,7 @@ def _moves(row: ParameterMove) -> _Row:
         _sized(row.later),
         _sized(row.inside),
         kind_of(row.where.removeprefix("argument of ")),
-        Cell(row.word, tone=_MEANS[row.word][0]),
+        Cell(row.word, tone=MEANS[row.word][0]),
     )
 
 
