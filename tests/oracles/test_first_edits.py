@@ -90,3 +90,17 @@ def test_F25_output_and_inside_have_rates_of_their_own() -> None:
     assert own.where.startswith("the output") and own.beside == "h[w2]"
     assert (str(rows["v"].rate), rows["v"].beside) == ("-1", "")
     assert "n^(-3/2)" in str(found) and "h[w2]" in str(found)
+
+
+def test_a_map_that_is_used_twice_has_one_start() -> None:
+    def net(start: str) -> tp.Architecture:
+        @tp.network
+        def found(t: Any, x: Any) -> Any:
+            h = t.linear(t.n, "in", name="e", **INTO)(x)
+            w = t.linear(t.n, t.n, name="w", init=start, **FREE)
+            return t.linear(t.outputs, t.n, name="v", **READ)(tp.tanh(w(tp.tanh(w(h)))))
+
+        return found
+
+    assert ("the start of w times n^(-1/2)",) in edits(net("1"), "own")
+    assert first_order(net("n^(-1/2)"), "own").word == "feature learning"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.exponents import as_ex
 from tpcalc.names import what_of
-from tpcalc.program.base import Table, matmul_of, only, references, renumbered
-from tpcalc.program.nodes import Input, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.base import Table, matmul_of, references, renumbered
+from tpcalc.program.nodes import Input, LinComb, MatMul, Moment, Nonlin, Ref, Rename, Scale, Stack
 from tpcalc.program.program import Builder
 from tpcalc.questions.start.moves import Sizes, largest
 from tpcalc.questions.start.program import FirstSteps
@@ -19,7 +20,7 @@ from tpcalc.results.first_order import kind_of
 
 MOST = 6
 LEARNS = ("kernel", "feature learning")
-Powers = dict[Ref, Fraction]
+Powers = defaultdict[Ref, Fraction]
 
 
 def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEdit, ...]:
@@ -34,11 +35,10 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
     if _first(sizes) is None or _first(sizes := Sizes.of(sizes.run, sizes.values)) is None:
         return ()
     names = {ref: f"the rate of {kind_of(one.name)}" for ref, one in sizes.steps.parameters.items()}
-    lines: dict[str, Fraction] = {}
+    lines: dict[str, Fraction] = defaultdict(Fraction)
     for ref, power in shifts.items():
-        if power < 0:
-            lines[names[ref]] = min(power, lines.get(names[ref], power))
-    lower = {ref: lines[name] for ref, name in names.items() if name in lines}
+        lines[names[ref]] = min(power, lines[names[ref]])
+    lower = {ref: lines[name] for ref, name in names.items()}
     found = [_edited(sizes, of_starts) for of_starts in (False, True)]
     if _first(slower := Sizes.of(sizes.run, sizes.values, lower)) is None:
         found.append(_edit(slower, lines))
@@ -49,8 +49,8 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
 def _edit(sizes: Sizes, lines: Mapping[str, Fraction]) -> StableEdit:
     found = Found(sizes, {})
     rows = [parameter(found, ref, node.name, "") for ref, node in sizes.steps.parameters.items()]
-    told = (f"{what} times {Exponent.number(power).raised('n')}" for what, power in lines.items())
-    return StableEdit(tuple(told), network(found, rows).word)
+    told = ((what, Exponent.number(power).raised("n")) for what, power in lines.items() if power)
+    return StableEdit(tuple(map(" times ".join, told)), network(found, rows).word)
 
 
 def _first(sizes: Sizes) -> tuple[Ref, Fraction] | None:
@@ -67,32 +67,27 @@ def _first(sizes: Sizes) -> tuple[Ref, Fraction] | None:
 
 def _edited(sizes: Sizes, of_starts: bool) -> StableEdit | None:
     """One read point after the other with a power of n before it, or before the start of a map."""
-    steps, run = sizes.steps, sizes.run
-    powers, shifts, lines = Powers(), Powers(), dict[str, Fraction]()
-    origin = {ref: ref for ref in range(len(steps.network.nodes))}
+    steps, run, powers, shifts = sizes.steps, sizes.run, Powers(Fraction), Powers(Fraction)
+    lines: dict[str, Fraction] = defaultdict(Fraction)
+    origin = {ref: ref for ref in sizes.read}
     for _ in range(MOST):
         grown = _first(sizes)
         if grown is None:
             return _edit(sizes, lines)
-        name, line = sizes.read[grown[0]], sizes.steps.network.line_of(grown[0])
-        alike = [
-            origin[ref]
-            for ref, own in sizes.read.items()
-            if (kind_of(own), sizes.steps.network.line_of(ref)) == (kind_of(name), line)
-        ]
-        maps = _maps(steps, alike) if of_starts else {}
-        for ref in maps or alike:
-            powers[ref] = powers.get(ref, Fraction(0)) - grown[1]
-        names: set[str] = set()
-        for matrix in dict.fromkeys(maps.values()):
-            family = only(Input)(steps.network.nodes[matrix]).family
-            names.add(f"the start of {kind_of(family.name)}")
-            if matrix in steps.parameters and family.mark is not None:  # its rate stays
-                degree = 1 + run.optimizer_of(family.mark).degree
-                shifts[matrix] = shifts.get(matrix, Fraction(0)) + degree * grown[1]
-        where = f" ({line})" if line else ""
-        for what in sorted(names) or (f"{kind_of(name)}{where}",):
-            lines[what] = lines.get(what, Fraction(0)) - grown[1]
+        (at, power), line_of = grown, sizes.steps.network.line_of
+        place = kind_of(sizes.read[at]), line_of(at)
+        read = [(ref, (kind_of(name), line_of(ref))) for ref, name in sizes.read.items()]
+        alike = [origin[ref] for ref, own in read if own == place]
+        maps = _maps(steps, alike) if of_starts else set()
+        for ref in _uses(steps, maps) if maps else alike:
+            powers[ref] -= power
+        for own in maps:  # its rate stays
+            mark = steps.parameters[own].family.mark
+            assert mark is not None
+            shifts[own] += (1 + run.optimizer_of(mark).degree) * power
+        starts = {f"the start of {kind_of(steps.parameters[own].name)}" for own in maps}
+        for what in sorted(starts) or [place[0] + (f" ({place[1]})" if place[1] else "")]:
+            lines[what] -= power
         written, new = _scaled(steps, powers)
         origin = {made: ref for ref, made in enumerate(new)}
         both = zip(steps.parameters, written.parameters, strict=True)
@@ -122,18 +117,23 @@ _SUMS: Table[Iterable[Ref]] = Table(
     | {Nonlin: lambda node: () if node.vectors else node.scalars},
     lambda node: (),
 )
-_ROWS: Table[Iterable[Ref]] = Table({Moment: lambda node: node.vectors}, lambda node: ())
+_ROWS: Table[Iterable[Ref]] = Table(
+    {Moment: lambda node: node.vectors, MatMul: lambda node: (node.matrix,)}, lambda node: ()
+)
 
 
-def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> dict[Ref, Ref]:
-    """Where maps enter what nodes are made of, before any function, and their parameters."""
-    found: dict[Ref, Ref] = {}
-    nodes, stack = steps.network.nodes, list(refs)
+def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> set[Ref]:
+    """The parameters of the maps that nodes are made of before any function."""
+    found, nodes, stack = set[Ref](), steps.network.nodes, list(refs)
     while stack:
-        ref = stack.pop()
-        product = matmul_of(nodes[ref])
-        if product is not None:
-            found[ref] = product.matrix
-        found |= {own: own for own in _ROWS(nodes[ref]) if own in steps.parameters}
-        stack += _SUMS(nodes[ref])
+        node = nodes[stack.pop()]
+        found.update(own for own in _ROWS(node) if own in steps.parameters)
+        stack += _SUMS(node)
     return found
+
+
+def _uses(steps: FirstSteps, maps: Collection[Ref]) -> list[Ref]:
+    """All products with matrices, and vectors themselves."""
+    products = ((ref, matmul_of(node)) for ref, node in enumerate(steps.network.nodes))
+    made = [ref for ref, own in products if own is not None and own.matrix in maps]
+    return made + [own for own in maps if len(steps.parameters[own].family.width) == 1]

@@ -60,9 +60,8 @@ class Measuring:
         kind = (places[0] is None, by == "")
         every = (one.items() for ran in self.runs.values() for one in ran)
         top = max(v for own in every for (ref, by), v in own if (ref is None, by == "") == kind)
-        keys, widths = [(place, by) for place in places], tuple(self.runs)
-        sizes = {n: [_root([one[key] for key in keys]) for one in self.runs[n]] for n in widths}
-        nothing = (0.0,) * len(widths)
+        widths, nothing = tuple(self.runs), (0.0,) * len(self.runs)
+        sizes = {n: [_root(one[at, by] for at in places) for one in self.runs[n]] for n in widths}
         if max(map(max, sizes.values())) <= ROUNDING * top:
             word = "agrees" if power.is_zero or status not in (EXACT, MEASURED) else "differs"
             return MeasuredSize(widths, nothing, nothing, None, None, word)
