@@ -186,12 +186,13 @@ def measured(
     Returns:
         ``f[t,i]``, ``x[label,t,i]``, ``dx[label,t,i]``, their changes since the start, and for
         each map ``dW_x[name,t,i]`` and ``dB[name,t]``, what its last update and that of its bias
-        add to what it writes times the factors behind it, and ``read[name,t,i]``, the former
-        behind norms up to the next function.
+        add to what the next function reads: times the factors behind the map, and the norms there
+        a step before.
     """
     rows = [*data.inputs, *([query] if query is not None else [])]
     found: Found = {}
     start: dict[str, Any] = {}
+    norms: dict[str, Any] = {}
     for step in range(steps + 1):
         before = {name: value.detach().clone() for name, value in net.parameters.items()}
         if step:
@@ -203,12 +204,13 @@ def measured(
         values.update(zip((f"d{name}" for name in vectors), slopes, strict=True))
         for name, x in net.reads.items() if step else ():
             change = x @ (net.parameters[name].detach() - before[name]).T
-            _, factor, norm = net.ends[name]
-            values[f"dW_x[{name.rstrip('/')},"] = factor * change
-            values[f"read[{name.rstrip('/')},"] = factor * norm * change
+            _, factor, _ = net.ends[name]
+            values[f"dW_x[{name.rstrip('/')},"] = factor * norms[name] * change
             if (bias := f"{name}.bias") in before:
-                move = factor * (net.parameters[bias].detach() - before[bias])
-                found[f"dB[{name.rstrip('/')},{step}]"] = _moments(move)
+                norm = norms[name] if isinstance(norms[name], float) else norms[name][-1]
+                move = factor * norm * (net.parameters[bias].detach() - before[bias])
+                found[f"dB[{name.rstrip('/')},{step}]"] = _moments(move.detach())
+        norms = {name: norm for name, (_, _, norm) in net.ends.items()}
         for name, value in values.items():
             _report(found, name, step, value.detach(), start.setdefault(name, value.detach()))
     return found

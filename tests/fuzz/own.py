@@ -163,7 +163,7 @@ def subject(seed: int, case: Case) -> Subject:
         large = _grows(found, sizes)
         said = [one for one in said if one[0].startswith("dW_x[") or _step(one[0]) < large]
     solved, at_rates = case.ask("solve", lambda: tp.solve(own.run.replace(steps=1))), None
-    if solved is not None:
+    if solved is not None and solved.steps:
         at_rates = _with(own, solved)
         said += list(_solved(solved, at_rates, query))
 
@@ -223,12 +223,10 @@ def _rates(found: Solution) -> Iterator[tuple[str, str]]:
 
 def _verdict(found: Verdict, own: Net) -> Iterator[Named]:
     query = len(own.data)
-    silent = " ".join(note for note in found.notes if "is not told" in note)
     for row in (*found.outputs, *found.updates):
-        if row.name[0] != "d" or not re.search(rf"\b{re.split(r'[][,]', row.name)[1]}\b", silent):
-            yield from _row(row)
+        yield from _row(row)
     for layer in found.layers:
-        name = f"read[{layer.name},{{}},{query}]"
+        name = f"dW_x[{layer.name},{{}},{query}]"
         text = f"{layer.name} {layer.weights}: {layer.reason}"
         steps = [layer.step] if layer.moves and layer.step else range(1, found.steps + 1)
         for step in steps:
@@ -258,7 +256,7 @@ def _solved(found: Solution, own: Net, query: int) -> Iterator[Named]:
         notes = [note for note in found.notes if name in re.split(r"[\s:,]+", note)]
         power = re.search(r"contributes n\^\(([^()]*)\)", " ".join(notes))
         size = float(Fraction(power[1])) if power else 0.0
-        yield f"solve read[{name},1,{query}]", f"{text} {notes}", Size(size, upper=False)
+        yield f"solve dW_x[{name},1,{query}]", f"{text} {notes}", Size(size, upper=False)
 
 
 # ----------------------------------------------------------------------------------- numbers

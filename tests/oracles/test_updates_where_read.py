@@ -12,8 +12,6 @@ import torch
 
 import tpcalc as tp
 from tpcalc import n
-from tpcalc.errors import ScaleError
-from tpcalc.questions.verdict.facts import BETWEEN
 
 layer_norm, rms_norm = tp.layers.layer_norm, tp.layers.rms_norm
 SAMPLE, QUERY, TARGET = (1.0, 0.5), (0.5, -0.25), 1.0
@@ -157,6 +155,28 @@ def zero_start_reads(w: Weights, x: torch.Tensor, size: int) -> Reads:
     return {"emb": h, "w": g, "read": w["read"] @ (torch.tanh(h) + g)}
 
 
+def norm_of_small(t: Any, x: Any) -> Any:
+    emb, w, read = maps(t, "n^(-1/2)", "n^(-1/2)", "n^(-1)")
+    return read(tp.tanh(w(layer_norm(emb(x)))))
+
+
+def norm_of_small_reads(w: Weights, x: torch.Tensor, size: int) -> Reads:
+    h = normed((h := w["emb"] @ x) - h.mean())
+    g = w["w"] @ h
+    return {"emb": h, "w": g, "read": w["read"] @ torch.tanh(g)}
+
+
+def norm_of_large(t: Any, x: Any) -> Any:
+    emb, w, read = maps(t, "n^(1/2)", "n^(-1/2)", "n^(-1)")
+    return read(tp.tanh(w(tp.tanh(layer_norm(emb(x))))))
+
+
+def norm_of_large_reads(w: Weights, x: torch.Tensor, size: int) -> Reads:
+    h = normed((h := w["emb"] @ x) - h.mean())
+    g = w["w"] @ torch.tanh(h)
+    return {"emb": h, "w": g, "read": w["read"] @ torch.tanh(g)}
+
+
 Case = tuple[Callable[..., Any], Callable[..., Reads], dict[str, str]]
 OWN = {"emb": "0", "w": "-1/2", "read": "-1"}
 CASES: dict[str, Case] = {
@@ -169,6 +189,8 @@ CASES: dict[str, Case] = {
     "before a norm": (before_norm, before_norm_reads, OWN),
     "after a norm": (after_norm, after_norm_reads, OWN),
     "unit norm": (unit_norm, unit_norm_reads, OWN),
+    "norm of small": (norm_of_small, norm_of_small_reads, {**OWN, "emb": "-1/2"}),
+    "norm of large": (norm_of_large, norm_of_large_reads, {**OWN, "emb": "1/2"}),
     "zero start": (zero_start, zero_start_reads, {"emb": "0", "w": "-oo", "read": "-1"}),
 }
 WANTED = {  # of Adam, where something else than the rates of muP comes out
@@ -176,6 +198,8 @@ WANTED = {  # of Adam, where something else than the rates of muP comes out
     "small behind": ("-1", "1", "1"),
     "large behind": ("1/2", "1", "1"),
     "scaled sum": ("0", "1/2", "1/2", "1"),
+    "norm of small": ("1/2", "1", "1"),
+    "norm of large": ("-1/2", "1", "1"),
     "zero start": ("0", "1/2", "1"),
 }
 
@@ -263,58 +287,27 @@ def test_slopes_of_explicit_networks(name: str, optimizer: str, lower: Fraction)
     agrees(name, optimizer, lower, (128, 256, 512, 1024, 2048), 8)
 
 
-def norm_of_small(t: Any, x: Any) -> Any:
-    emb, w, read = maps(t, "n^(-1/2)", "n^(-1/2)", "n^(-1)")
-    return read(tp.tanh(w(layer_norm(emb(x)))))
+FACTORS = [
+    ({"init": "n^(-1/2)", "rate": "n^(-1)"}, "sgd", ["-1/2", "-1/2"]),
+    ({"init": "n^(-1/2)", "rate": "n^(-1)"}, "adam", ["1", "1"]),
+    ({"start": 0, "rate": "n^(-1/2)"}, "adam", ["any", "1"]),
+    ({"start": 0}, "adam", ["any", "1"]),
+]
 
 
-def norm_of_large(t: Any, x: Any) -> Any:
-    emb, w, read = maps(t, "n^(1/2)", "n^(-1/2)", "n^(-1)")
-    return read(tp.tanh(w(tp.tanh(layer_norm(emb(x))))))
+@pytest.mark.parametrize(("factor", "optimizer", "powers"), FACTORS)
+def test_a_factor_is_part_of_what_an_update_adds(
+    factor: dict[str, Any], optimizer: str, powers: list[str]
+) -> None:
+    """Rates at which the other factor does not grow; what a small factor leaves is told."""
 
-
-def small_factor(t: Any, x: Any) -> Any:
-    emb, w, read = maps(t, 1, "n^(-1/2)", "n^(-1)")
-    return read(tp.tanh(t.vector("g", init="n^(-1/2)", rate="n^(-1)") * w(tp.tanh(emb(x)))))
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize(
-    ("net", "label"), [(norm_of_small, "emb"), (norm_of_large, "emb"), (small_factor, "w")]
-)
-def test_what_is_read_otherwise_is_refused(net: Any, label: str, optimizer: str) -> None:
-    with pytest.raises(ScaleError, match=f"learning rate of {label} is told: {BETWEEN}"):
-        tp.solve(net, "own", DATA, steps=1, optimizer=optimizer, verify=False)
-    groups = {label: {"power": "0"}, "read": {"power": "-1"}}
-    run = tp.Training(net, "own", DATA, steps=1, optimizer=optimizer, groups=groups)
-    found = tp.check(run, verify=False)
-    (layer,) = (layer for layer in found.layers if layer.label == label)
-    assert (layer.moves, layer.weights, layer.reason) == (None, "not known", BETWEEN)
-    assert any(BETWEEN in note for note in found.notes)
-
-
-def test_a_factor_that_starts_at_0_counts_once_it_has_moved() -> None:
-    def net(t: Any, x: Any, rate: str = "1") -> Any:
-        emb, w, read = maps(t, 1, "n^(-1/2)", "n^(-1)")
-        h = tp.tanh(emb(x))
-        return read(tp.tanh(h + t.vector("g", start=0, rate=rate) * w(h)))
-
-    found = tp.solve(net, "own", DATA, steps=2, optimizer="adam", verify=False)
-    assert [step.c[1] for step in found.steps] == ["any", "1"]
-    slow = tp.network(net, rate="n^(-1/2)")
-    alone = tp.solve(slow, "own", DATA, steps=2, optimizer="adam", verify=False)
-    assert not alone.steps and alone.largest
-    assert any(BETWEEN in note for note in alone.notes)
-
-
-def test_rows_of_updates_that_are_not_told_are_left_out() -> None:
     @tp.network
     def net(t, x):
-        h = t.linear(t.n, "in", init=1, name="w0")(x)
-        h = tp.layers.rms_norm(tp.n**-1 * t.linear(t.n, t.n, init="n^(1/2)", name="w1")(h))
-        return tp.n ** "-1/2" * t.linear(t.outputs, t.n, init="n^(-1)", name="w2")(h)
+        emb, w, read = maps(t, 1, "n^(-1/2)", "n^(-1)")
+        h = tp.tanh(emb(x))
+        return read(tp.tanh(h + t.vector("g", **factor) * w(h)))
 
-    found = tp.check(net, "own", optimizer="signsgd", steps=1)
-    assert any("w1 add is not told" in note for note in found.notes)
-    assert not any("w1" in row.name for row in found.updates)
-    assert any("w2" in row.name for row in found.updates)
+    found = tp.solve(net, "own", DATA, steps=2, optimizer=optimizer, verify=False)
+    assert [step.c[1] for step in found.steps] == powers
+    told = any("its update contributes n^(-1/2)" in note for note in found.notes)
+    assert told is ("rate" in factor)

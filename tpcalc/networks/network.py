@@ -216,8 +216,9 @@ def traced(
         for label, ref in read.items():
             recorder.builder.output(layered("W_x", label), ref)
             if between:
-                for name, factor in readers.factors(t.uses[label][2].ref, powers[label]):
-                    recorder.builder.output(layered("between", f"{label}{name}"), factor)
+                factor = readers.between(t.uses[label][2].ref)
+                if factor is not None:
+                    recorder.builder.output(layered("between", label), factor)
         program = prune(recorder.finish())
         _check_used(t, program)
     except TpcalcError as error:

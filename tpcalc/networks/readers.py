@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 from heapq import heappop, heappush
+from math import prod
 
 from tpcalc.errors import NotDifferentiable
 from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import Add, walk
+from tpcalc.functions.expr import Add, add, mul, walk
 from tpcalc.functions.fn import derivative
+from tpcalc.passes.sums import total
 from tpcalc.program.base import Table, data_of, references, scale_of
-from tpcalc.program.nodes import Data, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.nodes import Data, Kind, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
 from tpcalc.program.program import Builder
 
 Way = tuple[Ex, frozenset[Ref]]  # a power of n, and nodes that multiply
@@ -69,15 +71,36 @@ class Readers:
             (power for power, _ in ways), key=lambda power: power.constant or 0, default=Ex()
         )
 
-    def factors(self, start: Ref, power: Ex) -> Iterator[tuple[str, Ref]]:
-        """What else is on the ways from a node to its readers: ``#way#number`` with its node."""
-        ways = self.ways(start)
-        if ways == ((power, frozenset()),):
-            return
-        one = self._builder.add(Data("one", (Fraction(1),), ()))
-        for way, (own, factors) in enumerate(ways):
-            first = self._builder.add(Scale(one, own - power)) if own != power else one
-            yield from ((f"#{way}#{k}", ref) for k, ref in enumerate((first, *sorted(factors))))
+    def between(self, start: Ref) -> Ref | None:
+        """What multiplies a change of a node on its ways to readers; None where powers of n do."""
+        ways, out = self.ways(start), self._builder
+        if not any(factors for _, factors in ways):
+            return None
+        slots, terms = dict[Ref, Expr](), list[Expr]()
+        for number, (power, factors) in enumerate(ways, 1):  # so that no two ways cancel
+            own = sorted(factors)
+            if power != Ex():
+                own.append(out.add(Scale(out.add(Data("one", (Fraction(1),), ())), power)))
+            for ref in own:
+                kind = Par if out.type(ref).kind is Kind.SCALAR else Var
+                slots.setdefault(ref, kind(sum(isinstance(s, kind) for s in slots.values())))
+            terms.append(mul((const(number), *(slots[ref] for ref in own))))
+        vectors = tuple(ref for ref, slot in slots.items() if isinstance(slot, Var))
+        scalars = tuple(ref for ref in slots if ref not in vectors)
+        fn = Fn(add(terms), len(vectors), len(scalars))
+        only = fn.expr in (Var(0), Par(0))
+        found = (vectors or scalars)[0] if only else out.add(Nonlin(fn, vectors, scalars))
+        return self._summed(found, dict(out.type(start).axes))
+
+    def _summed(self, ref: Ref, kept: Mapping[str, int]) -> Ref:
+        """A weighted sum over the axes that are not kept."""
+        out = self._builder
+        lost = tuple(pair for pair in out.type(ref).axes if pair[0] not in kept)
+        if not lost:
+            return ref
+        weights = tuple(map(Fraction, range(1, 1 + prod(size for _, size in lost))))
+        data = out.add(Data("cells", weights, lost))
+        return total(out, [(Fraction(1), data, ref, tuple(name for name, _ in lost))])
 
 
 def _sum(node: LinComb, of: Ref, builder: Builder) -> Iterator[Step]:

@@ -15,7 +15,7 @@ from typing import NoReturn
 from tpcalc.errors import ProgramError
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, mul, walk
-from tpcalc.functions.fn import derivative
+from tpcalc.functions.fn import INNER, derivative
 from tpcalc.passes.step import Step
 from tpcalc.passes.sums import Term, total
 from tpcalc.passes.template import Contribution
@@ -51,8 +51,20 @@ class Contributions:
         """What is due before a template node is typed, with its node."""
         for item, inside in self._due.get(ref, ()):
             change = _change(item.watch.ref, step, item.parameters, inside)
+            if change is not None and item.between is not None:
+                at = step.before
+                change = None if at is None else _read(step, change, at.made[item.between])
             if change is not None:
                 yield item, change
+
+
+def _read(step: Step, change: Ref, factor: Ref) -> Ref:
+    """A change times what stands between it and what reads it."""
+    out = step.weights.out
+    scalar, vector = (factor, change) if out.type(factor).kind is Kind.SCALAR else (change, factor)
+    if out.type(scalar).kind is Kind.SCALAR:
+        return total(out, [(1, scalar, vector, ())])
+    return out.add(Nonlin(INNER, (change, factor)))
 
 
 def _path(template: Builder, item: Contribution) -> frozenset[Ref]:

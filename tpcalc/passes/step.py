@@ -81,6 +81,7 @@ class Step:
         first: The number of the first of them.
         step: The step t.
         merged: Which of the inputs that are asked for are equal; its own are those that differ.
+        before: The same inputs a step earlier.
         made: For each template node that has been typed, its node.
     """
 
@@ -90,6 +91,7 @@ class Step:
     first: int
     step: int
     merged: Merged | None = None
+    before: Step | None = None
     made: dict[Ref, Ref] = field(default_factory=dict)
 
     @property

@@ -18,6 +18,7 @@ from tpcalc.program.nodes import Input, Node, Ref
 from tpcalc.program.program import Program
 
 OUTPUT, WRITTEN = "f", "W_x"  # what a map writes; its second use is ``W_x[label@1]``
+BETWEEN = "between"  # what stands between this and what reads it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +42,13 @@ class Contribution:
         kind: ``"dW_x"`` of weights, ``"dB"`` of a bias.
         watch: What a use of a map writes, linear in each of its parameters.
         parameters: What was updated.
+        between: What stands between it and what reads it; None: nothing but powers of n.
     """
 
     kind: str
     watch: Watch
     parameters: frozenset[Ref]
+    between: Ref | None = None
 
     def name(self, step: int, index: int, cell: tuple[int, ...] = ()) -> Name:
         """Its name at a step; that of a bias is the same for every input."""
@@ -135,16 +138,17 @@ class Template:
     def _contributions(self) -> Iterator[Contribution]:
         written = [one for one in self._named if one.own.what == WRITTEN]
         own = {one: self._parameters_of(one) for one in written}
+        between = {one.own.layer: one.ref for one in self._named if one.own.what == BETWEEN}
         places: dict[frozenset[Ref], Watch] = {}
         for one, (_, shifts) in own.items():
             places.setdefault(shifts, one)
         for one, (weights, shifts) in own.items():
             if weights:
-                yield Contribution("dW_x", one, weights)
+                yield Contribution("dW_x", one, weights, between.get(one.own.layer))
             if shifts and places[shifts] is one:  # a bias adds the same at every place
                 several = sum(other.own.label == one.own.label for other in places.values())
                 bare = one if several > 1 else replace(one, own=replace(one.own, cell=()))
-                yield Contribution("dB", bare, shifts)
+                yield Contribution("dB", bare, shifts, between.get(one.own.layer))
 
     def _parameters_of(self, written: Watch) -> tuple[frozenset[Ref], frozenset[Ref]]:
         """The weights and the biases that a use of a map reads."""

@@ -199,14 +199,15 @@ def unroll(
     for step in range(steps + 1):
         weights = run.weights
         weights.kept = {ref: schedule.kept(own, step) for ref, own in template.parameters.items()}
-        copies = run.copies(schedule, step)
+        copies = run.copies(schedule, step, made[-1] if made else None)
         made += copies
         for start, stop in added.pieces:
             before = [
                 run.contribution(item, node, copy, step)
                 for copy in copies
                 for item, node in added.before(start, copy)
-                if item.kind != "dB" or copy is copies[0]  # the same for every input
+                # That of a bias is the same for every input, up to what stands behind it.
+                if item.kind != "dB" or copy is copies[0] or item.between is not None
             ]
             weights.closed.update(report.ref for report in before)
             groups.append(before)
@@ -285,7 +286,7 @@ class _Run:
     whole: _Differentiated
     weights: Weights
 
-    def copies(self, schedule: Schedule, step: int) -> list[Step]:
+    def copies(self, schedule: Schedule, step: int, last: Step | None) -> list[Step]:
         """The network at the samples of a step, of equal ones at one, and at the queries.
 
         The gradient is a sum over samples, in which equal ones count as often as they are there.
@@ -297,7 +298,8 @@ class _Run:
         rows = batch if merged is None else [batch[row] for row in merged.first]
         copies = [Step(template, weights, rows, 0, step, merged)]
         if schedule.queries:
-            copies.append(Step(template, weights, schedule.queries, len(batch), step))
+            queries = schedule.queries
+            copies.append(Step(template, weights, queries, len(batch), step, before=last))
         return copies
 
     def report(

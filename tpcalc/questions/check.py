@@ -185,8 +185,6 @@ def width_check(
     exploded = explosion(decided, run.probe)
     run = replace(run, last=exploded.step if exploded else None)
     of = Contributions(training, run, settled, sizes.chamber)
-    run = replace(run, unread=of.unread())
-    of = replace(of, run=run)
     facts = reasons(decided, settled.moves, sizes, run)
     layers = tuple(
         layer_facts(settled.moves, sizes, run, label, (of.word(label), of.word(label, bias=True)))
@@ -196,8 +194,8 @@ def width_check(
     rows = {
         name: OrderRow(name, o.exponent, o.status, o.reason) for name, o in sizes.orders.items()
     }
-    told = [label for label in run.probe.maps if label not in run.unread]
-    updates = [name for t in run.steps for label in told for name in run.probe.updates(label, t)]
+    probe = run.probe
+    updates = [n for t in run.steps for label in probe.maps for n in probe.updates(label, t)]
     verdict, status = decided.verdict, _status(decided)
     if verdict == "undecided" and first is not None and known:
         verdict = FIVE.get(first.word, verdict)

@@ -15,7 +15,6 @@ from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.witness import nonzero
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Call, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.limit.scales import scales, symbols
@@ -32,9 +31,6 @@ from tpcalc.questions.rates.depths import in_depth
 from tpcalc.questions.rates.fused import parts_of_rates
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.questions.start.rates import stable_rates
-from tpcalc.questions.verdict.facts import BETWEEN, is_felt
-from tpcalc.questions.verdict.judge import restricted
-from tpcalc.questions.verdict.ledger import Ledger
 from tpcalc.results import (
     DepthVerdict,
     Samples,
@@ -53,7 +49,6 @@ TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))
 LARGEST = "rates are those at which no first step grows, by bounds on sizes"
 SOLVED = "gamma is solved for: the largest updates at which the stream does not grow"
 
-Powers = Mapping[str, Ex | Fraction]
 SYMBOLS = ("p", "L")
 DEEPER = Fraction(1, 2)
 
@@ -204,22 +199,16 @@ def _over_steps(
     started: float,
 ) -> Solution:
     """Powers step by step, from a program of them all."""
-    multipliers = run.solved_for == "multipliers"
     watched = run.watched
     program = watched.program
     unknowns = {unknown.symbol for unknown in (*run.unknowns(), run.readout)}
     given = checks.powers(at, symbols(program) - unknowns)
     point = sample_point(run, program, given)
-    unread = {} if multipliers else _unread(run, run.written, 0, point, {})
-    try:
-        if point:
-            stable = Bounded(run.derive(program, point))
-        else:
-            stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
-    except ScaleError as error:
-        raise _refused(next(iter(unread))) if unread else error from None
+    if point:
+        stable = Bounded(run.derive(program, point))
+    else:
+        stable = bounded(run, watched, with_readout(run, watched) if run.with_readout else {})
     found = stable.rates
-    _check_read(found, unread, point)
     notes = [_own_power(network, found) if "p" in kept else ""]
     notes.append(ASSUMED if seed is None else _tested(stable, point, seed))
     notes += [DEGREES if "p" in kept else "", SYMBOLIC if point else "", *stable.notes]
@@ -280,43 +269,6 @@ def _check_open(training: Training) -> None:
                 "has one.",
                 hint="Leave it out; tp.check takes it.",
             )
-
-
-def _unread(
-    run: Run, labels: Iterable[str], step: int, point: Mapping[str, Fraction], values: Powers
-) -> dict[str, bool | None]:
-    """The maps between which and their readers stands what is not of order one; None: vanishes."""
-    watched, own = run.watched, dict(point)
-    names = [name for names in watched.at("between", step).values() for name in names]
-    if not names:
-        return {}
-    ledger = Ledger.of(restricted(watched.program, names), own, values=values)
-    felt = {label: is_felt(watched, ledger, label, step, Chamber(own)) for label in labels}
-    return {label: answer for label, answer in felt.items() if not answer}
-
-
-def _check_read(
-    rates: Rates, unread: Mapping[str, bool | None], point: Mapping[str, Fraction]
-) -> None:
-    """Refuse powers of updates that are read otherwise than they are added."""
-    run, values = rates.run, rates.found.solved
-    if run.solved_for == "multipliers":
-        unread = _unread(run, run.written, 0, point, values)
-    moving = [u for u in rates.unknowns if u.kind != "a" and u.symbol not in run.idle]
-    for unknown in (u for u in moving if u.label in unread):
-        label, later = unknown.label, unknown.step + 1
-        if unread[label] is False or _unread(run, [label], later, point, values):
-            raise _refused(label)
-
-
-def _refused(label: str) -> ScaleError:
-    return ScaleError(
-        f"no power of the learning rate of {label} is told: {BETWEEN}, and it is not of order one "
-        "at the start.",
-        where=label,
-        hint="Scale the map itself (init=) so that what it writes is of order one; tp.check tells "
-        "what moves at rates that are given.",
-    )
 
 
 def _texts(powers: Iterable[Ex | None]) -> tuple[str, ...]:

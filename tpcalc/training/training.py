@@ -19,7 +19,7 @@ from tpcalc.networks.own import as_network
 from tpcalc.passes.as_blocks import MANY, SOME
 from tpcalc.passes.course import Path
 from tpcalc.passes.course import Rate as UpdateRate
-from tpcalc.passes.template import Template
+from tpcalc.passes.template import BETWEEN, Template
 from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
@@ -44,7 +44,6 @@ NAMES = ("h", "x", "dh", "dx")
 NORMALISED = ("hhat", "dhhat")
 WRITTEN = ("W_x",)
 CONTRIBUTIONS = ("dW_x", "dB")
-BETWEEN = "between"  # what stands between maps and their readers
 
 
 class Routine(TypedDict, total=False):
@@ -105,8 +104,8 @@ class Training(Shown):
         watch: What becomes an output besides f: of ``h``, ``x``, ``dh``, ``dx``, of ``hhat`` and
             ``dhhat`` where preactivations are normalised, of ``W_x``, what each linear map writes
             with the powers of n behind it, of ``between``, what else stands between maps and what
-            reads them, and of the contributions ``dW_x``, ``dB`` of updates (a plain text is one
-            of them).
+            reads them (contributions are then those at queries, times this a step before), and of
+            the contributions ``dW_x``, ``dB`` of updates (a plain text is one of them).
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.

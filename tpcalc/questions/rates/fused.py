@@ -20,8 +20,6 @@ WHAT = {"dW_x": "", "dB": "the bias of "}
 def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]:
     """Where the updates of the parts have different orders, which a common rate moves alike."""
     for whole, labels in _wholes(network).items():
-        if run.unread.intersection(labels):
-            continue
         for kind, of in WHAT.items():
             parts = [
                 [n for t in run.steps for n in run.probe.updates(label, t) if what_of(n) == kind]

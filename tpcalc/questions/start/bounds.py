@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from math import inf, isfinite, log2
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, mul, power, substitute, walk
 from tpcalc.functions.tape import evaluate
 from tpcalc.passes.separate import scaled
-from tpcalc.program.base import Table, input_of, matmul_of, references
+from tpcalc.program.base import Table, input_of
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -39,11 +40,10 @@ from tpcalc.program.nodes import (
     RowNonlin,
     Stack,
 )
-from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
 from tpcalc.questions.start.forms import Forms, averaged, least_where, slots_of
 from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounded
-from tpcalc.questions.verdict.stationary import RULES, State, Value, image
+from tpcalc.questions.verdict.stationary import RULES, NodeBounds, State, Value, image
 
 Power = Fraction | float | None  # None: it is 0; inf: nothing is known
 CENTRED = Var(0) - Par(0)
@@ -220,33 +220,22 @@ def far_degree(expr: Expr, slot: Expr) -> Fraction | None:
 
 
 @dataclass
-class StartSizes:
+class StartSizes(NodeBounds):
     """Bounds on the nodes of a program, also on those that are added later.
 
     Args:
-        builder: The program.
-        values: Numbers for symbols of its exponents.
         divisors: Nodes with what they divide by, and the exponent that it is taken at.
-        lost: Nodes that have no bound: arguments that explode in exp, divisions by what is 0; and
-            what is made of them.
     """
 
-    builder: Builder
-    values: Mapping[str, Fraction]
     divisors: dict[Ref, dict[Expr, Fraction]] = field(default_factory=dict)
-    lost: dict[Ref, Ref] = field(default_factory=dict)
+    ends: ClassVar[tuple[type[Exception], ...]] = (Unbounded,)
 
     def __post_init__(self) -> None:
         self._bounds, self.forms = AtStart(), Forms(self.builder)
         place = "%{}".format
-        self._state = StartState(place, self.values, bounds=self._bounds, forms=self.forms)
-        self._known: dict[Ref, Value] = {}
-        self._sides: dict[tuple[Ref, bool], Ref] = {}  # of matrices that a lost vector met
-
-    def of(self, ref: Ref) -> Bound | None:
-        """The bound of a node; None where it has none."""
-        self._reach(ref)
-        return None if ref in self.lost else self._state.total(self._known[ref])
+        self._state: StartState = StartState(
+            place, self.values, bounds=self._bounds, forms=self.forms
+        )
 
     def size(self, ref: Ref) -> Power:
         """The exponent of a node."""
@@ -280,35 +269,13 @@ class StartSizes:
             return ()
         return image(node, bound, self._state)
 
-    def _reach(self, ref: Ref) -> None:
-        """Go through what a node is made of, in the order of the program."""
-        stack, new = [ref], set[Ref]()
-        while stack:
-            below = stack.pop()
-            if below not in self._known and below not in new:
-                new.add(below)
-                stack += references(self.builder.node(below))
-        for below in sorted(new):
-            self._known[below] = self._value(below, self.builder.node(below))
-
     def _value(self, ref: Ref, node: Node) -> Value:
-        product = matmul_of(node)
-        cause = next((self.lost[below] for below in references(node) if below in self.lost), None)
-        if cause is None and product is not None:
-            cause = self._sides.get((product.matrix, not product.transpose))
-        if cause is None:
+        try:
             rule = START_RULES.rule(type(node), f"%{ref}")
-            try:
-                return rule(node, ref, self._known, self._state)  # type: ignore[arg-type]
-            except Unbounded:
-                cause = ref
-            finally:
-                if self._bounds.claims:
-                    self.divisors[ref], self._bounds.claims = self._bounds.claims, {}
-        self.lost[ref] = cause
-        if product is not None:
-            self._sides[product.matrix, product.transpose] = cause
-        return Value(None, ())
+            return rule(node, ref, self._known, self._state)  # type: ignore[arg-type]
+        finally:
+            if self._bounds.claims:
+                self.divisors[ref], self._bounds.claims = self._bounds.claims, {}
 
 
 def size_of(bound: Bound | None) -> Power:

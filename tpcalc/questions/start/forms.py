@@ -37,6 +37,10 @@ class Forms:
             self._least[ref] = _LEAST(self.builder.node(ref), self)
         return self._least[ref]
 
+    def is_normed(self, ref: Ref) -> bool:
+        """Whether the form of a node shows that its mean square is at most 1."""
+        return _NORMED(self.builder.node(ref), self.builder)
+
 
 def least_where(expr: Expr, above: Mapping[Expr, float]) -> float:
     """A number that a function is nowhere below, where some of its arguments are not below one."""
@@ -100,5 +104,4 @@ def _is_normed(node: LinComb, builder: Builder) -> bool:
 _ROOT: Table[tuple[Expr | None, list[tuple[Expr, Ref]]]] = Table(
     {Nonlin: lambda node: (node.fn.expr, [*slots_of(node)])}, lambda node: (None, [])
 )
-# Whether the form of a node shows that its mean square is at most 1.
-is_normed: Table[bool] = Table({LinComb: _is_normed}, lambda node, builder: False)
+_NORMED: Table[bool] = Table({LinComb: _is_normed}, lambda node, builder: False)

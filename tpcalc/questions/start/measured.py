@@ -118,15 +118,11 @@ def measured(
         )
     runs = {n: [_run(sizes, n, seed + k) for k in range(seeds)] for n in every}
     measuring, read = Measuring(runs, width), []
-    names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
     for point in points:
         refs = places[point.name]
         bounds = sizes.largest_changes(refs[0]).items()
-        who = [names[by] for by, power in bounds if power == point.change.constant]
-        # What a norm caps is not seen in the first order of a step, which is what is measured.
-        free = {names[by] for by, move in sizes.moves[0].items() if refs[0] not in move.capped}
-        asked = (name for name in (*point.who, *who) if name in free)
-        read.append(measuring.point(point, refs, dict.fromkeys(asked)))
+        who = [sizes.steps.parameters[by].name for by, p in bounds if p == point.change.constant]
+        read.append(measuring.point(point, refs, dict.fromkeys((*point.who, *who))))
     return tuple(map(measuring.row, rows)), tuple(read)
 
 

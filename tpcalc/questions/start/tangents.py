@@ -30,7 +30,6 @@ from tpcalc.program.nodes import (
     Stack,
 )
 from tpcalc.questions.start.bounds import StartSizes
-from tpcalc.questions.start.forms import is_normed
 from tpcalc.questions.verdict.graded import ZERO, Bound, Split
 
 ONE = Fraction(1)
@@ -70,7 +69,7 @@ class Tangents:
             change = _RULES(node, ref, found, steps, self)
             if not self.capped.isdisjoint(below):
                 self.capped.add(ref)
-            if self.caps and change and change[0][0] > 0 and is_normed(node, self.sizes.builder):
+            if self.caps and change and change[0][0] > 0 and self.sizes.forms.is_normed(ref):
                 self.capped.add(ref)
                 change = ((ZERO, self.sizes.bounds.lattice.span(self.sizes.bounds.hull(change))),)
             if change is None or change:
@@ -164,8 +163,9 @@ def _rows(
     total = own.times(given, change)
     if given is None or change is None or total is None:
         return None
-    splits: dict[Expr, Split] = {Var(k): (b, ()) for k, b in enumerate((given, change, total))}
-    return own.sizes.bounds.function(node.row.adjoint(Var(0), Var(1), Var(2)), splits)[0]
+    slots, bounds = (Var(0), Var(1), Var(2)), (given, change, total)
+    splits: dict[Expr, Split] = {slot: (own, ()) for slot, own in zip(slots, bounds, strict=True)}
+    return own.sizes.bounds.function(node.row.adjoint(*slots), splits)[0]
 
 
 def _moment(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from itertools import chain
 
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber
-from tpcalc.names import Name, what_of
+from tpcalc.names import USE, Name, what_of
 from tpcalc.program.base import scale_of
 from tpcalc.program.family import Mark
-from tpcalc.questions.verdict.facts import BETWEEN, is_felt
 from tpcalc.questions.verdict.sizes import Order, grows, power
 from tpcalc.questions.verdict.watched import Run, Settled
 from tpcalc.training.training import Training
@@ -48,24 +47,7 @@ class Contributions:
         ``"vanishes"``: it does at the steps that are followed, and no more is known.
         """
         own = [mark for mark in self._marks(label) if mark.bias == bias]
-        if own and label in self.run.unread:
-            return UNKNOWN
         return self._word(own[0]) if own else ""
-
-    def unread(self) -> frozenset[str]:
-        """The maps of whose updates nothing is told, as readers feel them otherwise."""
-        return frozenset(label for label in self.run.probe.maps if not self._is_felt(label))
-
-    def _is_felt(self, label: str) -> bool:
-        """What stands behind a map is of order one at the start; if it vanishes there, later on."""
-        probe, ledger = self.run.probe, self.settled.ledger
-        felt = partial(is_felt, probe, ledger, label, chamber=self.chamber)
-        start = felt(step=0)
-        if start is not None:
-            return start
-        names = {step: probe.updates(label, step) for step in self.run.steps}
-        added = [t for t, own in names.items() if not all(ledger.orders[n].zero for n in own)]
-        return all(felt(step=step) for step in added)
 
     def notes(self) -> Iterator[str]:
         """What decay takes beside what updates add, and where eps stands beside gradients."""
@@ -80,14 +62,9 @@ class Contributions:
                 if share := self._decay(mark):
                     names = self._names(mark, self.run.first)
                     size = self.settled.sizes.largest_words(names)
-                    if label in self.run.unread:
-                        size = f"what is not told: {BETWEEN}"
                     decays.setdefault((share, size), []).append(called)
                 if regime := self._regime(mark):
                     regimes.setdefault(regime, []).append(called)
-        if self.run.unread:
-            unread = _listed(sorted(self.run.unread))
-            yield f"what the updates of {unread} add is not told: {BETWEEN}"
         for (share, size), who in decays.items():
             yield (
                 f"decay takes {share} of {_listed(who)} in a step, beside first updates that "
@@ -143,22 +120,22 @@ class Contributions:
 
     def _own(self, mark: Mark, step: int) -> Order:
         """The size of what an update by itself adds to a vector of order one, fully aligned."""
-        training = self.training
+        training, probe = self.training, self.run.probe
         _, rate = training.rate(mark, step)
         a = training.parameterization.power(mark, training.tables[0])
         size = as_ex(1 if mark.role in SUMS else 0) - a - rate + self._behind(mark)
+        uses = probe.at("between", step).items()
+        own = [names for use, names in uses if use.partition(USE)[0] == mark.label]
+        added = self._product(size, [tuple(chain.from_iterable(own))] if own else [], ())
         if training.optimizer_of(mark).degree:
-            gradient = self._gradients(mark, step)
-            return gradient if gradient.n is None else _times(gradient, size)
+            return _times(self._gradients(mark, step), added)
         eps = self._eps(mark)
         if eps is None:
-            return Order(size, "exact", "")
+            return added
         gradient = self._gradients(mark, step)
-        if gradient.zero:
-            return gradient
-        if gradient.n is None or self.chamber.sign(_plain(gradient.n - eps)) >= 0:
-            return Order(size, gradient.status, "")  # a quotient is bounded
-        return _times(gradient, size - eps)
+        if gradient.zero or (gradient.n and self.chamber.sign(_plain(gradient.n - eps)) < 0):
+            return _times(_times(gradient, Order(-eps, "exact", "")), added)
+        return _times(Order(as_ex(0), gradient.status, ""), added)  # a quotient is bounded
 
     def _behind(self, mark: Mark) -> Ex:
         """The power of n that is written behind the map of a parameter, the sum's own left out."""
@@ -271,9 +248,10 @@ class Contributions:
         return "" if most is None else f"a share of {power(most)}"
 
 
-def _times(order: Order, exponent: Ex) -> Order:
-    assert order.n is not None
-    return Order(order.n + exponent, order.status, order.reason)
+def _times(one: Order, other: Order) -> Order:
+    if one.n is None or other.n is None:
+        return one if one.zero or other.n is not None else other
+    return Order(one.n + other.n, max(one.status, other.status), "")
 
 
 def _plain(n: Ex) -> Ex | Fraction:

@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from itertools import chain
 
-from tpcalc.exponents import Ex
-from tpcalc.exponents.chamber import Chamber
 from tpcalc.names import layered, what_of
 from tpcalc.questions.verdict.judge import Judgement
-from tpcalc.questions.verdict.ledger import Answer, Ledger
+from tpcalc.questions.verdict.ledger import Answer
 from tpcalc.questions.verdict.probe import Probe
-from tpcalc.questions.verdict.sizes import Order, Sizes, grows, stays
+from tpcalc.questions.verdict.sizes import Sizes
 from tpcalc.questions.verdict.watched import Run
 from tpcalc.results import Explosion, LayerFacts
-
-BETWEEN = "a power, factor or norm stands between the map and what reads it"
-
-
-def is_felt(run: Probe, ledger: Ledger, label: str, step: int, chamber: Chamber) -> bool | None:
-    """Whether what stands between a map and its readers is of order one; None: it vanishes.
-
-    On each way to a reader it is a product; the largest of them counts.
-    """
-    uses: dict[str, dict[str, list[tuple[str, ...]]]] = {}
-    for key, names in run.at("between", step).items():
-        use, way, _ = key.rsplit("#", 2)
-        if use.partition("@")[0] == label:
-            uses.setdefault(use, {}).setdefault(way, []).append(names)
-    for ways in uses.values():
-        ledger.settle([name for way in ways.values() for names in way for name in names])
-        products = [_product(ledger, way, chamber) for way in ways.values()]
-        if any(grows(order, chamber.sign) is not False for order in products):
-            return False
-        left = [stays(order, chamber.sign) for order in products]
-        if True not in left:
-            return False if None in left else None
-    return True
-
-
-def _product(ledger: Ledger, factors: Sequence[tuple[str, ...]], chamber: Chamber) -> Order:
-    """The size of a product of factors, each of several cells.
-
-    Where nothing is tested, leading coefficients are taken to be different from 0.
-    """
-    power, status = Ex(), "exact"
-    for names in factors:
-        found = {name: ledger.found[name] for name in names}
-        orders = {name: own.order if ledger.tests else own.if_led for name, own in found.items()}
-        exact_first = sorted(names, key=lambda name: orders[name].status)
-        best = Sizes(orders, chamber).largest(exact_first)
-        order = Order(None, "exact", "") if best is None else orders[best]
-        if order.n is None:
-            return order
-        power, status = power + order.n, max(status, order.status)
-    return Order(power, status, "")
-
 
 Named = list[tuple[str, str]]  # labels, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
@@ -102,9 +57,6 @@ def layer_facts(
         if label in probe.features:
             kernels = {t: run.kernel(label, t) for t in run.steps}
     updated, learns = _first(moves, updates), _first(moves, features)
-    unread = label in run.unread
-    if unread:
-        updated = replace(updated, holds=None)
     evolves = _first(moves, kernels) if kernels else None
     first = [each.step for each in (updated, learns, evolves) if each and each.holds]
     return LayerFacts(
@@ -113,7 +65,7 @@ def layer_facts(
         learns.holds,
         evolves.holds if evolves else None,
         min(first, default=None),
-        BETWEEN if unread else _why(updated, sizes, chain.from_iterable(updates.values())),
+        _why(updated, sizes, chain.from_iterable(updates.values())),
         name,
         *words,
     )
@@ -147,8 +99,7 @@ def is_stationary(sizes: Sizes, run: Run) -> bool:
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
-    every = (*names, *run.probe.changes(run.first))
-    return not run.unread and all(sizes.vanishes(name) for name in every)
+    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(run.first)))
 
 
 def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
@@ -303,8 +254,6 @@ def _caused(sizes: Sizes, run: Run) -> bool:
 def _stuck(sizes: Sizes, run: Run) -> list[str]:
     """The first layer whose updates never reach order one, where the start is not stationary."""
     for label in run.probe.maps:
-        if label in run.unread:
-            continue
         names = [name for t in run.steps for name in run.probe.updates(label, t)]
         largest = sizes.largest(names)
         if largest is not None and all(sizes.vanishes(name) for name in names):

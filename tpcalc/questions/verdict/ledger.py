@@ -24,9 +24,9 @@ from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scales, scales, symbols
 from tpcalc.passes.as_blocks import cells_of
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program
+from tpcalc.program.program import Builder, Program
 from tpcalc.questions.verdict.sizes import LOST, Known, Order, Question, after, known
-from tpcalc.questions.verdict.stationary import sizes
+from tpcalc.questions.verdict.stationary import NodeBounds
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 COARSE = "a bound from sizes alone"
@@ -123,7 +123,7 @@ class Ledger:
     _level: dict[str, int] = field(default_factory=dict)  # the last depth that was derived
     _run: dict[str, Scales] = field(default_factory=dict)  # what the knowledge of a name is from
     _assumed: dict[str, Known] = field(default_factory=dict)
-    _sizes: Mapping[str, Fraction] | None = None  # bounds that rest on no claim
+    _sizes: NodeBounds | None = None  # bounds that rest on no claim
 
     @staticmethod
     def of(
@@ -287,7 +287,7 @@ class Ledger:
 
     def _split(self) -> None:
         """Read every cell on its own; outputs are single cells, so that their names stay."""
-        self.program, self.record = split(self.program), Record()
+        self.program, self.record, self._sizes = split(self.program), Record(), None
 
     def _bounded(self, name: str, entry: Known, run: Scales) -> Known:
         """What is known, with a bound that rests on no claim where there is none.
@@ -299,11 +299,12 @@ class Ledger:
         if self.record.fault(claim for claim in run.claims([name]) if claim.is_moment):
             return entry
         if self._sizes is None:
-            self._sizes = sizes(self.program)
-        if name not in self._sizes:
+            self._sizes = NodeBounds(Builder.copy(self.program), {})
+        bound = self._sizes.of(self.program.ref(name))
+        if not bound:
             return entry
         reason = f"{COARSE}: {entry.order.reason.removeprefix(LOST)}"
-        return replace(entry, order=Order(as_ex(self._sizes[name]), "upper", reason))
+        return replace(entry, order=Order(as_ex(bound[0][0]), "upper", reason))
 
     def _deepen(self, names: Iterable[str]) -> bool:
         """One depth more for what is open; False if none is left."""

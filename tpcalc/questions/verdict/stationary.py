@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
@@ -58,7 +58,7 @@ from tpcalc.program.nodes import (
     Ref,
     Scale,
 )
-from tpcalc.program.program import Program
+from tpcalc.program.program import Builder
 from tpcalc.program.rules import Rules, interpret
 from tpcalc.questions.verdict.graded import Bound, Bounds, Split, Unbounded
 from tpcalc.questions.verdict.probe import Probe
@@ -186,38 +186,6 @@ def later(
     if now != before or grown:
         return None
     return _summary(probe, state, table)
-
-
-def sizes(program: Program) -> Mapping[str, Fraction]:
-    """Bounds on outputs that rest on no claim, as growth exponents; of those that have one.
-
-    Example:
-        >>> import tpcalc as tp
-        >>> @tp.program
-        ... def layer(t):
-        ...     t.output("h", tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g"))))
-        >>> sizes(layer)["h"]
-        Fraction(-1, 2)
-    """
-    state, values = State(program.place, {}), list[Value]()
-    lost: set[Ref | tuple[Ref, bool]] = set()  # also sides of matrices that a lost vector met
-    for ref, node in enumerate(program.nodes):
-        product = matmul_of(node)
-        side = product and (product.matrix, not product.transpose)
-        value = Value(None, ())
-        if side in lost or not lost.isdisjoint(references(node)):
-            lost.add(ref)
-        else:
-            try:
-                value = RULES.rule(type(node), program.place(ref))(node, ref, values, state)
-            except (Unbounded, TpcalcError):
-                lost.add(ref)
-        if product is not None and product.vector in lost:
-            lost.add((product.matrix, product.transpose))
-        values.append(value)
-    found = {name: state.bounds.size(state.total(values[ref])) for name, ref in program.outputs}
-    kept = (name for name, ref in program.outputs if ref not in lost)
-    return {name: power for name in kept if (power := found[name]) is not None}
 
 
 def _mark(probe: Probe, state: State) -> None:
@@ -415,3 +383,67 @@ RULES: Rules[Value, State] = Rules(
         OuterNonlin: _outer,
     },
 )
+
+
+@dataclass
+class NodeBounds:
+    """Bounds on the nodes of a program, each when it is asked for; these rest on no claim.
+
+    Args:
+        builder: The program.
+        values: Numbers for symbols of its exponents.
+        lost: Nodes that have no bound, arguments that explode, say, and what is made of them; each
+            with the first.
+        ends: What a rule raises for these.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def layer(t):
+        ...     t.output("h", tp.n**-1 * (t.matrix("W") @ tp.relu(t.gaussian("g"))))
+        >>> found = NodeBounds(Builder.copy(layer.build()), {})
+        >>> found.of(layer.build().ref("h"))[0][0]
+        Fraction(-1, 2)
+    """
+
+    builder: Builder
+    values: Mapping[str, Fraction]
+    lost: dict[Ref, Ref] = field(default_factory=dict)
+    _known: dict[Ref, Value] = field(default_factory=dict, init=False)
+    _sides: dict[tuple[Ref, bool], Ref] = field(default_factory=dict, init=False)
+    ends: ClassVar[tuple[type[Exception], ...]] = (Unbounded, TpcalcError)
+
+    def __post_init__(self) -> None:
+        self._state = State("%{}".format, self.values)
+
+    def of(self, ref: Ref) -> Bound | None:
+        """The bound of a node; None where it has none."""
+        stack, new = [ref], set[Ref]()
+        while stack:
+            below = stack.pop()
+            if below not in self._known and below not in new:
+                new.add(below)
+                stack += references(self.builder.node(below))
+        for below in sorted(new):  # in the order of the program
+            self._known[below] = self._reached(below, self.builder.node(below))
+        return None if ref in self.lost else self._state.total(self._known[ref])
+
+    def _reached(self, ref: Ref, node: Node) -> Value:
+        product = matmul_of(node)
+        cause = next((self.lost[below] for below in references(node) if below in self.lost), None)
+        if cause is None and product is not None:  # a matrix that a lost vector met
+            cause = self._sides.get((product.matrix, not product.transpose))
+        if cause is None:
+            try:
+                return self._value(ref, node)
+            except self.ends:
+                cause = ref
+        self.lost[ref] = cause
+        if product is not None:
+            self._sides[product.matrix, product.transpose] = cause
+        return Value(None, ())
+
+    def _value(self, ref: Ref, node: Node) -> Value:
+        rule: Any = RULES.rule(type(node), f"%{ref}")
+        found: Value = rule(node, ref, self._known, self._state)
+        return found

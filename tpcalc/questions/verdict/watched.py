@@ -30,15 +30,12 @@ class Run:
         program: The same with the outputs that are asked.
         last: The last step that is followed; None: all are.
         first: The first step that an update comes before; those of a schedule's zeros are none.
-        unread: The labels of maps of whose updates nothing is told: something of another order than
-            one stands between them and what reads them.
     """
 
     probe: Probe
     program: Program
     last: int | None = None
     first: int = 1
-    unread: frozenset[str] = frozenset()
 
     @property
     def steps(self) -> range:
@@ -75,14 +72,9 @@ class Run:
                 {"": run.at("dx", 0, 0).get(run.features[-1], ())},
             )
             names += [name for labels in starts for own in labels.values() for name in own]
-            names += self.between(0)
         if step == 1:
             names += [name for own in run.at("x", 1).values() for name in own]
         return tuple(dict.fromkeys(names))
-
-    def between(self, step: int) -> list[str]:
-        """What stands between maps and their readers, at the query."""
-        return [name for names in self.probe.at("between", step).values() for name in names]
 
     def gradients(self, step: int) -> tuple[str, ...]:
         """What the gradients of a step are made of: f, x and dh of its samples."""
@@ -98,7 +90,8 @@ class Run:
         steps = range(self.probe.steps + 1)
         names = [name for step in steps for name in self.names(step)]
         names += [name for step in steps[:-1] for name in self.gradients(step)]
-        names += [name for step in steps for name in self.between(step)]
+        between = [self.probe.at("between", step).values() for step in steps[:-1]]
+        names += [name for labels in between for own in labels for name in own]
         return restricted(self.program, dict.fromkeys(names))
 
     def kernel(self, label: str, step: int) -> tuple[str, ...]:
