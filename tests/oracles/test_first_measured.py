@@ -132,7 +132,9 @@ CATALOGUE = {
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("rule", ["standard", "mup", "ntk"])
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize(
+    "name", ["mlp", *(pytest.param(name, marks=pytest.mark.slow) for name in ("resnet", "rnn"))]
+)
 def test_powers_are_those_of_networks(name: str, rule: str, optimizer: str) -> None:
     found = tp.first_order(CATALOGUE[name], rule, optimizer=optimizer, measure=WIDTHS)
     said = words(found)
@@ -151,3 +153,20 @@ def test_powers_of_a_transformer_are_those_of_networks(scale: str) -> None:
     (scores,) = (own for own in found.points if "softmax" in own.name)
     assert scores.moved is not None and scores.moved.word == "agrees"
     assert (scores.moved.one is None) == (scores.change.constant == 0)
+
+
+def test_what_a_norm_bounds_is_not_measured_to_first_order() -> None:
+    """A step that replaces what a norm reads grows to first order, and not behind the norm."""
+
+    @tp.network
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="u", init=1)(x)
+        w = t.linear(t.n, t.n, name="w", init="n^(-1/2)", rates=("n^(-1/2)", 1))
+        h = tp.gelu(tp.layers.LayerNorm(t, name="norm")(w(h)))
+        return t.linear(t.outputs, t.n, name="v", init="n^(-1)", rates=("n^(-1)", 1))(h)
+
+    found = tp.first_order(net, "own", optimizer="adam", measure=(32, 64, 128))
+    assert found["w"].word == "replaced"
+    assert "differs" not in words(found)
+    (gelu,) = (own for own in found.points if own.name.startswith("h[gelu]"))
+    assert gelu.by in ("norm.gain", "norm.bias", "u")

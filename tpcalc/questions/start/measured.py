@@ -109,20 +109,21 @@ def measured(
     width: int,
 ) -> tuple[tuple[ParameterMove, ...], tuple[ReadPoint, ...]]:
     """Parameters and read points with what first steps of explicit networks are there."""
-    width, every = check_width(width), whole(sizes.steps.network, widths)
+    width, widths = check_width(width), whole(sizes.steps.network, widths)
     checks.whole(seeds, "seeds", least=2, hint="It counts networks of a width.")
-    if len(every) < 2:
-        raise UsageError(
-            "a slope over the width takes two widths or more.",
-            hint="Write measure=(64, 128, 256).",
-        )
-    runs = {n: [_run(sizes, n, seed + k) for k in range(seeds)] for n in every}
+    if len(widths) < 2:
+        raise UsageError("a slope takes two widths or more.", hint="Write measure=(64, 256).")
+    runs = {n: [_run(sizes, n, seed + k) for k in range(seeds)] for n in widths}
     measuring, read = Measuring(runs, width), []
+    names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
     for point in points:
         refs = places[point.name]
         bounds = sizes.largest_changes(refs[0]).items()
-        who = [sizes.steps.parameters[by].name for by, p in bounds if p == point.change.constant]
-        read.append(measuring.point(point, refs, dict.fromkeys((*point.who, *who))))
+        most = (names[by] for by, power in bounds if power == point.change.constant)
+        # Where a norm bounds what a step replaces, it changes less than to first order.
+        held = {names[by] for by, move in sizes.moves[0].items() if refs[0] in move.capped}
+        who = dict.fromkeys(by for by in (*point.who, *most) if by not in held)
+        read.append(measuring.point(point, refs, who))
     return tuple(map(measuring.row, rows)), tuple(read)
 
 
