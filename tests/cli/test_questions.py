@@ -95,6 +95,14 @@ def test_a_schedule_and_groups_are_one_flag_each() -> None:
     assert (rows[1, 2, "dW"], rows[2, 2, "dW"]) == ("0", "-1/2")
 
 
+def test_steps_of_which_the_first_alone_is_known() -> None:
+    """The first line answers, and the second says why it was not asked."""
+    found = answer("check", *NET, "--optimizer", "muon")
+    assert (found["verdict"], found["status"]) == ("feature-learning", "first steps, exact")
+    assert [row["word"] for row in found["first_order"]["rows"]] == ["learns"] * 4
+    assert any(note.startswith("all steps: not asked: a step is") for note in found["notes"])
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -103,7 +111,6 @@ def test_a_schedule_and_groups_are_one_flag_each() -> None:
         (("--group", "blocks.*: lr=1"), "fits no parameter"),
         (("--schedule", "cosin"), "Did you mean 'cosine'"),
         (("--optimizer", "adamw(dekay=1)"), "--optimizer: there is no hyperparameter of adamw"),
-        (("--optimizer", "adam(decay=1)"), "--optimizer: an entrywise function of the initial"),
         (("--optimizer", "none.opt"), "--optimizer: the file of an optimizer cannot be read"),
     ],
 )

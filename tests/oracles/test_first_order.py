@@ -40,9 +40,8 @@ from tests.networks_in_use import (
     ViT,
     with_tokens,
 )
-from tpcalc.errors import UnknownName
 
-# ------------------------------------------------------------------------------ attention, F1 to F5
+# ------------------------------------------------------------------------------ attention, F1 to F4
 
 
 def test_F1_gpt_under_mup() -> None:
@@ -91,11 +90,6 @@ def test_F4_gpt_under_gradient_descent() -> None:
     assert str(found["attention.0.query"].inside) == "-1/2"
     rates = {row.role: str(row.rate) for row in found.rows}
     assert rates == {"input": "1", "bias": "1", "hidden": "0", "readout": "-1"}
-
-
-@pytest.mark.xfail(raises=UnknownName, strict=True, reason="there is no optimizer Muon yet")
-def test_F5_gpt_under_muon() -> None:
-    expect(first_order(tp.network(GPT), optimizer="muon"), {"*.query": LATER, "*.key": LATER})
 
 
 # ------------------------------------------------------------------- plain networks, F6 to F8, F25
@@ -455,18 +449,3 @@ def test_F26_norm_behind_a_map_that_is_replaced() -> None:
     assert found.word == "feature learning"
     assert (terms(found)["w1"][0], words(found)["w1"]) == ("1/2", "replaced")
     assert read(found, "h[gelu#2]") == ("0", "0", "0")
-
-
-# ---------------------------------------------------------------------------------- optimizers, F28
-
-
-@pytest.mark.parametrize("optimizer", ["lamb", "lars", "adafactor"])
-@pytest.mark.xfail(raises=UnknownName, strict=True, reason="there is no such optimizer yet")
-def test_F28_steps_in_units_of_the_weights(optimizer: str) -> None:
-    first_order(tp.MLP(2, "tanh"), "mup", optimizer)
-
-
-def test_F28_decay_leaves_first_terms() -> None:
-    """Decay has no line of its own yet; what gradients add is as without it."""
-    plain = first_order(tp.MLP(2, "tanh"))
-    assert terms(first_order(tp.MLP(2, "tanh"), optimizer="adamw(decay=0.1)")) == terms(plain)

@@ -16,13 +16,15 @@ from tpcalc.study.schema import (
     ActivationWord,
     Count,
     GroupsPart,
-    OptimizerWord,
     ParameterizationWord,
     Part,
     Positive,
     ScheduleWords,
+    known,
 )
 from tpcalc.study.sections import BRANCH, Flag, problems_of, read_sections, refusal
+from tpcalc.training.optimizer import TWO
+from tpcalc.training.optimizers import lookup
 from tpcalc.training.setting import run_of
 
 _ONE, _EACH = f"{BRANCH}one", f"{BRANCH}each"
@@ -64,7 +66,7 @@ class TrainingPart(Part):
     depth: Count = 6
     width: Count = 1024
     lr: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
-    optimizer: OptimizerWord = "sgd"
+    optimizer: Annotated[str, known(lambda name: lookup(name).path(TWO))] = "sgd"
     schedule: ScheduleWords | None = None
     groups: GroupsPart = Field(default_factory=dict)
     batch: Count = 512

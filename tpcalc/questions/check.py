@@ -61,6 +61,7 @@ GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this sha
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
 DEEP = 2000
+NOT_ASKED = "all steps: not asked: {}"
 NOT_DEEP = "the program of {} steps has {} nodes, and is not followed: deep={} is less"
 UNNUMBERED = "first steps are followed where all exponents are numbers: at= gives them"
 STILL = "the schedule is 0 at step {}: nothing is updated there"
@@ -153,6 +154,8 @@ def width_check(
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
+    if training.beyond:
+        return _by_first(training, {} if at is None else checks.powers(at, set(at)), seed, verify)
     run = watched(training, reading)
     point = {} if at is None else checks.powers(at, symbols(run.program))
     # Networks of finite width are run only where neither line has a word without them.
@@ -275,6 +278,15 @@ def _in_depth(
             raise
         return _alone(first, True, training.steps, first.provenance, error.message)
     return replace(found, first_order=first if found.steps else None)
+
+
+def _by_first(
+    training: Training, point: Mapping[str, Fraction], seed: int, verify: bool
+) -> Verdict:
+    """The verdict of a run of which first steps alone are followed."""
+    tests, note = particle_tests(seed) if verify else None, NOT_ASKED.format(training.beyond)
+    first = first_order_of(training, point, WIDTHS, seed, tests)
+    return _alone(first, _is_known(first), training.steps, first.provenance, note)
 
 
 def _is_known(first: FirstOrder | None) -> bool:

@@ -41,6 +41,7 @@ from tpcalc.results import (
     StableRate,
 )
 from tpcalc.results.tables import provenance
+from tpcalc.training.optimizer_text import OutsideError
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
@@ -155,8 +156,8 @@ contribute order one, the output would grow like n^(1/2) at the next step
     try:
         found = _over_steps(run, network, at, kept, seed if verify else None, started)
         return replace(found, largest=first, edits=edits)
-    except ScaleError as error:
-        if not first or chain_of(network) is not None:
+    except (ScaleError, OutsideError) as error:
+        if not first or (chain_of(network) is not None and not training.beyond):
             raise
         notes = (LARGEST, f"rates step by step are not told: {error.message}")
         made = provenance(run.network.smallest.digest, seed, run.settings, _since(started))

@@ -72,12 +72,10 @@ def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
                 )
     values = {name: value for name, (_, value) in settings.items()}
     lr, power = values.pop("lr", 1), values.pop("power", as_ex(0))
-    return Own(lr, power, _with(values.pop("optimizer", optimizer), values))
-
-
-def _with(optimizer: Optimizer, settings: Mapping[str, Any]) -> Optimizer:
-    """An optimizer with some of its numbers changed."""
-    return optimizer.with_settings(**settings)
+    # An optimizer of hidden matrices takes others only where a group names it for them.
+    if optimizer.others and mark.role != "hidden":
+        optimizer = find_optimizer(optimizer.others)
+    return Own(lr, power, values.pop("optimizer", optimizer).with_settings(**values))
 
 
 def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tuple[Group, ...]:

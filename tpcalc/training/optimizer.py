@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -23,9 +24,18 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.passes.course import Path, Rate
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
+from tpcalc.training.optimizer_sizes import (
+    SIDES,
+    START,
+    WHOLE,
+    Entries,
+    FirstStep,
+    first_step,
+)
 from tpcalc.training.optimizer_text import (
     FUNCTIONS,
     UNBOUNDED,
+    OutsideError,
     OverArrays,
     Powers,
     Reader,
@@ -35,8 +45,10 @@ from tpcalc.training.optimizer_text import (
 from tpcalc.training.update_kinds import is_lasting
 
 ZERO = as_ex(0)
-START = Var(-2)  # the initial value, in expressions of gradients
+FAR = Fraction(1000)  # a power of n beside which those of a text are small
+LITTLE = -10 * FAR  # that of weights which are less than any gradient
 LONG = 10**15  # denominators beyond it are rounded
+KEPT = ((ZERO, Fraction(1)),)
 Setting = tuple[Number, Ex]  # a number times a power of n
 _PRODUCT = re.compile(r"(?<=[\w)])\s+(?=[\w(])")
 _SETTING = re.compile(r"(.*?)\*?\s*\bn(?:\s*(?:\^|\*\*)\s*(.+))?")
@@ -66,6 +78,13 @@ class Optimizer:
     step, the hyperparameters, ``sqrt``, ``sign``, ``abs``; a blank is a product. The state starts
     at 0. Every parameter has its own, entry by entry.
 
+    Functions of a whole parameter are ``norm`` (Frobenius), ``rms``, ``polar`` (the exact polar
+    factor), ``factored`` (row means times column means over the mean), numbers ``rows`` and
+    ``cols``; beside them ``max(a, b)``, ``ratio(a, b)``, 1 where one of both is 0, and
+    ``clipped(g, c)``, g shortened where the norm of the gradients of all parameters is above c,
+    which every entry takes as its hyperparameter ``clip``. Of these the first step alone is
+    followed, by its size.
+
     Args:
         name: The name it is listed under.
         program: The text.
@@ -73,6 +92,7 @@ class Optimizer:
         source: Where it is defined.
         values: The hyperparameters with their values: numbers, or texts with a power of n.
         aliases: Other names.
+        others: Of an optimizer of hidden matrices the name of that of all other parameters.
 
     Raises:
         StudyError: The text cannot be read, or has a name that nothing stands for.
@@ -95,6 +115,7 @@ class Optimizer:
     source: Source
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
     aliases: tuple[str, ...] = ()
+    others: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", dict(self.values))
@@ -104,13 +125,16 @@ class Optimizer:
         for name, (number, _) in self.settings.items():
             # A share of what is left: b beside 1 - b, or the b of a state m = b m + ...
             share = re.search(rf"\b1\s*-\s*{name}\b|\b(\w+)\s*=\s*{name}\s+\1\b", self.program)
-            low = 0 if share or name in ("decay", "eps") else number
-            if not low <= number or (share and number >= 1):
+            low = 0 if share or name in ("decay", EPS, CLIP) else number
+            if not low <= number or (share and number >= 1) or (name == CLIP and not number):
+                wanted = {CLIP: "above 0"}.get(name, "at least 0")
                 raise StudyError(
                     f"the hyperparameter {name} of {self.name} is {self.values[name]}; it must be "
-                    f"{'from 0 to below 1' if share else 'at least 0'}.",
+                    f"{'from 0 to below 1' if share else wanted}.",
                 )
-        self.path([(Fraction(1), ZERO)] * 2)  # reads the whole text, also with a state
+        found = self.first(Entries(Fraction(0), LITTLE))  # reads the text
+        with suppress(*(() if found.by_weight else (OutsideError,))):
+            self.path(TWO)  # also with a state
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -138,20 +162,22 @@ class Optimizer:
 
     def with_settings(self, **values: object) -> Optimizer:
         """The same optimizer with other hyperparameters."""
+        known, program = list(self.values), self.program
+        if CLIP in values and CLIP not in known:
+            known, program = [*known, CLIP], f"g = clipped(g, {CLIP})\n{program}"
         for name, value in values.items():
-            checks.one_of(f"hyperparameter of {self.name}", name, list(self.values))
+            checks.one_of(f"hyperparameter of {self.name}", name, known)
             self._setting(name, value)
-        return replace(self, values={**self.values, **values}) if values else self
+        changed = {**self.values, **values}
+        return replace(self, program=program, values=changed) if values else self
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether it is w - lr g."""
+        if len(self._written) > 1 or self.whole:
+            return False
         first = self.path([(Fraction(1), ZERO)])
-        return len(self._written) == 1 and first.moves == ((ZERO, -Var(0)),) and self._keeps(first)
-
-    @staticmethod
-    def _keeps(path: Path) -> bool:
-        return path.start == ((ZERO, Fraction(1)),)
+        return first.moves == ((ZERO, -Var(0)),) and first.start == KEPT
 
     @cached_property
     def is_lasting(self) -> bool:
@@ -166,7 +192,7 @@ class Optimizer:
         fn = Fn(add(psi for _, psi in path.moves), 1)
         near, far = (float(evaluate(fn, [x])) for x in (0.75, 3.0))
         homogeneous = abs(far - near * 4.0**self.degree) < 1e-9 * abs(near)
-        return not (self._keeps(path) and homogeneous)
+        return not (path.start == KEPT and homogeneous)
 
     @cached_property
     def is_linear_in_rate(self) -> bool:
@@ -182,17 +208,72 @@ class Optimizer:
 
         What vanishes beside the gradient (eps) counts as absent.
         """
-        bare = self.with_settings(eps=0) if "eps" in self.values else self
-        moves = bare.path([(Fraction(1), ZERO)]).moves
-        fn = Fn(add(psi for _, psi in moves), 1)
-        near, far = (float(evaluate(fn, [x])) for x in (0.75, 3.0))
-        for degree in (0, 1):
-            if near and abs(far / near - 4.0**degree) < 1e-9:
-                return degree
-        raise StudyError(
-            f"an update of {self.name} is neither linear in the gradient nor of degree 0.",
-            hint="Learning rates are known for such optimizers alone.",
+        near, far = ((self._size(at), self._size(at + 1)) for at in (-FAR, FAR))
+        degree = near[1] - near[0]
+        if degree not in (0, 1) or far[1] - far[0] != degree:
+            raise StudyError(
+                f"an update of {self.name} is neither linear in the gradient nor of degree 0.",
+                hint="Learning rates are known for such optimizers alone.",
+            )
+        return int(degree)
+
+    @cached_property
+    def weight_degree(self) -> Fraction:
+        """The degree of an update in the weight: 1 of a step that is a share of its norm."""
+        return self._size(Fraction(0), LITTLE + 1) - self._size(Fraction(0))
+
+    def _size(self, gradient: Fraction, weight: Fraction = LITTLE) -> Fraction:
+        return self.first(Entries(gradient, weight)).size or Fraction(0)
+
+    def own_size(self, role: str) -> Fraction:
+        """The power of n in entries of a step where those of weight and gradient have none."""
+        sides = {"hidden": 2, "finite": 0}.get(role, 1)
+        return self.first(Entries(Fraction(0), sides=sides, role=role)).size or Fraction(0)
+
+    @cached_property
+    def is_along(self) -> bool:
+        """Whether the first step is a number times the gradient."""
+        return self.first(Entries(Fraction(0), LITTLE)).is_along
+
+    def first(
+        self,
+        at: Entries,
+        rate: Fraction = Fraction(0),
+        values: Mapping[str, Fraction] | None = None,
+    ) -> FirstStep:
+        """The first step at a learning rate n^(-rate), by its size.
+
+        An eps without a power of n counts as absent, unless nothing else is left; without values
+        of symbols no hyperparameter has one.
+
+        Example:
+            >>> from tpcalc.training.optimizers import lookup
+            >>> lookup("lamb").first(Entries(Fraction(-1), Fraction(-1, 2))).size
+            Fraction(-1, 2)
+        """
+        given = {
+            name: (number, Fraction(0) if values is None else power.at(values))
+            for name, (number, power) in self.settings.items()
+        }
+        bare = {**given, EPS: (Fraction(0), Fraction(0))}
+        left = bare if EPS in given and (values is None or self.has_constant_eps) else given
+        first, whole = (
+            first_step(self.name, self._lines, tuple(own.items()), rate, at)
+            for own in (left, given)
         )
+        return whole if first.size is None else first
+
+    @cached_property
+    def has_constant_eps(self) -> bool:
+        """Whether it adds an eps that has no power of the width."""
+        number, power = self.settings.get(EPS, (0, ZERO))
+        return number != 0 and power == ZERO
+
+    @cached_property
+    def whole(self) -> tuple[str, ...]:
+        """The functions of a whole parameter in its text."""
+        used = {node.id for _, line in self._lines for node in _names(line)}
+        return tuple(name for name in (*WHOLE, *SIDES) if name in used)
 
     @cached_property
     def _written(self) -> tuple[tuple[str, str], ...]:
@@ -204,7 +285,7 @@ class Optimizer:
     def _lines(self) -> tuple[tuple[str, ast.expr], ...]:
         found = []
         for name, text in self._written:
-            if name in ("lr", "t", *FUNCTIONS, *self.values):
+            if name in (*TAKEN[2:], *self.values):
                 raise broken(self.name, name, "a line stands for w, g or a part of the state")
             if not name.isidentifier():
                 raise broken(self.name, name, "a line is 'name = formula'")
@@ -219,6 +300,14 @@ class Optimizer:
 
     def path(self, rates: Sequence[Rate]) -> Path:
         """What a parameter has become, as a function of its gradients."""
+        if self.whole:
+            raise OutsideError(
+                f"a step is a function of whole parameters ({', '.join(self.whole)}), of which the "
+                "first alone is followed, by its size.",
+                where=f"optimizer {self.name}",
+                hint="Ask tp.first_order, tp.check or tp.solve of a network whose depth is a "
+                "number, or take adam for all steps.",
+            )
         return _path(self, tuple(self.settings.items()), tuple(rates))
 
     @property
@@ -253,7 +342,7 @@ def _path(
     for exponent, expr in weight.items():
         kept = derivative(expr, START)
         if not isinstance(kept, Const):
-            raise StudyError(
+            raise OutsideError(
                 "an entrywise function of the initial weights, a random matrix with entries of "
                 "its own, is outside the theory.",
                 where=f"optimizer {optimizer.name}",
@@ -315,7 +404,9 @@ def _names(line: ast.expr) -> Iterator[ast.Name]:
     return (node for node in ast.walk(line) if isinstance(node, ast.Name))
 
 
-TAKEN = ("w", "g", "lr", "t", *FUNCTIONS)  # names that every text has
+TAKEN = ("w", "g", "lr", "t", *FUNCTIONS, *WHOLE, *SIDES)  # names that every text has
+EPS, CLIP = "eps", "clip"
+TWO: tuple[Rate, ...] = ((Fraction(1), ZERO),) * 2  # steps that show a text, its state included
 
 
 def _signed(expr: Expr) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import partial
 
 from tpcalc import checks
 from tpcalc.activations.entries.abs import ABS
@@ -21,6 +22,10 @@ from tpcalc.registry.values import exact
 ZERO = as_ex(0)
 Powers = dict[Ex, Expr]  # a sum of powers of n, each with its expression
 UNBOUNDED = "a division by what may be 0 where its numerator is not"
+
+
+class OutsideError(StudyError):
+    """A step that can be read, and that only the sizes of first steps are known of."""
 
 
 def broken(optimizer: str, text: str, reason: str) -> StudyError:
@@ -41,7 +46,7 @@ class Reader:
     """Formulas of a text, in which names stand for sums of powers of n."""
 
     def __init__(self, name: str, names: Mapping[str, Powers]) -> None:
-        self._of, self._names, self._at = name, names, ""
+        self._of, self._names, self._at, self._functions = name, names, "", FUNCTIONS
 
     def read(self, node: ast.expr) -> Powers:
         """What a formula is."""
@@ -53,29 +58,29 @@ class Reader:
             return self._names[node.id]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self.read(node.operand)
-            return _times(inner, -1) if isinstance(node.op, ast.USub) else inner
+            return times(inner, -1) if isinstance(node.op, ast.USub) else inner
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
             left, right = self.read(node.left), self.read(node.right)
             self._at = ast.unparse(node)
             return _OPERATIONS[type(node.op)](self, left, right)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-            checks.one_of(f"function in optimizer {self._of}", node.func.id, FUNCTIONS)
-            degree, function = FUNCTIONS[node.func.id]
-            inner = self.read(node.args[0])
-            return self._single(inner, degree, function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            checks.one_of(f"function in optimizer {self._of}", node.func.id, self._functions)
+            count, function = self._functions[node.func.id]
+            if len(node.args) == count:
+                return function(self, *map(self.read, node.args))
         raise broken(self._of, ast.unparse(node), "it is no formula")
 
     @property
     def _known(self) -> list[str]:
         return sorted(self._names)
 
-    def _single(self, value: Powers, degree: Fraction, function: Callable[[Expr], Expr]) -> Powers:
+    def single(self, value: Powers, degree: Fraction, function: Callable[[Expr], Expr]) -> Powers:
         """A homogeneous function of one power of n."""
         if not value:
             return {}
         if len(value) > 1:
             powers = " and ".join(f"n^({exponent})" for exponent in value)
-            raise StudyError(
+            raise OutsideError(
                 f"a nonlinear function of a sum of {powers}.",
                 where=f"optimizer {self._of}",
                 hint="Entrywise functions take the gradient beside eps alone; decouple the decay.",
@@ -85,13 +90,13 @@ class Reader:
 
     def product(self, left: Powers, right: Powers) -> Powers:
         """The product of two."""
-        return _sum([{p + q: mul((a, b))} for p, a in left.items() for q, b in right.items()])
+        return sum_of([{p + q: mul((a, b))} for p, a in left.items() for q, b in right.items()])
 
     def over(self, left: Powers, right: Powers) -> Powers:
         """One over another, which is a single power of n."""
         if not right:
             raise broken(self._of, self._at, "a division by 0")
-        return self.product(left, self._single(right, Fraction(-1), self._reciprocal))
+        return self.product(left, self.single(right, Fraction(-1), self._reciprocal))
 
     def raised(self, left: Powers, right: Powers) -> Powers:
         """One to the power of a number."""
@@ -108,7 +113,7 @@ class Reader:
             return self.over(
                 number_of(Fraction(1), ZERO), self.raised(left, {ZERO: const(-number)})
             )
-        return self._single(left, number, lambda expr: power(expr, number))
+        return self.single(left, number, lambda expr: power(expr, number))
 
     def _reciprocal(self, expr: Expr) -> Expr:
         """One over a number, over a root that is 0 where gradients are, or over a shifted one."""
@@ -146,7 +151,8 @@ def _is_number(value: Powers) -> bool:
     return len(value) == 1 and all(isinstance(expr, Const) for expr in value.values())
 
 
-def _sum(parts: Iterable[Powers]) -> Powers:
+def sum_of(parts: Iterable[Powers]) -> Powers:
+    """A sum, without what is 0."""
     terms: dict[Ex, list[Expr]] = {}
     for part in parts:
         for exponent, expr in part.items():
@@ -155,22 +161,23 @@ def _sum(parts: Iterable[Powers]) -> Powers:
     return {exponent: expr for exponent, expr in found.items() if expr != const(0)}
 
 
-def _times(value: Powers, number: int) -> Powers:
+def times(value: Powers, number: int) -> Powers:
+    """A multiple."""
     return {exponent: mul((const(number), expr)) for exponent, expr in value.items()}
 
 
 _OPERATIONS: dict[type, Callable[[Reader, Powers, Powers], Powers]] = {
-    ast.Add: lambda reader, left, right: _sum((left, right)),
-    ast.Sub: lambda reader, left, right: _sum((left, _times(right, -1))),
+    ast.Add: lambda reader, left, right: sum_of((left, right)),
+    ast.Sub: lambda reader, left, right: sum_of((left, times(right, -1))),
     ast.Mult: Reader.product,
     ast.Div: Reader.over,
     ast.Pow: Reader.raised,
 }
-# Homogeneous functions: their degree, and what they make of an expression.
-FUNCTIONS: dict[str, tuple[Fraction, Callable[[Expr], Expr]]] = {
-    "sqrt": (Fraction(1, 2), lambda expr: _square_root(expr)),
-    "sign": (Fraction(0), lambda expr: sign_of(SIGN, expr)),
-    "abs": (Fraction(1), ABS),
+Functions = dict[str, tuple[int, Callable[..., Powers]]]  # of how many, and what they make of them
+FUNCTIONS: Functions = {
+    "sqrt": (1, lambda reader, value: reader.single(value, Fraction(1, 2), _square_root)),
+    "sign": (1, lambda reader, value: reader.single(value, Fraction(0), partial(sign_of, SIGN))),
+    "abs": (1, lambda reader, value: reader.single(value, Fraction(1), ABS)),
 }
 
 

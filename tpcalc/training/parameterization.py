@@ -84,6 +84,8 @@ class Parameterization:
         own: ``own(kind, mark, step, degree)``: of some parameters the exponent ``"a"`` or ``"c"``
             that stands in place of that of their layer; None: that of the layer.
         deep: The powers of the number of blocks; None: it has none.
+        by_updates: Whether an n^(-c) of entrywise optimizers is the size of what entries of w move
+            by, whatever the rate is of an optimizer that moves them so.
 
     Example:
         >>> from tpcalc.training.parameterizations import lookup
@@ -101,6 +103,7 @@ class Parameterization:
     degree: int = 1
     own: Own | None = field(default=None, compare=False, repr=False)
     deep: DepthPowers | None = None
+    by_updates: bool = False
 
     def under(self, degree: int) -> Parameterization:
         """The parameterization with the learning rates that an optimizer needs.
@@ -198,6 +201,7 @@ class ParameterizationFamily:
         aliases: Other names.
         own: Of its members: the exponents of single parameters.
         deep: As ``make``, for the powers of the number of blocks; None: it has none.
+        by_updates: Whether its rates of entrywise optimizers are sizes of updates of w.
     """
 
     name: str
@@ -210,6 +214,7 @@ class ParameterizationFamily:
     aliases: tuple[str, ...] = ()
     own: Own | None = None
     deep: Callable[..., DepthPowers] | None = None
+    by_updates: bool = False
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
         """The member with these parameters."""
@@ -241,6 +246,7 @@ class ParameterizationFamily:
             entrywise=entrywise,
             own=self.own,
             deep=None if self.deep is None else self.deep(**given),
+            by_updates=self.by_updates,
         )
 
 

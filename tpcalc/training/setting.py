@@ -5,6 +5,7 @@ from __future__ import annotations
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.results import Setting
+from tpcalc.training.optimizer import TWO
 from tpcalc.training.training import Training
 
 
@@ -27,6 +28,8 @@ def run_of(setting: Setting) -> Training:
         loss="xent",
         batch=setting.batch,
     )
+    for mark in run.network.marks:
+        run.optimizer_of(mark).path(TWO)  # or it is refused
     _check_calibration(setting, run)
     return run
 

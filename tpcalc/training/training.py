@@ -30,7 +30,8 @@ from tpcalc.shown import Shown
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
 from tpcalc.training.loss import Loss, check_data, no_samples, slopes
 from tpcalc.training.losses import lookup as find_loss
-from tpcalc.training.optimizer import Optimizer
+from tpcalc.training.optimizer import TWO, Optimizer
+from tpcalc.training.optimizer_text import OutsideError
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import Exponents, Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
@@ -237,7 +238,9 @@ class Training(Shown):
             rule = rule.under(degree)
             table = rule.exponents(self.network.hidden, step)
         factor = self.factor(mark.layer, step) * group.lr * self.in_depth(mark, degree)
-        return factor, rule.rate(mark, table, step) - group.power
+        power = rule.rate(mark, table, step) - group.power
+        own = group.optimizer.own_size(mark.role) if rule.by_updates else Fraction(0)
+        return factor, power + own if own else power
 
     def in_depth(self, mark: Mark, degree: int) -> Number:
         """The factor (L / base)^p of the rate of a parameter in a block, L a number."""
@@ -264,6 +267,16 @@ class Training(Shown):
             return Path(found.start, moves, found.shift + stored)
 
         return path
+
+    @property
+    def beyond(self) -> str:
+        """Why first steps alone are followed; empty: all are."""
+        try:
+            for mark in self.network.marks:
+                self.optimizer_of(mark).path(TWO)
+        except OutsideError as error:
+            return error.message
+        return ""
 
     def kept(self, mark: Mark, step: int) -> Ex | None:
         """The power p of the n^(-p) in front of the start of a parameter; None: it is dropped."""

@@ -14,6 +14,7 @@ import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.exponents import as_ex
 from tpcalc.sources import Source
+from tpcalc.training.optimizer_sizes import Entries
 from tpcalc.training.optimizers import REGISTRY, Optimizer, lookup
 
 DATA = tp.Samples([(1, 0.4), (0.5, 1.1)], [1, -0.6])
@@ -22,6 +23,7 @@ w = (1 - lr decay) w - lr sign(b1 m + (1 - b1) g)
 m = b2 m + (1 - b2) g
 """
 STEPS = [(Fraction(1), as_ex(0))] * 3
+AT = Entries(Fraction(-1), sides=2)
 
 
 def mine(text: str, **values: object) -> Optimizer:
@@ -45,7 +47,9 @@ def test_the_label_is_the_optimizer(name: str) -> None:
     if "eps" in own.values:
         own = own.with_settings(eps="1/10 n^(-3/2)")
     for label in (own.label, own.label.replace(" ", "")):
-        assert lookup(label).path(STEPS) == own.path(STEPS)
+        found = lookup(label)
+        assert found.settings == own.settings and found.first(AT) == own.first(AT)
+        assert found.whole or found.path(STEPS) == own.path(STEPS)
 
 
 def test_a_text_and_a_file_are_the_entry(tmp_path: Path) -> None:
@@ -90,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[TpcalcError], str]] = {
     ),
     "no file": (lambda: lookup("none.opt"), UsageError, "none.opt: .*cannot be read"),
     "a name in a text": (lambda: mine("w = w - lr beta g"), UnknownName, "'beta'"),
-    "a function": (lambda: mine("w = w - lr tanh(g)"), UnknownName, "'tanh'.*abs, sign, sqrt"),
+    "a function": (lambda: mine("w = w - lr tanh(g)"), UnknownName, "'tanh'.*abs, .*sign, sqrt"),
     "no weight": (lambda: mine("m = g"), StudyError, "no line says what becomes of w"),
     "no formula": (lambda: mine("w = w - lr (g > 0)"), StudyError, "'g > 0'.*no formula"),
     "a bracket in a text": (lambda: mine("w = w - lr (g"), StudyError, "never closed"),
@@ -133,6 +137,23 @@ REFUSED: dict[str, tuple[Callable[[], object], type[TpcalcError], str]] = {
         "decay of adamw is -1; it must be at least 0",
     ),
     "coupled decay": (lambda: trained("adam(decay=0.1)"), StudyError, "optimizer adam: .*Decouple"),
+    "all steps of Muon": (
+        lambda: trained("muon"),
+        StudyError,
+        "optimizer muon: a step is a function of whole parameters .polar.*tp.check",
+    ),
+    "a norm of two": (
+        lambda: mine("w = w - lr norm(g, w)"),
+        StudyError,
+        "'norm.g, w.' cannot be read",
+    ),
+    "a clip of 0": (lambda: lookup("sgd(clip=0)"), StudyError, "clip of sgd is 0.*above 0"),
+    "two degrees": (lambda: mine("w = w - lr (g + sign(g))").degree, StudyError, "neither linear"),
+    "a norm times a gradient": (
+        lambda: mine("w = w - lr norm(g) g").degree,
+        StudyError,
+        "neither linear",
+    ),
     "a square": (lambda: mine("w = w - lr g^2").degree, StudyError, "neither linear"),
     "a short schedule": (
         lambda: trained("adam", steps=3, schedule=[1]),

@@ -16,19 +16,21 @@ from tpcalc.names import what_of
 from tpcalc.passes.change import Changes, Direction, scaled
 from tpcalc.passes.starts import zero_starts
 from tpcalc.program.base import Table
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input, Kind, Moment, Nonlin, Ref, RowNonlin
 from tpcalc.program.program import Program
 from tpcalc.questions.start.bounds import Power, StartSizes, size_of
 from tpcalc.questions.start.program import FirstSteps, Pass
-from tpcalc.questions.start.steps import constant_eps, step_size
+from tpcalc.questions.start.steps import CLIPPED, CLIPS, SHARE, by_size
 from tpcalc.questions.start.tangents import Tangents
 from tpcalc.results.first_order import kind_of
+from tpcalc.training.optimizer_sizes import Entries, FirstStep
 from tpcalc.training.training import Training
 
 DIVISORS = "bounds hold where what is divided by is as large as its own bound: {}"
 EPS_LEFT_OUT = (
-    "eps of {} is no power of the width and counts as absent: where gradients vanish with the "
-    "width it decides from some width on"
+    "eps of {} is no power of the width and counts as absent: where what it stands beside vanishes "
+    "with the width it decides from some width on"
 )
 MOST = 8  # steps that are followed until no new parameter starts
 
@@ -44,6 +46,8 @@ class Move:
         changes: Those of what its first step that is not 0 changes at the read points of the
             network; one for all parameters whose names differ by the number of a block.
         capped: The read points whose change a norm on the way keeps small.
+        share: The exponent of the part of the weight that decay takes; None: it takes none.
+        by_weight: Whether the weight decides, by a decay that stands beside the gradient.
     """
 
     gradient: Power
@@ -51,6 +55,8 @@ class Move:
     term: Power
     changes: Mapping[Ref, Power] = field(default_factory=dict)
     capped: frozenset[Ref] = frozenset()
+    share: Fraction | None = None
+    by_weight: bool = False
 
 
 @dataclass
@@ -70,6 +76,7 @@ class Sizes:
             included, by its node in the network.
         moves: For each of them what each parameter does.
         changes: For each of them what all parameters together change at the read points.
+        norms: For each of them the norms of the gradients of parameters.
     """
 
     run: Training
@@ -82,6 +89,7 @@ class Sizes:
     directions: list[dict[Ref, Direction]] = field(default_factory=list)
     moves: list[dict[Ref, Move]] = field(default_factory=list)
     changes: list[dict[Ref, Power]] = field(default_factory=list)
+    norms: list[dict[str, Fraction]] = field(default_factory=list)
 
     @staticmethod
     def of(
@@ -136,43 +144,70 @@ class Sizes:
         return zero_starts(self.steps.network)
 
     @property
+    def clips(self) -> bool:
+        """Whether gradients are clipped."""
+        return any(CLIPS in self.run.optimizer_of(m).whole for m in self.run.network.marks)
+
+    @property
     def doubts(self) -> tuple[str, ...]:
-        """What bounds rest on besides."""
+        """What bounds rest on besides, and what steps do besides."""
         lines = (self.steps.builder.line_of(ref) for ref in self.bounds.divisors)
         where = ", ".join(dict.fromkeys(line for line in lines if line))
         divisors = (DIVISORS.format(where or "norms"),) if self.bounds.divisors else ()
-        marks = (node.family.mark for node in self.steps.parameters.values())
-        used = (self.run.optimizer_of(mark) for mark in marks if mark is not None)
-        left = dict.fromkeys(one.name for one in used if constant_eps(one))
-        return (*divisors, *(EPS_LEFT_OUT.format(name) for name in left))
+        used = (self.run.optimizer_of(self._mark(ref)) for ref in self.steps.parameters)
+        left = dict.fromkeys(one.name for one in used if one.has_constant_eps)
+        eps = (EPS_LEFT_OUT.format(name) for name in left)
+        shares = {name: self.moves[0][ref].share for ref, name in self._names.items()}
+        clip = by_size(CLIPPED, self.norms[0] if self.clips else {})
+        return (*divisors, *eps, *by_size(SHARE, shares), *clip[-1:])
 
     def units(self, ref: Ref) -> tuple[Fraction, Fraction]:
         """What is added to the exponents of gradient and rate where the weights n^(-a) w are meant.
 
         The network is written with weights n^(-a) w, of which w is what is followed.
         """
-        mark = self.steps.parameters[ref].family.mark
-        assert mark is not None
-        rule, degree = self.run.parameterization, self.run.optimizer_of(mark).degree
-        a = rule.power(mark, self.run.tables[0]).at(self.values)
-        return a, self.run.rate(mark, 0)[1].at(self.values) + (1 + degree) * a
+        mark, values = self._mark(ref), self.values
+        a = self.run.parameterization.power(mark, self.run.tables[0]).at(values)
+        optimizer = self.run.optimizer_of(mark)
+        gauge = (1 + optimizer.degree) * a - optimizer.weight_degree * (a - self._unit(ref))
+        return a, self.run.rate(mark, 0)[1].at(values) + gauge
 
-    def term(self, ref: Ref, step: int, gradient: Fraction) -> Fraction:
+    def term(self, ref: Ref, step: int, gradient: Fraction) -> Fraction | None:
         """What a step adds to the probe, where the entries of the gradient have this size."""
-        family = self.steps.parameters[ref].family
-        return gradient + self.step(ref, step, gradient) + len(family.width)
+        own = self.first(ref, step, gradient).size
+        sides = len(self.steps.parameters[ref].family.width)
+        return None if own is None else gradient + own + sides
 
-    def step(self, ref: Ref, step: int, gradient: Fraction) -> Fraction:
-        """The exponent of the entries of a step."""
+    def first(self, ref: Ref, step: int, gradient: Fraction) -> FirstStep:
+        """What the text of the optimizer of a parameter makes of its gradient."""
+        node, mark, unit = self.steps.parameters[ref], self._mark(ref), self._unit(ref)
+        optimizer, values = self.run.optimizer_of(mark), self.values
+        rate = self.run.rate(mark, step)[1].at(values) - self.shifts.get(ref, Fraction(0))
+        before = (moves[ref].step for moves in self.moves[:step])
+        weights = [size - unit for size in before if isinstance(size, Fraction)]
+        weights += [] if node.name in self.zeros else [-unit]
+        weight, sides = max(weights, default=None), len(node.family.width)
+        norm = max(self.norms[step].values(), default=None)
+        at = Entries(gradient + unit, weight, sides, mark.role, norm)
+        found = optimizer.first(at, rate + (1 + optimizer.degree) * unit, values)
+        return found if found.size is None else replace(found, size=found.size + unit)
+
+    def _unit(self, ref: Ref) -> Fraction:
+        """The s of the n^(-s) w that is trained."""
+        return self.run.parameterization.stored(self._mark(ref), self.run.tables[0]).at(self.values)
+
+    @cached_property
+    def _names(self) -> Mapping[Ref, str]:
+        return {ref: node.name for ref, node in self.steps.parameters.items()}
+
+    def _mark(self, ref: Ref) -> Mark:
         mark = self.steps.parameters[ref].family.mark
         assert mark is not None
-        own = step_size(self.run, mark, step, gradient, self.values)
-        return own + self.shifts.get(ref, Fraction(0))
+        return mark
 
     def is_linear(self, ref: Ref) -> bool:
-        """Whether the step of a parameter grows with its gradient."""
-        mark = self.steps.parameters[ref].family.mark
-        return mark is not None and self.run.optimizer_of(mark).degree == 1
+        """Whether the step of a parameter is along its gradient."""
+        return self.run.optimizer_of(self._mark(ref)).is_along
 
     def is_lifted(self, ref: Ref) -> bool:
         """Whether small parts of a gradient may be larger in the first step than they stand here.
@@ -216,17 +251,20 @@ class Sizes:
         moves: dict[Ref, Move] = {}
         steps: dict[Ref, Direction] = {}
         lost = any(move.term == inf for each in self.moves for move in each.values())
-        for ref in self.steps.parameters:
-            power, gradient = self._gradient(made, made.new[ref])
+        found = {ref: self._gradient(made, made.new[ref]) for ref in self.steps.parameters}
+        self.norms.append(self._norms({ref: power for ref, (power, _) in found.items()}))
+        for ref, (power, gradient) in found.items():
             if gradient is None or power is None:
                 moves[ref] = Move(None, None, None)
                 continue
             if lost or not isinstance(power, Fraction):  # by itself, or by what moved before
                 moves[ref] = Move(inf, inf, inf, dict.fromkeys(self.read, inf))
                 continue
-            size = self.step(ref, step, power)
-            steps[ref] = self._direction(ref, gradient, size, power)
-            moves[ref] = Move(power, size, self.term(ref, step, power))
+            own = self.first(ref, step, power)
+            term = self.term(ref, step, power)
+            moves[ref] = Move(power, own.size, term, share=own.share, by_weight=own.by_weight)
+            if own.size is not None:
+                steps[ref] = self._direction(ref, gradient, own.size, power)
         nodes = (ref for ref in range(made.last) if ref not in made.given)
         tangents = Tangents(self.bounds, list(nodes), self.capped)
 
@@ -246,6 +284,15 @@ class Sizes:
         self.directions.append(steps)
         parts = [move.changes for move in moves.values()]
         self.changes.append(_largest([*parts, moved(steps)] if known else parts))
+
+    def _norms(self, gradients: Mapping[Ref, Power]) -> dict[str, Fraction]:
+        """The norms of gradients, in units of what is trained."""
+        found = {}
+        for ref, power in gradients.items():
+            if isinstance(power, Fraction):
+                sides = len(self.steps.parameters[ref].family.width)
+                found[self._names[ref]] = power + self._unit(ref) + Fraction(sides, 2)
+        return found
 
     def _direction(
         self, ref: Ref, gradient: Direction, size: Fraction, power: Fraction

@@ -1,69 +1,31 @@
-"""First steps of optimizers: how large they are, from how large the gradient is.
-
-Of the text of an optimizer the first step is a function psi of n^shift g, entry by entry, times a
-power of n: of degree 1 for gradient descent, bounded for Adam, between for what adds an eps that
-has a power of n. A constant eps is no power of the width: it is left out, and a note says so.
-"""
+"""What is said of first steps beside their sizes: of decay, and of clipping."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache
-from math import log2
 
-import numpy as np
+from tpcalc.results import Exponent
 
-from tpcalc.exponents import as_ex
-from tpcalc.functions import Expr, Fn
-from tpcalc.functions.tape import evaluate
-from tpcalc.program.family import Mark
-from tpcalc.training.optimizer import Optimizer
-from tpcalc.training.training import Training
-
-EPS = "eps"
+CLIPS = "clipped"
+SHARE = "decay takes a share of order {} of {} in a step, beside what its gradient adds"
+CLIPPED = (
+    "the norm of all gradients has size {}, by {}, and clipping divides by what is above its limit:"
+    " bounds hold where this norm is as large as its own bound"
+)
+BY_WEIGHT = "the decay decides: in the step the weight is larger than its gradient"
 
 
-def step_size(
-    run: Training, mark: Mark, step: int, gradient: Fraction, values: Mapping[str, Fraction]
-) -> Fraction:
-    """The exponent of the entries of a step, from that of the entries of the gradient.
-
-    What an optimizer remembers of earlier steps is left out.
+def by_size(text: str, sizes: Mapping[str, Fraction | None]) -> tuple[str, ...]:
+    """A line for each size, from the smallest, with the parameters that have it.
 
     Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> half = Fraction(1, 2)
-        >>> for optimizer in ("sgd", "adam", {"adam": "n^(-1)"}):
-        ...     eps = optimizer["adam"] if isinstance(optimizer, dict) else 0
-        ...     name = f"adam(eps={eps})" if eps else optimizer
-        ...     run = Training(MLP(1, "relu"), "standard", optimizer=name)
-        ...     print(step_size(run, run.network.marks[0], 0, -2 * half, {}))
-        -1
-        0
-        0
+        >>> by_size("{} by {}", {"u": Fraction(0), "v": Fraction(-1), "w": Fraction(0)})
+        ('n^(-1) by v', '1 by u, w')
     """
-    rate, power = run.rate(mark, step)
-    optimizer = run.optimizer_of(mark)
-    if constant_eps(optimizer):
-        optimizer = optimizer.with_settings(eps=0)
-    if optimizer.is_plain:
-        return gradient - power.at(values)
-    path = run.path_of(mark, optimizer)([(rate, power)])
-    at = gradient + path.shift.at(values)
-    return max(shift.at(values) + at * degree(psi, at) for shift, psi in path.moves)
-
-
-def constant_eps(optimizer: Optimizer) -> bool:
-    """Whether an optimizer adds an eps that has no power of the width."""
-    number, power = optimizer.settings.get(EPS, (0, as_ex(0)))
-    return number != 0 and power == as_ex(0)
-
-
-@lru_cache(maxsize=256)
-def degree(psi: Expr, at: Fraction) -> Fraction:
-    """The degree of an update in a gradient that vanishes with the width, or grows."""
-    near = 2.0 ** (-40 if at < 0 else 40)
-    ends = np.abs(evaluate(Fn(psi, 1), [np.array([near, near**0.5])]))
-    first, last = np.broadcast_to(ends, (2,))
-    return Fraction(round(2 * log2(first / last) / log2(near) * 2), 2) if at else Fraction(0)
+    found: dict[Fraction, list[str]] = {}
+    for name, size in sizes.items():
+        if size is not None:
+            found.setdefault(size, []).append(name)
+    lines = ((Exponent.number(size).size("n"), ", ".join(found[size])) for size in sorted(found))
+    return tuple(text.format(*line) for line in lines)

@@ -13,6 +13,7 @@ from tpcalc.program.nodes import Ref
 from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, OPEN, Size
 from tpcalc.questions.start.bounds import Power
 from tpcalc.questions.start.moves import Sizes, largest
+from tpcalc.questions.start.steps import BY_WEIGHT
 from tpcalc.results.exponent import UNKNOWN, ZERO, Exponent
 from tpcalc.results.first_order import ParameterMove, ReadPoint
 
@@ -43,7 +44,11 @@ class Found:
         """The size of the entries of a gradient."""
         power = self.sizes.moves[step][ref].gradient
         found = self.settled.get((GRADIENT, ref, step), Size(power, _plain(power)))
-        if found.is_zero or not self.is_uneven or self.sizes.is_linear(ref):
+        if found.is_zero:
+            return found
+        if self.sizes.moves[step][ref].by_weight:
+            return Size(found.power, BOUND, BY_WEIGHT)
+        if not self.is_uneven or self.sizes.is_linear(ref):
             return found
         return Size(found.power, BOUND, UNEVEN)
 
@@ -93,6 +98,8 @@ class Found:
         power = self.sizes.moves[0][by].changes.get(ref)
         if self.term(by) is None:  # its gradient is 0
             return Size(None, EXACT)
+        if power is not None and self.sizes.moves[0][by].by_weight:
+            return Size(power, BOUND, BY_WEIGHT)
         return self.settled.get((CHANGE, ref, by), Size(power, _plain(power)))
 
     def largest(self, ref: Ref) -> Size:
@@ -220,7 +227,7 @@ def network(found: Found, rows: Sequence[ParameterMove]) -> Word:
     late = [row for row in rows if row.later == Exponent.number(0)]
     if not learning and not late:
         # Bounds below n^0 prove it, where nothing is divided by what may be smaller than its bound.
-        status = BOUND if sizes.bounds.divisors else EXACT
+        status = BOUND if sizes.bounds.divisors or sizes.clips else EXACT
         return Word("trivial", status, ("no step of any parameter adds Θ(1) to the output",))
     # One parameter that is known to move the output is enough.
     known = (BOUND if row.word == REPLACED else row.status for row in learning)

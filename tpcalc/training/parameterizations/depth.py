@@ -42,6 +42,7 @@ def deep_family(
         entrywise=lambda base=1: mup_entrywise,
         aliases=aliases,
         deep=lambda base=1: powers(alpha, gamma, base),
+        by_updates=True,
     )
 
 
@@ -58,6 +59,7 @@ ENTRIES = (
         ),
         entrywise=lambda alpha, gamma, base=1: mup_entrywise,
         deep=powers,
+        by_updates=True,
     ),
     deep_family(
         "depth-standard",

@@ -71,6 +71,7 @@ MUP = ParameterizationFamily(
     ),
     entrywise=lambda: mup_entrywise,
     aliases=("maximal-update",),
+    by_updates=True,
 )
 
 
@@ -101,6 +102,7 @@ NTK = ParameterizationFamily(
     source=Source("Jacot, Gabriel, Hongler, Neural tangent kernel", "section 3", "1806.07572"),
     entrywise=lambda: ntk_entrywise,
     aliases=("ntp",),
+    by_updates=True,
 )
 
 
