@@ -89,7 +89,7 @@ class Sizes:
     directions: list[dict[Ref, Direction]] = field(default_factory=list)
     moves: list[dict[Ref, Move]] = field(default_factory=list)
     changes: list[dict[Ref, Power]] = field(default_factory=list)
-    norms: list[dict[str, Fraction]] = field(default_factory=list)
+    norms: list[dict[Ref, Fraction]] = field(default_factory=list)
 
     @staticmethod
     def of(
@@ -157,8 +157,10 @@ class Sizes:
         used = (self.run.optimizer_of(self._mark(ref)) for ref in self.steps.parameters)
         left = dict.fromkeys(one.name for one in used if one.has_constant_eps)
         eps = (EPS_LEFT_OUT.format(name) for name in left)
-        shares = {name: self.moves[0][ref].share for ref, name in self._names.items()}
-        clip = by_size(CLIPPED, self.norms[0] if self.clips else {})
+        names = {ref: node.name for ref, node in self.steps.parameters.items()}
+        shares = {name: self.moves[0][ref].share for ref, name in names.items()}
+        norms = {names[ref]: norm for ref, norm in self.norms[0].items() if self.clips}
+        clip = by_size(CLIPPED, norms)
         return (*divisors, *eps, *by_size(SHARE, shares), *clip[-1:])
 
     def units(self, ref: Ref) -> tuple[Fraction, Fraction]:
@@ -195,10 +197,6 @@ class Sizes:
     def _unit(self, ref: Ref) -> Fraction:
         """The s of the n^(-s) w that is trained."""
         return self.run.parameterization.stored(self._mark(ref), self.run.tables[0]).at(self.values)
-
-    @cached_property
-    def _names(self) -> Mapping[Ref, str]:
-        return {ref: node.name for ref, node in self.steps.parameters.items()}
 
     def _mark(self, ref: Ref) -> Mark:
         mark = self.steps.parameters[ref].family.mark
@@ -285,13 +283,13 @@ class Sizes:
         parts = [move.changes for move in moves.values()]
         self.changes.append(_largest([*parts, moved(steps)] if known else parts))
 
-    def _norms(self, gradients: Mapping[Ref, Power]) -> dict[str, Fraction]:
+    def _norms(self, gradients: Mapping[Ref, Power]) -> dict[Ref, Fraction]:
         """The norms of gradients, in units of what is trained."""
         found = {}
         for ref, power in gradients.items():
             if isinstance(power, Fraction):
                 sides = len(self.steps.parameters[ref].family.width)
-                found[self._names[ref]] = power + self._unit(ref) + Fraction(sides, 2)
+                found[ref] = power + self._unit(ref) + Fraction(sides, 2)
         return found
 
     def _direction(

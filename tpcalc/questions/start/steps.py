@@ -13,6 +13,7 @@ CLIPPED = (
     "the norm of all gradients has size {}, by {}, and clipping divides by what is above its limit:"
     " bounds hold where this norm is as large as its own bound"
 )
+LOOSE = "clipping divides by a norm of gradients of which a bound is known"
 BY_WEIGHT = "the decay decides: in the step the weight is larger than its gradient"
 
 

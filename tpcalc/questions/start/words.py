@@ -13,7 +13,7 @@ from tpcalc.program.nodes import Ref
 from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, OPEN, Size
 from tpcalc.questions.start.bounds import Power
 from tpcalc.questions.start.moves import Sizes, largest
-from tpcalc.questions.start.steps import BY_WEIGHT
+from tpcalc.questions.start.steps import BY_WEIGHT, LOOSE
 from tpcalc.results.exponent import UNKNOWN, ZERO, Exponent
 from tpcalc.results.first_order import ParameterMove, ReadPoint
 
@@ -44,13 +44,25 @@ class Found:
         """The size of the entries of a gradient."""
         power = self.sizes.moves[step][ref].gradient
         found = self.settled.get((GRADIENT, ref, step), Size(power, _plain(power)))
-        if found.is_zero:
-            return found
+        doubt = self._doubt(ref, step)
+        return found if found.is_zero or not doubt else Size(found.power, BOUND, doubt)
+
+    def _doubt(self, ref: Ref, step: int) -> str:
+        """Why a step is a bound, whatever is known of the gradient; empty: it is not."""
         if self.sizes.moves[step][ref].by_weight:
-            return Size(found.power, BOUND, BY_WEIGHT)
-        if not self.is_uneven or self.sizes.is_linear(ref):
-            return found
-        return Size(found.power, BOUND, UNEVEN)
+            return BY_WEIGHT
+        if self.sizes.is_linear(ref):
+            return LOOSE if self._is_loose else ""
+        return UNEVEN if self.is_uneven else ""
+
+    @cached_property
+    def _is_loose(self) -> bool:
+        """Whether gradients are clipped by a norm of which no more than a bound is known."""
+        norms, moves = self.sizes.norms[0], self.sizes.moves[0]
+        top = [ref for ref, norm in norms.items() if norm == max(norms.values())]
+        found = {ref: self.settled.get((GRADIENT, ref, 0), Size(None, BOUND)) for ref in top}
+        known = (own.is_known and own.power == moves[ref].gradient for ref, own in found.items())
+        return self.sizes.clips and not any(known)
 
     @cached_property
     def is_uneven(self) -> bool:
@@ -98,8 +110,9 @@ class Found:
         power = self.sizes.moves[0][by].changes.get(ref)
         if self.term(by) is None:  # its gradient is 0
             return Size(None, EXACT)
-        if power is not None and self.sizes.moves[0][by].by_weight:
-            return Size(power, BOUND, BY_WEIGHT)
+        doubt = self._doubt(by, 0)
+        if power is not None and doubt and doubt != UNEVEN:
+            return Size(power, BOUND, doubt)
         return self.settled.get((CHANGE, ref, by), Size(power, _plain(power)))
 
     def largest(self, ref: Ref) -> Size:
