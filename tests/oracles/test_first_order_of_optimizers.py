@@ -119,7 +119,7 @@ def test_F28_clipping_by_the_norm_of_all_gradients() -> None:
         h = tp.tanh(t.linear(t.n, t.n, name="w", init="n^(-1/2)")(h))
         return t.linear(t.outputs, t.n, name="v", init="n^(-1)")(h)
 
-    powers = {"groups": {"u": {"power": 1}, "v": {"power": -1}}}
+    powers: Any = {"groups": {"u": {"power": 1}, "v": {"power": -1}}}
     plain = first_order(net, "own", "sgd", **powers)
     clipped = first_order(net, "own", "sgd(clip=1)", **powers)
     expect(plain, {})
@@ -127,5 +127,11 @@ def test_F28_clipping_by_the_norm_of_all_gradients() -> None:
     (note,) = (note for note in clipped.notes if note.startswith("the norm of all gradients"))
     assert "has size n^(1/2), by v, and" in note
     assert clipped.word == "trivial" and clipped.status == "bound"
+    assert {row.status for row in clipped.rows} == {"exact"}
+    untested = tp.check(net, "own", optimizer="sgd(clip=1)", verify=False, **powers).first_order
+    assert untested is not None
+    assert {(row.status, row.why.split(" by ")[0]) for row in untested.rows} == {
+        ("bound", "clipping divides")
+    }
     adam = {"groups": {"w": {"power": -1}, "v": {"power": -1}}}
     expect(first_order(net, "own", "adam(clip=1)", **adam), {})

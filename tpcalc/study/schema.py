@@ -99,7 +99,6 @@ _Inputs = Annotated[
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
 _Power = Annotated[Any, known(partial(exponent, what="alpha"))]
 ActivationWord = Annotated[str, known(entries.lookup)]
-OptimizerWord = Annotated[str, known(optimizers.lookup)]
 ParameterizationWord = Annotated[str, known(parameterizations.lookup)]
 ScheduleWords = Annotated[str | list[_Finite], known(schedules.checked)]
 GroupsPart = dict[str, dict[str, Any]]
@@ -198,7 +197,7 @@ class TrainingPart(Part):
         seed: Seed of the choice of digits.
     """
 
-    optimizer: OptimizerWord = "sgd"
+    optimizer: Annotated[str, known(optimizers.lookup)] = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
     schedule: ScheduleWords | None = None
     lr_depth: Annotated[Any, known(_gammas)] = None

@@ -10,8 +10,8 @@ from tpcalc.results import Exponent
 CLIPS = "clipped"
 SHARE = "decay takes a share of order {} of {} in a step, beside what its gradient adds"
 CLIPPED = (
-    "the norm of all gradients has size {}, by {}, and clipping divides by what is above its limit:"
-    " bounds hold where this norm is as large as its own bound"
+    "the norm of all gradients by what is trained has size {}, by {}, and clipping divides by what "
+    "is above its limit: bounds hold where this norm is as large as its own bound"
 )
 LOOSE = "clipping divides by a norm of gradients of which a bound is known"
 BY_WEIGHT = "the decay decides: in the step the weight is larger than its gradient"
