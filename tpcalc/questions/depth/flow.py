@@ -12,8 +12,6 @@ from fractions import Fraction
 from functools import cached_property
 from math import exp, log
 
-from scipy.optimize import brentq
-
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.numbers import numbers
 from tpcalc.evaluate.particles.estimate import Budget
@@ -287,6 +285,8 @@ class Flow:
 
     def balanced(self, size: Ex) -> tuple[float, Regime]:
         """At which part of L^(2 size) blocks keep the mean square; what they do to the adjoint."""
+        from scipy.optimize import brentq
+
         if self.moves(size)[0].rough:
             raise LimitError("where blocks bring it rests on its mean, which is not followed")
 
