@@ -98,6 +98,14 @@ def _zeros(count: int) -> Array:
 
 
 @loose
+def _copy(given: Array, out: Array) -> None:
+    """Write a table into another; numba's own assignment compiles words of errors, for seconds."""
+    for i in range(out.shape[0]):
+        for t in range(out.shape[1]):
+            out[i, t] = given[i, t]
+
+
+@loose
 def _panels(
     data: Rows, start: int, pitch: int, rows: int, after: int, columns: Array, out: Array,
     room: Array,
@@ -131,7 +139,7 @@ def _dots_many(
         for j in range(places.size):
             places[j] = addresses[min(j, columns - 1)] + 8 * block * rows_of * k
             if gram and j < columns:
-                copy[j] = carray(pointer(places[j]), (block,))
+                _copy(carray(pointer(places[j]), (1, block)), copy[j : j + 1])
         for g in range(groups):
             # The tiles read a vector of columns, or two, for every sample.
             width = LANES if columns - g * MOST <= LANES else MOST
@@ -146,9 +154,9 @@ def _dots_many(
             _panels(data, start, size, rows, after, x, found[g], room)
     for g in range(groups):
         low, high = g * MOST, min((g + 1) * MOST, columns)
-        out[:rows, low:high] = found[g, :, : high - low]
+        _copy(found[g], out[:rows, low:high])
         if gram:
-            square[:columns, low:high] = among[g, :, : high - low]
+            _copy(among[g], square[:columns, low:high])
 
 
 @loose
@@ -263,13 +271,13 @@ def combine(
             for j in range(columns):
                 sums[:, j] = 0.0
                 if add:
-                    sums[:, j] = _by_steps(addresses[j] + begin + 8 * block * k, block)
+                    _copy(_by_steps(addresses[j] + begin + 8 * block * k, block), sums[:, j])
             ahead = rows[min(k + 1, count - 1)].ctypes.data
             between = others[k].ctypes.data if more.size else ahead
             _combine_block(rows, k, index, table, sums, between)
             _combine_block(others, k, more, extra, sums, ahead)
             for j in range(columns):
-                _by_steps(addresses[j] + begin + 8 * block * k, block)[:] = sums[:, j]
+                _copy(sums[:, j], _by_steps(addresses[j] + begin + 8 * block * k, block))
 
 
 @loose
@@ -278,13 +286,13 @@ def residual(
 ) -> float:
     """Write result = given - combination of rows, and its inner products with the rows."""
     order, minus = np.arange(rows), -coefficients
-    v = np.empty(data.shape[2])
-    square = 0.0
+    found = np.empty((1, data.shape[2]))
+    v, square = found[0], 0.0
     for block in range(data.shape[0]):
-        v[:] = given[block]
+        _copy(given[block : block + 1], found)
         _add_rows(data, block, order, minus, v, _row(data, block + 1, 0))
         for i in range(rows):
             out[i] += _dot_row(data[block, i], v)
         square += _dot_row(v, v)
-        result[block] = v
+        _copy(found, result[block : block + 1])
     return square

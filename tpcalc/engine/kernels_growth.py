@@ -81,13 +81,13 @@ def grow(
             if count == capacity:
                 stop = FULL
                 break
-            triangle[r, count, : count + 1] = column[: count + 1]
             growth[r] = max(growth[r], size)
             least[r] = min(least[r], root)
             length = root * norm
             for i in range(count):
+                triangle[r, count, i] = column[i]
                 made[r, count, i] = mine[i] / norm
-            made[r, count, count] = root
+            triangle[r, count, count], made[r, count, count] = column[count], root
             columns[r, new[r]], scale[r, new[r]] = j, 1.0 / norm
             mine[count] = length
             for i in range(j + 1, coords.shape[1]):
