@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from oracles.yang_hu import drawn
 
+import tpcalc as tp
 from tests.gauges import equivalent_gauge
 from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.architectures.resnet import ResNet
@@ -209,3 +211,62 @@ def test_whole_answers_follow_the_closed_rule() -> None:
         abc = drawn(rng, 2 + number % 2)
         found = check(MLP(abc.depth, ("tanh", "relu")[number % 2]), abc.word, steps=2)
         assert (found.verdict, found.valid_for) == (abc.verdict, "all t"), abc.word
+
+
+# --------------------------------------------------------- questions that practitioners have asked
+
+
+@tp.network
+def _norm_before_head(t: Any, x: Any) -> Any:
+    h = t.linear(t.n, "in", init=1, name="emb")(x)
+    h = tp.layers.layer_norm(t.linear(t.n, t.n, init="n^(-1/2)", name="w")(tp.tanh(h)))
+    return t.linear(t.outputs, t.n, init="n^(-1/2)", name="head")(h)
+
+
+@tp.network
+def _bottleneck(t: Any, x: Any) -> Any:
+    h = tp.tanh(t.linear(t.n, "in", init=1, name="emb")(x))
+    inner = t.linear(1, t.n, axes={"k": 4}, init="n^(-1/2)", name="A")(h)
+    base = t.linear(t.n, t.n, init="n^(-1/2)", name="base")(h)
+    h = tp.tanh(base + t.linear(t.n, "k", init=1, name="B")(inner))
+    return t.linear(t.outputs, t.n, init="n^(-1)", name="read")(h)
+
+
+@tp.network
+def _experts(t: Any, x: Any) -> Any:
+    h = tp.tanh(t.linear(t.n, "in", name="emb")(x))
+    g = tp.softmax(t.linear(1, t.n, axes={"e": 2}, name="router")(h), along="e")
+    y = t.linear(t.n, t.n, axes={"e": 2}, name="experts")(h)
+    return t.linear(t.outputs, t.n, name="read")(t.sum(g * tp.relu(y), "e"))
+
+
+_FROZEN: dict[str, Any] = {name: {"lr": 0} for name in ("emb", "base", "read")}
+_ASKED = [
+    pytest.param(_norm_before_head, "own", "unstable", {"steps": 1}, id="one rate"),
+    pytest.param(
+        _bottleneck,
+        "own",
+        "feature-learning",
+        {"steps": 2, "groups": {**_FROZEN, "A": {"power": "-1"}}},
+        id="bottleneck",
+    ),
+    pytest.param(
+        _experts, "mup", "feature-learning", {"steps": 2}, marks=pytest.mark.slow, id="experts"
+    ),
+]
+
+
+@pytest.mark.parametrize(("net", "rule", "verdict", "settings"), _ASKED)
+def test_first_steps_decide_where_coefficients_are_out_of_reach(
+    net: Any, rule: str, verdict: str, settings: Any
+) -> None:
+    """Slopes of torch networks between widths 128 and 4096: n^(1/2), and twice 0."""
+    assert tp.check(net, rule, optimizer="adam", **settings).verdict == verdict
+
+
+def test_logits_that_grow_under_cross_entropy_are_followed() -> None:
+    """Three steps between widths 128 and 2048: logits .53, .49, .45, hidden changes .03 to -.04."""
+    found = tp.check(tp.MLP(2, "tanh"), "standard:1/2", loss="xent", steps=3)
+    assert found.verdict == "unstable" and found.first_order is not None
+    moved = {point.name.split()[0]: str(point.later) for point in found.first_order.points}
+    assert moved == {"h[1]": "-1", "h[2]": "0", "f": "1/2", "x[1]": "-1", "x[2]": "0"}

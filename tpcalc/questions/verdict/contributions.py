@@ -133,7 +133,8 @@ class Contributions:
         if eps is None:
             return added
         gradient = self._gradients(mark, step)
-        if gradient.zero or (gradient.n and self.chamber.sign(_plain(gradient.n - eps)) < 0):
+        known, sign = gradient.n is not None, self.chamber.sign
+        if gradient.zero or (known and sign(_plain(as_ex(gradient.n or 0) - eps)) < 0):
             return _times(_times(gradient, Order(-eps, "exact", "")), added)
         return _times(Order(as_ex(0), gradient.status, ""), added)  # a quotient is bounded
 
