@@ -74,6 +74,15 @@ def test_what_is_0_is_0_in_networks() -> None:
     assert (told.sizes, told.slope, told.word, told.value) == ((0.0, 0.0), None, "agrees", None)
 
 
+def test_steps_of_whole_parameters_and_of_none_are_not_measured() -> None:
+    """Under Muon matrices have none, vectors those of Adam."""
+    asked: dict[str, Any] = {"measure": (16, 32), "seeds": 3}
+    found = tp.first_order(tp.MLP(2, "tanh"), "mup", optimizer="muon", **asked)
+    assert [row.name for row in found.rows if row.measured is None] == ["W2"]
+    assert all(own.start is not None for own in found.points)
+    assert tp.first_order(tp.MLP(2, "tanh"), "mup", lr=0, **asked).rows == ()
+
+
 def test_networks_of_a_seed_are_the_same() -> None:
     both = [
         tp.first_order(tp.MLP(1, "relu"), "mup", measure=(16, 32), seeds=3, seed=seed)

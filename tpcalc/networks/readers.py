@@ -99,7 +99,7 @@ class Readers:
         if not lost:
             return ref
         weights = tuple(map(Fraction, range(1, 1 + prod(size for _, size in lost))))
-        data = out.add(Data("cells", weights, lost))
+        data = out.add(Data(f"cells{lost}", weights, lost))
         return total(out, [(Fraction(1), data, ref, tuple(name for name, _ in lost))])
 
 

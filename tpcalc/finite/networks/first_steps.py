@@ -39,12 +39,9 @@ def first_step(
     try:
         network.parameters.update(leaves)
         outputs = network.joined(dict(network.walk(known, network.outputs)), 1)[0]
-        gradients = torch.autograd.grad(
-            outputs @ torch.tensor(probe, dtype=network.dtype),
-            list(leaves.values()),
-            allow_unused=True,
-            materialize_grads=True,
-        )
+        probed, own = outputs @ torch.tensor(probe, dtype=network.dtype), list(leaves.values())
+        some = {"allow_unused": True, "materialize_grads": True}
+        gradients = torch.autograd.grad(probed, own, **some) if own else ()
         network.parameters.update(start)
         found: dict[Size, float] = {(ref, ""): _rms(own) for ref, own in network.walk(known, read)}
         for (name, rule), gradient in zip(rules.items(), gradients, strict=True):

@@ -113,7 +113,12 @@ def measured(
     checks.whole(seeds, "seeds", least=2, hint="It counts networks of a width.")
     if len(widths) < 2:
         raise UsageError("a slope takes two widths or more.", hint="Write measure=(64, 256).")
-    runs = {n: [_run(sizes, n, seed + k) for k in range(seeds)] for n in widths}
+    stepping = {  # entry by entry
+        node.name: node
+        for node in sizes.steps.parameters.values()
+        if node.family.mark and not sizes.run.optimizer_of(node.family.mark).whole
+    }
+    runs = {n: [_run(sizes, stepping, n, seed + k) for k in range(seeds)] for n in widths}
     measuring, read = Measuring(runs, width), []
     names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
     for point in points:
@@ -122,18 +127,18 @@ def measured(
         most = (names[by] for by, power in bounds if power == point.change.constant)
         # Where a norm bounds what a step replaces, it changes less than to first order.
         held = {names[by] for by, move in sizes.moves[0].items() if refs[0] in move.capped}
-        who = dict.fromkeys(by for by in (*point.who, *most) if by not in held)
+        who = dict.fromkeys(by for by in (*point.who, *most) if by in stepping.keys() - held)
         read.append(measuring.point(point, refs, who))
-    return tuple(map(measuring.row, rows)), tuple(read)
+    moves = (measuring.row(row) if row.name in stepping else row for row in rows)
+    return tuple(moves), tuple(read)
 
 
-def _run(sizes: Sizes, width: int, seed: int) -> dict[Size, float]:
+def _run(sizes: Sizes, stepping: Mapping[str, Input], width: int, seed: int) -> dict[Size, float]:
     network = DrawnNetwork(sizes.steps.network, width, seed, values=sizes.values)
     types = network.program.types
     cells = (prod(size for _, size in types[ref].axes) for ref in network.outputs)
     weights = [one for place, count in enumerate(cells) for one in probe(place, count)]
-    parameters = sizes.steps.parameters.values()
-    rules = {node.name: _rule(sizes, node, width) for node in parameters}
+    rules = {name: _rule(sizes, node, width) for name, node in stepping.items()}
     numbers = [float(number) for number in sizes.steps.inputs[0]]
     return first_step(network, numbers, weights, rules, list(sizes.read))
 
