@@ -255,12 +255,10 @@ class Optimizer:
             name: (number, Fraction(0) if values is None else power.at(values))
             for name, (number, power) in self.settings.items()
         }
-        bare = {**given, EPS: (Fraction(0), Fraction(0))}
-        left = bare if EPS in given and (values is None or self.has_constant_eps) else given
-        first, whole = (
-            first_step(self.name, self._lines, tuple(own.items()), rate, at)
-            for own in (left, given)
-        )
+        absent = EPS in given and (values is None or self.has_constant_eps)
+        bare = {**given, EPS: (Fraction(0), Fraction(0))} if absent else given
+        each = (tuple(own.items()) for own in (bare, given))
+        first, whole = (first_step(self.name, self._lines, own, rate, at) for own in each)
         return whole if first.size is None else first
 
     @cached_property
