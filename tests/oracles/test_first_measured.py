@@ -80,6 +80,8 @@ def test_steps_of_whole_parameters_and_of_none_are_not_measured() -> None:
     found = tp.first_order(tp.MLP(2, "tanh"), "mup", optimizer="muon", **asked)
     assert [row.name for row in found.rows if row.measured is None] == ["W2"]
     assert all(own.start is not None for own in found.points)
+    coupled = tp.first_order(tp.MLP(2, "tanh"), "mup", optimizer="adam(decay=0.1)", **asked)
+    assert [row.measured for row in coupled.rows] == [None] * 3
     assert tp.first_order(tp.MLP(2, "tanh"), "mup", lr=0, **asked).rows == ()
 
 

@@ -274,6 +274,15 @@ class Optimizer:
         return tuple(name for name in (*WHOLE, *SIDES) if name in used)
 
     @cached_property
+    def beyond(self) -> str:
+        """Why first steps alone are followed; empty: all are."""
+        try:
+            self.path(TWO)
+        except OutsideError as error:
+            return error.message
+        return ""
+
+    @cached_property
     def _written(self) -> tuple[tuple[str, str], ...]:
         lines = [line for line in self.program.splitlines() if line.strip()]
         found = [line.partition("=") for line in lines]

@@ -30,8 +30,7 @@ from tpcalc.shown import Shown
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
 from tpcalc.training.loss import Loss, check_data, no_samples, slopes
 from tpcalc.training.losses import lookup as find_loss
-from tpcalc.training.optimizer import TWO, Optimizer
-from tpcalc.training.optimizer_text import OutsideError
+from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import Exponents, Parameterization
 from tpcalc.training.parameterizations import lookup as find_parameterization
@@ -271,12 +270,7 @@ class Training(Shown):
     @property
     def beyond(self) -> str:
         """Why first steps alone are followed; empty: all are."""
-        try:
-            for mark in self.network.marks:
-                self.optimizer_of(mark).path(TWO)
-        except OutsideError as error:
-            return error.message
-        return ""
+        return next(filter(None, (self.optimizer_of(m).beyond for m in self.network.marks)), "")
 
     def kept(self, mark: Mark, step: int) -> Ex | None:
         """The power p of the n^(-p) in front of the start of a parameter; None: it is dropped."""

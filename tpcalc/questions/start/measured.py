@@ -116,7 +116,7 @@ def measured(
     stepping = {  # entry by entry
         node.name: node
         for node in sizes.steps.parameters.values()
-        if node.family.mark and not sizes.run.optimizer_of(node.family.mark).whole
+        if node.family.mark and not sizes.run.optimizer_of(node.family.mark).beyond
     }
     runs = {n: [_run(sizes, stepping, n, seed + k) for k in range(seeds)] for n in widths}
     measuring, read = Measuring(runs, width), []
