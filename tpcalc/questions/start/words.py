@@ -21,6 +21,8 @@ RANKED = (EXACT, MEASURED, BOUND, OPEN)
 ORDER_ONE = Fraction(0)
 GRADIENT, START, CHANGE = "gradient", "start", "change"
 REPLACED = "replaced"
+UNUSED = "no output depends on it"
+FROM_ZERO = "what it is multiplied by starts at 0"
 CAPPED = "a norm reads what the step replaces, and bounds what is added"
 UNEVEN = "behind functions of what grows entries of a gradient have several sizes"
 Key = tuple[str, Ref, Ref]  # a kind, what it is of, and the step or the parameter
@@ -146,7 +148,10 @@ def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
     inside = Size(None, EXACT) if at is None else changes[at]
     term, later = found.term(ref), found.later(ref)
     unit, rate = sizes.units(ref)
-    added = found.added(ref)
+    added, first = found.added(ref), sizes.passes[0]
+    if own.is_zero and not own.why:
+        used = first.gradients.of(first.new[ref]) is not None
+        own = replace(own, why=FROM_ZERO if used else UNUSED)
     if _above(term) and not _above(added):
         own = replace(own, why=CAPPED)
     grows = (_above(added) and own.is_known) or (_above(inside.power) and inside.is_known)
