@@ -15,7 +15,7 @@ from tpcalc.functions.expr import walk
 from tpcalc.names import what_of
 from tpcalc.passes.change import Changes, Direction, scaled
 from tpcalc.passes.starts import zero_starts
-from tpcalc.program.base import Table
+from tpcalc.program.base import Table, references
 from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input, Kind, Moment, Nonlin, Ref, RowNonlin
 from tpcalc.program.program import Program
@@ -114,6 +114,15 @@ class Sizes:
     def read(self) -> Mapping[Ref, str]:
         """The read points of the network, each with what reads it."""
         return read_points(self.steps.network)
+
+    @cached_property
+    def behind(self) -> Mapping[Ref, frozenset[Ref]]:
+        """The parameters that each node of the network depends on."""
+        found: list[frozenset[Ref]] = []
+        for ref, node in enumerate(self.steps.network.nodes):
+            own = frozenset({ref} & self.steps.parameters.keys())
+            found.append(own.union(*(found[below] for below in references(node))))
+        return dict(enumerate(found))
 
     @property
     def terms(self) -> dict[Ref, Power]:
@@ -274,7 +283,9 @@ class Sizes:
         for kind in _kinds(self.steps.parameters, [ref for ref in steps if ref not in known]):
             changes = moved(kind)
             capped = frozenset(ref for ref in self.read if made.new[ref] in tangents.capped)
-            moves |= {ref: replace(moves[ref], changes=changes, capped=capped) for ref in kind}
+            for ref in kind:
+                own = {at: by for at, by in changes.items() if ref in self.behind[at]}
+                moves[ref] = replace(moves[ref], changes=own, capped=capped)
         for ref, direction in steps.items():
             self.steps.move(ref, direction)
         self.passes.append(made)
