@@ -19,7 +19,7 @@ from tests.first_steps import (
     read,
     terms,
 )
-from tests.networks_in_use import GPT
+from tests.networks_in_use import GPT, Mixer
 
 # ------------------------------------------------------------------------------- what is not moved
 
@@ -188,3 +188,10 @@ def test_a_width_without_a_limit_is_answered_by_first_steps() -> None:
     found = tp.check(tp.ResNet("L", "tanh", alpha=1), "standard", steps=1)
     assert (found.verdict, found.status) == ("unstable", "first steps, exact")
     assert "there is no limit in the width" in found.notes[0]
+
+
+def test_first_steps_answer_where_all_steps_cannot_be_written() -> None:
+    """Maps between tokens are numbers times vectors, whose updates have no column of their own."""
+    found = tp.check(Mixer, "mup", optimizer="adam", steps=1)
+    assert (found.verdict, found.status) == ("feature-learning", "first steps, exact")
+    assert found.notes[0].startswith("all steps: not asked: template node")

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Unpack
 
 from tpcalc import checks
-from tpcalc.errors import ScaleError, UsageError
+from tpcalc.errors import ProgramError, ScaleError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import joined
 from tpcalc.functions import Call, Expr, Var
@@ -154,9 +154,15 @@ def width_check(
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
-    if training.beyond:
-        return _by_first(training, {} if at is None else checks.powers(at, set(at)), seed, verify)
-    run = watched(training, reading)
+    beyond, followed = training.beyond, None
+    try:
+        followed = None if beyond else watched(training, reading)
+    except ProgramError as error:  # a program of all steps cannot be written
+        beyond = error.message
+    if followed is None:
+        values = {} if at is None else checks.powers(at, set(at))
+        return _by_first(training, values, seed, verify, NOT_ASKED.format(beyond))
+    run = followed
     point = {} if at is None else checks.powers(at, symbols(run.program))
     # Networks of finite width are run only where neither line has a word without them.
     first, nodes = _first(training, point, seed, verify), len(run.program.nodes)
@@ -281,10 +287,10 @@ def _in_depth(
 
 
 def _by_first(
-    training: Training, point: Mapping[str, Fraction], seed: int, verify: bool
+    training: Training, point: Mapping[str, Fraction], seed: int, verify: bool, note: str
 ) -> Verdict:
     """The verdict of a run of which first steps alone are followed."""
-    tests, note = particle_tests(seed) if verify else None, NOT_ASKED.format(training.beyond)
+    tests = particle_tests(seed) if verify else None
     first = first_order_of(training, point, WIDTHS, seed, tests)
     return _alone(first, _is_known(first), training.steps, first.provenance, note)
 

@@ -284,8 +284,8 @@ class Sizes:
             changes = moved(kind)
             capped = frozenset(ref for ref in self.read if made.new[ref] in tangents.capped)
             for ref in kind:
-                own = {at: by for at, by in changes.items() if ref in self.behind[at]}
-                moves[ref] = replace(moves[ref], changes=own, capped=capped)
+                reached = {at: by for at, by in changes.items() if ref in self.behind[at]}
+                moves[ref] = replace(moves[ref], changes=reached, capped=capped)
         for ref, direction in steps.items():
             self.steps.move(ref, direction)
         self.passes.append(made)

@@ -148,9 +148,9 @@ def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
     inside = Size(None, EXACT) if at is None else changes[at]
     term, later = found.term(ref), found.later(ref)
     unit, rate = sizes.units(ref)
-    added, first = found.added(ref), sizes.passes[0]
+    added, made = found.added(ref), sizes.passes[0]
     if own.is_zero and not own.why:
-        used = first.gradients.of(first.new[ref]) is not None
+        used = made.gradients.of(made.new[ref]) is not None
         own = replace(own, why=FROM_ZERO if used else UNUSED)
     if _above(term) and not _above(added):
         own = replace(own, why=CAPPED)
