@@ -252,6 +252,7 @@ def test_solve_as_json(tpcalc: Run) -> None:
         "names": [],
         "bias_names": [],
         "largest": [],
+        "edits": [],
         "stored": [
             {"name": "1", "role": "input", "b": "0", "c": ["-2", "-1"]},
             {"name": "1", "role": "bias", "b": "0", "c": ["-2", "-2"]},

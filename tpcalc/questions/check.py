@@ -35,7 +35,7 @@ from tpcalc.questions.verdict.ledger import particle_tests
 from tpcalc.questions.verdict.probe import probe
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.questions.verdict.watched import Settled, watched
+from tpcalc.questions.verdict.watched import DEEP, Run, Settled, watched
 from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.training.generic import far_query, generic_data, same_targets
@@ -60,7 +60,6 @@ FACTOR = Fraction(89, 144)  # of rates, where it does not matter: no decay that 
 GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this share of it may tell
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
-DEEP = 2000
 NOT_ASKED = "all steps: not asked: {}"
 NOT_DEEP = "the program of {} steps has {} nodes, and is not followed: deep={} is less"
 UNNUMBERED = "first steps are followed where all exponents are numbers: at= gives them"
@@ -154,15 +153,10 @@ def width_check(
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
-    beyond, followed = training.beyond, None
-    try:
-        followed = None if beyond else watched(training, reading)
-    except ProgramError as error:  # a program of all steps cannot be written
-        beyond = error.message
-    if followed is None:
+    run, beyond = _written(training, reading)
+    if run is None:
         values = {} if at is None else checks.powers(at, set(at))
         return _by_first(training, values, seed, verify, NOT_ASKED.format(beyond))
-    run = followed
     point = {} if at is None else checks.powers(at, symbols(run.program))
     # Networks of finite width are run only where neither line has a word without them.
     first, nodes = _first(training, point, seed, verify), len(run.program.nodes)
@@ -284,6 +278,16 @@ def _in_depth(
             raise
         return _alone(first, True, training.steps, first.provenance, error.message)
     return replace(found, first_order=first if found.steps else None)
+
+
+def _written(training: Training, reading: ReadAs) -> tuple[Run | None, str]:
+    """The program of all steps, or why there is none."""
+    if training.beyond:
+        return None, training.beyond
+    try:
+        return watched(training, reading), ""
+    except ProgramError as error:
+        return None, error.message
 
 
 def _by_first(

@@ -31,6 +31,7 @@ from tpcalc.questions.rates.depths import in_depth
 from tpcalc.questions.rates.fused import parts_of_rates
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.questions.start.rates import stable_rates
+from tpcalc.questions.verdict.watched import DEEP
 from tpcalc.results import (
     DepthVerdict,
     Samples,
@@ -69,6 +70,7 @@ def solve(
     seed: int = 0,
     base: int | None = None,
     width: int | None = None,
+    deep: int = DEEP,
     **settings: Unpack[Routine],
 ) -> Solution | DepthVerdict:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
@@ -96,6 +98,8 @@ def solve(
         seed: Of that test.
         base: The width at which rates were tuned.
         width: The one that they are wanted at: the largest rates have their factors from ``base``.
+        deep: The most nodes of a program of all steps that is followed, of a network that is no
+            chain of layers; of larger ones the largest rates alone are told.
         settings: As ``tp.Training`` takes them: steps (3; exponents are found for the steps
             0..T-1), loss, batch, optimizer, and factors of rates: lr, schedule, groups.
 
@@ -154,6 +158,8 @@ contribute order one, the output would grow like n^(1/2) at the next step
         return in_depth(run, at, started)
     first, edits = ((), ()) if kept or multipliers else _first(training, at, _ratio(base, width))
     try:
+        if first and chain_of(network) is None:
+            _check_size(run, checks.whole(deep, "deep", least=0))
         found = _over_steps(run, network, at, kept, seed if verify else None, started)
         return replace(found, largest=first, edits=edits)
     except (ScaleError, OutsideError) as error:
@@ -162,6 +168,15 @@ contribute order one, the output would grow like n^(1/2) at the next step
         notes = (LARGEST, f"rates step by step are not told: {error.message}")
         made = provenance(run.network.smallest.digest, seed, run.settings, _since(started))
         return Solution((), (), (), (), made, notes, largest=first, edits=edits)
+
+
+def _check_size(run: Run, deep: int) -> None:
+    """Refuse to follow a program of all steps that is large."""
+    nodes = len(run.watched.program.nodes)
+    if nodes > deep:
+        raise ScaleError(
+            f"the program of {run.steps} steps has {nodes} nodes, more than deep={deep}."
+        )
 
 
 def _ratio(base: int | None, width: int | None) -> Fraction | None:
