@@ -144,7 +144,7 @@ def test_check_asks_with_what_was_given(tpcalc: Run, asked: Asked) -> None:
     assert ran.code == 1
     args, named = asked.only("check")
     assert args == (tp.Training(tp.MLP(2, "tanh"), "ntk", steps=3, lr=0.5),)
-    assert named == {"at": None, "verify": True, "seed": 0}
+    assert named == {"at": None, "verify": True, "seed": 0, "deep": 2000}
     lines = ran.out.splitlines()
     assert lines[0] == "tanh network of 2 hidden layers, ntk"
     assert lines[1] == "Trivial: no output moves, for all t"
@@ -155,11 +155,12 @@ def test_check_takes_data(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     data = tmp_path / "data.csv"
     data.write_text("x1,x2,y\n1,0,1\n0,1,-1\n")
     words = ("--data", data, "--loss", "linear", "--steps", 2, "--batch", 2, "--no-verify")
+    words = (*words, "--deep", 0)
     tpcalc("check", "mlp", *words)
     args, named = asked.only("check")
     samples = Samples(((1.0, 0.0), (0.0, 1.0)), ((1.0,), (-1.0,)), str(data))
     assert args == (tp.Training(tp.MLP(3), "mup", samples, steps=2, loss="linear", batch=2),)
-    assert named == {"at": None, "verify": False, "seed": 0}
+    assert named == {"at": None, "verify": False, "seed": 0, "deep": 0}
 
 
 def test_check_as_json(tpcalc: Run) -> None:
@@ -232,7 +233,7 @@ def test_solve(tpcalc: Run, asked: Asked) -> None:
     args, named = asked.only("solve")
     assert args == (tp.Training(tp.MLP(3, "relu^2"), "naive-ip", steps=2),)
     asked_with = {"symbolic": ("p", "L"), "multipliers": True, "at": {"p": Fraction(2)}}
-    assert named == {**asked_with, "base": None, "width": None}
+    assert named == {**asked_with, "base": None, "width": None, "deep": 2000}
     tpcalc("solve", "mlp", "--base", 256, "--at-width", 4096)
     named = asked.calls[-1][2]
     assert (named["base"], named["width"]) == (256, 4096)

@@ -25,6 +25,7 @@ ReportOut = Annotated[Path | None, told("flags", "report-out")]
 WeightVariance = Annotated[str | None, told("flags", "weight-variance")]
 BiasVariance = Annotated[str | None, told("flags", "bias-variance")]
 NoVerify = Annotated[bool, told("flags", "no-verify")]
+Deep = Annotated[int | None, told("flags", "deep")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -180,7 +180,7 @@ def test_a_verdict_opens_with_first_steps() -> None:
 
 def test_a_verdict_of_first_steps_alone_says_so() -> None:
     shown = seen(verdict("unstable", "first steps, measured"))
-    assert shown.summary.startswith("Undecided over 3 steps: the word is that of first steps.")
+    assert shown.summary.startswith("All steps: not followed; the word is that of first steps.")
 
 
 def test_a_network_that_nothing_moves_has_a_picture() -> None:

@@ -14,6 +14,7 @@ from tpcalc.cli.flags import (
     TRAINING,
     AsJson,
     At,
+    Deep,
     Flags,
     Measured,
     NetworkWord,
@@ -56,6 +57,7 @@ def check(
     no_verify: NoVerify = False,
     first: First = False,
     at_width: AtWidth = None,
+    deep: Deep = None,
     as_json: AsJson = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
@@ -67,6 +69,7 @@ def check(
     from tpcalc.questions.check import check as checked
     from tpcalc.questions.first_order import first_order
     from tpcalc.questions.start.measured import SEEDS, WIDTHS
+    from tpcalc.questions.verdict.watched import DEEP
     from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model, open_network
 
@@ -90,7 +93,8 @@ def check(
         )
         answer("check", opened.description, steps, opened.title, as_json)
         raise typer.Exit(TOLERANCE_NOT_MET if steps.status == "open" else AT_FIRST[steps.word])
-    found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed)
+    most = DEEP if deep is None else deep
+    found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed, deep=most)
     if measured and isinstance(found, DepthVerdict):
         raise UsageError(
             "--measured compares with networks, and these have L blocks.",

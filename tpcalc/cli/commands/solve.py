@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Flags, NetworkWord, takes
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Deep, Flags, NetworkWord, takes
 from tpcalc.cli.option import told
 
 SYMBOLS = ("p", "L")
@@ -25,12 +25,14 @@ def solve(
     at: At = None,
     base: Base = None,
     at_width: Width = None,
+    deep: Deep = None,
     as_json: AsJson = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point, words
     from tpcalc.questions.solve import solve as solved
+    from tpcalc.questions.verdict.watched import DEEP
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
@@ -43,5 +45,6 @@ def solve(
         at=chosen,
         base=base,
         width=at_width,
+        deep=DEEP if deep is None else deep,
     )
     answer("solve", opened.description, found, opened.title, as_json)

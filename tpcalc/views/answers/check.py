@@ -161,7 +161,8 @@ def _led(shown: View, found: Verdict, first: View) -> View:
     own, opening = judged(found), first.said or judged(found)
     line = f"{own.headline} ({found.steps} steps followed)."
     if found.status.startswith("first steps"):  # they alone decide
-        line = f"Undecided over {found.steps} steps: the word is that of first steps."
+        over = f"Undecided over {found.steps} steps" if found.layers else "All steps: not followed"
+        line = f"{over}; the word is that of first steps."
     said = Judgement(own.level, opening.headline, (*opening.reasons, *own.reasons))
     parts, notes = (*first.parts, *shown.parts), (*shown.notes, *first.notes)
     summary = f"{line} {shown.summary}".rstrip()
