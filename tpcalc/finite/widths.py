@@ -111,3 +111,9 @@ def _power(base: int | Fraction, exponent: Fraction) -> float:
         return float(float(base) ** float(exponent))
     except OverflowError:
         return math.inf
+
+
+def rounded_up(width: float) -> int:
+    """A width rounded up to two digits."""
+    step: int = 10 ** max(math.floor(math.log10(width)) - 1, 0)
+    return math.ceil(width / step) * step

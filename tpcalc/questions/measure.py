@@ -16,7 +16,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import Exploded, ScaleError, UsageError
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import Slope, slope
-from tpcalc.finite.widths import check_widths
+from tpcalc.finite.widths import check_widths, rounded_up
 from tpcalc.limit.scales import symbols
 from tpcalc.names import ends
 from tpcalc.program.program import Program, prune
@@ -395,9 +395,3 @@ def _added(widths: Array, values: list[Array]) -> tuple[float, float] | None:
     if off > SURE * math.sqrt(2 * freedom) or not np.all(known):
         return None
     return float(found[0]), float(found[1])
-
-
-def rounded_up(width: float) -> int:
-    """A width rounded up to two digits."""
-    step: int = 10 ** max(math.floor(math.log10(width)) - 1, 0)
-    return math.ceil(width / step) * step

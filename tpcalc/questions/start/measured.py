@@ -15,10 +15,9 @@ from tpcalc.exponents import Ex
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.finite.networks.first_steps import Size, first_step
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.widths import check_width
+from tpcalc.finite.widths import check_width, rounded_up
 from tpcalc.functions import Fn
 from tpcalc.program.nodes import Input, Ref
-from tpcalc.questions.measure import rounded_up
 from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, QUARTER, SURE, fitted, whole
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.program import probe
