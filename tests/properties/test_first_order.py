@@ -241,3 +241,78 @@ def check_gauges(seed: int, optimizer: str) -> None:
 )
 def test_a_gauge_changes_no_word(seed: int, optimizer: str) -> None:
     check_gauges(seed, optimizer)
+
+
+# ------------------------------------------------------------------------- explicit networks
+
+
+def attention(t: Any, h: Any, act: Any, own: Any, made: Any) -> Any:
+    q, key, v = (own(name)(h) for name in "qkv")
+    return h + own("o")(tp.layers.attention(q, key, v, scale="1/sqrt(d)"))
+
+
+def narrow(t: Any, h: Any, act: Any, own: Any, made: Any) -> Any:
+    inner = made("in", 2, t.n)(act(h)).renamed(out="few")
+    return h + made("out", t.n, "few")(inner)
+
+
+BLOCKS: dict[str, Any] = {
+    "map": lambda t, h, act, own, made: own("w")(act(h)),
+    "residual": lambda t, h, act, own, made: h + own("w")(act(h)),
+    "gate": lambda t, h, act, own, made: own("w")(h) * act(own("g")(h)),
+    "norm": lambda t, h, act, own, made: tp.layers.LayerNorm(t)(own("w")(h)),
+    "quotient": lambda t, h, act, own, made: act(own("w")(h)) / (1 + h * h),
+    "softplus": lambda t, h, act, own, made: h * tp.softplus(own("w")(h)),
+    "narrow": narrow,
+    "attention": attention,
+}
+ACTS = ("tanh", "relu", "gelu", "sigmoid", "swish", "sin")
+EVEN = (Fraction(0), Fraction(0))
+
+
+def drawn(seed: int) -> tuple[Any, str]:
+    """Random blocks whose starts and rates are off by half powers, and an optimizer."""
+    draw = Random(f"explicit {seed}")
+    optimizer = draw.choice(("adam", "sgd", "momentum", "signsgd", "lion"))
+    linear, tokens = optimizer in ("sgd", "momentum"), draw.choice((1, 3))
+    blocks = [
+        (draw.choice(sorted(BLOCKS)), draw.choice(ACTS), draw.choices((-HALF, 0, 0, 0, HALF), k=2))
+        for _ in range(draw.randrange(1, 4))
+    ]
+    last = draw.choice(((-HALF, Fraction(0)), (Fraction(0), Fraction(0)), (-HALF, HALF)))
+
+    @tp.network(axes={"p": tokens})
+    def net(t: Any, x: Any) -> Any:
+        def made(name: str, out: Any, into: Any, off: Sequence[Fraction] = EVEN) -> Any:
+            wide = int(into is t.n)
+            rate = int(not wide or out is not t.n) if linear else -wide
+            powers = tp.n ** (off[0] - HALF * wide), (tp.n ** (rate + off[1]), 1)
+            return t.linear(out, into, name=name, init=powers[0], rates=powers[1])
+
+        h = made("embed", t.n, "in")(x)
+        for k, (kind, act, off) in enumerate(blocks):
+
+            def mine(name: str, out: Any, into: Any, k: int = k, off: Any = off) -> Any:
+                return made(f"{name}{k}", out, into, off)
+
+            def own(name: str, mine: Any = mine) -> Any:
+                return mine(name, t.n, t.n)
+
+            h = BLOCKS[kind](t, h, getattr(tp, act), own, mine)
+        return made("head", t.outputs, t.n, last)(h.at(p=tokens - 1))
+
+    return net, optimizer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_no_slope_of_explicit_networks_is_above_its_bound(seed: int) -> None:
+    """Terms by autograd and changes along steps, of networks that share no code with the bounds."""
+    net, optimizer = drawn(seed)
+    found = tp.first_order(net, "own", optimizer=optimizer, measure=(64, 256), seeds=12)
+    told = [(row.name, row.output, row.measured) for row in found.rows]
+    for point in found.points:
+        told += [(point.name, point.size, point.start), (point.name, point.change, point.moved)]
+    for name, power, size in told:
+        if size is not None and size.slope is not None and power.constant is not None:
+            assert size.slope - 5 * (size.error or 0) <= float(power.constant) + 0.25, name
