@@ -195,3 +195,17 @@ def test_first_steps_answer_where_all_steps_cannot_be_written() -> None:
     found = tp.check(Mixer, "mup", optimizer="adam", steps=1)
     assert (found.verdict, found.status) == ("feature-learning", "first steps, exact")
     assert found.notes[0].startswith("all steps: not asked: template node")
+
+
+@pytest.mark.parametrize("eps", [0, 0.01])
+def test_a_norm_with_an_eps_caps_what_it_reads(eps: float) -> None:
+    """Nothing beside the mean square is below 0, so that the mean square of a norm is at most 1."""
+
+    @tp.network
+    def net(t: Any, x: Any) -> Any:
+        u = t.linear(t.n, "in", name="u", init=1)(x)
+        w = t.linear(t.n, t.n, name="w", init="n^(-1/2)", rates=("n^(-1/2)", 1))(tp.tanh(u))
+        y = tp.tanh(tp.layers.layer_norm(w, eps=eps))
+        return t.linear(t.outputs, t.n, name="v", init="n^(-1)", rates=("n^(-1)", 1))(y)
+
+    assert first_order(net, "own")["w"].word == "replaced"

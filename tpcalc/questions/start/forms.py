@@ -39,7 +39,7 @@ class Forms:
 
     def is_normed(self, ref: Ref) -> bool:
         """Whether the form of a node shows that its mean square is at most 1."""
-        return _NORMED(self.builder.node(ref), self.builder)
+        return _NORMED(self.builder.node(ref), self)
 
 
 def least_where(expr: Expr, above: Mapping[Expr, float]) -> float:
@@ -87,21 +87,31 @@ averaged: Table[tuple[Ref, Expr] | None] = Table(
 )
 
 
-def _is_normed(node: LinComb, builder: Builder) -> bool:
+def _is_normed(node: LinComb, forms: Forms) -> bool:
     """Whether a vector is divided by the root of its mean square, or of more."""
     if len(node.vectors) > 1 or node.scalars[0] is None:
         return False
-    (vector,), divisor = node.vectors, builder.node(node.scalars[0])
-    expr, places = _ROOT(divisor)
+    expr, places = _ROOT(forms.builder.node(node.scalars[0]))
     if not isinstance(expr, Pow) or expr.exponent != -Fraction(1, 2):
         return False
-    terms = expr.base.terms if isinstance(expr.base, Add) else (expr.base,)
-    others = sum(least(term) for term in terms if not isinstance(term, Par))
-    means = (averaged(builder.node(ref)) for slot, ref in places if slot in terms)
-    return others >= 0 and (vector, Var(0) ** 2) in means
+    return _holds(expr.base, dict(places), node.vectors[0], forms)
+
+
+def _holds(expr: Expr, places: Mapping[Expr, Ref], vector: Ref, forms: Forms) -> bool:
+    """Whether a number is the mean square of a vector, or more: nothing beside it is below 0."""
+    if isinstance(expr, Add):
+        above = forms.above(places.items())
+        every = all(least_where(term, above) >= 0 for term in expr.terms)
+        return every and any(_holds(term, places, vector, forms) for term in expr.terms)
+    if expr not in places:
+        return False
+    node = forms.builder.node(places[expr])
+    inner, below = _ROOT(node)
+    square = averaged(node) == (vector, Var(0) ** 2)
+    return square or (isinstance(inner, Add) and _holds(inner, dict(below), vector, forms))
 
 
 _ROOT: Table[tuple[Expr | None, list[tuple[Expr, Ref]]]] = Table(
     {Nonlin: lambda node: (node.fn.expr, [*slots_of(node)])}, lambda node: (None, [])
 )
-_NORMED: Table[bool] = Table({LinComb: _is_normed}, lambda node, builder: False)
+_NORMED: Table[bool] = Table({LinComb: _is_normed}, lambda node, forms: False)
