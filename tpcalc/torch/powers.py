@@ -1,0 +1,94 @@
+"""Numbers of a family of modules as functions of the width: a factor times a power of n."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from math import isfinite, log
+
+from tpcalc.errors import ScaleError
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.functions.numbers import Number
+
+GRID = 12  # the largest denominator of a power
+NEAR = 1e-6  # relative; of what is a power without further terms
+LATE = 2e-3  # of local powers at the last widths, where further terms fade
+HINT = "A number of a family is c n^p, up to terms that vanish beside it."
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A number times a power of the width n.
+
+    Args:
+        number: What stands in front.
+        power: The power of n.
+    """
+
+    number: Number
+    power: Fraction = Fraction(0)
+
+    @property
+    def ex(self) -> Ex:
+        """Its power as an exponent."""
+        return as_ex(self.power)
+
+    @property
+    def text(self) -> str:
+        """As inits, rates and settings are written: ``"0.02 n^(-1/2)"``.
+
+        Example:
+            >>> Scaling(Fraction(1, 2)).text, Scaling(2.5, Fraction(-1, 2)).text
+            ('1/2', '2.5 n^(-1/2)')
+        """
+        return f"{self.number} n^({self.power})" if self.power else str(self.number)
+
+    def at(self, width: int) -> float:
+        """Its value at a width."""
+        return float(self.number * width ** float(self.power))
+
+
+def scaling(values: Mapping[int, float], what: str, where: str | None = None) -> Scaling:
+    """A number as a function of the width, from its values at some widths.
+
+    Args:
+        values: By width, at least three.
+        what: What it is, for messages.
+        where: Where it stands.
+
+    Raises:
+        ScaleError: It is no number times a power of n, as a logarithm of n.
+
+    Example:
+        >>> scaling({n: 2 / n**0.5 for n in (64, 128, 320)}, "a factor").text
+        '2 n^(-1/2)'
+    """
+    widths = sorted(values)
+    numbers = [float(values[n]) for n in widths]
+    if len(set(numbers)) == 1:
+        return Scaling(_plain(numbers[0]))
+    shown = ", ".join(f"{value:.6g}" for value in numbers)
+    named = f"{what} is {shown} at widths {', '.join(map(str, widths))}"
+    if not all(map(isfinite, numbers)) or 0 in numbers or min(numbers) < 0 < max(numbers):
+        raise ScaleError(f"{named}: no number times a power of n.", where=where, hint=HINT)
+    pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
+    local = [log(b / a) / log(n / m) for (a, b), (m, n) in pairs]
+    power = Fraction(local[-1]).limit_denominator(GRID)
+    if max(abs(one - float(power)) for one in local) < NEAR:
+        return Scaling(_plain(numbers[-1] / widths[-1] ** float(power)), power)
+    late = max(abs(one - float(power)) for one in local[-2:])
+    if late > LATE:
+        pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
+        slopes = [(b - a) / log(n / m) for (a, b), (m, n) in pairs]
+        logarithm = max(slopes) - min(slopes) < NEAR * max(map(abs, slopes))
+        word = "grows with the logarithm of n" if logarithm else "no number times a power of n"
+        raise ScaleError(f"{named}: {word}.", where=where, hint=HINT)
+    return Scaling(numbers[-1] / widths[-1] ** float(power), power)
+
+
+def _plain(value: float) -> Number:
+    """A short fraction where it is one up to rounding."""
+    found = Fraction(value).limit_denominator(10**6)
+    return found if abs(float(found) - value) <= 1e-14 * abs(value) else value
