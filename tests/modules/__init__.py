@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("torch")
-
 from modules import convolutional, experts, gpt, library, llama, mlp, recurrent, scan
 from modules.rows import BRANCHES, EXPORTS, Row
 
