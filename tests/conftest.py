@@ -71,4 +71,5 @@ def _no_gpu() -> str:
     return "" if torch.cuda.is_available() else "no CUDA device"
 
 
+collect_ignore = ["modules"] if _no_torch() else []  # every file there imports it
 REASONS = {"torch": _no_torch, "gpu": _no_gpu}
