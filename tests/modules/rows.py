@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 EXPORTS = "exports"
 BRANCHES = "branches on data"
@@ -43,9 +44,11 @@ class Row:
     def inputs(self, width: int) -> Inputs:
         return self.reads(width) if callable(self.reads) else self.reads
 
-    def run(self, module: nn.Module, width: int) -> Tensor:
-        """The first tensor that the module gives."""
-        inputs = self.inputs(width)
+    def run(self, module: nn.Module, width: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The first tensor that the module gives, its inputs as numbers of a type."""
+        inputs: Any = tree_map(
+            lambda x: x.to(dtype) if x.is_floating_point() else x, self.inputs(width)
+        )
         found = module(**inputs) if isinstance(inputs, Mapping) else module(*inputs)
         while not isinstance(found, Tensor):
             found = next(iter(found.values() if isinstance(found, Mapping) else found))
