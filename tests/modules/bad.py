@@ -60,20 +60,12 @@ def spectrum(net: Net, h: Tensor) -> Tensor:
     return torch.fft.rfft(h, n=2 * net.n - 1).real
 
 
-def inverse(net: Net, h: Tensor) -> Tensor:
-    return torch.linalg.solve(net.hidden.weight + 9 * torch.eye(net.n), h.T).T
-
-
 def ordered(net: Net, h: Tensor) -> Tensor:
     return h.sort(dim=-1).values
 
 
 def largest(net: Net, h: Tensor) -> Tensor:
     return h / h.amax(dim=-1, keepdim=True).clamp(min=1.0)
-
-
-def summed(net: Net, h: Tensor) -> Tensor:
-    return h.cumsum(dim=-1)
 
 
 def attended(net: Net, h: Tensor) -> Tensor:
@@ -146,10 +138,6 @@ class Headed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         h = self.inp(x)[None]
         return self.out(self.attn(h, h, h, need_weights=False)[0][0])
-
-
-def fixed(n: int) -> nn.Module:
-    return Net(48)
 
 
 def started(n: int, init: Callable[[Net], Any]) -> nn.Module:
@@ -237,19 +225,9 @@ def on_meta(n: int) -> nn.Module:
         return Net(n)
 
 
-def compiled(n: int) -> Any:
-    return torch.compile(Net(n), backend="eager")
-
-
 def orthogonal(n: int) -> nn.Module:
     net = Net(n)
     parametrizations.orthogonal(net.hidden)
-    return net
-
-
-def spectral(n: int) -> nn.Module:
-    net = Net(n)
-    parametrizations.spectral_norm(net.hidden)
     return net
 
 
@@ -258,12 +236,7 @@ def normed(n: int) -> nn.Module:
 
 
 def half(n: int) -> nn.Module:
-    embedded = nn.Sequential(nn.Embedding(24, n), nn.Linear(n, OUT))
-    return embedded.bfloat16()
-
-
-def no_module(n: int) -> Any:
-    return {"width": n}
+    return nn.Sequential(nn.Embedding(24, n), nn.Linear(n, OUT)).bfloat16()
 
 
 # ----------------------------------------------------------------------------------- optimizers
@@ -311,10 +284,8 @@ X = (floats(4, IN),)
 NO_ANSWER = {
     "sort over the width": (ordered, ("sort", "width")),
     "maximum over the width": (largest, ("amax", "width")),
-    "cumulative sum over the width": (summed, ("cumsum", "width")),
     "softmax over the width": (attended, ("softmax", "exponential moments", "last axis")),
     "Fourier transform": (spectrum, ("no rule", "fft")),
-    "solve over the width": (inverse, ("linalg_solve",)),
     "logarithm of the width": (shorter, ("power of n", "log")),
     "write through a view": (written, ("in-place",)),
     "parameter changed in forward": (overwritten, ("in-place", "hidden.weight")),
@@ -352,7 +323,7 @@ BAD: tuple[Bad, ...] = (
     *(Bad(name, partial(started, init=init), X, says=words)
         for name, (init, words) in INITS.items()),
     *(Bad(name, Net, X, says=words, optimizer=made) for name, (made, words) in RECIPES.items()),
-    Bad("width is nowhere", fixed, X, says=("width", "grow")),
+    Bad("width is nowhere", lambda n: Net(48), X, says=("width", "grow")),
     Bad("two arguments for the width", Names, X, says=("d_model", "hidden_size", "width"),
         runs=None),
     Bad("heads that do not divide", partial(Headed, heads=6), X, says=("attn", "6"), runs=96),
@@ -361,15 +332,14 @@ BAD: tuple[Bad, ...] = (
     Bad("two builds, two inits", Alternating(Net, partial(started, init=wide_start)), X,
         says=("hidden.weight", "differ"), runs=None),
     Bad("meta device", on_meta, X, says=("meta",), runs=None),
-    Bad("compiled", compiled, X, says=("compile",)),
+    Bad("compiled", lambda n: torch.compile(Net(n), backend="eager"), X, says=("compile",)),
     Bad("wrapped", lambda n: nn.DataParallel(Net(n)), X, says=("DataParallel", "module")),
     Bad("bfloat16", half, (tokens(4, vocab=24),), says=("bfloat16",)),
     Bad("buffer that training moves", Averaged, X, says=("mean", "buffer")),
     Bad("orthogonal parametrization", orthogonal, X, says=("matrix_exp", "hidden")),
-    Bad("spectral norm", spectral, X, says=("hidden", "spectral")),
     Bad("output of an own class", Cached, X, says=("output", "Cache"), runs=None),
     Bad("output of no floats", Chosen, X, says=("output", "float"), runs=None),
-    Bad("no module", no_module, X, says=("Module", "dict"), runs=None),
+    Bad("no module", lambda n: {"width": n}, X, says=("Module", "dict"), runs=None),
     Bad("nothing to train", lambda n: Net(n).requires_grad_(False), X, says=("trained",),
         runs=None),
     Bad("too few inputs", Net, (), says=("inputs", "forward"), runs=None),

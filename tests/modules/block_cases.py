@@ -6,18 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
 from modules.case import Case, Power, rates
 from modules.parametrized import LENGTH, VOCAB, ConvNet, Recurrent, Transformer
 from modules.rows import floats, tokens
 
-HIDDEN, SCORES, HEAD = (
-    ("v.weight", "o.weight", "up.weight", "dn.weight"),
-    ("q.weight", "k.weight"),
-    ("head.weight",),
-)
+HIDDEN, SCORES = ("v.weight", "o.weight", "up.weight", "dn.weight"), ("q.weight", "k.weight")
+HEAD = ("head.weight",)
+IDX = (tokens(2, LENGTH, vocab=VOCAB),)
 EMBEDDINGS, BLOCK_NORMS = ("emb.weight", "pos.weight"), ("ln1", "ln2")
 
 
@@ -51,28 +49,17 @@ def by_kind(
 
 
 def gpt(
-    name: str,
-    verdict: str,
-    output: Mapping[str, Power],
-    also: Mapping[str, Power],
-    optimizer: Callable[[nn.Module, int], Optimizer],
-    update: Mapping[str, Power] | None = None,
-    later: Mapping[str, Power] | None = None,
-    **network: Any,
-) -> Case:
-    reads = (tokens(2, LENGTH, vocab=VOCAB),)
+    name: str, verdict: str, output: Mapping[str, Power], also: Mapping[str, Power],
+    optimizer: Callable[[nn.Module, int], Optimizer], update: Mapping[str, Power] | None = None,
+    later: Mapping[str, Power] | None = None, **network: Any,
+) -> Case:  # fmt: skip
     names = dict(Transformer(32, **network).named_parameters())
     return Case(
-        name,
-        partial(Transformer, **network),
-        reads,
-        optimizer=optimizer,
-        verdict=verdict,
+        name, partial(Transformer, **network), IDX, optimizer=optimizer, verdict=verdict,
         update={key: power for key, power in (update or {}).items() if key in names},
-        output={key: power for key, power in output.items() if key in names},
-        also=also,
+        output={key: power for key, power in output.items() if key in names}, also=also,
         later={key: power for key, power in (later or {}).items() if output[key] != power},
-    )
+    )  # fmt: skip
 
 
 MUP, ONE_RATE, OVER_N = by_role(Adam, (0, 1, 0)), by_role(Adam, (0, 0, 0)), by_role(Adam, (1, 1, 1))
@@ -130,60 +117,40 @@ GROUPS = (
 
 # ----------------------------------------------------------- batch norm, and a matrix used again
 
-CONV = (
-    "conv1.weight",
-    "bn1.weight",
-    "bn1.bias",
-    "conv2.weight",
-    "bn2.weight",
-    "bn2.bias",
-    "fc.weight",
-)
-RNN = ("inp.weight", "w.weight", "out.weight")
 
-
-def ordered(kind: Callable[..., Optimizer], c: Sequence[float]) -> Callable[..., Optimizer]:
-    """An optimizer with a rate for each parameter, in the order of the module."""
-    return lambda model, n: kind(rates(model.parameters(), n, c))
-
-
-def conv(
-    name: str, verdict: str, optimizer: Any, output: Sequence[Power], update: Sequence[Power],
-    also: Mapping[str, Power] | None = None, **network: Any,
+def listed(
+    network: type[nn.Module], reads: Tensor, name: str, verdict: str,
+    kind: Callable[..., Optimizer], c: Sequence[float], output: Sequence[Power],
+    update: Sequence[Power], also: Mapping[str, Power] | None = None, **how: Any,
 ) -> Case:  # fmt: skip
+    """A case with rates and exponents in the order of the parameters."""
+    names = [name for name, _ in network(8).named_parameters()]
     return Case(
-        name, partial(ConvNet, **network), (floats(4, 3, 6, 6),), optimizer=optimizer,
-        verdict=verdict, output=dict(zip(CONV, output, strict=True)), also=also or {},
-        update=dict(zip(CONV, update, strict=True)),
+        name, partial(network, **how), (reads,), verdict=verdict, also=also or {},
+        optimizer=lambda model, n: kind(rates(model.parameters(), n, c)),
+        output=dict(zip(names, output, strict=True)),
+        update=dict(zip(names, update, strict=True)),
     )  # fmt: skip
 
 
-def recurrent(
-    name: str, verdict: str, optimizer: Any, output: Sequence[Power], update: Sequence[Power],
-    also: Mapping[str, Power], **network: Any,
-) -> Case:  # fmt: skip
-    return Case(
-        name, partial(Recurrent, **network), (floats(8, 4, 5),), optimizer=optimizer,
-        verdict=verdict, output=dict(zip(RNN, output, strict=True)), also=also,
-        update=dict(zip(RNN, update, strict=True)),
-    )  # fmt: skip
-
-
+conv = partial(listed, ConvNet, floats(4, 3, 6, 6))
+recurrent = partial(listed, Recurrent, floats(8, 4, 5))
 SGD_RATES, ADAM_RATES = (-1, -1, -1, 0, -1, -1, 1), (0, 0, 0, 1, 0, 0, 1)
-NOUGHT, LAZY = (0,) * 7, "hidden convolution lazy through the scale-free norm"
+NOUGHT, NONE, LAZY = (
+    (0,) * 7,
+    [(0, 0, 0)] * 2,
+    "hidden convolution lazy through the scale-free norm",
+)
 OTHERS = (
-    conv("37", "explodes", ordered(SGD, NOUGHT), (0, 0, 0, 1, 0, 0, 1),
+    conv("37", "explodes", SGD, NOUGHT, (0, 0, 0, 1, 0, 0, 1),
         (-0.5, -0.5, -0.5, 0.5, -0.5, -0.5, 1), head=0.5),
-    conv("38", "maximal", ordered(SGD, SGD_RATES), NOUGHT, NOUGHT),
-    conv("39", "maximal", ordered(Adam, ADAM_RATES), NOUGHT, NOUGHT),
-    conv("40", LAZY, ordered(Adam, ADAM_RATES), (0, 0, 0, -0.5, 0, 0, 0), NOUGHT,
+    conv("38", "maximal", SGD, SGD_RATES, NOUGHT, NOUGHT),
+    conv("39", "maximal", Adam, ADAM_RATES, NOUGHT, NOUGHT),
+    conv("40", LAZY, Adam, ADAM_RATES, (0, 0, 0, -0.5, 0, 0, 0), NOUGHT,
         {"conv2": 0.5, "df": (-0.5, 0)}, hidden=0),
-    conv("41", LAZY, ordered(SGD, SGD_RATES), (0, 0, 0, -1, 0, 0, 0), (0, 0, 0, -0.5, 0, 0, 0),
+    conv("41", LAZY, SGD, SGD_RATES, (0, 0, 0, -1, 0, 0, 0), (0, 0, 0, -0.5, 0, 0, 0),
         {"conv2": 0.5}, hidden=0),
-    recurrent("42 adam", "maximal", ordered(Adam, (0, 1, 1)), (0, 0, 0), (0, 0, 0),
-        {"gradient of w.weight": -1}),
-    recurrent("42 sgd", "maximal", ordered(SGD, (-1, 0, 1)), (0, 0, 0), (0, 0, 0),
-        {"gradient of w.weight": -1}),
-    recurrent("43", "explodes", ordered(Adam, (0, 0, 0)), (0.5, 1.5, 1), (0, 1, 1),
-        {"df": 1.5}, head=0.5),
+    recurrent("42 adam", "maximal", Adam, (0, 1, 1), *NONE, {"gradient of w.weight": -1}),
+    recurrent("42 sgd", "maximal", SGD, (-1, 0, 1), *NONE, {"gradient of w.weight": -1}),
+    recurrent("43", "explodes", Adam, (0, 0, 0), (0.5, 1.5, 1), (0, 1, 1), {"df": 1.5}, head=0.5),
 )  # fmt: skip

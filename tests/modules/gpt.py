@@ -169,15 +169,9 @@ class Block(nn.Module):
 
 class GPT(nn.Module):
     def __init__(
-        self,
-        n: int,
-        attention: type[Attention] = Attention,
-        heads: int = 4,
-        blocks: int = 1,
-        dropout: float = 0.0,
-        tied: bool = True,
-        cap: float | None = None,
-    ) -> None:
+        self, n: int, attention: type[Attention] = Attention, heads: int = 4, blocks: int = 1,
+        dropout: float = 0.0, tied: bool = True, cap: float | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.te, self.pe = nn.Embedding(VOCAB, n), nn.Embedding(LENGTH, n)
         self.drop = nn.Dropout(dropout)

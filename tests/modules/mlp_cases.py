@@ -53,32 +53,20 @@ def muon_and_adam(
 
 
 def mlp(
-    name: str,
-    optimizer: Callable[[MLP, int], Optimizers],
-    verdict: str,
-    update: Sequence[Power],
-    output: Sequence[Power],
-    also: tuple[Power, Power] | None = None,
-    later: Sequence[Power] = (),
-    before_step: Any = None,
-    text: str = "",
-    **network: Any,
-) -> Case:
+    name: str, optimizer: Callable[[MLP, int], Optimizers], verdict: str,
+    update: Sequence[Power], output: Sequence[Power], also: tuple[Power, Power] | None = None,
+    later: Sequence[Power] = (), before_step: Any = None, text: str = "", **network: Any,
+) -> Case:  # fmt: skip
     """A case, its exponents in the order of matrices and biases."""
     names = (MATRICES + BIASES)[: len(update)]
     return Case(
-        name,
-        partial(MLP, **network),
-        (floats(8, IN),),
-        optimizer=optimizer,
-        verdict=verdict,
+        name, partial(MLP, **network), (floats(8, IN),), optimizer=optimizer, verdict=verdict,
         update=dict(zip(names, update, strict=True)),
         output=dict(zip(names, output, strict=True)),
         later=dict(zip(names, later, strict=bool(later))),
         also=dict(zip(("f", "df"), also, strict=True)) if also else {},
-        before_step=before_step,
-        text=text,
-    )
+        before_step=before_step, text=text,
+    )  # fmt: skip
 
 
 def maximal(name: str, optimizer: Any, verdict: str = "maximal", **more: Any) -> Case:

@@ -31,14 +31,9 @@ class MLP(nn.Module):
     """
 
     def __init__(
-        self,
-        n: int,
-        a: Powers = (0, 0, 0, 0),
-        b: Powers = (0, 0.5, 0.5, 1),
-        biases: Powers = (),
-        outputs: int = 2,
-        zero: bool = False,
-    ) -> None:
+        self, n: int, a: Powers = (0, 0, 0, 0), b: Powers = (0, 0.5, 0.5, 1),
+        biases: Powers = (), outputs: int = 2, zero: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         bias = bool(biases)
         self.inp = linear(IN, n, IN**-0.5 * n ** -b[0], bias)
@@ -83,19 +78,10 @@ class Transformer(nn.Module):
     """
 
     def __init__(
-        self,
-        n: int,
-        size: int | None = None,
-        score: float = 1,
-        emb: float = 0,
-        hidden: float = 0.5,
-        keys: float | None = None,
-        head: float = 0,
-        multiplier: float = 1,
-        key_heads: int | None = None,
-        tied: bool = False,
-        norm: type[nn.Module] = nn.LayerNorm,
-    ) -> None:
+        self, n: int, size: int | None = None, score: float = 1, emb: float = 0,
+        hidden: float = 0.5, keys: float | None = None, head: float = 0, multiplier: float = 1,
+        key_heads: int | None = None, tied: bool = False, norm: type[nn.Module] = nn.LayerNorm,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.size = size or n // 4
         rows = (key_heads or n // self.size) * self.size
