@@ -20,6 +20,7 @@ from tpcalc.passes.separate import sign_of
 from tpcalc.registry.values import exact
 
 ZERO = as_ex(0)
+DECAYS = {"": "g = g + decay w", "w": "w = (1 - lr decay) w"}  # coupled, decoupled: by suffix
 Powers = dict[Ex, Expr]  # a sum of powers of n, each with its expression
 UNBOUNDED = "a division by what may be 0 where its numerator is not"
 

@@ -41,8 +41,8 @@ def lookup(name: str | Optimizer) -> Optimizer:
                 where=name.strip(),
                 hint=f"Give a name, or the path of a text file *{FILES}.",
             ) from error
-    called, values = _called(name, "")
-    return REGISTRY[called].with_settings(**values)
+    entry, values = called(name)
+    return REGISTRY[entry].with_settings(**values)
 
 
 def _read(text: str, where: str) -> Optimizer:
@@ -55,11 +55,11 @@ def _read(text: str, where: str) -> Optimizer:
             where=where,
             hint="Write 'optimizer lion(b1=9/10, b2=99/100, decay=0)', and the update below it.",
         )
-    name, values = _called(head[1], where)
+    name, values = called(head[1], where)
     return Optimizer(name, rest, "an optimizer of one's own", Source(where), values)
 
 
-def _called(text: str, where: str) -> tuple[str, dict[str, str]]:
+def called(text: str, where: str = "") -> tuple[str, dict[str, str]]:
     """A name and what stands in the brackets after it."""
     found, values = _CALL.fullmatch(text.strip()), dict[str, str]()
     if found is None:

@@ -8,10 +8,11 @@ from tpcalc.training.optimizer import Optimizer
 ENTRY = Optimizer(
     "adagrad",
     """
+    g = g + decay w
     v = v + g^2
     w = w - lr g / (sqrt(v) + eps)
     """,
     text="the gradient over the root of the sum of its squares, entry by entry",
     source=Source("Duchi, Hazan, Singer, Adaptive subgradient methods", "Figure 1"),
-    values={"eps": 0},
+    values={"eps": 0, "decay": 0},
 )
