@@ -24,13 +24,14 @@ from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, is_finite
 
 
-def user_line() -> str | None:
+def user_line(within: CodeType | None = None) -> str | None:
     """File name (without folders) and line of the innermost frame that the user wrote.
 
-    The frames of this package, of the standard library and of installed packages are passed over.
+    The frames of this package, of the standard library and of installed packages are passed over;
+    nothing is looked for outside of a function whose code is given.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and frame.f_code is not within:
         author, name = _author_of(frame)
         if author == "user":
             return f"{name}:{frame.f_lineno}"
@@ -86,13 +87,14 @@ def locate(error: TpcalcError) -> None:
     """Give an error that names no line the user's line that led to it."""
     if error.where is not None and re.search(r":\d", error.where):
         return
-    line = _last_user_line(error.__traceback__) or user_line()
+    line = last_user_line(error.__traceback__) or user_line()
     if line is not None:
         error.where = f"{error.where} at {line}" if error.where else line
         error.args = (str(error),)
 
 
-def _last_user_line(traceback: TracebackType | None) -> str | None:
+def last_user_line(traceback: TracebackType | None) -> str | None:
+    """The line of the innermost frame of an error that the user wrote."""
     line = None
     while traceback is not None:
         author, name = _author_of(traceback.tb_frame)

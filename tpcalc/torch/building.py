@@ -1,0 +1,192 @@
+"""Modules of a family: built with a seed, unwrapped, refused where they cannot be read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, zip_longest
+from typing import Any
+
+from tpcalc import checks
+from tpcalc.dsl.operands import last_user_line
+from tpcalc.engine.device.devices import load_torch
+from tpcalc.errors import StudyError, UsageError, short
+from tpcalc.torch.draws import Draw, apart, following, region
+
+# Widths are these times 1, 2, 3 and 5; the first that the constructor takes, and then others.
+BASES = (64, 96, 192, 80, 160, 112, 144, 100)
+STEPS = (1, 2, 3, 5)
+FAR = (64, 256, 1024)  # times the first width: fake tensors show to which power a number tends
+PLAIN = "Return the plain module from make, and wrap it in the script that trains."
+CPU = "Build it on the cpu, and leave .to(device) to the script that trains."
+LAZY = "Call the module on an example inside of make, or give the sizes of its lazy layers."
+Make = Callable[[int], Any]
+
+
+def maker(make: Any, width: str, options: Mapping[str, Any]) -> tuple[Make, str]:
+    """A function of the width alone, and its name."""
+    if isinstance(make, load_torch().nn.Module) or not callable(make):
+        hint = "One module says nothing of other widths: def make(n): return Net(d_model=n)."
+        raise UsageError(f"make is {short(make)}; it must be a function of the width.", hint=hint)
+    name = getattr(make, "__name__", type(make).__name__)
+    by_name: dict[str, Any] = {width: 64} if width else {}
+    signature = inspect.signature(make)
+    try:
+        signature.bind(*(() if width else (64,)), **by_name, **options)
+    except TypeError as error:
+        raise UsageError(
+            f"{name}{signature} cannot be called with the width {width}: {error}.",
+            hint="make takes the width n, and returns the module of that width.",
+        ) from error
+    if width:
+        return lambda n: make(**{width: n}, **options), name
+    return lambda n: make(n, **options), name
+
+
+def _called(make: Make, n: int) -> Any:
+    return make(n)
+
+
+class Build:
+    """The module of one width, with what was written while it was built.
+
+    Args:
+        make: A function of the width.
+        name: What it is called.
+        n: The width.
+        seed: For torch's generator, which is put back.
+    """
+
+    def __init__(self, make: Make, name: str, n: int, seed: int = 0) -> None:
+        torch = load_torch()
+        self.called, self.notes = f"{name}({n})", list[str]()
+        with torch.random.fork_rng(devices=[]), following(_called.__code__) as self._record:
+            torch.default_generator.manual_seed(seed)
+            try:
+                made = _called(make, n)
+            except Exception as error:
+                raise StudyError(
+                    f"{self.called} raised {type(error).__name__}: {error}.",
+                    where=last_user_line(error.__traceback__),
+                    hint="Give widths that the constructor takes: widths=(...).",
+                ) from error
+            self.module = self._plain(made)
+        self.tensors = dict(self.module.named_parameters(remove_duplicate=False))
+        self._refuse()
+
+    def _plain(self, made: Any) -> Any:
+        """The module without wrappers, in single precision at least."""
+        torch = load_torch()
+        if not isinstance(made, torch.nn.Module):
+            hint = "make must return a torch.nn.Module; does it lack its return?"
+            raise StudyError(f"{self.called} returns {short(made)}.", hint=hint)
+        made = self._unwrapped(made)
+        for parent in list(made.modules()):
+            parent._compiled_call_impl = None
+            for key, child in list(parent.named_children()):
+                setattr(parent, key, self._unwrapped(child))
+        if {one.dtype for one in made.parameters()} & {torch.bfloat16, torch.float16}:
+            self.notes.append("Parameters in half precision are read as single precision.")
+            made = made.float()
+        return made
+
+    def _unwrapped(self, module: Any) -> Any:
+        torch, kind = load_torch(), type(module)
+        if "fsdp" in kind.__module__ or isinstance(module, torch.jit.ScriptModule):
+            raise StudyError(f"{self.called}: {kind.__name__} cannot be read.", hint=PLAIN)
+        parallel = torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel
+        attribute = "module" if isinstance(module, parallel) else "_orig_mod"
+        if not hasattr(module, attribute):
+            return module
+        self.notes.append(f"{kind.__name__} is taken off: the module in it is read.")
+        return self._unwrapped(getattr(module, attribute))
+
+    def _refuse(self) -> None:
+        lazy = load_torch().nn.parameter.is_lazy
+        for name, one in {**self.tensors, **dict(self.module.named_buffers())}.items():
+            if lazy(one):
+                raise StudyError(f"{name} has no shape yet.", where=self.line(name), hint=LAZY)
+            if one.device.type != "cpu":
+                words = f"{name} lies on the device {one.device}."
+                raise StudyError(words, where=self.line(name), hint=CPU)
+        if not self.tensors:
+            raise StudyError(f"{self.called} has no parameters.")
+
+    def line(self, name: str) -> str:
+        """The user's line that registered a parameter."""
+        path, _, last = name.rpartition(".")
+        return self._record.birth(self.module.get_submodule(path), last)
+
+    def pieces(self, name: str) -> tuple[tuple[int, Draw | None], ...]:
+        """The parts of a parameter that were written as one."""
+        return self._record.pieces(self.tensors[name])
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Names of parameters, those of one tensor together."""
+        found: dict[Any, list[str]] = {}
+        for name, one in self.tensors.items():
+            place = one.untyped_storage()._cdata, region(one), one.shape, one.stride()
+            found.setdefault(place, []).append(name)
+        for (first, names), (second, others) in combinations(found.items(), 2):
+            if first[0] == second[0] and not apart(first[1], second[1]):
+                raise StudyError(
+                    f"{names[0]} and {others[0]} are two views of one storage.",
+                    where=self.line(others[0]),
+                    hint="Register one parameter, and take the view of it in forward.",
+                )
+        return [tuple(names) for names in found.values()]
+
+    def described(self, form: Callable[[Any], str]) -> list[str]:
+        """Its parameters in order, each with what a form says of its shape."""
+        return [f"{' = '.join(one)} {form(self.tensors[one[0]].shape)}" for one in self.groups()]
+
+
+def built(
+    make: Make, name: str, widths: Sequence[int] | None, notes: list[str]
+) -> dict[int, Build]:
+    """Modules of the widths that were asked for, or of the first that the constructor takes."""
+    if widths is not None:
+        chosen = {checks.whole(n, "a width", least=1) for n in checks.sequence(widths, "widths")}
+        if len(chosen) < 3:
+            raise UsageError(f"widths are {sorted(chosen)}; there must be three or more.")
+        return {n: Build(make, name, n) for n in sorted(chosen)}
+    failed: list[StudyError] = []
+    for base in BASES:
+        try:
+            found = {base * step: Build(make, name, base * step) for step in STEPS}
+        except StudyError as error:
+            if error.__cause__ is None:  # not of the constructor
+                raise
+            failed.append(error)
+            continue
+        notes += [f"{one.message} Widths {tuple(found)} are taken." for one in failed[:1]]
+        return found
+    raise failed[0]
+
+
+def compared(make: Make, name: str, builds: Mapping[int, Build]) -> Build:
+    """The first module built once more, when all are found to be of one family."""
+    n, first = next(iter(builds.items()))
+    again = Build(make, name, n, 1)
+    stores = {one.untyped_storage()._cdata for one in first.tensors.values()}
+    for key, one in again.tensors.items():
+        if one.untyped_storage()._cdata in stores:
+            hint = "Build the whole module inside of make."
+            raise StudyError(f"Two calls of {name}({n}) return the same {key}.", hint=hint)
+    _alike(first, again, lambda shape: str(tuple(shape)), "Leave nothing to chance in make.")
+    for build in builds.values():
+        _alike(first, build, lambda shape: f"of {len(shape)} axes", "Only sizes may depend on n.")
+    shapes = {tuple(build.described(lambda shape: str(tuple(shape)))) for build in builds.values()}
+    if len(shapes) == 1:
+        raise StudyError(f"No parameter of {name}(n) grows with n.", hint="Is n the width?")
+    return again
+
+
+def _alike(one: Build, other: Build, form: Callable[[Any], str], hint: str) -> None:
+    for first, second in zip_longest(one.described(form), other.described(form)):
+        if first != second:
+            readings = "Two readings of " if one.called == other.called else ""
+            words = f"one has {first or 'no more'}, the other {second or 'no more'}"
+            raise StudyError(
+                f"{readings}{one.called} and {other.called} differ: {words}.", hint=hint
+            )

@@ -1,0 +1,155 @@
+"""A family of modules, one for every width: built at a few, with how its parameters start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tpcalc import checks
+from tpcalc.engine.device.devices import load_torch
+from tpcalc.errors import TpcalcError
+from tpcalc.torch.building import FAR, Build, Make, built, compared, maker
+from tpcalc.torch.inits import SEEDS, Init, declared, fitted, read, sample
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a family.
+
+    Args:
+        name: Its name in the module.
+        names: All names that its storage has.
+        line: The user's line that registered it: ``"model.py:7"``; empty if there is none.
+        trained: Whether it asks for gradients.
+        found: How it starts, or why that is not known.
+        shapes: Its shape by width.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    line: str
+    trained: bool
+    found: Init | TpcalcError
+    shapes: Mapping[int, tuple[int, ...]]
+
+    @property
+    def init(self) -> Init:
+        """How it starts; an error where that is not known and was not declared."""
+        if isinstance(self.found, TpcalcError):
+            raise self.found
+        return self.found
+
+
+@dataclass(frozen=True)
+class Family:
+    """Modules of several widths, and what all have in common."""
+
+    name: str
+    widths: tuple[int, ...]
+    modules: Mapping[int, Any]
+    parameters: tuple[Parameter, ...]
+    notes: tuple[str, ...]
+    make: Make
+
+
+def family(
+    make: Callable[..., Any],
+    widths: Sequence[int] | None = None,
+    *,
+    width: str = "",
+    options: Mapping[str, Any] | None = None,
+    init: Mapping[str, Any] | None = None,
+) -> Family:
+    """Modules of several widths, and how their parameters start.
+
+    Args:
+        make: A function of the width, or a class of modules.
+        widths: At least three; without them small ones that the constructor takes.
+        width: The argument of ``make`` that is the width, where it is not the only one.
+        options: Other arguments of ``make``.
+        init: By name of a parameter its standard deviation, which is then not read.
+
+    Raises:
+        UsageError: ``make`` is nothing to call with a width.
+        StudyError: What it returns is no family, or cannot be read.
+
+    Example:
+        >>> made = family(lambda n: load_torch().nn.Embedding(16, n))
+        >>> made.widths, [(one.name, one.init.text) for one in made.parameters]
+        ((64, 128, 192, 320), [('weight', 'normal, std 1')])
+    """
+    notes: list[str] = []
+    called, name = maker(make, width, options or {})
+    builds = built(called, name, widths, notes)
+    again, first = compared(called, name, builds), next(iter(builds.values()))
+    notes += dict.fromkeys(first.notes)
+    for key in init or {}:
+        checks.one_of("parameter", key, first.tensors)
+
+    @cache
+    def far() -> dict[int, Build]:
+        with load_torch()._subclasses.fake_tensor.FakeTensorMode():
+            return {n: Build(called, name, n) for n in (min(builds) * factor for factor in FAR)}
+
+    groups = {names[0]: names for names in first.groups()}
+    found = {one: _tried(read, one, builds, again, far, notes) for one in groups}
+    for one, names in groups.items():
+        for value in [value for key, value in (init or {}).items() if key in names]:
+            found[one] = declared(value, one, found[one])
+    missing = [one for one, init in found.items() if init is None]
+    draws: dict[str, list[Any]] = {one: [] for one in missing}
+    for seed, n in product(range(SEEDS if missing else 0), builds):
+        build = Build(called, name, n, seed)
+        for one, means in draws.items():
+            means.append(sample(build.tensors[one]))
+    for one, means in draws.items():
+        table = np.reshape(means, (SEEDS, len(builds), 2))
+        count = builds[max(builds)].tensors[one].numel()
+        found[one] = _tried(fitted, table, tuple(builds), count, one, first.line(one))
+    notes += _notes(first, groups)
+    parameters = [
+        Parameter(
+            one,
+            names,
+            first.line(one),
+            first.tensors[one].requires_grad,
+            found[one],
+            {n: tuple(build.tensors[one].shape) for n, build in builds.items()},
+        )
+        for one, names in groups.items()
+    ]
+    modules = {n: one.module for n, one in builds.items()}
+    return Family(name, tuple(builds), modules, tuple(parameters), tuple(notes), called)
+
+
+def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except TpcalcError as error:
+        return error
+
+
+def _notes(build: Build, groups: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """What parameters share, and what is no parameter."""
+    sources: dict[tuple[Any, ...], str] = {}
+    copies = []
+    for name, names in groups.items():
+        for other in names[1:]:
+            yield f"{other} ({build.line(other)}) is {name}: they are read as one parameter."
+        draw = build.pieces(name)[0][1]
+        if draw and draw.source and sources.setdefault(draw.source, name) != name:
+            copies.append(f"{name} (of {sources[draw.source]})")
+    if copies:
+        yield f"Copies of others at the start: {', '.join(copies)}."
+    buffers = [
+        name
+        for name, one in build.module.named_buffers()
+        if one.is_floating_point() and one.numel() and one.min() != one.max()
+    ]
+    if buffers:
+        yield f"Buffers are read as constants, as nothing trains them: {', '.join(buffers)}."

@@ -1,0 +1,188 @@
+"""How a parameter starts, as a function of the width: read, declared, or fitted to draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, floor, isclose, sqrt
+from typing import Any
+
+import numpy as np
+
+from tpcalc.errors import ScaleError, StudyError
+from tpcalc.networks.tracer import scaled
+from tpcalc.torch.building import Build
+from tpcalc.torch.draws import CONSTANT, FIXED, UNSET, Draw
+from tpcalc.torch.powers import Scaling, scaling
+
+GRID = 4  # the denominator of powers that are fitted
+SURE = 5  # standard errors around a fitted number
+WRONG = 8  # standard errors that no draw lies away from its law
+LEAST = 0.01  # the least standard error of a fitted power: small widths have further terms
+SEEDS = 10  # of modules whose inits are fitted
+ZERO = Scaling(Fraction(0))
+Far = Callable[[], Mapping[int, Build]]
+
+
+@dataclass(frozen=True)
+class Init:
+    """How the entries of a parameter are drawn, as a function of the width.
+
+    Args:
+        mean: Their mean.
+        std: Their standard deviation; for an orthogonal matrix too, it is that of one entry.
+        law: A word: zero, constant, normal, uniform, truncated normal, orthogonal, identity, fixed
+            (numbers that no seed changes) or random (a law that is not known).
+        how: Whether it was read, fitted or declared.
+        line: The user's line that wrote it.
+    """
+
+    mean: Scaling
+    std: Scaling
+    law: str
+    how: str
+    line: str = ""
+
+    @property
+    def text(self) -> str:
+        """In words: ``"uniform, std 0.577 n^(-1/2)"``."""
+        mean = f", mean {self.mean.text}" if self.mean.number else ""
+        if not self.std.number:
+            return f"{self.law}{mean.removeprefix(', mean')}"
+        return f"{self.law}, std {self.std.text}{mean}"
+
+
+def sample(tensor: Any) -> tuple[float, float]:
+    """The mean of the entries of a tensor, and their deviation from it."""
+    values = tensor.detach().double().numpy()
+    alike = values.min() == values.max()
+    return (float(values.flat[0]), 0.0) if alike else (float(values.mean()), float(values.std()))
+
+
+def undeclared(message: str, name: str, where: str) -> StudyError:
+    """What to answer where an init is needed that was not found."""
+    return StudyError(message, where=where, hint=f'Declare it: init={{"{name}": "n^(-1/2)"}}.')
+
+
+def declared(value: Any, name: str, found: Any) -> Init:
+    """An init that the user states: the deviation, of mean 0."""
+    number, power = scaled(value, f"the init of {name}")
+    law = found.law if isinstance(found, Init) and found.std.number else "normal"
+    std = Scaling(number, power.constant or Fraction(0))
+    return Init(ZERO, std, law if number else "zero", "declared")
+
+
+def read(
+    name: str, builds: Mapping[int, Build], again: Build, far: Far, notes: list[str]
+) -> Init | None:
+    """The init that was followed; None where it was not, and draws are to be fitted."""
+    least, most = min(builds), max(builds)
+    where = builds[least].line(name)
+    pieces = {n: _believed(one, name) for n, one in builds.items()}
+    laws = {tuple(draw.law if draw else "" for _, draw in one) for one in pieces.values()}
+    words = {word for one in laws for word in one}
+    if UNSET in words:
+        raise undeclared(f"{name} is never written: it holds what was in memory.", name, where)
+    if len(laws) > 1 or words & {"", FIXED}:
+        repeated = again.tensors[name].equal(builds[least].tensors[name])
+        if not repeated or not words <= {FIXED, CONSTANT}:
+            return None
+        seen = {n: sample(one.tensors[name]) for n, one in builds.items()}
+        powers = [
+            scaling({n: one[index] for n, one in seen.items()}, f"the {key} of {name}", where)
+            for index, key in enumerate(("mean", "std"))
+        ]
+        return _init(powers, FIXED, where)
+    parts = []
+    for index, (_, last) in enumerate(pieces[most]):
+        found = {n: one[index][1] for n, one in pieces.items()}
+        powers = [_power(found, key, name, index, far, where) for key in ("mean", "std")]
+        parts.append(_init(powers, last.law if last else "", last.line if last else ""))
+    sizes = [size for size, _ in pieces[most]]
+    main = parts[sizes.index(max(sizes))]
+    notes += [
+        f"{size} of {sum(sizes)} entries of {name} start apart ({part.text}; {part.line}): it is "
+        f"read as its largest part ({main.text})."
+        for size, part in zip(sizes, parts, strict=True)
+        if part.text != main.text
+    ]
+    return main
+
+
+def _init(powers: Sequence[Scaling], law: str, line: str) -> Init:
+    mean, std = powers
+    plain = CONSTANT if mean.number else "zero"
+    return Init(mean, std, law if std.number else plain, "read", line)
+
+
+def _believed(build: Build, name: str) -> tuple[tuple[int, Draw | None], ...]:
+    """What was followed, unless the entries tell that torch was passed by."""
+    pieces, (mean, std) = build.pieces(name), sample(build.tensors[name])
+    draw = pieces[0][1]
+    if len(pieces) > 1 or draw is None or draw.law in (FIXED, UNSET):
+        return pieces
+    slack = WRONG * draw.std / sqrt(pieces[0][0]) + 0.01 * abs(draw.mean)  # half precision rounds
+    moved = mean - draw.mean
+    close = abs(moved) <= slack and abs(sqrt(std**2 + moved**2) - draw.std) <= slack
+    return pieces if close else ((pieces[0][0], Draw(FIXED)),)
+
+
+def _power(
+    draws: Mapping[int, Draw | None], key: str, name: str, index: int, far: Far, where: str
+) -> Scaling:
+    """A number by small widths, and by large ones where those show no power."""
+    values, what = {n: getattr(draw, key) for n, draw in draws.items()}, f"the {key} of {name}"
+    try:
+        found = scaling(values, what, where)
+        if all(isclose(found.at(n), values[n], rel_tol=1e-6) for n in values):
+            return found
+    except ScaleError:
+        pass
+    try:
+        values = {n: getattr(one.pieces(name)[index][1], key) for n, one in far().items()}
+    except (StudyError, AttributeError, IndexError) as error:
+        raise undeclared(
+            f"{what} is no power of n at widths {tuple(draws)}, and large ones cannot be followed "
+            f"on fake tensors: {error}",
+            name,
+            where,
+        ) from error
+    return scaling(values, what, where)
+
+
+def fitted(draws: Any, widths: Sequence[int], count: int, name: str, where: str) -> Init:
+    """The init of which draws alone are known, where they leave one power.
+
+    Args:
+        draws: Mean and deviation of the entries: one row for each seed, in it one pair a width.
+        widths: The widths.
+        count: How many entries there are at the last width.
+        name: The parameter.
+        where: The line of it.
+    """
+    what = f"{name}: init exponent not identified from {count} entries"
+    if (draws == draws[0]).all():
+        raise undeclared(f"{what}: make seeds torch, and draws the same every time.", name, where)
+    means, std = draws[..., 0], _fit(draws[..., 1], widths, what, name, where)
+    errors = means.std(axis=0, ddof=1) / sqrt(len(means))
+    centred = (abs(means.mean(axis=0)) <= SURE * errors).all()
+    mean = ZERO if centred else _fit(means, widths, f"{what}, of the mean", name, where)
+    return Init(mean, std, "random", "fitted", where)
+
+
+def _fit(values: Any, widths: Sequence[int], what: str, name: str, where: str) -> Scaling:
+    """The one power on the grid that is compatible with all seeds."""
+    sign = np.sign(values[0, 0])
+    if not (values * sign > 0).all():
+        raise undeclared(f"{what}: they vanish or change their sign.", name, where)
+    x, y = np.log(widths), np.log(values * sign)
+    slopes = np.polyfit(x, y.T, 1)[0]
+    slope, error = slopes.mean(), max(LEAST, slopes.std(ddof=1) / sqrt(len(slopes)))
+    ends = ceil(GRID * (slope - SURE * error)), floor(GRID * (slope + SURE * error))
+    grid = [Fraction(step, GRID) for step in range(ends[1], ends[0] - 1, -1)]
+    if len(grid) != 1:
+        several = ", ".join(map(str, grid)) or f"no multiple of 1/{GRID}"
+        told = f"{slope:.2f} ± {error:.2f} is compatible with {several}"
+        raise undeclared(f"{what} ({told}).", name, where)
+    return Scaling(float(sign * exp((y - float(grid[0]) * x).mean())), grid[0])
