@@ -10,7 +10,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.dsl.operands import last_user_line
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import StudyError, UsageError, short
+from tpcalc.errors import StudyError, UsageError
 from tpcalc.torch.draws import Draw, apart, following, region
 
 # Widths are these times 1, 2, 3 and 5; the first that the constructor takes, and then others.
@@ -27,15 +27,22 @@ def maker(make: Any, width: str, options: Mapping[str, Any]) -> tuple[Make, str]
     """A function of the width alone, and its name."""
     if isinstance(make, load_torch().nn.Module) or not callable(make):
         hint = "One module says nothing of other widths: def make(n): return Net(d_model=n)."
-        raise UsageError(f"make is {short(make)}; it must be a function of the width.", hint=hint)
+        words = f"make is of the type {type(make).__name__}; it must be a function of the width."
+        raise UsageError(words, hint=hint)
     name = getattr(make, "__name__", type(make).__name__)
     by_name: dict[str, Any] = {width: 64} if width else {}
     signature = inspect.signature(make)
+    needed = [one for one in signature.parameters.values() if one.default is one.empty]
+    if isinstance(make, type) and not width and len(needed) != 1:
+        raise UsageError(
+            f"{name}{signature}: which of its arguments is the width is not said.",
+            hint="Name it: width='d_model'; options={'n_head': 4} holds others.",
+        )
     try:
         signature.bind(*(() if width else (64,)), **by_name, **options)
     except TypeError as error:
         raise UsageError(
-            f"{name}{signature} cannot be called with the width {width}: {error}.",
+            f"{name}{signature} cannot be called with a width: {error}.",
             hint="make takes the width n, and returns the module of that width.",
         ) from error
     if width:
@@ -78,15 +85,15 @@ class Build:
         """The module without wrappers, in single precision at least."""
         torch = load_torch()
         if not isinstance(made, torch.nn.Module):
-            hint = "make must return a torch.nn.Module; does it lack its return?"
-            raise StudyError(f"{self.called} returns {short(made)}.", hint=hint)
+            words = f"{self.called} returns what is of the type {type(made).__name__}."
+            raise StudyError(words, hint="make returns a torch.nn.Module.")
         made = self._unwrapped(made)
         for parent in list(made.modules()):
             parent._compiled_call_impl = None
             for key, child in list(parent.named_children()):
                 setattr(parent, key, self._unwrapped(child))
-        if {one.dtype for one in made.parameters()} & {torch.bfloat16, torch.float16}:
-            self.notes.append("Parameters in half precision are read as single precision.")
+        for half in {one.dtype for one in made.parameters()} & {torch.bfloat16, torch.float16}:
+            self.notes.append(f"Parameters are {half}: they are read as torch.float32.")
             made = made.float()
         return made
 
@@ -98,7 +105,8 @@ class Build:
         attribute = "module" if isinstance(module, parallel) else "_orig_mod"
         if not hasattr(module, attribute):
             return module
-        self.notes.append(f"{kind.__name__} is taken off: the module in it is read.")
+        wrapper = "torch.compile" if attribute == "_orig_mod" else kind.__name__
+        self.notes.append(f"The module inside of {wrapper} is read.")
         return self._unwrapped(getattr(module, attribute))
 
     def _refuse(self) -> None:
@@ -109,8 +117,8 @@ class Build:
             if one.device.type != "cpu":
                 words = f"{name} lies on the device {one.device}."
                 raise StudyError(words, where=self.line(name), hint=CPU)
-        if not self.tensors:
-            raise StudyError(f"{self.called} has no parameters.")
+        if not any(one.requires_grad for one in self.tensors.values()):
+            raise StudyError(f"{self.called} has no parameter that is trained.")
 
     def line(self, name: str) -> str:
         """The user's line that registered a parameter."""
@@ -136,9 +144,26 @@ class Build:
                 )
         return [tuple(names) for names in found.values()]
 
-    def described(self, form: Callable[[Any], str]) -> list[str]:
-        """Its parameters in order, each with what a form says of its shape."""
-        return [f"{' = '.join(one)} {form(self.tensors[one[0]].shape)}" for one in self.groups()]
+    def described(self, form: Callable[[Build, str], str]) -> list[str]:
+        """Its parameters in order, each with what a form says of it."""
+        return [f"{' = '.join(names)} {form(self, names[0])}" for names in self.groups()]
+
+
+Form = Callable[[Build, str], str]
+
+
+def _axes(build: Build, name: str) -> str:
+    return f"of {build.tensors[name].dim()} axes"
+
+
+def _shape(build: Build, name: str) -> str:
+    return f"of shape {tuple(build.tensors[name].shape)}"
+
+
+def _started(build: Build, name: str) -> str:
+    draws = [draw for _, draw in build.pieces(name)]
+    laws = [f"{draw.law}, mean {draw.mean:g}, std {draw.std:g}" if draw else "" for draw in draws]
+    return f"{_shape(build, name)} ({'; '.join(laws)})"
 
 
 def built(
@@ -173,20 +198,17 @@ def compared(make: Make, name: str, builds: Mapping[int, Build]) -> Build:
         if one.untyped_storage()._cdata in stores:
             hint = "Build the whole module inside of make."
             raise StudyError(f"Two calls of {name}({n}) return the same {key}.", hint=hint)
-    _alike(first, again, lambda shape: str(tuple(shape)), "Leave nothing to chance in make.")
-    for build in builds.values():
-        _alike(first, build, lambda shape: f"of {len(shape)} axes", "Only sizes may depend on n.")
-    shapes = {tuple(build.described(lambda shape: str(tuple(shape)))) for build in builds.values()}
-    if len(shapes) == 1:
+    _alike(f"{name}({n}), called twice, makes modules that differ", first, again, _started)
+    for other, build in builds.items():
+        _alike(f"{name}({n}) and {name}({other}) differ beyond sizes", first, build, _axes)
+    if len({tuple(build.described(_shape)) for build in builds.values()}) == 1:
         raise StudyError(f"No parameter of {name}(n) grows with n.", hint="Is n the width?")
     return again
 
 
-def _alike(one: Build, other: Build, form: Callable[[Any], str], hint: str) -> None:
+def _alike(what: str, one: Build, other: Build, form: Form) -> None:
     for first, second in zip_longest(one.described(form), other.described(form)):
         if first != second:
-            readings = "Two readings of " if one.called == other.called else ""
             words = f"one has {first or 'no more'}, the other {second or 'no more'}"
-            raise StudyError(
-                f"{readings}{one.called} and {other.called} differ: {words}.", hint=hint
-            )
+            hint = "Of all that make does, sizes and scales alone may depend on n, none on chance."
+            raise StudyError(f"{what}: {words}.", hint=hint)

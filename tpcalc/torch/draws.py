@@ -200,7 +200,7 @@ class Record:
         """The line that registered a parameter, or wrote it where its module is a copy."""
         if (id(module), name) in self._births:
             return self._births[id(module), name][1]
-        draws = (draw for _, draw in self.pieces(module._parameters[name]))
+        draws = (draw for _, draw in self.pieces(getattr(module, name)))
         return next((draw.line for draw in draws if draw is not None), "")
 
     def pieces(self, tensor: Any) -> tuple[tuple[int, Draw | None], ...]:

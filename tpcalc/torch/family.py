@@ -109,8 +109,7 @@ def family(
             means.append(sample(build.tensors[one]))
     for one, means in draws.items():
         table = np.reshape(means, (SEEDS, len(builds), 2))
-        count = builds[max(builds)].tensors[one].numel()
-        found[one] = _tried(fitted, table, tuple(builds), count, one, first.line(one))
+        found[one] = _tried(fitted, table, builds, one)
     notes += _notes(first, groups)
     parameters = [
         Parameter(

@@ -151,34 +151,57 @@ def _power(
     return scaling(values, what, where)
 
 
-def fitted(draws: Any, widths: Sequence[int], count: int, name: str, where: str) -> Init:
+def independent(tensor: Any) -> bool:
+    """Whether entries look drawn on their own: few are equal, and the matrix has no low rank."""
+    values = tensor.detach().double().numpy()
+    rows = (values - values.mean()).reshape(len(values) if values.ndim else 1, -1)
+    if np.unique(abs(values)).size < 0.9 * values.size:
+        return False
+    if min(rows.shape) < 8:
+        return True
+    # Of independent entries the fourth power of the singular values has this mean.
+    tail = ((rows / rows.std()) ** 4).mean()
+    expected = rows.size * rows.var() ** 2 * (sum(rows.shape) - 2 + tail)
+    return bool(abs(((rows @ rows.T) ** 2).sum() / expected - 1) < 0.2)
+
+
+def fitted(draws: Any, builds: Mapping[int, Build], name: str) -> Init:
     """The init of which draws alone are known, where they leave one power.
 
     Args:
         draws: Mean and deviation of the entries: one row for each seed, in it one pair a width.
-        widths: The widths.
-        count: How many entries there are at the last width.
+        builds: Modules by width.
         name: The parameter.
-        where: The line of it.
     """
-    what = f"{name}: init exponent not identified from {count} entries"
+    where, last = builds[min(builds)].line(name), builds[max(builds)].tensors[name]
+    what = f"{name}: init exponent not identified from {last.numel()} entries"
     if (draws == draws[0]).all():
         raise undeclared(f"{what}: make seeds torch, and draws the same every time.", name, where)
-    means, std = draws[..., 0], _fit(draws[..., 1], widths, what, name, where)
-    errors = means.std(axis=0, ddof=1) / sqrt(len(means))
-    centred = (abs(means.mean(axis=0)) <= SURE * errors).all()
-    mean = ZERO if centred else _fit(means, widths, f"{what}, of the mean", name, where)
-    return Init(mean, std, "random", "fitted", where)
+    if not independent(last):
+        raise undeclared(f"{name}: its init is no independent draw of each entry.", name, where)
+    counts = np.array([one.tensors[name].numel() for one in builds.values()])
+    means, stds = draws[..., 0], draws[..., 1]
+    std = _fit(stds, list(builds), 0.5 / counts, what, name, where)
+    square, mean = (stds**2).mean(axis=0) / counts, means.mean(axis=0)
+    errors = np.sqrt(np.maximum(square, means.var(axis=0, ddof=1)) / len(means))
+    if (abs(mean) <= SURE * errors).all():
+        return Init(ZERO, std, "random", "fitted", where)
+    power = _fit(means, list(builds), square / mean**2, f"{what}, of the mean", name, where)
+    return Init(power, std, "random", "fitted", where)
 
 
-def _fit(values: Any, widths: Sequence[int], what: str, name: str, where: str) -> Scaling:
-    """The one power on the grid that is compatible with all seeds."""
+def _fit(
+    values: Any, widths: Sequence[int], noise: Any, what: str, name: str, where: str
+) -> Scaling:
+    """The one power on the grid that is compatible with all seeds, and with their known noise."""
     sign = np.sign(values[0, 0])
     if not (values * sign > 0).all():
         raise undeclared(f"{what}: they vanish or change their sign.", name, where)
     x, y = np.log(widths), np.log(values * sign)
-    slopes = np.polyfit(x, y.T, 1)[0]
-    slope, error = slopes.mean(), max(LEAST, slopes.std(ddof=1) / sqrt(len(slopes)))
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    slopes = y @ weights
+    slope, spread = slopes.mean(), max(slopes.var(ddof=1), (weights**2 * noise).sum())
+    error = max(LEAST, sqrt(spread / len(slopes)))
     ends = ceil(GRID * (slope - SURE * error)), floor(GRID * (slope + SURE * error))
     grid = [Fraction(step, GRID) for step in range(ends[1], ends[0] - 1, -1)]
     if len(grid) != 1:

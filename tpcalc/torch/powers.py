@@ -15,6 +15,7 @@ from tpcalc.functions.numbers import Number
 GRID = 12  # the largest denominator of a power
 NEAR = 1e-6  # relative; of what is a power without further terms
 LATE = 2e-3  # of local powers at the last widths, where further terms fade
+LOGS = (-1, -0.5, 0.5, 1)  # powers of log n that are told by name
 HINT = "A number of a family is c n^p, up to terms that vanish beside it."
 
 
@@ -73,19 +74,31 @@ def scaling(values: Mapping[int, float], what: str, where: str | None = None) ->
     named = f"{what} is {shown} at widths {', '.join(map(str, widths))}"
     if not all(map(isfinite, numbers)) or 0 in numbers or min(numbers) < 0 < max(numbers):
         raise ScaleError(f"{named}: no number times a power of n.", where=where, hint=HINT)
-    pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
-    local = [log(b / a) / log(n / m) for (a, b), (m, n) in pairs]
+    local = _local(numbers, widths)
     power = Fraction(local[-1]).limit_denominator(GRID)
     if max(abs(one - float(power)) for one in local) < NEAR:
         return Scaling(_plain(numbers[-1] / widths[-1] ** float(power)), power)
     late = max(abs(one - float(power)) for one in local[-2:])
     if late > LATE:
-        pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
-        slopes = [(b - a) / log(n / m) for (a, b), (m, n) in pairs]
-        logarithm = max(slopes) - min(slopes) < NEAR * max(map(abs, slopes))
-        word = "grows with the logarithm of n" if logarithm else "no number times a power of n"
+        word = "changes with the logarithm of n"
+        word = word if _logarithmic(numbers, widths) else "no number times a power of n"
         raise ScaleError(f"{named}: {word}.", where=where, hint=HINT)
     return Scaling(numbers[-1] / widths[-1] ** float(power), power)
+
+
+def _local(numbers: list[float], widths: list[int]) -> list[float]:
+    pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
+    return [log(b / a) / log(n / m) for (a, b), (m, n) in pairs]
+
+
+def _logarithmic(numbers: list[float], widths: list[int]) -> bool:
+    """Whether a power of log n explains them, or c + d log n."""
+    pairs = zip(pairwise(numbers), pairwise(widths), strict=True)
+    slopes = [(b - a) / log(n / m) / numbers[-1] for (a, b), (m, n) in pairs]
+    logs = [log(n) for n in widths]
+    rests = [[one / by**q for one, by in zip(numbers, logs, strict=True)] for q in LOGS]
+    alike = (slopes, *(_local(rest, widths) for rest in rests))
+    return any(max(one) - min(one) < NEAR for one in alike)
 
 
 def _plain(value: float) -> Number:
