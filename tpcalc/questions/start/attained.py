@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, inf, lcm, log
+from math import ceil, inf, lcm
 
 import numpy as np
 
-from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
 from tpcalc.finite.simulate import simulate
 from tpcalc.limit.scales import symbols
@@ -25,6 +24,7 @@ from tpcalc.passes.starts import started_at_zero
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.start.slopes import QUARTER, SURE, fitted
 from tpcalc.questions.verdict.ledger import Ledger, Trials
 
 EXACT, MEASURED, BOUND, OPEN = "exact", "measured", "bound", "open"
@@ -33,8 +33,6 @@ LARGE = "the program has many cells, and was not sampled"
 WIDTHS = (64, 1024)
 SEEDS = (8, 32)
 NOTHING = 1e-26  # of the largest square: what is smaller is 0 with rounding
-QUARTER = Fraction(1, 4)
-SURE = 2.0  # standard errors of a slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,20 +160,6 @@ def whole(program: Program, widths: Sequence[int]) -> list[int]:
     """The next widths at which all dimension classes have whole sizes."""
     step = lcm(*(dim.ratio.denominator for dim in program.dims))
     return sorted({ceil(width / step) * step for width in widths})
-
-
-def fitted(sizes: Mapping[int, Sequence[float] | Array]) -> tuple[float, float]:
-    """The slope of the geometric mean from the narrowest to the widest, with its standard error.
-
-    Example:
-        >>> "{:.2f} {:.2f}".format(*fitted({4: [1.0, 2.0], 64: [1.0, 1.0]}))
-        '-0.12 0.12'
-    """
-    ends = min(sizes), max(sizes)
-    logs = [np.log(np.maximum(sizes[n], 1e-150)) for n in ends]
-    reach = log(ends[1] / ends[0])
-    error = np.sqrt(sum(np.var(own, ddof=1) / len(own) for own in logs))
-    return float(np.mean(logs[1]) - np.mean(logs[0])) / reach, float(error) / reach
 
 
 def _judged(asked: Asked, squares: Mapping[int, tuple[float, ...]], top: float) -> Size:

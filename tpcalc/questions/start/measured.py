@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, prod, sqrt
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,15 @@ from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.widths import check_width, rounded_up
 from tpcalc.functions import Fn
 from tpcalc.program.nodes import Input, Ref
-from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, QUARTER, SURE, fitted, whole
+from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, whole
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.program import probe
+from tpcalc.questions.start.slopes import SURE, as_float, fits, measured_size
 from tpcalc.results import Exponent, MeasuredSize, ParameterMove, ReadPoint
 
 WIDTHS = (64, 128, 256)
 SEEDS = 16
 WIDTH = 1024
-ROUNDING = 1e-13  # of the largest of its kind: what is smaller is 0
 
 
 @dataclass(frozen=True)
@@ -59,36 +59,18 @@ class Measuring:
         kind = (places[0] is None, by == "")
         every = (one.items() for ran in self.runs.values() for one in ran)
         top = max(v for own in every for (ref, by), v in own if (ref is None, by == "") == kind)
-        widths, nothing = tuple(self.runs), (0.0,) * len(self.runs)
-        sizes = {n: [_root(one[at, by] for at in places) for one in self.runs[n]] for n in widths}
-        if max(map(max, sizes.values())) <= ROUNDING * top:
-            word = "agrees" if power.is_zero or status not in (EXACT, MEASURED) else "differs"
-            return MeasuredSize(widths, nothing, nothing, None, None, word)
-        with np.errstate(all="ignore"):
-            logs = [np.log(own) for own in sizes.values()]
-            means = tuple(float(np.exp(np.mean(own))) for own in logs)
-            errors = tuple(float(np.std(own, ddof=1) / sqrt(len(own))) for own in logs)
-        if not all(map(isfinite, (*means, *errors))):
-            return MeasuredSize(widths, nothing, nothing, None, None, "open")
-        slope, error = fitted(sizes)
-        word = _word(slope, SURE * error, power, status)
-        found = MeasuredSize(widths, means, errors, slope, error, word)
-        if power.constant is None or _word(slope, SURE * error, power, EXACT) != "agrees":
+        sizes = {
+            n: [_root(one[at, by] for at in places) for one in ran] for n, ran in self.runs.items()
+        }
+        high = as_float(power)
+        found = measured_size(sizes, top, high if status in (EXACT, MEASURED) else -inf, high)
+        if found.slope is None or found.error is None or power.constant is None:
             return found
-        known, last = float(power.constant), widths[-1]
-        one = rounded_up(last * means[-1] ** (-1 / known)) if known > 0 else None
-        return replace(found, value=means[-1] * (self.width / last) ** known, one=one)
-
-
-def _word(slope: float, doubt: float, power: Exponent, status: str) -> str:
-    """Whether a slope fits a power, where half powers are told apart."""
-    if power.constant is None:
-        return "differs" if power.is_zero else "open"
-    off, apart = slope - float(power.constant), float(QUARTER)
-    sure = status in (EXACT, MEASURED)
-    if off + doubt < apart and (off - doubt > -apart or not sure):
-        return "agrees"
-    return "differs" if off - doubt > apart or (sure and off + doubt < -apart) else "open"
+        if fits(found.slope, SURE * found.error, high, high) != "agrees":
+            return found
+        means, last = found.sizes, found.widths[-1]
+        one = rounded_up(last * means[-1] ** (-1 / high)) if high > 0 else None
+        return replace(found, value=means[-1] * (self.width / last) ** high, one=one)
 
 
 def _root(sizes: Iterable[float]) -> float:
