@@ -54,6 +54,8 @@ from tpcalc.results.first_order import StableEdit as StableEdit
 from tpcalc.results.first_order import StableRate as StableRate
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
+from tpcalc.results.module_check import ModuleCheck as ModuleCheck
+from tpcalc.results.module_check import ModuleRow as ModuleRow
 from tpcalc.results.nonlinearity import LayerRow as LayerRow
 from tpcalc.results.nonlinearity import MeasuredEnd as MeasuredEnd
 from tpcalc.results.nonlinearity import MeasuredRow as MeasuredRow

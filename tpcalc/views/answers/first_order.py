@@ -100,7 +100,7 @@ def _measured(found: FirstOrder) -> Part:
             kind,
             what,
             power,
-            _slope(told),
+            slope(told),
             Cell(told.word, tone="warn" if told.word == "differs" else ""),
             "" if told.value is None else plain(told.value, 2),
         )
@@ -130,14 +130,15 @@ def _sizes(rows: Mapping[str, ParameterMove]) -> Figure | None:
             line = ((n, told.sizes[-1] * (n / last) ** float(power), 0.0) for n in told.widths)
             guide = Series.of(line, "limit", "dash", "power of n, through the widest")
             title = f"{kind}: {row.output.raised('n')}"
-            words = f"{title} against the width. {_slope(told)}"
+            words = f"{title} against the width. {slope(told)}"
             panels.append(Panel(title, words, "width n", (dots, guide), True, True))
     note = "Geometric means over networks; bars: one standard error."
     title = "What a first step adds to the output"
     return Figure(title, note, tuple(panels)) if panels else None
 
 
-def _slope(told: MeasuredSize) -> str:
+def slope(told: MeasuredSize) -> str:
+    """A slope with its standard error; nothing where there is none."""
     return "" if told.slope is None else f"{told.slope:.2f} ± {told.error:.2f}"
 
 

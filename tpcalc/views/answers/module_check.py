@@ -1,0 +1,158 @@
+"""First steps of modules as a headline, two tables of slopes, and the picture of coordinates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from tpcalc.results import ModuleCheck, ModuleRow
+from tpcalc.results.first_order import kind_of
+from tpcalc.views.answers.first_order import FITS, slope
+from tpcalc.views.numbers import count, plain
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
+from tpcalc.views.tables import Cell, Table, numbers, texts
+from tpcalc.views.view import Judgement, Part, View, view
+
+_SAID = {
+    "agrees": ("good", "The code does what the recipe says"),
+    "differs": ("bad", "The code differs from its recipe"),
+    "open": ("warn", "Open whether the code does what the recipe says"),
+}
+_READ_AS = (
+    "Slopes are those of geometric means over seeds, ± one standard error, last: between the two "
+    "widest where the curve still bends. With Student's interval at 99% one agrees that lies "
+    "between the derived powers, a quarter wider; one differs whose interval lies outside."
+)
+_DRAWN = (
+    "Root mean squares of changes since the start, geometric means over seeds; bars: one standard "
+    "error; dashed: the derived powers, through the widest."
+)
+_FALLS = "falls as {} at the start, as derived: a sum of terms of mean 0, which is no fault"
+_Rows = Mapping[tuple[str, int], ModuleRow]  # of one name, by what and step
+_Names = Mapping[str, _Rows]
+
+
+@view.register
+def _(found: ModuleCheck) -> View:
+    level, headline = _SAID[found.code]
+    modules, parameters = _of(found, "start", "change"), _of(found, "term", "gradient", "step")
+    widths = ", ".join(map(count, found.rows[0].measured.widths))
+    lead = (
+        f"All parameters step together on one batch, at widths {widths}, {found.seeds} seeds or "
+        f"more of each, rates times {plain(found.rate, 2)}. {_READ_AS}"
+    )
+    start, where = numbers("Start", "slope"), texts("Where")
+    outputs = _table("Sizes of outputs", "Module", "Change", start, modules)
+    terms = _table("What each step adds to the output", "Parameter", "Adds", where, parameters)
+    parts = (
+        Part("modules", "Outputs of modules", lead, (outputs,), _figure(modules)),
+        Part("terms", "Parameters", "", (terms,)),
+    )
+    words: dict[str, list[str]] = {}
+    for name, rows in modules.items():
+        for why in _not_flat(rows):
+            words.setdefault(why, []).append(name)
+    recipe = [f"The recipe, at first order: {found.recipe}."] if found.recipe else []
+    summary = " ".join((*recipe, *(f"{', '.join(own)}: {why}." for why, own in words.items())))
+    said = Judgement(level, headline, found.facts)
+    return View("Coordinate check", said, summary, parts, found.notes, found.provenance)
+
+
+def _of(found: ModuleCheck, *whats: str) -> dict[str, _Rows]:
+    """By name what was measured, of equal blocks of the one that fits least."""
+    names: dict[str, dict[tuple[str, int], ModuleRow]] = {}
+    for row in found.rows:
+        if row.what in whats:
+            names.setdefault(row.label, {})[row.what, row.step] = row
+    # Of modules that return what the last in them does, one is enough.
+    sizes = {name: tuple(row.measured.sizes for row in own.values()) for name, own in names.items()}
+    last = sorted(reversed(names), key=lambda name: _unfit(names[name]))
+    kept = {sizes[name] if "start" in whats else name: name for name in last}
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for name in (name for name in names if name in kept.values()):
+        powers = (row.powers for row in names[name].values())
+        kinds.setdefault((kind_of(name), *powers), []).append(name)
+    alike = Counter(kind for kind, *_ in kinds)
+    least = {key: max(own, key=lambda name: _unfit(names[name])) for key, own in kinds.items()}
+    return {key[0] if alike[key[0]] == 1 else name: names[name] for key, name in least.items()}
+
+
+def _unfit(rows: _Rows) -> int:
+    return max((FITS.index(row.word) for row in rows.values() if row.predicted), default=-1)
+
+
+def _table(title: str, of: str, what: str, before: Sequence[Cell], names: _Names) -> Table:
+    """A row for each name: what stands before, the powers, slopes of some steps, a word."""
+    steps = dict.fromkeys(step for rows in names.values() for step in _shown(rows))
+    slopes = numbers(what, *(f"step {step}" for step in steps))
+    head = (*texts(of), *before, *slopes, *texts("Code"))
+    body = ((name, *_before(rows), *_steps(rows)) for name, rows in names.items())
+    return Table.of(title, head, body)
+
+
+def _before(rows: _Rows) -> tuple[Cell | str, ...]:
+    first = next(iter(rows.values()))
+    at_start = first.what == "start"
+    return (first.powers, _cell(first)) if at_start else (first.line or first.module,)
+
+
+def _shown(rows: _Rows) -> list[int]:
+    """The first step and the last; the record has all."""
+    steps = [step for _, step in rows if step]
+    return sorted({min(steps), max(steps)})
+
+
+def _steps(rows: _Rows) -> Iterator[Cell | str]:
+    """Slopes have their powers beside them where they are others than those of the first."""
+    steps = _shown(rows)
+    own = [row for row in rows.values() if row.what in ("change", "term") and row.step in steps]
+    yield own[0].powers
+    for row in own:
+        more = f" ({row.powers})" if row.powers != own[0].powers and row.predicted else ""
+        yield _cell(row, more)
+    word = FITS[worst] if (worst := _unfit(rows)) >= 0 else ""
+    yield Cell(word, tone="bad" if word == "differs" else "")
+
+
+def _cell(row: ModuleRow, more: str = "") -> Cell:
+    last = "" if row.last is None else f", last {row.last:.2f}"
+    text = "0" if row.is_zero else slope(row.measured) + last
+    return Cell(text + more, "number", "warn" if row.word == "differs" else "")
+
+
+def _figure(modules: _Names) -> Figure | None:
+    """A panel for each module: the change of its output against the width, step by step."""
+    panels = []
+    for name, rows in modules.items():
+        moving = [row for row in rows.values() if row.what == "change" and row.measured.sizes[-1]]
+        series = tuple(one for row in moving for one in _curves(row))
+        if series:
+            words = f"{name}: change of the output against the width. {told(series)}"
+            panels.append(Panel(name, words, "width n", series, True, True))
+    return Figure("Coordinate check: changes of outputs", _DRAWN, tuple(panels)) if panels else None
+
+
+def _curves(row: ModuleRow) -> Iterator[Series]:
+    own, colour = row.measured, str((row.step - 1) % COLOURS)
+    points = zip(own.widths, own.sizes, own.errors, strict=True)
+    bars = ((n, y, y * error) for n, y, error in points)
+    yield Series.of(bars, colour, "dots", f"after step {row.step}")
+    for power in dict.fromkeys((row.low.constant, row.high.constant)):
+        if power is not None:
+            size, last = own.sizes[-1], own.widths[-1]
+            line = ((n, size * (n / last) ** float(power), 0.0) for n in own.widths)
+            yield Series.of(line, "limit", "dash", "derived power, through the widest")
+
+
+def _not_flat(rows: _Rows) -> Iterator[str]:
+    """Why curves of a right recipe are not flat."""
+    still = False
+    for row in rows.values():
+        falls = (row.high.constant or 0) < 0
+        if row.word == "agrees" and row.what == "start" and (falls or row.is_zero):
+            yield _FALLS.format(row.powers) if falls else "0 at the start, as derived"
+        elif row.word == "agrees" and row.what == "change" and still and not row.is_zero:
+            yield f"still before step {row.step}, as derived: what reads it starts at 0"
+        elif row.word == "agrees" and row.what == "change" and row.step == 1 and falls:
+            yield f"its change falls as {row.powers}, as derived: the recipe, not the code"
+        still = row.what == "change" and row.is_zero
