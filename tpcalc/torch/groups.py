@@ -1,0 +1,100 @@
+"""Rates and inits of single parameters, in a script: parameter groups, and rescaled tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tpcalc import checks
+from tpcalc.engine.device.devices import load_torch
+from tpcalc.errors import UnknownName, UsageError
+from tpcalc.registry.values import not_negative
+
+MARK = "_tpcalc_rescaled"
+
+
+def param_groups(
+    model: Any, rates: Mapping[str, float], lr: float, **settings: Any
+) -> list[dict[str, Any]]:
+    """Groups for a torch optimizer: each trained parameter at lr times its factor.
+
+    Args:
+        model: The module.
+        rates: Factors by the names of parameters; of others it is 1.
+        lr: The learning rate that factors are of.
+        settings: Other settings: one for all, or by the names of parameters.
+
+    Returns:
+        A group with a name for each set of settings.
+
+    Raises:
+        UnknownName: A name that no parameter has.
+        UsageError: A factor that is no number above 0, settings of a parameter that needs no
+            gradient, two names of one parameter with two values.
+
+    Example:
+        >>> from tpcalc.engine.device.devices import load_torch
+        >>> model = load_torch().nn.Linear(4, 2)
+        >>> groups = param_groups(model, {"weight": 0.25}, 0.01, weight_decay={"weight": 0.1})
+        >>> [(own["name"], own["lr"]) for own in groups]
+        [('lr x 0.25, weight_decay=0.1', 0.0025), ('lr x 1', 0.01)]
+    """
+    for name, factor in rates.items():
+        not_negative(factor, f"the factor of the rate of {name}", above=True)
+    given = {key: own for key, own in settings.items() if isinstance(own, Mapping)}
+    for_all = {key: own for key, own in settings.items() if key not in given}
+    values = {key: _by_tensor(model, own, key) for key, own in {"": rates, **given}.items()}
+    groups: dict[str, dict[str, Any]] = {}
+    for name, tensor in model.named_parameters():
+        own = {key: found[tensor] for key, found in values.items() if tensor in found}
+        if tensor.requires_grad:
+            factor = own.pop("", 1)
+            words = ", ".join([f"lr x {factor}", *(f"{key}={own[key]}" for key in own)])
+            new = {"params": [], "name": words, "lr": lr * factor, **for_all, **own}
+            groups.setdefault(words, new)["params"].append(tensor)
+        elif own:
+            raise UsageError(
+                f"{name} needs no gradient, and no optimizer moves it.",
+                hint="Leave it out, or let it be trained before groups are made.",
+            )
+    return list(groups.values())
+
+
+def init_(model: Any, factors: Mapping[str, float]) -> None:
+    """Multiply parameters by factors, in place and once.
+
+    Raises:
+        UnknownName: A name that no parameter has.
+        UsageError: A model that was rescaled before, or a factor that is no number.
+
+    Example:
+        >>> from tpcalc.engine.device.devices import load_torch
+        >>> model = load_torch().nn.Linear(4, 2)
+        >>> init_(model, {"weight": 0})
+        >>> bool((model.weight == 0).all())
+        True
+    """
+    if hasattr(model, MARK):
+        raise UsageError(
+            "the model was rescaled before, and would be twice.",
+            hint="Rescale a model once, behind its own init and before it is trained.",
+        )
+    for name, factor in factors.items():
+        checks.real(factor, f"the factor of {name}")
+    with load_torch().no_grad():
+        for tensor, factor in _by_tensor(model, factors, "factor").items():
+            tensor.mul_(factor)
+    setattr(model, MARK, True)
+
+
+def _by_tensor(model: Any, values: Mapping[str, Any], what: str) -> dict[Any, Any]:
+    """Values by parameter, of which all names have one."""
+    tensors = dict(model.named_parameters(remove_duplicate=False))
+    found: dict[Any, Any] = {}
+    for name, value in values.items():
+        if name not in tensors:
+            raise UnknownName("parameter of the model", name, tensors)
+        other = found.setdefault(tensors[name], value)
+        if other != value:
+            raise UsageError(f"{name} has another name too, with {what or 'the factor'} {other}.")
+    return found
