@@ -33,18 +33,16 @@ def maker(make: Any, width: str, options: Mapping[str, Any]) -> tuple[Make, str]
     by_name: dict[str, Any] = {width: 64} if width else {}
     signature = inspect.signature(make)
     needed = [one for one in signature.parameters.values() if one.default is one.empty]
+    called = f"{name}{signature}"
     if isinstance(make, type) and not width and len(needed) != 1:
-        raise UsageError(
-            f"{name}{signature}: which of its arguments is the width is not said.",
-            hint="Name it: width='d_model'; options={'n_head': 4} holds others.",
-        )
+        hint = "Name it: width='d_model'; options={'n_head': 4} holds others."
+        raise UsageError(f"{called}: which of its arguments is the width is not said.", hint=hint)
     try:
         signature.bind(*(() if width else (64,)), **by_name, **options)
     except TypeError as error:
-        raise UsageError(
-            f"{name}{signature} cannot be called with a width: {error}.",
-            hint="make takes the width n, and returns the module of that width.",
-        ) from error
+        hint = "make takes the width n, and returns the module of that width."
+        words = f"{called} cannot be called with a width: {error}."
+        raise UsageError(words, hint=hint) from error
     if width:
         return lambda n: make(**{width: n}, **options), name
     return lambda n: make(n, **options), name
@@ -92,7 +90,8 @@ class Build:
             parent._compiled_call_impl = None
             for key, child in list(parent.named_children()):
                 setattr(parent, key, self._unwrapped(child))
-        for half in {one.dtype for one in made.parameters()} & {torch.bfloat16, torch.float16}:
+        kinds = {one.dtype for one in made.parameters()}
+        for half in [kind for kind in (torch.bfloat16, torch.float16) if kind in kinds]:
             self.notes.append(f"Parameters are {half}: they are read as torch.float32.")
             made = made.float()
         return made
@@ -149,23 +148,6 @@ class Build:
         return [f"{' = '.join(names)} {form(self, names[0])}" for names in self.groups()]
 
 
-Form = Callable[[Build, str], str]
-
-
-def _axes(build: Build, name: str) -> str:
-    return f"of {build.tensors[name].dim()} axes"
-
-
-def _shape(build: Build, name: str) -> str:
-    return f"of shape {tuple(build.tensors[name].shape)}"
-
-
-def _started(build: Build, name: str) -> str:
-    draws = [draw for _, draw in build.pieces(name)]
-    laws = [f"{draw.law}, mean {draw.mean:g}, std {draw.std:g}" if draw else "" for draw in draws]
-    return f"{_shape(build, name)} ({'; '.join(laws)})"
-
-
 def built(
     make: Make, name: str, widths: Sequence[int] | None, notes: list[str]
 ) -> dict[int, Build]:
@@ -201,12 +183,23 @@ def compared(make: Make, name: str, builds: Mapping[int, Build]) -> Build:
     _alike(f"{name}({n}), called twice, makes modules that differ", first, again, _started)
     for other, build in builds.items():
         _alike(f"{name}({n}) and {name}({other}) differ beyond sizes", first, build, _axes)
-    if len({tuple(build.described(_shape)) for build in builds.values()}) == 1:
+    shapes = [[one.shape for one in build.tensors.values()] for build in builds.values()]
+    if shapes[1:] == shapes[:-1]:
         raise StudyError(f"No parameter of {name}(n) grows with n.", hint="Is n the width?")
     return again
 
 
-def _alike(what: str, one: Build, other: Build, form: Form) -> None:
+def _axes(build: Build, name: str) -> str:
+    return f"of {build.tensors[name].dim()} axes"
+
+
+def _started(build: Build, name: str) -> str:
+    draws = [draw for _, draw in build.pieces(name) if draw is not None]
+    laws = "; ".join(f"{draw.law}, mean {draw.mean:g}, std {draw.std:g}" for draw in draws)
+    return f"of shape {tuple(build.tensors[name].shape)} ({laws})"
+
+
+def _alike(what: str, one: Build, other: Build, form: Callable[[Build, str], str]) -> None:
     for first, second in zip_longest(one.described(form), other.described(form)):
         if first != second:
             words = f"one has {first or 'no more'}, the other {second or 'no more'}"

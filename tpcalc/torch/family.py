@@ -28,6 +28,7 @@ class Parameter:
         trained: Whether it asks for gradients.
         found: How it starts, or why that is not known.
         shapes: Its shape by width.
+        copy: The parameter whose draws it starts with, if there is one.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Parameter:
     trained: bool
     found: Init | TpcalcError
     shapes: Mapping[int, tuple[int, ...]]
+    copy: str = ""
 
     @property
     def init(self) -> Init:
@@ -110,7 +112,8 @@ def family(
     for one, means in draws.items():
         table = np.reshape(means, (SEEDS, len(builds), 2))
         found[one] = _tried(fitted, table, builds, one)
-    notes += _notes(first, groups)
+    copies = _copies(first, list(groups))
+    notes += _notes(first, groups, copies)
     parameters = [
         Parameter(
             one,
@@ -119,6 +122,7 @@ def family(
             first.tensors[one].requires_grad,
             found[one],
             {n: tuple(build.tensors[one].shape) for n, build in builds.items()},
+            copies.get(one, ""),
         )
         for one, names in groups.items()
     ]
@@ -133,22 +137,24 @@ def _tried(function: Callable[..., Any], *arguments: Any) -> Any:
         return error
 
 
-def _notes(build: Build, groups: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _copies(build: Build, names: list[str]) -> dict[str, str]:
+    """Parameters that start with draws of others, with those."""
+    first: dict[tuple[Any, ...], str] = {}
+    draws = {name: build.pieces(name)[0][1] for name in names}
+    sources = {name: draw.source for name, draw in draws.items() if draw and draw.source}
+    found = {name: first.setdefault(source, name) for name, source in sources.items()}
+    return {name: other for name, other in found.items() if name != other}
+
+
+def _notes(build: Build, groups: Mapping[str, tuple[str, ...]], copies: Any) -> Iterator[str]:
     """What parameters share, and what is no parameter."""
-    sources: dict[tuple[Any, ...], str] = {}
-    copies = []
     for name, names in groups.items():
         for other in names[1:]:
             yield f"{other} ({build.line(other)}) is {name}: they are read as one parameter."
-        draw = build.pieces(name)[0][1]
-        if draw and draw.source and sources.setdefault(draw.source, name) != name:
-            copies.append(f"{name} (of {sources[draw.source]})")
     if copies:
-        yield f"Copies of others at the start: {', '.join(copies)}."
-    buffers = [
-        name
-        for name, one in build.module.named_buffers()
-        if one.is_floating_point() and one.numel() and one.min() != one.max()
-    ]
+        told = ", ".join(f"{name} (of {other})" for name, other in copies.items())
+        yield f"Copies of others at the start: {told}."
+    floats = [one for one in build.module.named_buffers() if one[1].is_floating_point()]
+    buffers = [name for name, one in floats if one.numel() and one.min() != one.max()]
     if buffers:
         yield f"Buffers are read as constants, as nothing trains them: {', '.join(buffers)}."

@@ -89,10 +89,8 @@ def read(
         if not repeated or not words <= {FIXED, CONSTANT}:
             return None
         seen = {n: sample(one.tensors[name]) for n, one in builds.items()}
-        powers = [
-            scaling({n: one[index] for n, one in seen.items()}, f"the {key} of {name}", where)
-            for index, key in enumerate(("mean", "std"))
-        ]
+        means, stds = ({n: one[index] for n, one in seen.items()} for index in (0, 1))
+        powers = [_tends(means, "mean", name, where), _tends(stds, "std", name, where)]
         return _init(powers, FIXED, where)
     parts = []
     for index, (_, last) in enumerate(pieces[most]):
@@ -128,13 +126,20 @@ def _believed(build: Build, name: str) -> tuple[tuple[int, Draw | None], ...]:
     return pieces if close else ((pieces[0][0], Draw(FIXED)),)
 
 
+def _tends(values: Mapping[int, float], key: str, name: str, where: str) -> Scaling:
+    try:
+        return scaling(values, f"the {key} of {name}")
+    except ScaleError as error:
+        raise undeclared(error.message, name, where) from error
+
+
 def _power(
     draws: Mapping[int, Draw | None], key: str, name: str, index: int, far: Far, where: str
 ) -> Scaling:
     """A number by small widths, and by large ones where those show no power."""
-    values, what = {n: getattr(draw, key) for n, draw in draws.items()}, f"the {key} of {name}"
+    values = {n: getattr(draw, key) for n, draw in draws.items()}
     try:
-        found = scaling(values, what, where)
+        found = scaling(values, name)
         if all(isclose(found.at(n), values[n], rel_tol=1e-6) for n in values):
             return found
     except ScaleError:
@@ -142,13 +147,10 @@ def _power(
     try:
         values = {n: getattr(one.pieces(name)[index][1], key) for n, one in far().items()}
     except (StudyError, AttributeError, IndexError) as error:
-        raise undeclared(
-            f"{what} is no power of n at widths {tuple(draws)}, and large ones cannot be followed "
-            f"on fake tensors: {error}",
-            name,
-            where,
-        ) from error
-    return scaling(values, what, where)
+        small = f"the {key} of {name} is no power of n at widths {tuple(draws)}"
+        words = f"{small}, and large ones cannot be followed on fake tensors: {error}"
+        raise undeclared(words, name, where) from error
+    return _tends(values, key, name, where)
 
 
 def independent(tensor: Any) -> bool:
