@@ -128,8 +128,7 @@ def _named(rule: Rule, *names: str) -> dict[str, Rule]:
     return dict.fromkeys(names, rule)
 
 
-# By the name of an operation, in place or not.
-COPIES = _named(lambda call: call["self"], "clone", "_to_copy")
+# By the name of an operation, in place or not: what forgets what was there, and what does not.
 WRITES = {
     **_named(lambda call: Draw(UNSET), "empty", "empty_like", "new_empty", "empty_strided"),
     **_named(lambda call: Draw(CONSTANT, 0.0), "zeros", "zeros_like", "new_zeros", "zero"),
@@ -155,9 +154,10 @@ CHANGES: dict[str, Rule] = {
     "erfinv": lambda call: _inverse_error(call["self"]),
     "clamp": lambda call: _same(call["self"], TRUNCATED),  # at its bounds, the entries tell
     "linalg_qr": _orthogonal,
+    **_named(lambda call: call["self"], "clone", "_to_copy"),
     **_named(lambda call: _same(call["self"], TRIANGULAR), "diagonal_copy", "sign"),
 }
-RULES = WRITES | COPIES | CHANGES
+RULES = WRITES | CHANGES
 
 
 def region(tensor: Any) -> Region:
@@ -218,11 +218,11 @@ class Record:
         found = [(left, written[whole])] if left else []
         return (*found, *((part[2], written[part]) for part in parts))
 
-    def write(self, tensor: Any, draw: Draw | None, *, copied: bool = False) -> None:
+    def write(self, tensor: Any, draw: Draw | None) -> None:
         """Note that a tensor was written as one."""
-        if draw is not None and not copied:
+        if draw is not None and not draw.line:
             self._drawn += 1
-            source = draw.source or ((self._drawn,) if draw.random else ())
+            source = (self._drawn,) if draw.random else ()
             draw = replace(draw, line=user_line(self._within) or "", source=source)
         written, here = self._of(tensor), region(tensor)
         whole, *parts = written
@@ -252,7 +252,7 @@ class Record:
         seeded = tags.nondeterministic_seeded in function.tags
         for index, target in enumerate(self._tensors(changed or result)):
             call = {**seen, "index": index, "shape": tuple(target.shape)}
-            self.write(target, _made(name, call, inputs, target, seeded), copied=name in COPIES)
+            self.write(target, _made(name, call, inputs, target, seeded))
         return result
 
     def _key(self, tensor: Any) -> Any:

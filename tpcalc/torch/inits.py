@@ -20,6 +20,7 @@ GRID = 4  # the denominator of powers that are fitted
 SURE = 5  # standard errors around a fitted number
 WRONG = 8  # standard errors that no draw lies away from its law
 LEAST = 0.01  # the least standard error of a fitted power: small widths have further terms
+SEEN = 100_000  # entries at most that are looked at beside a law
 SEEDS = 10  # of modules whose inits are fitted
 ZERO = Scaling(Fraction(0))
 Far = Callable[[], Mapping[int, Build]]
@@ -97,11 +98,19 @@ def read(
         found = {n: one[index][1] for n, one in pieces.items()}
         powers = [_power(found, key, name, index, far, where) for key in ("mean", "std")]
         parts.append(_init(powers, last.law if last else "", last.line if last else ""))
-    sizes = [size for size, _ in pieces[most]]
-    main = parts[sizes.index(max(sizes))]
+    sizes, before = ([size for size, _ in pieces[n]] for n in (most, least))
+    # A part of zeros decides only where all else is a vanishing part.
+    kept = [
+        size * sum(before) > old * sum(sizes) / 2 for size, old in zip(sizes, before, strict=True)
+    ]
+    weights = [
+        (stays and part.law != "zero", size)
+        for stays, part, size in zip(kept, parts, sizes, strict=True)
+    ]
+    main = parts[weights.index(max(weights))]
     notes += [
         f"{size} of {sum(sizes)} entries of {name} start apart ({part.text}; {part.line}): it is "
-        f"read as its largest part ({main.text})."
+        f"read as its other part ({main.text})."
         for size, part in zip(sizes, parts, strict=True)
         if part.text != main.text
     ]
@@ -116,14 +125,16 @@ def _init(powers: Sequence[Scaling], law: str, line: str) -> Init:
 
 def _believed(build: Build, name: str) -> tuple[tuple[int, Draw | None], ...]:
     """What was followed, unless the entries tell that torch was passed by."""
-    pieces, (mean, std) = build.pieces(name), sample(build.tensors[name])
+    entries = build.tensors[name].flatten()
+    seen = entries[:: 1 + len(entries) // SEEN]
+    pieces, (mean, std) = build.pieces(name), sample(seen)
     draw = pieces[0][1]
     if len(pieces) > 1 or draw is None or draw.law in (FIXED, UNSET):
         return pieces
-    slack = WRONG * draw.std / sqrt(pieces[0][0]) + 0.01 * abs(draw.mean)  # half precision rounds
+    slack = WRONG * draw.std / sqrt(len(seen)) + 0.01 * abs(draw.mean)  # half precision rounds
     moved = mean - draw.mean
     close = abs(moved) <= slack and abs(sqrt(std**2 + moved**2) - draw.std) <= slack
-    return pieces if close else ((pieces[0][0], Draw(FIXED)),)
+    return pieces if close else ((len(entries), Draw(FIXED)),)
 
 
 def _tends(values: Mapping[int, float], key: str, name: str, where: str) -> Scaling:

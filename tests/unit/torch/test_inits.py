@@ -242,6 +242,21 @@ def test_parts_that_are_written_apart() -> None:
     assert "320 of 2880 entries of weight start apart (zero" in padded.notes[0]
 
 
+def test_zeros_decide_only_where_the_rest_vanishes() -> None:
+    def half(n: int) -> Tensor:
+        gains = torch.zeros(n)
+        gains[: n // 2] = 2.0
+        return gains
+
+    def diagonal(n: int) -> Tensor:
+        matrix = torch.zeros(n, n)
+        matrix.diagonal().fill_(1)
+        return matrix
+
+    assert one(half).text == "constant 2"
+    assert one(diagonal).text == "zero"
+
+
 def test_parts_that_are_written_alike_are_one() -> None:
     def chunks(n: int) -> Tensor:
         w = torch.empty(3 * n, n)
