@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -19,6 +20,7 @@ STEPS = (1, 2, 3, 5)
 FAR = (64, 256, 1024)  # times the first width: fake tensors show to which power a number tends
 PLAIN = "Return the plain module from make, and wrap it in the script that trains."
 CPU = "Build it on the cpu, and leave .to(device) to the script that trains."
+REAL = "Register real numbers, as two parameters if need be, and none that is empty."
 LAZY = "Call the module on an example inside of make, or give the sizes of its lazy layers."
 Make = Callable[[int], Any]
 
@@ -43,9 +45,8 @@ def maker(make: Any, width: str, options: Mapping[str, Any]) -> tuple[Make, str]
         hint = "make takes the width n, and returns the module of that width."
         words = f"{called} cannot be called with a width: {error}."
         raise UsageError(words, hint=hint) from error
-    if width:
-        return lambda n: make(**{width: n}, **options), name
-    return lambda n: make(n, **options), name
+    made = partial(make, **options)
+    return (lambda n: made(**{width: n})) if width else made, name
 
 
 def _called(make: Make, n: int) -> Any:
@@ -98,7 +99,8 @@ class Build:
 
     def _unwrapped(self, module: Any) -> Any:
         torch, kind = load_torch(), type(module)
-        if "fsdp" in kind.__module__ or isinstance(module, torch.jit.ScriptModule):
+        shared = kind.__module__.startswith("torch.distributed.")
+        if shared or isinstance(module, torch.jit.ScriptModule):
             raise StudyError(f"{self.called}: {kind.__name__} cannot be read.", hint=PLAIN)
         parallel = torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel
         attribute = "module" if isinstance(module, parallel) else "_orig_mod"
@@ -116,6 +118,9 @@ class Build:
             if one.device.type != "cpu":
                 words = f"{name} lies on the device {one.device}."
                 raise StudyError(words, where=self.line(name), hint=CPU)
+            if name in self.tensors and (one.is_complex() or not one.numel()):
+                words = f"{name} is {one.dtype} of shape {tuple(one.shape)}: it cannot be read."
+                raise StudyError(words, where=self.line(name), hint=REAL)
         if not any(one.requires_grad for one in self.tensors.values()):
             raise StudyError(f"{self.called} has no parameter that is trained.")
 

@@ -170,6 +170,7 @@ def test_buffers_with_numbers_are_named() -> None:
     def make(n: int) -> nn.Module:
         net = nn.BatchNorm1d(n)
         net.register_buffer("features", torch.randn(n))
+        net.register_buffer("turns", torch.ones(n, dtype=torch.cfloat))
         return net
 
     assert family(make).notes == (
@@ -228,6 +229,12 @@ WRONG: dict[str, tuple[Any, type[TpcalcError], str]] = {
     "lazy": (nn.LazyLinear, StudyError, "weight has no shape yet. Call the module on an example"),
     "not trained": (lambda n: Net(n).requires_grad_(False), StudyError, "no parameter that is tr"),
     "two views": (viewed, StudyError, "0 and 1 are two views of one storage. Register one"),
+    "complex": (
+        lambda n: nn.ParameterList([torch.ones(n, dtype=torch.cfloat)]),
+        StudyError,
+        r"0 is torch.complex64 of shape \(64,\): it cannot be read. Register real numbers",
+    ),
+    "empty": (lambda n: nn.ParameterList([torch.ones(0)]), StudyError, r"shape \(0,\): it cannot"),
     "scripted": (
         lambda n: torch.jit.trace(nn.Linear(n, n), torch.ones(1, n)),
         StudyError,
