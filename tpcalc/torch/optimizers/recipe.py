@@ -26,7 +26,7 @@ FUNCTION = "Write optimizer(model, n), which returns a torch optimizer or severa
 TEXT = "Say what its step is: rule='optimizer mine(b=9/10)\\nm = b m + g\\nw = w - lr m'."
 DRIVEN = "Return the optimizer that it drives, and give its factors as a schedule."
 ON_NAMES = "Write the rule of groups on names, or on numbers of axes."
-OWN_MODEL = "Make optimizers of the model that the function is called with, each parameter once."
+OWN_MODEL = "Take the parameters of the model that the function is called with, each once."
 SAME = "A family has one recipe at all widths."
 DEFAULT = "no optimizer was given: Adam with one learning rate for all parameters"
 
