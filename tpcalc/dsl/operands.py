@@ -24,13 +24,13 @@ from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, is_finite
 
 
-def user_line(within: CodeType | None = None) -> str | None:
+def user_line(within: CodeType | None = None, frame: FrameType | None = None) -> str | None:
     """File name (without folders) and line of the innermost frame that the user wrote.
 
     The frames of this package, of the standard library and of installed packages are passed over;
-    nothing is looked for outside of a function whose code is given.
+    nothing is looked for outside of a function whose code is given, or inside of a given frame.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame = frame or sys._getframe(1)
     while frame is not None and frame.f_code is not within:
         author, name = _author_of(frame)
         if author == "user":

@@ -186,7 +186,11 @@ def test_subclasses_are_read_from_their_groups() -> None:
         def __init__(self, parameters: Any, n: int) -> None:
             super().__init__(parameters, lr=1 / n)
 
-    found = read(lambda model, n: MuAdam(model.parameters(), n))
+    def make(model: Any, n: int) -> Any:
+        return MuAdam(model.parameters(), n)
+
+    found = read(make)
+    assert found.lines["head.weight"] == f"{HERE}{make.__code__.co_firstlineno + 1}"
     assert found.optimizer.name == "adam" and found.groups["head.weight"]["power"] == -1
     assert found.group_of["head.weight"] == "MuAdam group 0"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -201,7 +202,10 @@ def _lines() -> Iterator[dict[int, str | None]]:
     own, lines = base.__init__, dict[int, str | None]()
 
     def recorded(optimizer: Any, *args: Any, **settings: Any) -> None:
-        lines[id(optimizer)] = user_line(_made.__code__)
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_locals.get("self") is optimizer:  # constructors of its own
+            frame = frame.f_back
+        lines[id(optimizer)] = user_line(_made.__code__, frame)
         own(optimizer, *args, **settings)
 
     base.__init__ = recorded
