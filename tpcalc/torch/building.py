@@ -187,15 +187,12 @@ def compared(make: Make, name: str, builds: Mapping[int, Build]) -> Build:
             raise StudyError(f"Two calls of {name}({n}) return the same {key}.", hint=hint)
     _alike(f"{name}({n}), called twice, makes modules that differ", first, again, _started)
     for other, build in builds.items():
-        _alike(f"{name}({n}) and {name}({other}) differ beyond sizes", first, build, _axes)
+        what = f"{name}({n}) and {name}({other}) differ beyond sizes"
+        _alike(what, first, build, lambda one, key: f"of {one.tensors[key].dim()} axes")
     shapes = [[one.shape for one in build.tensors.values()] for build in builds.values()]
     if shapes[1:] == shapes[:-1]:
         raise StudyError(f"No parameter of {name}(n) grows with n.", hint="Is n the width?")
     return again
-
-
-def _axes(build: Build, name: str) -> str:
-    return f"of {build.tensors[name].dim()} axes"
 
 
 def _started(build: Build, name: str) -> str:

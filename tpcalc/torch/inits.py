@@ -100,12 +100,9 @@ def read(
         parts.append(_init(powers, last.law if last else "", last.line if last else ""))
     sizes, before = ([size for size, _ in pieces[n]] for n in (most, least))
     # A part of zeros decides only where all else is a vanishing part.
-    kept = [
-        size * sum(before) > old * sum(sizes) / 2 for size, old in zip(sizes, before, strict=True)
-    ]
     weights = [
-        (stays and part.law != "zero", size)
-        for stays, part, size in zip(kept, parts, sizes, strict=True)
+        (size * sum(before) > old * sum(sizes) / 2 and part.law != "zero", size)
+        for size, old, part in zip(sizes, before, parts, strict=True)
     ]
     main = parts[weights.index(max(weights))]
     notes += [
