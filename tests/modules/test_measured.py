@@ -39,8 +39,10 @@ def hull(power: Power) -> Hull:
 
 
 def terms(case: Case) -> dict[Spot, Hull]:
-    """What the first step of each parameter adds, and the second where it is another."""
+    """What the first step of each parameter adds, and the second where it is another; scores."""
     first = {Spot("term", name, 1): hull(power) for name, power in case.output.items()}
+    scores = {"score": Spot("start", ":scores", 0), "score change": Spot("change", ":scores", 1)}
+    first |= {spot: hull(case.also[name]) for name, spot in scores.items() if name in case.also}
     return first | {Spot("term", name, 2): hull(power) for name, power in case.later.items()}
 
 
@@ -66,7 +68,8 @@ def test_code_does_what_its_recipe_says(name: str) -> None:
     wide = {"widths": (128, 256, 512, 1024)} if name == "44 sgd" else {}
     found = checked(case, recipe=case.verdict, **wide)
     assert found.code == "agrees", found.facts
-    assert found.facts == (f"all {len(terms(case))} sizes have the powers that are derived",)
+    number = len(terms(case))
+    assert found.facts == (f"{number} of {number} sizes have the powers that are derived",)
     assert found.recipe == case.verdict
 
 

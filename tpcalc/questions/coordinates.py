@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import chain
 from math import hypot, inf, isfinite
 
@@ -60,7 +61,7 @@ def coordinates(
     Args:
         trial: How modules are made, and how they step.
         predicted: The lowest and the highest power of what is measured; of a bound the lowest is
-            -oo. What is not there is measured alone.
+            -oo. What is not there is measured alone. Changes of scores may be half a power less.
         widths: Two or more.
         seeds: Modules of each width.
         rate: The factor of all learning rates; None: such that at the smallest width the largest
@@ -74,6 +75,22 @@ def coordinates(
         MissingBackend: torch is not installed.
         UsageError: One width, or one seed; modules whose parameters, calls or outputs are not the
             same at all widths.
+
+    Source: Yang et al., Tensor Programs V, for coordinate checks.
+
+    Example:
+        >>> from tpcalc.engine.device.devices import load_torch
+        >>> torch = load_torch()
+        >>> def make(n):
+        ...     return torch.nn.Sequential(torch.nn.Linear(4, n), torch.nn.Linear(n, 1))
+        >>> def optimizer(model, n):
+        ...     return torch.optim.Adam(model.parameters(), lr=1 / n)
+        >>> step, power = Spot("step", "1.weight", 1), Exponent.number(-1)
+        >>> found = coordinates(
+        ...     Trial(make, optimizer, torch.ones(2, 4)), {step: (power, power)}, widths=(16, 64)
+        ... )
+        >>> found.code, found.facts
+        ('agrees', ('1 of 1 sizes have the powers that are derived',))
     """
     started = time.perf_counter()
     widths = sorted(check_widths(widths))
@@ -122,8 +139,12 @@ def _rows(
         tops[kind] = max((tops.get(kind, 0.0), *kept))
     for spot, own in sizes.items():
         called = spot.name.partition("@")[0]
-        path = called if spot.what in (START, CHANGE) else called.rpartition(".")[0]
+        of_call = spot.what in (START, CHANGE)
+        path = called.partition(":")[0] if of_call else called.rpartition(".")[0]
         hull = predicted.get(spot, (NONE, NONE))
+        if spot.what == CHANGE and called.endswith(":scores") and hull[0].exact is not None:
+            # What does not align with the keys is as large in heads that are not wide.
+            hull = Exponent(hull[0].exact - Fraction(1, 2)), hull[1]
         told, bent = _judged(own, tops[spot.what, spot.step], *map(as_float, hull))
         about = (spot.name, classes[path], lines.get(called, ""), spot.what, spot.step)
         yield ModuleRow(*about, *hull, told, bent)
@@ -158,7 +179,8 @@ def _facts(rows: Sequence[ModuleRow], word: str) -> Iterator[str]:
     found = [row for row in rows if row.predicted and row.word == word]
     found.sort(key=lambda row: (row.step, [*SAID].index(row.what)))
     if word == "agrees" or not found:
-        yield f"all {len(found)} sizes have the powers that are derived" if found else NOTHING
+        all_of = f"{len(found)} of {len(found)} sizes have the powers that are derived"
+        yield all_of if found else NOTHING
         return
     for row in found[:NAMED]:
         where = f" ({row.line})" if row.line else ""

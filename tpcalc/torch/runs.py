@@ -19,6 +19,7 @@ from typing import Any
 from tpcalc.engine.device.devices import load_torch, resolve_device
 from tpcalc.errors import UsageError
 from tpcalc.progress import Progress, part
+from tpcalc.torch.scores import scores
 
 Tensor = Any
 Module = Any
@@ -38,7 +39,8 @@ class Spot:
         what: ``"term"``: what the step of a parameter adds to the probe; ``"gradient"`` and
             ``"step"``: root mean squares of its entries; ``"start"`` and ``"change"``: those of
             the output of a call of a module at the start, and of its change since.
-        name: A parameter, or a path; ``@1`` is the second call of a module, ``""`` the whole.
+        name: A parameter, or a path; ``@1`` is the second call of a module, ``""`` the whole;
+            ``:scores`` behind a path is what a softmax in its forward pass reads.
         step: The step, from 1; 0 at the start.
     """
 
@@ -105,7 +107,7 @@ class Trial:
                 gradients = _backward(module, output)
                 if self.before_step is not None:
                     self.before_step(module, width)
-                # What a step adds is that of its gradient: no history, and no decoupled decay.
+                # What a step adds is that of its gradient: no history, and no decay.
                 fresh = self._optimizers(module, width, rate)
                 for group in _groups(fresh):
                     group["weight_decay"] = 0 * group.get("weight_decay", 0)
@@ -195,23 +197,31 @@ class Forward:
 
 @contextmanager
 def _watched(module: Module) -> Iterator[dict[str, Tensor]]:
-    """What the calls of modules return meanwhile."""
+    """What the calls of modules return meanwhile, and what softmaxes in them read."""
     seen: dict[str, Tensor] = {}
-    calls = Counter[str]()
+    calls, inside = Counter[str](), list[str]()
+
+    def see(name: str, value: Tensor) -> None:
+        call = f"{name}@{calls[name]}" if calls[name] else name
+        calls[name] += 1
+        seen[call] = value.detach().clone()  # what follows may work in place
 
     def look(path: str) -> Callable[[Module, Any, Any], None]:
         def hook(_module: Module, _inputs: Any, output: Any) -> None:
+            inside.pop()
             value = _floating(output)
             if value is not None:
-                call = f"{path}@{calls[path]}" if calls[path] else path
-                calls[path] += 1
-                seen[call] = value.detach().clone()  # what follows may work in place
+                see(path, value)
 
         return hook
 
-    hooks = [own.register_forward_hook(look(path)) for path, own in module.named_modules()]
+    hooks = []
+    for path, own in module.named_modules():
+        hooks.append(own.register_forward_pre_hook(lambda *_, path=path: inside.append(path)))
+        hooks.append(own.register_forward_hook(look(path)))
     try:
-        yield seen
+        with scores(lambda value: see(f"{inside[-1]}:scores", value)):
+            yield seen
     finally:
         for hook in hooks:
             hook.remove()

@@ -135,6 +135,44 @@ def test_inputs_have_names_and_outputs_are_records() -> None:
     assert max(slow[Spot("change", "drop", 3)][8]) < 1e-5
 
 
+class Attention(nn.Module):
+    """Two heads of size 4, with scores of numbers that are known."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.out = way, nn.Linear(4, 1)
+
+    def forward(self, x: Any) -> Any:
+        q = x.reshape(2, 2, 4)
+        if self.way == "whole":
+            return self.out(
+                nn.functional.scaled_dot_product_attention(q, q[:1], q[:1], enable_gqa=True)
+            )
+        scores = q @ q[:1].mT / 2
+        if self.way == "masked":
+            scores = scores + torch.tensor([[0.0, -1e9], [0.0, 0.0]])
+        return self.out(torch.softmax(scores, -1) @ q[:1])
+
+
+def test_what_softmaxes_read_is_measured() -> None:
+    """Products of queries and keys over the root of the size of a head, but for masked ones."""
+    x = torch.arange(16.0) / 8
+    q = x.double().reshape(2, 2, 4)
+    scores = q @ q[:1].mT / 2
+    rms = {}
+    for way in ("whole", "written", "masked"):
+        found = Trial(lambda n, way=way: Attention(way), sgd, x, 1).run(8, 0, 1.0).sizes
+        rms[way] = found[Spot("start", ":scores", 0)]
+        assert found[Spot("change", ":scores", 1)] == 0
+    assert (
+        rms["whole"]
+        == pytest.approx(rms["written"])
+        == pytest.approx(scores.square().mean() ** 0.5)
+    )
+    scores[:, 0, 1] = 0
+    assert rms["masked"] == pytest.approx(scores.square().mean() ** 0.5)
+
+
 def test_several_optimizers_step_and_what_is_in_none_does_not() -> None:
     found = measured(
         plain,

@@ -27,6 +27,10 @@ _DRAWN = (
     "Root mean squares of changes since the start, geometric means over seeds; bars: one standard "
     "error; dashed: the derived powers, through the widest."
 )
+_TERMS = (
+    "To first order, to a linear function of all outputs, by a first step of its optimizer from "
+    "the gradient that there is at a step: without history, without decay."
+)
 _FALLS = "falls as {} at the start, as derived: a sum of terms of mean 0, which is no fault"
 _Rows = Mapping[tuple[str, int], ModuleRow]  # of one name, by what and step
 _Names = Mapping[str, _Rows]
@@ -46,7 +50,7 @@ def _(found: ModuleCheck) -> View:
     terms = _table("What each step adds to the output", "Parameter", "Adds", where, parameters)
     parts = (
         Part("modules", "Outputs of modules", lead, (outputs,), _figure(modules)),
-        Part("terms", "Parameters", "", (terms,)),
+        Part("terms", "Parameters", _TERMS, (terms,)),
     )
     words: dict[str, list[str]] = {}
     for name, rows in modules.items():
