@@ -11,6 +11,7 @@ from math import hypot, inf, isfinite
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
+from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.widths import check_widths
 from tpcalc.progress import Progress, part
 from tpcalc.questions.start.slopes import as_float, fits, fitted, measured_size
@@ -20,6 +21,7 @@ from tpcalc.results.tables import provenance
 from tpcalc.torch.runs import CHANGE, GRADIENT, START, STEP, TERM, Spot, Trial
 
 WIDTHS = (64, 128, 256, 512)
+TOKENS = 64  # about as many rows a batch has
 CHANCE = 0.005  # that a slope is higher than its interval, or lower
 FLOOR = 0.01  # the smallest standard error of a slope that is believed
 STARTS = 32  # modules whose outputs at the start are looked at, where fewer leave it open
@@ -97,7 +99,6 @@ def coordinates(
     first, used = checks.whole(seed, "seed", least=0), checks.whole(seeds, "seeds", least=2)
     if len(widths) < 2:
         raise UsageError("a slope takes two widths or more.", hint="Write widths=(64, 256).")
-    factor = trial.small_rate(widths[0], first) if rate is None else rate
     sizes: dict[Spot, dict[int, list[float]]] = {}
     classes: dict[str, str] = {}
 
@@ -110,13 +111,15 @@ def coordinates(
                     sizes.setdefault(spot, {}).setdefault(width, []).append(size)
         return tuple(_rows(sizes, classes, predicted, lines or {}))
 
-    rows = run(trial, 0, used, 0)
-    for fraction in (0.25, 0.5):
-        if any(_is_noisy(row) and row.what != START for row in rows):
-            rows, used = run(trial, used, 2 * used, fraction), 2 * used
-    if any(_is_noisy(row) and row.what == START for row in rows):
-        # Outputs have few entries, and passes without steps cost little.
-        rows = run(replace(trial, steps=0), used, max(STARTS, 2 * used), 0.75)
+    with quiet(TOKENS * widths[-1] ** 2):
+        factor = trial.small_rate(widths[0], first) if rate is None else rate
+        rows = run(trial, 0, used, 0)
+        for fraction in (0.25, 0.5):
+            if any(_is_noisy(row) and row.what != START for row in rows):
+                rows, used = run(trial, used, 2 * used, fraction), 2 * used
+        if any(_is_noisy(row) and row.what == START for row in rows):
+            # Outputs have few entries, and passes without steps cost little.
+            rows = run(replace(trial, steps=0), used, max(STARTS, 2 * used), 0.75)
     settings = {"widths": ",".join(map(str, widths)), "seeds": str(used)}
     made = provenance("", seed, settings, time.perf_counter() - started)
     words = {row.word for row in rows if row.predicted}
@@ -139,8 +142,7 @@ def _rows(
         tops[kind] = max((tops.get(kind, 0.0), *kept))
     for spot, own in sizes.items():
         called = spot.name.partition("@")[0]
-        of_call = spot.what in (START, CHANGE)
-        path = called.partition(":")[0] if of_call else called.rpartition(".")[0]
+        path, *_ = called.partition(":") if spot.what in (START, CHANGE) else called.rpartition(".")
         hull = predicted.get(spot, (NONE, NONE))
         if spot.what == CHANGE and called.endswith(":scores") and hull[0].exact is not None:
             # What does not align with the keys is as large in heads that are not wide.
@@ -156,8 +158,7 @@ def _judged(
     """What was measured, and the slope between the two widest where it is another one."""
     from scipy.special import stdtrit
 
-    seeds = len(sizes[min(sizes)])
-    sure = float(stdtrit(2 * (seeds - 1), 1 - CHANCE))
+    sure = float(stdtrit(2 * len(sizes[min(sizes)]) - 2, 1 - CHANCE))
     told = measured_size(sizes, top, -inf if high == inf else low, high, sure)
     if told.slope is None or told.error is None or len(sizes) < 3:
         return told, None

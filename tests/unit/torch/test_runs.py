@@ -249,3 +249,9 @@ class Cast(nn.Module):
 def test_what_cannot_be_measured(make: Any, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         measured(make)
+
+
+@pytest.mark.gpu
+def test_sizes_on_a_device_are_those_without() -> None:
+    both = [Trial(plain, adamw, X, 2, device).run(8, 0, 1.0).sizes for device in ("cpu", "cuda")]
+    assert both[0] == pytest.approx(both[1], rel=1e-9)
