@@ -23,6 +23,7 @@ from tpcalc.torch.scores import scores
 
 Tensor = Any
 Module = Any
+Seen = dict[str, Tensor]  # what calls return, by path
 
 TERM, GRADIENT, STEP, START, CHANGE = "term", "gradient", "step", "start", "change"
 PROBE = 0  # seed of the numbers in front of the outputs
@@ -113,7 +114,7 @@ class Trial:
                     group["weight_decay"] = 0 * group.get("weight_decay", 0)
                 found |= _stepped(module, gradients, fresh, optimizers, step)
                 output, now = forward()
-                found |= {Spot(CHANGE, call, step): _rms(now[call] - start[call]) for call in start}
+                found |= _changes(start, now, step)
             classes = {path: type(own).__name__ for path, own in module.named_modules()}
             return Ran(found, tuple(output.shape), classes)
 
@@ -142,9 +143,20 @@ def _check_alike(one: Ran, other: Ran, widths: tuple[int, int]) -> None:
     if apart or one.shape != other.shape:
         what = f"one has {min(apart).name!r}" if apart else f"outputs {one.shape}, {other.shape}"
         raise UsageError(
-            "modules of widths {} and {} differ: {}.".format(*widths, what),
+            "two modules, of widths {} and {}, differ: {}.".format(*widths, what),
             hint="Parameters, calls and outputs are to be the same at all widths.",
         )
+
+
+def _changes(start: Seen, now: Seen, step: int) -> dict[Spot, float]:
+    for call in start.keys() | now.keys():
+        if call not in start or call not in now or start[call].shape != now[call].shape:
+            raise UsageError(
+                f"the calls of {call!r} depend on data: after step {step} they are others.",
+                where=call,
+                hint="Let it see all rows, and weigh what it gives, as dense routing does.",
+            )
+    return {Spot(CHANGE, call, step): _rms(now[call] - own) for call, own in start.items()}
 
 
 def _groups(optimizers: Sequence[Any]) -> list[dict[str, Any]]:
@@ -171,7 +183,7 @@ class Forward:
     named: Mapping[str, Any]
     seed: int
 
-    def __call__(self) -> tuple[Tensor, dict[str, Tensor]]:
+    def __call__(self) -> tuple[Tensor, Seen]:
         """The output, and that of each call of a module by its path."""
         torch = load_torch()
         usual = torch.get_default_dtype()
@@ -196,9 +208,9 @@ class Forward:
 
 
 @contextmanager
-def _watched(module: Module) -> Iterator[dict[str, Tensor]]:
+def _watched(module: Module) -> Iterator[Seen]:
     """What the calls of modules return meanwhile, and what softmaxes in them read."""
-    seen: dict[str, Tensor] = {}
+    seen: Seen = {}
     calls, inside = Counter[str](), list[str]()
 
     def see(name: str, value: Tensor) -> None:

@@ -234,16 +234,29 @@ class Cast(nn.Module):
         return self.inp(x.float())
 
 
+class Routed(nn.Module):
+    """Rows above 0 go through a map, which is pushed there by the first step."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.gate, self.map = nn.Parameter(torch.zeros(1)), nn.Linear(4, 1)
+
+    def forward(self, x: Any) -> Any:
+        rows = x[(x[:, 0] * self.gate).abs() > 1e-12]
+        return self.map(rows).sum() + self.gate
+
+
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda n: nn.Linear(4, n), r"widths 8 and 16 differ: outputs \(2, 8\), \(2, 16\)"),
+        (lambda n: nn.Linear(4, n), r"widths 8 and 16, differ: outputs \(2, 8\), \(2, 16\)"),
         (
             lambda n: nn.Sequential(nn.Linear(4, 4), *(nn.Tanh() for _ in range(n // 8))),
             "differ: one has '2'",
         ),
         (lambda n: nn.Linear(4, 2).requires_grad_(False), "no numbers that its parameters"),
         (Cast, "does not run in float64"),
+        (Routed, "calls of 'map' depend on data: after step 1"),
     ],
 )
 def test_what_cannot_be_measured(make: Any, what: str) -> None:
