@@ -93,8 +93,22 @@ def locate(error: TpcalcError) -> None:
         error.args = (str(error),)
 
 
+def line_in_stack(stack: str) -> str | None:
+    """The innermost line of the user in the text of a stack, its innermost frame at last.
+
+    Example:
+        >>> line_in_stack('File "/home/me/model.py", line 7, in forward')
+        'model.py:7'
+    """
+    for path, line in reversed(re.findall(r'File "([^"]+)", line (\d+)', stack)):
+        author, name = _author(path)
+        if author == "user":
+            return f"{name}:{line}"
+    return None
+
+
 def last_user_line(traceback: TracebackType | None) -> str | None:
-    """The line of the innermost frame of an error that the user wrote."""
+    """The innermost line of the user in a traceback."""
     line = None
     while traceback is not None:
         author, name = _author_of(traceback.tb_frame)

@@ -55,11 +55,13 @@ class Recorder:
 
     Attributes:
         along: In a block that is repeated along the depth the law along it of what is drawn there.
+        line: The line that nodes come from, where it is not the one that calls.
     """
 
     def __init__(self, title: str, base: Program | None = None) -> None:
         self.title = title
         self.along = ""
+        self.line: str | None = None
         self.builder = Builder() if base is None else Builder.copy(base)
         self.dims: dict[str, Dim] = {"n": Dim("n")} if base is None else dict(base.dim)
         self._vector_names: dict[Ref, str] = {}
@@ -90,7 +92,7 @@ class Recorder:
                 "Compute everything inside the traced function and name results with t.output.",
             )
         self._check_names(node)
-        return self.builder.add(node, line or user_line())
+        return self.builder.add(node, line or self.line or user_line())
 
     def linear(self, terms: tuple[Term, ...], line: str | None) -> Ref:
         """The node of a sum of terms, with like terms collected.
@@ -131,7 +133,7 @@ class Recorder:
             ref = inner.of
         if n_power.constant == 0 and depth_power.constant == 0:
             return ref
-        return self.add(Scale(ref, n_power, depth_power))
+        return self.add(Scale(ref, n_power, depth_power), self.builder.line_of(ref))
 
     def law_along(self, text: str = "") -> str:
         """The law along the depth of what is drawn now: one asked for, or that of the block."""

@@ -150,7 +150,7 @@ class Linear:
         self.uses += 1
         label = self.weights.mark.label
         label = label if self.uses == 1 else f"{label}{USE}{self.uses - 1}"
-        self.tracer.applied(self, label, x, value)
+        self.tracer.applied(label, x, value)
 
     def _product(self, x: Value) -> Any:
         t = self.tracer
@@ -237,7 +237,7 @@ class MapTracer(Tracer):
     Attributes:
         parameters: What was declared.
         maps: The linear maps that were declared.
-        uses: For each use of a map its label, what it read and what it wrote.
+        uses: For each use of a map, by its label, what it read and what it wrote.
     """
 
     def __init__(self, recorder: Recorder) -> None:
@@ -245,7 +245,7 @@ class MapTracer(Tracer):
         self.recorder = recorder
         self.parameters: list[Parameter] = []
         self.maps: list[Linear] = []
-        self.uses: dict[str, tuple[Linear, Value, Value]] = {}
+        self.uses: dict[str, tuple[Value, Value]] = {}
 
     def at(self, ref: Ref) -> Any:
         """The handle of a node."""
@@ -282,14 +282,14 @@ class MapTracer(Tracer):
         """Give a map a name where it has none."""
         linear.named(f"W{self.maps.index(linear) + 1}")
 
-    def applied(self, linear: Linear, label: str, x: Value, value: Value) -> None:
+    def applied(self, label: str, x: Value, value: Value) -> None:
         """Take note of a use of a map; a sum that it writes is recorded where it is written."""
         if label in self.uses:
             raise misuse(
                 f"two maps are called {label!r}.", "Answers tell them apart by their labels."
             )
         _ = value.ref
-        self.uses[label] = linear, x, value
+        self.uses[label] = x, value
 
 
 def _times(factor: Number, value: Any) -> Any:

@@ -208,15 +208,15 @@ def traced(
         for name, f in _outputs(found, network):
             recorder.builder.output(name, f.ref)
         readers = Readers(recorder.builder, recorder.builder.outputs.values())
-        powers = {label: readers.power(use[2].ref) for label, use in t.uses.items()}
-        read = {label: _scaled(t, use[2].ref, powers[label]) for label, use in t.uses.items()}
+        powers = {label: readers.power(use[1].ref) for label, use in t.uses.items()}
+        read = {label: _scaled(t, use[1].ref, powers[label]) for label, use in t.uses.items()}
         _report(t, {ref: label for label, ref in read.items()})
         for name, ref in t.watched.items():
             recorder.builder.output(name, ref)
         for label, ref in read.items():
             recorder.builder.output(layered("W_x", label), ref)
             if between:
-                factor = readers.between(t.uses[label][2].ref)
+                factor = readers.between(t.uses[label][1].ref)
                 if factor is not None:
                     recorder.builder.output(layered("between", label), factor)
         program = prune(recorder.finish())
@@ -278,7 +278,7 @@ def _report(t: NetworkTracer, names: dict[Ref, str]) -> None:
                 names[vector] = f"{word}#{count + 1}" if count else word
             t.watched.setdefault(layered("h", names[vector]), vector)
     if "x" not in reported:
-        for label, (_, x, value) in t.uses.items():
+        for label, (x, value) in t.uses.items():
             if isinstance(x, Vector) and isinstance(value, Scalar):  # a readout, also a tied one
                 t.watch("x", label, x)
 
@@ -291,7 +291,7 @@ def _read(t: NetworkTracer, written: Mapping[Ref, str]) -> Iterator[tuple[Ref, s
         if node is not None and node.vectors and not is_sum(node.fn):
             word = node.fn.expr.atom.text if isinstance(node.fn.expr, Call) else "product"
             yield from ((vector, word) for vector in node.vectors)
-    for _, x, value in t.uses.values():
+    for x, value in t.uses.values():
         if isinstance(x, Vector) and isinstance(value, Vector) and x.ref in written:
             yield x.ref, written[x.ref]
 

@@ -86,15 +86,15 @@ class NetworkTracer(MapTracer):
                 f"a map is called {label or name!r}.", "Names are without brackets, commas and @."
             )
         mark = Mark(label or name, role, layer, start=starts[0], group=group)
-        mark, factor = _marked(mark, init, rates[0])
-        weights, shift = self._declared(name, mark, law, along), None
+        mark, factor = marked(mark, init, rates[0])
+        weights, shift = self.declared(name, mark, law, along), None
         moved: Number = ONE
         if bias is not False:
             begins = None if bias is True else "0" if bias == "zero" else bias
             own = Mark(label or name, "bias", layer, start=starts[1], group=group)
-            own, moved = _marked(own, begins, rates[1], "bias")
+            own, moved = marked(own, begins, rates[1], "bias")
             called = bias_name or (f"{name}.bias" if name else "")
-            shift = self._declared(called, own, along=along)
+            shift = self.declared(called, own, along=along)
         factors = factors[0] * factor, factors[1] * moved
         self.maps.append(Linear(self, out, into, weights, shift, factors, block, summed))
         return self.maps[-1]
@@ -161,7 +161,7 @@ class NetworkTracer(MapTracer):
         """A trained vector for later, with the exponents of a bias: what uses it says where."""
         layer = self._hidden if layer is None else layer
         mark = Mark(name, "bias", layer, start=start, group=group)
-        return self._declared(name, mark)
+        return self.declared(name, mark)
 
     def vector(
         self,
@@ -178,7 +178,7 @@ class NetworkTracer(MapTracer):
         """A trained vector, with the exponents of a bias."""
         label = name or f"b{len(self.parameters) + 1}"
         made = self.parameter(label, layer=layer, start=start, group=group)
-        made.mark, factor = _marked(made.mark, init, rate)
+        made.mark, factor = marked(made.mark, init, rate)
         vector = made.vector(dim, axes_of(axes, label))
         return vector if factor == 1 else factor * vector
 
@@ -215,7 +215,7 @@ class NetworkTracer(MapTracer):
         self.recorder.claim("output", name)
         self.watched[name] = value.ref
 
-    def _declared(self, name: str, mark: Mark, law: str = "gaussian", along: str = "") -> Parameter:
+    def declared(self, name: str, mark: Mark, law: str = "gaussian", along: str = "") -> Parameter:
         if name:
             self.recorder.claim("parameter", name)
         depth = self.recorder.law_along(along)
@@ -257,7 +257,7 @@ def _check_law(law: str, role: str) -> None:
         )
 
 
-def _marked(
+def marked(
     mark: Mark, init: Scaled | None, rate: Scaled, what: str = "the init of a parameter"
 ) -> tuple[Mark, Number]:
     """A mark with an init and a rate, and the number that then stands in front.

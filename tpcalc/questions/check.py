@@ -41,7 +41,8 @@ from tpcalc.results.tables import provenance
 from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterization import exponent
 from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization
-from tpcalc.training.training import Routine, Training, as_training
+from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
 
@@ -77,7 +78,7 @@ def check(
     seed: int = 0,
     reading: ReadAs = "auto",
     deep: int = DEEP,
-    **settings: Unpack[Routine],
+    **settings: Unpack[QuestionSettings],
 ) -> Verdict | DepthVerdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
@@ -130,7 +131,7 @@ def check(
         layer 2: its preactivations vanish at the start, h_0 is n^(-1/2), down to n^(-1) in \
 layer 3; without this the first updates would not vanish
     """
-    training = as_training(architecture, parameterization, data, settings, steps=3)
+    training = as_run(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
         return _in_depth(training, {} if at is None else checks.powers(at, set(at)), seed, verify)
     return width_check(training, at=at, verify=verify, seed=seed, reading=reading, deep=deep)

@@ -43,7 +43,8 @@ from tpcalc.results import FirstOrder, ReadPoint, Samples
 from tpcalc.results.first_order import kind_of
 from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.training.training import Routine, Training, as_training
+from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 FEW = 4  # equal blocks that are all tested
 BLOCKS = 3  # in place of L: the first, the last, and one between
@@ -66,7 +67,7 @@ def first_order(
     seeds: int = SEEDS,
     verify: bool = True,
     seed: int = 0,
-    **settings: Unpack[Routine],
+    **settings: Unpack[QuestionSettings],
 ) -> FirstOrder:
     """What one step of every parameter does to the output and to what functions read.
 
@@ -114,7 +115,7 @@ def first_order(
         >>> str(first_order(MLP(2, "tanh"), "ntk")["W2"].inside)
         '-1/2'
     """
-    run = as_training(architecture, parameterization, data, settings, steps=1)
+    run = as_run(architecture, parameterization, data, settings, steps=1)
     seed = checks.whole(seed, "seed", least=0)
     values = {} if at is None else checks.powers(at, set(at))
     tests = particle_tests(seed) if verify else None

@@ -32,7 +32,8 @@ from tpcalc.questions.verdict.sizes import Question
 from tpcalc.results import PhaseDiagram, Samples
 from tpcalc.results.tables import provenance
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.training.training import Routine, Training, as_training
+from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 CALM = Fraction(1, 2**12)  # of a rate at which samples do not tell
@@ -51,7 +52,7 @@ def phases(
     verify: bool = True,
     seed: int = 0,
     most: int = 1000,
-    **settings: Unpack[Routine],
+    **settings: Unpack[QuestionSettings],
 ) -> PhaseDiagram:
     """The phase diagram of a parameterization with symbols: every region, wall and point of a box.
 
@@ -96,7 +97,7 @@ def phases(
         [((('a', '1'), ('c', '-1')), 'feature-learning')]
     """
     started = time.perf_counter()
-    training = as_training(architecture, parameterization, data, settings, steps=2)
+    training = as_run(architecture, parameterization, data, settings, steps=2)
     repeats = bool(training.network.smallest.repeats)
     steps = checks.whole(training.steps, "steps", least=int(not repeats), hint="Of updates.")
     seed = checks.whole(seed, "seed", least=0)

@@ -45,7 +45,8 @@ from tpcalc.results.tables import provenance
 from tpcalc.training.optimizer_text import OutsideError
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.training.training import Routine, Training, as_training
+from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))
 LARGEST = "rates are those at which no first step grows, by bounds on sizes"
@@ -71,7 +72,7 @@ def solve(
     base: int | None = None,
     width: int | None = None,
     deep: int = DEEP,
-    **settings: Unpack[Routine],
+    **settings: Unpack[QuestionSettings],
 ) -> Solution | DepthVerdict:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
 
@@ -132,7 +133,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
         ('-1 - 1/2*p', ('1 + p > 0',))
     """
     started = time.perf_counter()
-    training = as_training(architecture, parameterization, data, settings, steps=3)
+    training = as_run(architecture, parameterization, data, settings, steps=3)
     checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     if training.network.smallest.repeats:
         return depth_solve(training, {} if at is None else checks.powers(at, set(at)))

@@ -14,7 +14,8 @@ from tpcalc.results import Card, LimitTable, Samples, Theorems
 from tpcalc.theorems.integrable.predicates.registry import applicable
 from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.training.training import Routine, Training, as_training
+from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 
 def card(
@@ -25,7 +26,7 @@ def card(
     seed: int = 0,
     limits: LimitTable | None = None,
     queries: Sequence[Sequence[float]] = (),
-    **settings: Unpack[Routine],
+    **settings: Unpack[QuestionSettings],
 ) -> Card:
     """Class, exponents over the steps, what moves, limits and theorems of a parameterization.
 
@@ -56,7 +57,7 @@ def card(
         >>> found.check.verdict, found.exponents[0]
         ('trivial', ('Powers of the weights', 'a = (0, 1, 1, 1)'))
     """
-    run = as_training(architecture, parameterization, data, settings, steps=3)
+    run = as_run(architecture, parameterization, data, settings, steps=3)
     if queries:
         run = run.replace(queries=queries)
     program, chosen = run.program, run.parameterization

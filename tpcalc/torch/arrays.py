@@ -1,0 +1,560 @@
+"""Tensors of a module as values of a program: dimensions beside what stands for the cells.
+
+All operations of modules are made of a few: coordinatewise functions, contractions, sums, choices
+of cells. The same code runs twice: without values it finds out which dimensions are the same, and
+how they are split; with values it writes the program.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+from typing import Any
+
+from tpcalc.dsl.handles import Scalar
+from tpcalc.dsl.powers import Power, n
+from tpcalc.dsl.vectors import Vector
+from tpcalc.errors import TraceError
+from tpcalc.functions.numbers import Number
+from tpcalc.names import USE
+from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.program.types import Ref
+from tpcalc.torch.dims import Dim, Leaf, leaves, ratio, regrouped, unite
+from tpcalc.torch.graph import Sizes
+
+FEATURES = "in"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The cells of an axis that are told apart, or the pieces of one, each a value of its own."""
+
+    leaf: Leaf
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A random matrix, which acts on vectors.
+
+    Args:
+        ref: Its node.
+        front: What stands in front of it.
+        turned: Whether the dimension that comes first is that of its columns.
+    """
+
+    ref: Ref
+    front: Power
+    turned: bool = False
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a value is the number 0."""
+    return isinstance(value, int | float | Fraction) and value == 0
+
+
+@dataclass(frozen=True)
+class Array:
+    """A tensor.
+
+    Args:
+        dims: Its dimensions.
+        value: What stands for its cells; a number where they are equal; None while dimensions are
+            looked at.
+        label: Of a parameter, or what is one up to a number, its name.
+        hidden: The cells that a mask leaves out of a softmax, as an array over its last dimensions.
+        given: Of what does not depend on parameters and inputs its numbers.
+        tokens: Whether it stands for whole numbers that are looked up, by their one-hot rows.
+    """
+
+    dims: tuple[Dim, ...]
+    value: Any = None
+    label: str = ""
+    hidden: Any = None
+    given: Any = None
+    tokens: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The number of its dimensions."""
+        return len(self.dims)
+
+    def expanded(self) -> tuple[Dim, ...]:
+        """Its dimensions as rows of leaves as they are now."""
+        return tuple(leaves(dim) for dim in self.dims)
+
+
+@dataclass
+class Space:
+    """Where tensors live: the widths that were looked at, and the program that is written.
+
+    Args:
+        widths: The widths.
+        tracer: Writes the program; None while dimensions are looked at.
+        place: Where the operation stands that is read.
+        notes: What a reader should know.
+        contracted: Labels of parameters whose growing dimension is summed over.
+        eps: Whether norms keep the small number beside their mean square.
+        uses: How often each parameter was applied.
+        known: The leaves that were made, by operation and order.
+        made: How many of them an operation has made so far.
+        at: The number of the operation that is read.
+        named_axes: How many axes have names.
+        stored: For each family of the program the operation and the part that it stands for, its
+            dimensions, and its init.
+    """
+
+    widths: tuple[int, ...]
+    tracer: NetworkTracer | None = None
+    place: str = ""
+    notes: dict[str, None] = field(default_factory=dict)
+    contracted: set[str] = field(default_factory=set)
+    eps: bool = False
+    uses: Counter[str] = field(default_factory=Counter)
+    known: dict[tuple[int, int], Leaf] = field(default_factory=dict)
+    made: Counter[int] = field(default_factory=Counter)
+    at: int = 0
+    named_axes: int = 0
+    stored: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def t(self) -> NetworkTracer:
+        """What writes the program."""
+        assert self.tracer is not None
+        return self.tracer
+
+    def refuse(self, message: str, hint: str | None = None) -> TraceError:
+        """An error that says where."""
+        return TraceError(message, where=self.place, hint=hint)
+
+    # ------------------------------------------------------------------------------- dimensions
+
+    def leaf(self, sizes: Sizes, fixed: bool = False) -> Leaf:
+        """A new leaf; when values are written, the one that was made at this place before."""
+        key = self.at, self.made[self.at]
+        self.made[self.at] += 1
+        return self.known.setdefault(key, Leaf(sizes, fixed))
+
+    def fresh(self, shape: Sequence[Sizes], fixed: bool = False) -> tuple[Dim, ...]:
+        """New dimensions of some sizes."""
+        return tuple(
+            () if all(size == 1 for size in sizes) else (self.leaf(sizes, fixed),)
+            for sizes in shape
+        )
+
+    def together(self, arrays: Sequence[Array]) -> tuple[Dim, ...]:
+        """The dimensions of arrays that meet from the last one on, and are repeated."""
+        rank = max(array.rank for array in arrays)
+        found: list[Dim] = [()] * rank
+        for array in arrays:
+            for place, dim in enumerate(array.dims, rank - array.rank):
+                if dim and found[place]:
+                    unite(found[place], dim, self.place)
+                found[place] = found[place] or dim
+        return tuple(map(leaves, found))
+
+    def dim_of(self, leaf: Leaf) -> str:
+        """The dimension class of a leaf that grows."""
+        size, note = ratio(leaf.sizes, self.widths, leaf.title or "a dimension", self.place)
+        if note:
+            self.notes[note] = None
+        if size == 1:
+            return "n"
+        above = "" if size.numerator == 1 else str(size.numerator)
+        below = "" if size.denominator == 1 else f"_{size.denominator}"
+        return self.t.dim(f"n{above}{below}", size)
+
+    def length(self, dim: Iterable[Leaf]) -> Any:
+        """The number of coordinates and cells of a row of leaves."""
+        found: Any = Fraction(1)
+        for leaf in dim:
+            grows = not leaf.is_finite
+            own = self.t.recorder.dims[self.dim_of(leaf)].ratio if grows else leaf.size
+            found = found * own * (n if grows else 1)
+        return found
+
+    def axes(self, dims: Iterable[Dim]) -> list[tuple[Leaf, str]]:
+        """The finite leaves of dimensions, each with the name of its axis."""
+        found: list[tuple[Leaf, str]] = []
+        for dim in dims:
+            for leaf in leaves(dim):
+                if leaf.is_axis:
+                    if not leaf.name:
+                        self.named_axes += 1
+                        leaf.name = f"a{self.named_axes}"
+                    again = sum(other is leaf for other, _ in found)
+                    found.append((leaf, leaf.name + "'" * again))
+        return found
+
+    # ------------------------------------------------------------------------------------ values
+
+    def grows(self, dims: Iterable[Dim]) -> list[Leaf]:
+        """The leaves of dimensions that grow."""
+        return [leaf for dim in dims for leaf in leaves(dim) if not leaf.is_finite]
+
+    def named(self, value: Any, old: Sequence[str], new: Sequence[str]) -> Any:
+        """A value whose axes have other names."""
+        if not isinstance(value, Scalar | Vector):
+            return value
+        held = value.axes
+        changed = {a: b for a, b in zip(old, new, strict=True) if a != b and a in held}
+        return value.renamed(**changed) if changed else value
+
+    def part_of(self, array: Array, leaf: Leaf, index: int) -> Array:
+        """One of the cells that are told apart, or one of the pieces."""
+        root = leaf.root
+        piece = root.pieces[index] if root.pieces else None
+        value = array.value
+        if isinstance(value, Parts):
+            if value.leaf.root is root:
+                value = value.values[index]
+            else:  # further inside
+                inner = (self.part_of(replace(array, value=one), leaf, index).value
+                         for one in value.values)  # fmt: skip
+                value = Parts(value.leaf, tuple(inner))
+        elif isinstance(value, Scalar | Vector) and piece is None:
+            names = [name for own, name in self.axes(array.dims) if own is root]
+            if names and names[0] in value.axes:
+                value = value.at(**{names[0]: index})
+        dims = tuple(
+            tuple(
+                piece if own is root and piece is not None else own
+                for own in leaves(dim)
+                if own is not root or piece is not None
+            )
+            for dim in array.dims
+        )
+        return replace(array, dims=dims, value=value)
+
+    def spread(
+        self, arrays: Sequence[Array], made: Callable[..., Array], dims: tuple[Dim, ...] | None
+    ) -> Array | None:
+        """An operation done part by part, where an array has parts; None where none has."""
+        leaf = next((one.value.leaf.root for one in arrays if isinstance(one.value, Parts)), None)
+        if leaf is None:
+            return None
+        count = len(leaf.pieces) or leaf.size
+        done = [made(*(self.part_of(one, leaf, k) for one in arrays)) for k in range(count)]
+        if dims is None:
+            return None
+        held = replace(done[0], dims=dims, hidden=None)
+        return replace(held, value=Parts(leaf, tuple(one.value for one in done)))
+
+    def apply(self, fn: Callable[..., Any], *arrays: Array) -> Array:
+        """A coordinatewise function of arrays, which are repeated where they lack a dimension."""
+        dims = self.together(arrays)
+        if self.tracer is None:
+            return Array(dims)
+        made = self.spread(arrays, lambda *some: self.apply(fn, *some), dims)
+        if made is not None:
+            return made
+        values = [self._fitted(array, dims) for array in arrays]
+        return Array(dims, self.written(fn, values))
+
+    def written(self, fn: Callable[..., Any], values: Sequence[Any]) -> Any:
+        """What a function makes of values; a matrix takes numbers in front alone."""
+        matrix = [value for value in values if isinstance(value, Matrix)]
+        if not matrix:
+            return fn(*values)
+        try:
+            own = fn(*(one.front if isinstance(one, Matrix) else one for one in values))
+        except TraceError:
+            own = None
+        if len(matrix) > 1 or not isinstance(own, Power):
+            raise self.refuse(
+                "a function of the entries of a matrix whose sides both grow is a matrix of its "
+                "own, which is contracted with a vector at once or not covered.",
+                "Apply the function to the product with a vector.",
+            )
+        return replace(matrix[0], front=own)
+
+    def _fitted(self, array: Array, dims: tuple[Dim, ...]) -> Any:
+        """The value of an array with the names of axes that it has among dimensions."""
+        first = len(dims) - array.rank
+        every = self.axes(dims)
+        before = sum(leaf.is_axis for dim in dims[:first] for leaf in dim)
+        old, new = [name for _, name in self.axes(array.dims)], list[str]()
+        for own, dim in zip(array.dims, dims[first:], strict=True):
+            count = sum(leaf.is_axis for leaf in dim)
+            if own:
+                new += [name for _, name in every[before : before + count]]
+            before += count
+        return self.named(array.value, old, new)
+
+    def shaped(self, array: Array, dims: Sequence[Dim]) -> Array:
+        """The same cells in other dimensions, of the same leaves in any order."""
+        dims = tuple(map(leaves, dims))
+        value = array.value
+        if self.tracer is None or value is None:
+            return replace(array, dims=dims, hidden=None)
+        made = self.spread([array], lambda one: self._reordered(one, dims), dims)
+        return replace(made or self._reordered(array, dims), label=array.label)
+
+    def _reordered(self, array: Array, dims: tuple[Dim, ...]) -> Array:
+        return replace(array, dims=dims, hidden=None)
+
+    def permuted(self, array: Array, order: Sequence[int]) -> Array:
+        """The array with its dimensions in another order."""
+        dims = tuple(array.expanded()[place] for place in order)
+        found = replace(array, dims=dims, hidden=None)
+        if array.hidden is not None:
+            found = replace(found, hidden=array.hidden.transpose(order))
+        if self.tracer is None:
+            return found
+        made = self.spread([array], lambda one: self.permuted(one, order), dims)
+        if made is not None:
+            return replace(made, label=array.label)
+        if isinstance(array.value, Matrix):
+            places = [k for k, dim in enumerate(array.dims) if self.grows([dim])]
+            turned = len(places) == 2 and order.index(places[0]) > order.index(places[1])
+            value: Any = replace(array.value, turned=array.value.turned != turned)
+        else:
+            each = [self.axes([dim]) for dim in array.dims]
+            names, start = [name for _, name in self.axes(array.dims)], 0
+            rows: list[list[str]] = []
+            for own in each:
+                rows.append(names[start : start + len(own)])
+                start += len(own)
+            old = [name for place in order for name in rows[place]]
+            value = self.named(array.value, old, [name for _, name in self.axes(dims)])
+        return replace(found, value=value)
+
+    def viewed(self, array: Array, shape: Sequence[Sizes]) -> Array:
+        """The cells in dimensions of other sizes, in the same order."""
+        return self.shaped(array, regrouped(array.dims, shape, self.place))
+
+    def constant(self, values: Any, dims: tuple[Dim, ...]) -> Any:
+        """Given numbers as a value."""
+        names = [name for _, name in self.axes(dims)]
+        return self.t.constant(values.tolist(), names) if names else float(values)
+
+    # ------------------------------------------------------------------------------ contractions
+
+    def contract(self, left: Array, right: Array, inputs: Sequence[str], output: str) -> Array:
+        """A sum of products over the letters that the output lacks: ``("ij", "jk"), "ik"``."""
+        known: dict[str, Dim] = {}
+        for array, letters in zip((left, right), inputs, strict=True):
+            for letter, dim in zip(letters, array.dims, strict=True):
+                if letter in known and dim and known[letter]:
+                    unite(known[letter], dim, self.place)
+                known[letter] = known.get(letter, ()) or dim
+        known = {letter: leaves(dim) for letter, dim in known.items()}
+        dims = tuple(known[letter] for letter in output)
+        summed = [known[letter] for letter in known if letter not in output]
+        for array, other in ((left, right), (right, left)):
+            over = {id(leaf) for dim in summed for leaf in dim if not leaf.is_finite}
+            if array.label and over & {id(leaf) for leaf in self.grows(array.dims)}:
+                self.contracted.add(array.label)
+            if not array.label and not other.label:
+                for leaf in (leaf for dim in summed for leaf in dim if leaf.is_finite):
+                    leaf.fixed = True
+        every = [leaf for dim in dims for leaf in dim if leaf.is_finite]
+        for leaf in every:  # pairs of cells, as of positions
+            leaf.fixed = leaf.fixed or every.count(leaf) > 1
+        if self.tracer is None:
+            return Array(dims)
+        return self._contracted((left, right), inputs, output, known)
+
+    def _contracted(
+        self,
+        pair: tuple[Array, Array],
+        inputs: Sequence[str],
+        output: str,
+        known: Mapping[str, Dim],
+    ) -> Array:
+        dims = tuple(known[letter] for letter in output)
+        leaf = next((one.value.leaf.root for one in pair if isinstance(one.value, Parts)), None)
+        if leaf is not None:
+            return self._in_parts(pair, inputs, output, leaf, dims)
+        if any(is_zero(array.value) for array in pair):
+            return Array(dims, 0)
+        names = self._names(known)
+        values = [
+            self.named(array.value, [name for _, name in self.axes(array.dims)],
+                       [name for letter in letters for name in names[letter]
+                        if array.dims[letters.index(letter)]])
+            for array, letters in zip(pair, inputs, strict=True)
+        ]  # fmt: skip
+        over = [letter for letter in known if letter not in output]
+        found = self._product(pair, values, inputs, over, known, names)
+        old = [name for letter in output for name in names[letter]]
+        value = self.named(found, old, [name for _, name in self.axes(dims)])
+        label = next((one.label for one in pair if one.label), "")
+        if label and isinstance(value, Scalar | Vector):
+            x = next((v for v, one in zip(values, pair, strict=True) if not one.label), None)
+            self._used(label, x, value)
+        return Array(dims, value)
+
+    def _used(self, label: str, x: Any, value: Any) -> None:
+        if isinstance(x, Scalar | Vector):
+            self.uses[label] += 1
+            count = self.uses[label] - 1
+            self.t.applied(f"{label}{USE}{count}" if count else label, x, value)
+
+    def _names(self, known: Mapping[str, Dim]) -> dict[str, list[str]]:
+        """Names of axes, no two alike, for each letter."""
+        every = iter(self.axes(known.values()))
+        return {
+            letter: [next(every)[1] for leaf in dim if leaf.is_axis]
+            for letter, dim in known.items()
+        }
+
+    def _in_parts(
+        self, pair: Sequence[Array], inputs: Sequence[str], output: str, leaf: Leaf,
+        dims: tuple[Dim, ...],
+    ) -> Array:  # fmt: skip
+        count = len(leaf.pieces) or leaf.size
+        left, right = pair
+        done = [
+            self.contract(self.part_of(left, leaf, k), self.part_of(right, leaf, k), inputs, output)
+            for k in range(count)
+        ]
+        if any(own is leaf for dim in dims for own in dim):
+            return Array(dims, Parts(leaf, tuple(one.value for one in done)))
+        total = done[0]
+        for other in done[1:]:
+            total = self.apply(lambda a, b: a + b, total, other)
+        return replace(total, dims=dims)
+
+    def _product(
+        self, pair: Sequence[Array], values: list[Any], inputs: Sequence[str], over: Sequence[str],
+        known: Mapping[str, Dim], names: Mapping[str, list[str]],
+    ) -> Any:  # fmt: skip
+        cells = [name for letter in over for name in names[letter]]
+        wide = [leaf for letter in over for leaf in known[letter] if not leaf.is_finite]
+        matrices = [k for k, value in enumerate(values) if isinstance(value, Matrix)]
+        if matrices:
+            (at, *more) = matrices
+            if more:
+                raise self.refuse(
+                    "a product of two matrices whose sides all grow is formed.",
+                    "Apply them one after the other to a vector.",
+                )
+            found = self._times_matrix(pair[at], values[at], inputs[at], values[1 - at], over)
+        else:
+            found, missing = self._meeting(values, wide)
+            if missing:
+                found = found * self.length(missing)
+        held = found.axes if isinstance(found, Scalar | Vector) else {}
+        summed = [name for name in cells if name in held]
+        lost = [leaf for letter in over for leaf, name in
+                zip((one for one in known[letter] if one.is_axis), names[letter], strict=True)
+                if name not in held]  # fmt: skip
+        found = self.t.sum(found, *summed) if summed else found
+        return found * self.length(lost) if lost else found
+
+    def _meeting(self, values: list[Any], wide: list[Leaf]) -> tuple[Any, list[Leaf]]:
+        """Two values as one, and the growing leaves over which a sum is still to be taken."""
+        vectors = [value for value in values if isinstance(value, Vector)]
+        if len(wide) > 1:
+            raise self.refuse("a product is summed over two dimensions that grow.")
+        if wide and len(vectors) == 2:
+            return self.length(wide) * self.t.inner(*vectors), []
+        if wide and len(vectors) == 1:
+            other = values[1] if vectors[0] is values[0] else values[0]
+            return self.length(wide) * (self.t.mean(vectors[0]) * other), []
+        if len(vectors) == 2 and vectors[0].dim != vectors[1].dim:
+            raise self.outer()
+        return values[0] * values[1], wide
+
+    def outer(self) -> TraceError:
+        """The error for an activation with two dimensions that grow."""
+        return self.refuse(
+            "a tensor has two dimensions that grow: an outer product of vectors, with entries of "
+            "its own.",
+            "A nonlinear outer product is contracted with a vector at once: keep one of the two "
+            "dimensions finite.",
+        )
+
+    def _times_matrix(
+        self, array: Array, matrix: Matrix, letters: str, x: Any, over: Sequence[str]
+    ) -> Any:
+        sides = [letter for letter, dim in zip(letters, array.dims, strict=True)
+                 for _ in self.grows([dim])]  # fmt: skip
+        taken = [side in over for side in sides]
+        if not isinstance(x, Vector | Matrix) and sum(taken) == 1:
+            (wide,) = (leaf for letter, dim in zip(letters, array.dims, strict=True)
+                       if letter in over for leaf in self.grows([dim]))  # fmt: skip
+            x = self.t.gaussian("ones", dim=self.dim_of(wide)) * 0 + x
+        if sum(taken) != 1 or not isinstance(x, Vector):
+            raise self.refuse(
+                "a matrix whose sides both grow is not applied to a vector.",
+                "It acts on one of its sides: W @ x, or W.T @ y.",
+            )
+        transpose = (taken[0]) != matrix.turned
+        return matrix.front * self.t.product(matrix.ref, x, transpose=transpose)
+
+    def summed(self, array: Array, places: Sequence[int], average: bool = False) -> Array:
+        """The sum, or the average, over some dimensions."""
+        dims = tuple(() if k in places else dim for k, dim in enumerate(array.expanded()))
+        gone = [leaf for k in places for leaf in array.expanded()[k]]
+        for leaf in gone:
+            leaf.fixed = leaf.fixed or leaf.is_finite
+        if self.tracer is None:
+            return Array(dims)
+        if isinstance(array.value, Parts):
+            return self._summed_parts(array, places, average, dims)
+        names = [name for leaf, name in zip(*self._of(array, places), strict=True)]
+        value, missing = array.value, [leaf for leaf in gone if not leaf.is_finite]
+        held = value.axes if isinstance(value, Scalar | Vector) else {}
+        if isinstance(value, Vector) and missing:
+            value, over = self.t.mean(value), missing
+            missing = []
+        else:
+            over = []
+        present = [name for name in names if name in held]
+        value = self.t.sum(value, *present) if present else value
+        size = self.length(gone)
+        cells = Fraction(prod(held[name] for name in present))
+        factor = 1 / cells if average else size / cells
+        _ = over
+        value = value * factor if factor != 1 else value
+        kept = [name for _, name in self._kept(array, places)]
+        return Array(dims, self.named(value, kept, [name for _, name in self.axes(dims)]))
+
+    def _summed_parts(
+        self, array: Array, places: Sequence[int], average: bool, dims: tuple[Dim, ...]
+    ) -> Array:
+        leaf = array.value.leaf.root
+        count = len(leaf.pieces) or leaf.size
+        some = [self.part_of(array, leaf, k) for k in range(count)]
+        if any(own is leaf for dim in dims for own in dim):
+            done = [self.summed(one, places, average) for one in some]
+            return Array(dims, Parts(leaf, tuple(one.value for one in done)))
+        total = None
+        for one in some:
+            own = self.summed(one, places)
+            total = own if total is None else self.apply(lambda a, b: a + b, total, own)
+        assert total is not None
+        if average:
+            size = self.length([own for k in places for own in array.expanded()[k]])
+            total = self.apply(lambda a: a / size, total)
+        return replace(total, dims=dims)
+
+    def _named(self, array: Array) -> list[tuple[int, Leaf, str]]:
+        """The finite leaves of an array, with their dimensions and axes."""
+        every = iter(self.axes(array.dims))
+        return [
+            (place, *next(every))
+            for place, dim in enumerate(array.expanded())
+            for leaf in dim
+            if leaf.is_axis
+        ]
+
+    def _of(self, array: Array, places: Sequence[int]) -> tuple[list[Leaf], list[str]]:
+        found = [(leaf, name) for place, leaf, name in self._named(array) if place in places]
+        return [leaf for leaf, _ in found], [name for _, name in found]
+
+    def _kept(self, array: Array, places: Sequence[int]) -> list[tuple[Leaf, str]]:
+        return [(leaf, name) for place, leaf, name in self._named(array) if place not in places]
+
+    def number(self, value: Number | Power) -> Any:
+        """A number that may be added: one with a power of n is a scalar."""
+        if not isinstance(value, Power):
+            return value
+        if not value.n_power.terms and value.n_power.constant == 0:
+            return value.factor
+        return Power(value.n_power) * self.t.constant(float(value.factor), ())

@@ -1,0 +1,205 @@
+"""Dimensions of tensors: which are the same, how views split them, how they grow with the width.
+
+A dimension is a row of leaves, the outermost first, whose sizes multiply to its own. Leaves that
+data connect cell by cell are one; a view that splits one splits all of them. A leaf that is cut has
+pieces, one after the other, of sizes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from tpcalc.errors import TraceError
+from tpcalc.torch.graph import Sizes
+
+ROUNDED = (1, 8, 16, 32, 64, 128, 256)  # what widths of layers are made multiples of
+LIMIT = 64  # the largest denominator of a ratio that rounding hides
+
+
+@dataclass(eq=False)
+class Leaf:
+    """A part of a dimension.
+
+    Args:
+        sizes: Its size at each width.
+        fixed: Whether something counts its cells, so that no other number of them would do.
+        apart: Whether its cells are told apart: each is a part of a parameter, with its own name.
+        parts: Its leaves, where a view splits it.
+        pieces: Its pieces, where it is cut.
+        same: The leaf that stands for it.
+        name: What its axis is called.
+        cells: The cells of a stand-in; 0: all of them.
+        title: What it is a dimension of, for messages.
+    """
+
+    sizes: Sizes
+    fixed: bool = False
+    apart: bool = False
+    parts: tuple[Leaf, ...] = ()
+    pieces: tuple[Leaf, ...] = ()
+    same: Leaf | None = None
+    name: str = ""
+    cells: int = 0
+    title: str = ""
+
+    @property
+    def root(self) -> Leaf:
+        """The leaf that stands for it."""
+        found = self
+        while found.same is not None:
+            found = found.same
+        return found
+
+    @property
+    def leaves(self) -> Iterator[Leaf]:
+        """What it is made of."""
+        own = self.root
+        if own.parts:
+            for part in own.parts:
+                yield from part.leaves
+        else:
+            yield own
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its size does not depend on the width."""
+        return len(set(self.sizes)) == 1
+
+    @property
+    def is_axis(self) -> bool:
+        """Whether its cells are an axis of values: of a stand-in of one cell there is none."""
+        return self.is_finite and (self.cells != 1 or self.name == "in")
+
+    @property
+    def size(self) -> int:
+        """Its number of cells, that of a stand-in where one is enough."""
+        return self.cells or self.sizes[0]
+
+    def split(self, outer: Sizes) -> None:
+        """Make it a row of two leaves, where it is not."""
+        if self.parts:
+            return
+        inner = tuple(a // b for a, b in zip(self.sizes, outer, strict=True))
+        self.parts = tuple(Leaf(sizes, self.fixed or self.is_finite) for sizes in (outer, inner))
+
+
+Dim = tuple[Leaf, ...]
+
+
+def leaves(dim: Dim) -> Dim:
+    """The leaves of a dimension as they are now."""
+    return tuple(leaf for own in dim for leaf in own.leaves)
+
+
+def times(dim: Sequence[Leaf], widths: int) -> Sizes:
+    """The size of a row of leaves at each width."""
+    return tuple(prod(leaf.sizes[k] for leaf in dim) for k in range(widths))
+
+
+def whole_ratio(large: Sizes, small: Sizes) -> bool:
+    """Whether sizes are whole multiples of others, at all widths."""
+    return all(a % b == 0 for a, b in zip(large, small, strict=True))
+
+
+def unite(left: Dim, right: Dim, where: str) -> None:
+    """Make two dimensions of equal size one."""
+    first, second = [*leaves(left)], [*leaves(right)]
+    while first and second:
+        one, two = first.pop(0), second.pop(0)
+        if one is two:
+            continue
+        if one.sizes == two.sizes:
+            _join(one, two, where)
+        elif whole_ratio(one.sizes, two.sizes) and not one.pieces:
+            one.split(two.sizes)
+            first, second = [*one.leaves, *first], [two, *second]
+        elif whole_ratio(two.sizes, one.sizes) and not two.pieces:
+            two.split(one.sizes)
+            first, second = [one, *first], [*two.leaves, *second]
+        else:
+            raise unfit(one.sizes, two.sizes, where)
+    if first or second:
+        raise unfit(times(left, 1), times(right, 1), where)
+
+
+def _join(one: Leaf, two: Leaf, where: str) -> None:
+    if one.pieces and two.pieces:
+        if len(one.pieces) != len(two.pieces):
+            raise unfit(one.sizes, two.sizes, where)
+        for own, other in zip(one.pieces, two.pieces, strict=True):
+            unite((own,), (other,), where)
+    two.same = one
+    one.fixed, one.apart = one.fixed or two.fixed, one.apart or two.apart
+    one.pieces = one.pieces or two.pieces
+
+
+def unfit(one: Sizes, two: Sizes, where: str) -> TraceError:
+    """The error for sizes that do not go together."""
+    return TraceError(
+        f"a dimension of {_shown(one)} meets one of {_shown(two)}, which no view of one is the "
+        "other's.",
+        where=where,
+        hint="Write the products head by head, or give the parts layers of their own.",
+    )
+
+
+def _shown(sizes: Sizes) -> str:
+    return ", ".join(map(str, sizes))
+
+
+def regrouped(dims: Sequence[Dim], shape: Sequence[Sizes], where: str) -> tuple[Dim, ...]:
+    """The leaves of some dimensions as the dimensions of a view."""
+    left, found = [leaf for dim in dims for leaf in leaves(dim)], []
+    for sizes in shape:
+        row, rest = list[Leaf](), sizes
+        while any(size != 1 for size in rest):
+            if not left:
+                raise unfit(sizes, rest, where)
+            leaf = left.pop(0)
+            if not whole_ratio(rest, leaf.sizes):
+                if not whole_ratio(leaf.sizes, rest) or leaf.pieces:
+                    raise unfit(leaf.sizes, rest, where)
+                leaf.split(rest)
+                left = [*leaf.leaves, *left]
+                continue
+            row.append(leaf)
+            rest = tuple(a // b for a, b in zip(rest, leaf.sizes, strict=True))
+        found.append(tuple(row))
+    return tuple(found)
+
+
+def cut(leaf: Leaf, sizes: Sequence[Sizes], where: str) -> tuple[Leaf, ...]:
+    """The pieces of a leaf, each once; equal ones are cells of an axis that are told apart."""
+    if leaf.pieces:
+        if [piece.sizes for piece in leaf.pieces] != list(sizes):
+            raise unfit(leaf.pieces[0].sizes, sizes[0], where)
+        return leaf.pieces
+    leaf.pieces = tuple(Leaf(one) for one in sizes)
+    return leaf.pieces
+
+
+def ratio(sizes: Sizes, widths: Sequence[int], what: str, where: str) -> tuple[Fraction, str]:
+    """How often the width goes into a dimension that grows, with a note where it is rounded.
+
+    Example:
+        >>> ratio((170, 341, 512), (64, 128, 192), "w.weight", "")
+        (Fraction(8, 3), 'w.weight has 170, 341, 512 rows at n = 64, 128, 192: read as 8/3 n')
+    """
+    exact = {Fraction(size, n) for size, n in zip(sizes, widths, strict=True)}
+    if len(exact) == 1:
+        return exact.pop(), ""
+    said = f"{what} has {_shown(sizes)} rows at n = {_shown(tuple(widths))}"
+    for step in ROUNDED:
+        for below in range(1, LIMIT + 1):
+            near = Fraction(round(Fraction(sizes[-1] * below, widths[-1])), below)
+            off = [abs(near * n - size) for size, n in zip(sizes, widths, strict=True)]
+            if max(off) < step and near > 0 and all(size % step == 0 for size in sizes):
+                return near, f"{said}: read as {near} n"
+    raise TraceError(
+        f"{said}: not a multiple of the width, up to rounding.",
+        where=where,
+        hint="One width grows, and everything else is finite or a multiple of it.",
+    )

@@ -1,0 +1,120 @@
+"""What a module computes, free of torch: operations whose numbers are known at several widths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+Sizes = tuple[int, ...]  # of a dimension, width by width
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The value of an earlier operation.
+
+    Args:
+        of: Its index.
+        part: Of several results the one that is meant.
+    """
+
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number in the arguments of an operation, width by width."""
+
+    values: tuple[float, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether it is one number at all widths."""
+        return len(set(self.values)) == 1
+
+    @property
+    def whole(self) -> int:
+        """The number where it is a whole one at all widths."""
+        return int(self.values[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an operation stands.
+
+    Args:
+        path: Of its module.
+        line: The user's line.
+    """
+
+    path: str = ""
+    line: str | None = None
+
+    def __str__(self) -> str:
+        named = f" ({self.path})" if self.path else ""
+        return f"{self.line or 'the module'}{named}"
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation of a module.
+
+    Args:
+        name: As torch calls it: ``aten.linear``; ``parameter``, ``input`` or ``given`` of a leaf.
+        args: Its arguments: uses, counts, lists of these, words.
+        kwargs: Those by name.
+        shapes: Of its results, a size for each dimension.
+        place: Where it stands.
+        label: Of a parameter or an input its name.
+        values: Of what is given its array at each width.
+    """
+
+    name: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    shapes: tuple[tuple[Sizes, ...], ...] = ()
+    place: Place = Place()
+    label: str = ""
+    values: tuple[Any, ...] = ()
+
+    @property
+    def shape(self) -> tuple[Sizes, ...]:
+        """The sizes of its only result."""
+        return self.shapes[0]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """What a family of modules computes.
+
+    Args:
+        name: Of the family.
+        widths: The widths at which it was looked at.
+        ops: The operations in order.
+        output: The operation that is the output.
+        notes: What a reader should know.
+    """
+
+    name: str
+    widths: tuple[int, ...]
+    ops: tuple[Op, ...]
+    output: int
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def needed(self) -> frozenset[int]:
+        """The operations that the output needs."""
+        found, left = set[int](), [self.output]
+        while left:
+            index = left.pop()
+            if index not in found:
+                found.add(index)
+                left += _uses((self.ops[index].args, tuple(self.ops[index].kwargs.values())))
+        return frozenset(found)
+
+
+def _uses(value: Any) -> list[int]:
+    if isinstance(value, Use):
+        return [value.of]
+    return [one for part in value for one in _uses(part)] if isinstance(value, tuple) else []
