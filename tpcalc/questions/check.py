@@ -38,10 +38,10 @@ from tpcalc.questions.verdict.stationary import Later, later
 from tpcalc.questions.verdict.watched import DEEP, Run, Settled, watched
 from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
+from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterization import exponent
 from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization
-from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.training import Training
 
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step

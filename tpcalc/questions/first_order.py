@@ -42,8 +42,8 @@ from tpcalc.questions.verdict.ledger import Trials, particle_tests
 from tpcalc.results import FirstOrder, ReadPoint, Samples
 from tpcalc.results.first_order import kind_of
 from tpcalc.results.tables import provenance
-from tpcalc.training.parameterizations import Parameterization
 from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Training
 
 FEW = 4  # equal blocks that are all tested

@@ -31,8 +31,8 @@ from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
 from tpcalc.results import PhaseDiagram, Samples
 from tpcalc.results.tables import provenance
-from tpcalc.training.parameterizations import Parameterization
 from tpcalc.torch.training import QuestionSettings, as_run
+from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Training
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)

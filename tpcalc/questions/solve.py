@@ -42,10 +42,10 @@ from tpcalc.results import (
     StableRate,
 )
 from tpcalc.results.tables import provenance
+from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.optimizer_text import OutsideError
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.training import Training
 
 TRIALS = tuple(as_ex(Fraction(k, 4)) for k in range(0, 5))

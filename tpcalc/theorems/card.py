@@ -12,9 +12,9 @@ from tpcalc.questions.check import width_check
 from tpcalc.questions.orders import width_orders
 from tpcalc.results import Card, LimitTable, Samples, Theorems
 from tpcalc.theorems.integrable.predicates.registry import applicable
+from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.parameterizations import Parameterization
-from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.training import Training
 
 

@@ -240,8 +240,8 @@ class _Aligner:
                                    _place(node)))  # fmt: skip
                 if _in_place(node):
                     self.index[node.args[0]] = self.index[node]
-        last = first.nodes[-1]
-        return Graph(self.name, self.widths, tuple(self.ops), self._output(last, output))
+        index, chosen = self._output(first.nodes[-1], output)
+        return Graph(self.name, self.widths, tuple(self.ops), index, chosen=chosen)
 
     def _add(self, same: Sequence[Any], op: Op) -> None:
         self.ops.append(op)
@@ -297,28 +297,30 @@ class _Aligner:
             hint="A family has one graph: only sizes and numbers may depend on the width.",
         )
 
-    def _output(self, node: Any, wanted: str) -> int:
+    def _output(self, node: Any, wanted: str) -> tuple[int, int]:
+        """The operation that is meant, and its number among the tensors of floats."""
         torch = load_torch()
         flat, _ = torch.utils._pytree.tree_flatten(node.args[0])
-        specs = self.runs[0].program.graph_signature.output_specs
-        own = [one for one, spec in zip(flat, specs, strict=False)
-               if spec.kind.name == "USER_OUTPUT"]  # fmt: skip
-        floating = [one for one in own if hasattr(one, "meta") and one in self.index
-                    and one.meta["val"].is_floating_point()]  # fmt: skip
-        if not floating:
+        kinds = [spec.kind.name for spec in self.runs[0].program.graph_signature.output_specs]
+        own = [one for one, kind in zip(flat, kinds, strict=False) if kind == "USER_OUTPUT"]
+        floats = [one for one in own if hasattr(one, "meta")
+                  and one.meta["val"].is_floating_point()]  # fmt: skip
+        if not any(one in self.index for one in floats):
             raise TraceError(
                 f"no output of {self.name} is a tensor of numbers that depends on its inputs.",
                 hint="The output is the first tensor of floats that forward returns.",
             )
-        if wanted:
-            chosen = own[int(wanted)] if wanted.isdigit() and int(wanted) < len(own) else None
-            if chosen not in floating:
-                raise TraceError(
-                    f"there is no output {wanted!r}.",
-                    hint=f"Outputs have numbers from 0 to {len(own) - 1}.",
-                )
-            return self.index[chosen]
-        return self.index[floating[0]]
+        if not wanted:
+            first = next(one for one in floats if one in self.index)
+            return self.index[first], floats.index(first)
+        number = int(wanted) if wanted.isdigit() else -1
+        if not 0 <= number < len(floats) or floats[number] not in self.index:
+            raise TraceError(
+                f"there is no output {wanted!r}.",
+                hint=f"Tensors of floats that forward returns have numbers from 0 to "
+                f"{len(floats) - 1}.",
+            )
+        return self.index[floats[number]], number
 
 
 def _shapes(same: Sequence[Any]) -> tuple[tuple[tuple[int, ...], ...], ...]:

@@ -94,6 +94,7 @@ class Graph:
         ops: The operations in order.
         output: The operation that is the output.
         notes: What a reader should know.
+        chosen: The number of the output among the tensors of floats that the modules return.
     """
 
     name: str
@@ -101,6 +102,7 @@ class Graph:
     ops: tuple[Op, ...]
     output: int
     notes: tuple[str, ...] = ()
+    chosen: int = 0
 
     @cached_property
     def needed(self) -> frozenset[int]:

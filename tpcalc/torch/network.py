@@ -383,7 +383,8 @@ class Module(Architecture):
             if self.features is not None:
                 self.features.name = FEATURES
         last = leaves(output.dims[-1]) if output.dims else ()
-        only = len(last) == 1 and last[0].is_finite and last[0] is not self.features
+        taken = {leaf for index in self.inputs for leaf in self.leaves(index)}
+        only = len(last) == 1 and last[0].is_finite and last[0] not in taken
         if only and not (last[0].fixed or last[0].cells):
             self._classes = last[0]
             self._classes.name = OUT
