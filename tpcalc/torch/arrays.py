@@ -105,6 +105,7 @@ class Space:
         named_axes: How many axes have names.
         stored: For each family of the program the operation and the part that it stands for, its
             dimensions, and its init.
+        held: For each family of given numbers that vary along the width these, width by width.
     """
 
     widths: tuple[int, ...]
@@ -119,6 +120,7 @@ class Space:
     at: int = 0
     named_axes: int = 0
     stored: dict[str, Any] = field(default_factory=dict)
+    held: dict[str, Any] = field(default_factory=dict)
 
     @property
     def t(self) -> NetworkTracer:

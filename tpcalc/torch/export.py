@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +76,9 @@ class _Exported:
         torch = load_torch()
         args, kwargs = inputs
         try:
-            program = torch.export.export(module, args, kwargs, strict=False)
+            with warnings.catch_warnings():  # of what modules keep while they are exported
+                warnings.simplefilter("ignore")
+                program = torch.export.export(module, args, kwargs, strict=False)
         except Exception as error:  # whatever a module of the user raises is the news here
             raise _not_exported(error, where) from error
         if _writes_into_views(program.graph.nodes):

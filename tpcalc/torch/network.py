@@ -124,35 +124,36 @@ class Reading:
         if space.tracer is None:
             return Array(dims, given=held)
         if any(each[0].shape[k] > 1 for k in grows):
-            return Array(dims, self._along_width(each[-1], dims))
+            return Array(dims, self._along_width(each, dims))
         varied = tuple(
             dim if size > 1 else () for dim, size in zip(dims, each[0].shape, strict=True)
         )
         return Array(dims, self._numbers(each, varied), given=held)
 
-    def _along_width(self, values: Any, dims: tuple[Dim, ...]) -> Any:
+    def _along_width(self, each: Sequence[Any], dims: tuple[Dim, ...]) -> Any:
         """Numbers that vary along the width: Gaussian ones with their means and covariances."""
-        space, values = self.space, np.asarray(values, dtype=float)
+        space = self.space
         for leaf in (leaf for dim in dims for leaf in leaves(dim)):
             if leaf.apart or leaf.pieces:
-                return Parts(leaf, tuple(self._part_along(values, dims, leaf)))
-        varied = tuple(
-            dim if size > 1 else () for dim, size in zip(dims, values.shape, strict=True)
-        )
+                return Parts(leaf, tuple(self._parts_along(each, dims, leaf)))
+        varied = _varied(dims, each[-1])
         (wide,) = space.grows(varied)
-        rows = ordered(values, varied, -1).reshape(-1, wide.sizes[-1])
-        cov = np.cov(rows, bias=True).reshape(len(rows), -1) + TINY * np.eye(len(rows))
-        label = f"given {hashlib.sha256(rows.tobytes()).hexdigest()[:12]}"
+        rows = [ordered(np.asarray(one, dtype=float), varied, at) for at, one in enumerate(each)]
+        cells = rows[-1].reshape(-1, wide.sizes[-1])
+        cov = np.cov(cells, bias=True).reshape(len(cells), -1) + TINY * np.eye(len(cells))
+        label = f"given {hashlib.sha256(cells.tobytes()).hexdigest()[:12]}"
         space.notes[VARIED] = None
+        space.held[label] = rows
         axes = tuple((name, leaf.size) for leaf, name in space.axes(varied))
-        made = Drawn(label, (space.dim_of(wide),), axes, mean=tuple(map(float, rows.mean(1))),
+        made = Drawn(label, (space.dim_of(wide),), axes, mean=tuple(map(float, cells.mean(1))),
                      cov=tuple(tuple(map(float, row)) for row in cov))  # fmt: skip
         return space.t.at(space.t.recorder.add(Input(made)))
 
-    def _part_along(self, values: Any, dims: tuple[Dim, ...], leaf: Leaf) -> Iterator[Any]:
+    def _parts_along(self, each: Sequence[Any], dims: tuple[Dim, ...], leaf: Leaf) -> Iterator[Any]:
         for k in range(len(leaf.pieces) or leaf.size):
             own = self.space.part_of(Array(dims), leaf, k).expanded()
-            yield self._along_width(part(values, dims, leaf, k, -1), own)
+            parts = [part(one, dims, leaf, k, at) for at, one in enumerate(each)]
+            yield self._along_width(parts, own)
 
     def _numbers(self, each: Sequence[Any], dims: tuple[Dim, ...]) -> Any:
         """Numbers at all widths: the same ones, or with a power of n in front."""

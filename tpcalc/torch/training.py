@@ -25,6 +25,7 @@ class QuestionSettings(Routine, total=False):
 
     inputs: Any
     clip: float
+    rule: str
     init: Mapping[str, Any]
     output: str
     widths: Sequence[int]
@@ -88,6 +89,7 @@ def training(
     *,
     optimizer: Any = None,
     clip: float | None = None,
+    rule: str | None = None,
     width: str = "",
     options: Mapping[str, Any] | None = None,
     widths: Sequence[int] | None = None,
@@ -105,6 +107,7 @@ def training(
         optimizer: A function of a module and its width that makes an optimizer of torch, or
             several; or the text of one (``"adamw(lr=3e-4)"``); None: Adam.
         clip: The largest norm of all gradients together.
+        rule: The text of an optimizer whose class is not known; rates are those of its groups.
         width: The argument of a class that grows.
         options: Its other arguments.
         widths: At least three.
@@ -134,7 +137,7 @@ def training(
     """
     made = network(make, inputs, width=width, options=options, widths=widths, init=init,
                    output=output, eps=eps)  # fmt: skip
-    recipe = read_recipe(optimizer, made.family, clip=clip)
+    recipe = read_recipe(optimizer, made.family, clip=clip, rule=rule)
     made.told, made.recipe = recipe.notes, recipe
     own = {mark.label: recipe.groups.get(mark.whole or mark.label) for mark in made.marks}
     groups = {pattern(label): found for label, found in own.items() if found}

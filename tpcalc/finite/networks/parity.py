@@ -72,6 +72,8 @@ def _put(module: Module, own: Any, drawn: DrawnNetwork, at: int) -> dict[str, fl
         tensor = torch.tensor((np.ascontiguousarray(values) - mean) / units[family])
         shape = drawn.parameters[family].shape
         drawn.parameters[family] = tensor.reshape(shape).requires_grad_()
+    for family, held in module.space.held.items():
+        drawn.parameters[family] = torch.tensor(held[at]).reshape(drawn.parameters[family].shape)
     return units
 
 
