@@ -86,9 +86,7 @@ def test_the_verdict_is_that_of_the_table(case: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case not in (*WHOLE, "26", "40", "41")]
-)
+@pytest.mark.parametrize("case", [case for case in CASES if case not in (*WHOLE, "26", "40", "41")])
 def test_the_verdict_of_every_case_is_that_of_the_table(case: str) -> None:
     check_word(case)
 

@@ -97,7 +97,7 @@ def line_in_stack(stack: str) -> str | None:
     """The innermost line of the user in the text of a stack, its innermost frame at last.
 
     Example:
-        >>> line_in_stack('File "/home/me/model.py", line 7, in forward')
+        >>> line_in_stack('File "model.py", line 7, in forward')
         'model.py:7'
     """
     for path, line in reversed(re.findall(r'File "([^"]+)", line (\d+)', stack)):

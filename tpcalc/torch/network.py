@@ -24,7 +24,7 @@ from tpcalc.program.family import Family as Drawn
 from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input
 from tpcalc.torch import ops as _rules  # noqa: F401  the rules are those of these files
-from tpcalc.torch.arrays import FEATURES, Array, Matrix, Parts, Space
+from tpcalc.torch.arrays import FEATURES, Array, Matrix, Parts
 from tpcalc.torch.dims import Dim, Leaf, leaves
 from tpcalc.torch.entries import ordered, part
 from tpcalc.torch.family import Family, Parameter
@@ -32,6 +32,7 @@ from tpcalc.torch.graph import Graph, Op, Use
 from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.powers import scaling
 from tpcalc.torch.rules import RULES
+from tpcalc.torch.space import Space
 
 BATCH = "b"
 VARIED = (

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tpcalc.errors import UsageError
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.graph import Count, Op
+from tpcalc.torch.space import Space
 
 Rule = Callable[..., Any]
 Made = TypeVar("Made", bound=Rule)

@@ -9,13 +9,14 @@ import numpy as np
 from tpcalc.activations.rows.softmax import ENTRY as SOFTMAX
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.vectors import Vector
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import times
 from tpcalc.torch.graph import Count, Op
 from tpcalc.torch.ops.contractions import matmul
 from tpcalc.torch.ops.elementwise import EXCLUDED, catalogued, hiding
 from tpcalc.torch.ops.indexing import repeated
 from tpcalc.torch.rules import number, place, rule
+from tpcalc.torch.space import Space
 
 
 @rule("aten.softmax", "aten._softmax", "aten.special_softmax", "aten._safe_softmax")

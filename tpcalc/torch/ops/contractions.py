@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import Dim, times
 from tpcalc.torch.graph import Op, Sizes
 from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.rules import number, rule
+from tpcalc.torch.space import Space
 
 
 def plus(space: Space, x: Array, bias: Array | None) -> Array:

@@ -15,10 +15,11 @@ from tpcalc.dsl.elementwise import elementwise
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import Power
 from tpcalc.dsl.vectors import Vector
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import Dim
 from tpcalc.torch.graph import Count, Op
 from tpcalc.torch.rules import as_array, number, rule
+from tpcalc.torch.space import Space
 
 Fn = Callable[..., Any]
 EXCLUDED = -1e4  # what is added to a score that a softmax is to leave out

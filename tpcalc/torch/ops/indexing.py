@@ -13,12 +13,13 @@ import numpy as np
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.torch.arrays import Array, Matrix, Parts, Space
+from tpcalc.torch.arrays import Array, Matrix, Parts
 from tpcalc.torch.dims import Leaf, cut, leaves, times, unite, whole_ratio
 from tpcalc.torch.graph import Count, Op, Sizes
 from tpcalc.torch.ops.contractions import chosen, each, given
 from tpcalc.torch.ops.elementwise import greater
 from tpcalc.torch.rules import place, rule
+from tpcalc.torch.space import Space
 
 
 def piece(space: Space, x: Array, at: int, start: Sizes, size: Sizes, drop: bool = False) -> Array:

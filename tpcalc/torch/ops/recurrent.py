@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import times
 from tpcalc.torch.graph import Count, Op
 from tpcalc.torch.ops.contractions import linear
 from tpcalc.torch.ops.elementwise import catalogued
 from tpcalc.torch.ops.indexing import pieces_of, select, stack
 from tpcalc.torch.rules import rule
+from tpcalc.torch.space import Space
 
 State = tuple[Array, ...]
 Cell = Callable[[Space, Op, Array, State, Sequence[Any]], State]

@@ -7,12 +7,13 @@ from typing import Any
 
 from tpcalc.dsl.vectors import Vector
 from tpcalc.networks.layers.norms import layer_norm, rms_norm
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import Dim, times
 from tpcalc.torch.graph import Op
 from tpcalc.torch.ops.contractions import plus
 from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.rules import number, places, rule
+from tpcalc.torch.space import Space
 
 
 def gone(space: Space, x: Array, at: tuple[int, ...], keep: bool) -> Array:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.torch.arrays import Array, Space
+from tpcalc.torch.arrays import Array
 from tpcalc.torch.graph import Op
 from tpcalc.torch.rules import number, place, rule
+from tpcalc.torch.space import Space
 
 DROPOUT = "dropout is left out: exponents are those without it"
 
