@@ -103,6 +103,7 @@ class Cells:
         named_axes: How many axes have names.
         stored: For each family of the program the operation and the part that it stands for, its
             dimensions, and its init.
+        written: The use of a parameter that wrote a node.
         held: For each family of given numbers that vary along the width these, width by width.
     """
 
@@ -119,6 +120,7 @@ class Cells:
     named_axes: int = 0
     stored: dict[str, Any] = field(default_factory=dict)
     held: dict[str, Any] = field(default_factory=dict)
+    written: dict[Ref, str] = field(default_factory=dict)
 
     @property
     def t(self) -> NetworkTracer:
@@ -252,9 +254,9 @@ class Cells:
         if made is not None:
             return made
         values = [self._fitted(array, dims) for array in arrays]
-        return Array(dims, self.written(fn, values))
+        return Array(dims, self.mapped(fn, values))
 
-    def written(self, fn: Callable[..., Any], values: Sequence[Any]) -> Any:
+    def mapped(self, fn: Callable[..., Any], values: Sequence[Any]) -> Any:
         """What a function makes of values; a matrix takes numbers in front alone."""
         matrix = [value for value in values if isinstance(value, Matrix)]
         if not matrix:
@@ -330,6 +332,12 @@ class Cells:
         """Given numbers as a value."""
         names = [name for _, name in self.axes(dims)]
         return self.t.constant(values.tolist(), names) if names else float(values)
+
+    def added(self, left: Any, right: Any) -> Any:
+        """A sum of values, numbers with powers of n included."""
+        if isinstance(left, Power) or isinstance(right, Power):
+            left, right = self.number(left), self.number(right)
+        return left + right
 
     def number(self, value: Number | Power) -> Any:
         """A number that may be added: one with a power of n is a scalar."""

@@ -29,7 +29,6 @@ from tpcalc.torch.dims import Dim, Leaf, leaves
 from tpcalc.torch.entries import ordered, part
 from tpcalc.torch.family import Family, Parameter
 from tpcalc.torch.graph import Graph, Op, Use
-from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.powers import scaling
 from tpcalc.torch.rules import RULES
 from tpcalc.torch.space import Space
@@ -272,7 +271,7 @@ class Reading:
         value = value if factor == 1 else factor * value
         if not mean.number:
             return value
-        return added(space, value, Power(as_ex(mean.power), factor=mean.number))
+        return space.added(value, Power(as_ex(mean.power), factor=mean.number))
 
 
 def _role(op: Op, wide: Sequence[Leaf], contracted: bool) -> str:
@@ -412,7 +411,7 @@ class Module(Architecture):
             x = t.sum(x, FEATURES)
         if self._classes is not None:
             self._classes.cells = t.outputs
-        space = replace(self.space, tracer=t, made=Counter(), uses=Counter(), stored={})
+        space = replace(self.space, tracer=t, made=Counter(), uses=Counter(), stored={}, written={})
         value = self._reading(space, x).read().value
         self.stored, self.space.named_axes = space.stored, space.named_axes
         if isinstance(value, Vector):

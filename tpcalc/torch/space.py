@@ -78,7 +78,23 @@ class Space(Cells):
         if isinstance(x, Scalar | Vector):
             self.uses[label] += 1
             count = self.uses[label] - 1
-            self.t.applied(f"{label}{USE}{count}" if count else label, x, value)
+            called = f"{label}{USE}{count}" if count else label
+            self.t.applied(called, x, value)
+            self.written[value.ref] = called
+
+    def shifted(self, x: Array, bias: Array | None) -> Array:
+        """A tensor with a bias, where there is one: it belongs to what a map writes."""
+        if bias is None:
+            return x
+
+        def moved(value: Any, shift: Any) -> Any:
+            made = self.added(value, shift)
+            called = self.written.get(value.ref) if isinstance(value, Scalar | Vector) else None
+            if called is not None:
+                self.t.uses[called] = self.t.uses[called][0], made
+            return made
+
+        return self.apply(moved, x, bias)
 
     def _names(self, known: Mapping[str, Dim]) -> dict[str, list[str]]:
         """Names of axes, no two alike, for each letter."""

@@ -10,14 +10,8 @@ import numpy as np
 from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import Dim, times
 from tpcalc.torch.graph import Op, Sizes
-from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.rules import number, rule
 from tpcalc.torch.space import Space
-
-
-def plus(space: Space, x: Array, bias: Array | None) -> Array:
-    """A tensor with a bias, where there is one."""
-    return x if bias is None else space.apply(lambda a, b: added(space, a, b), x, bias)
 
 
 @rule("aten.linear")
@@ -26,7 +20,7 @@ def linear(space: Space, op: Op, x: Array, weight: Array, bias: Array | None = N
     batch = ascii_letters[2 : 1 + x.rank]
     into = "b" if weight.rank == 2 else ""
     made = space.contract(x, weight, (f"{batch}a", f"{into}a"), f"{batch}{into}")
-    return plus(space, made, bias)
+    return space.shifted(made, bias)
 
 
 @rule("aten.matmul", "aten.mm", "aten.bmm", "aten.mv", "aten.dot")
@@ -54,7 +48,7 @@ def addmm(
                 made = space.apply(lambda a, f=own: a * f, made)
             else:
                 bias = space.apply(lambda a, f=own: a * f, bias)
-    return plus(space, made, bias)
+    return space.shifted(made, bias)
 
 
 @rule("aten.einsum")
@@ -155,7 +149,7 @@ def convolution(
         made = _grouped(space, op, x, weight, tuple(map(int, count)), batch, spots, offsets)
     if bias is not None:
         bias = space.shaped(bias, (*bias.dims, *((),) * rank))
-    return plus(space, made, bias)
+    return space.shifted(made, bias)
 
 
 def _grouped(

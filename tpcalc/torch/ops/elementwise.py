@@ -122,13 +122,6 @@ for _name, _fn in ONE.items():
     _register(_name, _fn)
 
 
-def added(space: Space, a: Any, b: Any) -> Any:
-    """A sum of values, numbers with powers of n included."""
-    if isinstance(a, Power) or isinstance(b, Power):
-        a, b = space.number(a), space.number(b)
-    return a + b
-
-
 @rule("aten.add", "aten.add_")
 def add(space: Space, op: Op, x: Any, y: Any, alpha: Any = None) -> Array:
     """The sum; what is very negative is left out of a softmax."""
@@ -137,7 +130,7 @@ def add(space: Space, op: Op, x: Any, y: Any, alpha: Any = None) -> Array:
         if other.given is not None and (np.asarray(other.given) <= EXCLUDED).any():
             return hiding(space, one, np.asarray(other.given) <= EXCLUDED, other.dims)
     factor = 1 if alpha is None else number(space, alpha, op)
-    return space.apply(lambda a, b: added(space, a, b * factor if factor != 1 else b), left, right)
+    return space.apply(lambda a, b: space.added(a, b * factor if factor != 1 else b), left, right)
 
 
 def hiding(space: Space, x: Array, hidden: Any, dims: tuple[Dim, ...]) -> Array:
@@ -156,7 +149,7 @@ def subtract(space: Space, op: Op, x: Any, y: Any, alpha: Any = None) -> Array:
     """The difference."""
     factor = 1 if alpha is None else number(space, alpha, op)
     return space.apply(
-        lambda a, b: added(space, a, -b if factor == 1 else b * -factor),
+        lambda a, b: space.added(a, -b if factor == 1 else b * -factor),
         as_array(space, x, op), as_array(space, y, op),
     )  # fmt: skip
 

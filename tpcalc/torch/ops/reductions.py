@@ -10,8 +10,6 @@ from tpcalc.networks.layers.norms import layer_norm, rms_norm
 from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import Dim, times
 from tpcalc.torch.graph import Op
-from tpcalc.torch.ops.contractions import plus
-from tpcalc.torch.ops.elementwise import added
 from tpcalc.torch.rules import number, places, rule
 from tpcalc.torch.space import Space
 
@@ -102,14 +100,14 @@ def divided(space: Space, op: Op, x: Array, at: tuple[int, ...], eps: Any, centr
     if centre:
         x = centred(space, x, at)
     square = squares(space, x, at)
-    return space.apply(lambda a, s: added(space, s, small) ** Fraction(-1, 2) * a, x, square)
+    return space.apply(lambda a, s: space.added(s, small) ** Fraction(-1, 2) * a, x, square)
 
 
 def scaled(space: Space, x: Array, gain: Array | None, bias: Array | None) -> Array:
     """A tensor times a gain plus a bias."""
     if gain is not None:
         x = space.apply(lambda a, b: b * a, x, gain)
-    return plus(space, x, bias)
+    return space.shifted(x, bias)
 
 
 @rule("aten.layer_norm")
