@@ -13,12 +13,14 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, first_order (of the first steps), solve, phases, measure, limit, kernel,
-    simulate, compare, equivalent, report,
+    simulate, compare, equivalent, report, coordinate_check (of modules of torch),
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
+Modules:
+    torch: families of PyTorch modules as networks (torch.network, torch.training)
 Theorems:
     integrable: the results of Hajjar, Chizat, Giraud as functions
     resnets: those of Marion, Fermanian, Biau, Vert on residual networks of large depth
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from tpcalc.program.program import Program as Program
     from tpcalc.questions.check import check as check
     from tpcalc.questions.compare import compare as compare
+    from tpcalc.questions.coordinate_check import coordinate_check as coordinate_check
     from tpcalc.questions.dependencies import corrections as corrections
     from tpcalc.questions.dependencies import dependencies as dependencies
     from tpcalc.questions.depth.at_depth import at_depth as at_depth
@@ -109,6 +112,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "tpcalc.questions.check": "check",
     "tpcalc.questions.compare": "compare",
+    "tpcalc.questions.coordinate_check": "coordinate_check",
     "tpcalc.questions.dependencies": "corrections dependencies",
     "tpcalc.questions.depth.at_depth": "at_depth",
     "tpcalc.questions.depth.limit": "depth_limit",
