@@ -59,8 +59,8 @@ def test_module_and_command_are_the_same() -> None:
 
 
 def test_every_flag_sets_keys_of_a_study() -> None:
-    lists = flags.NETWORK, flags.DATA, flags.LIMIT, flags.SIMULATE, flags.RUN, flags.DEVICE
-    options = [option for own in lists for option in own]
+    lists = flags.NETWORK, flags.MODULE, flags.DATA, flags.LIMIT, flags.SIMULATE
+    options = [option for own in (*lists, flags.RUN, flags.DEVICE) for option in own]
     keys = [key for option in options for key in option.keys]
     known = {
         f"{section}.{key}"
@@ -72,6 +72,7 @@ def test_every_flag_sets_keys_of_a_study() -> None:
     assert known - set(keys) == {
         "model.architecture",
         "model.parameters",
+        "module.make",
         "training.inputs",
         "training.targets",
     }

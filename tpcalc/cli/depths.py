@@ -40,7 +40,7 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
         or not all(word.isdigit() or word in ("L", OO) for word in words)
     ):
         return None  # a number, or what is refused where it is read
-    if not texts and ("." not in model or is_program(model)):
+    if not texts and ("." not in model or is_program(model, flags)):
         return None
     symbol = [replace(flag, value="L") if flag.key == "model.depth" else flag for flag in flags]
     network = open_network(model, symbol)

@@ -29,7 +29,9 @@ Deep = Annotated[int | None, told("flags", "deep")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE = (options(**group) for group in _GROUPS.values())
+NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE = (
+    options(**group) for group in _GROUPS.values()
+)
 
 # What an analysis trains by itself: outputs to report are no part of it.
 _TRAINED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Flags = Sequence["StudyFlag"]
 
 
-_KINDS = (str, int, float, bool, list, tuple, dict)
+_KINDS = (str, int, float, bool, list, tuple, dict, set)
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 
 
@@ -32,7 +33,8 @@ class Option:
         name: As typed.
         keys: The keys that it sets.
         type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, ``tuple`` for
-            words with commas, or ``dict`` for settings by pattern, a flag for each pattern.
+            words with commas, ``dict`` for settings by pattern, a flag for each pattern, or ``set``
+            for values by name, a flag for each name.
         help: One line.
         panel: The heading under which ``--help`` lists it.
         metavar: What stands for the value in ``--help``.
@@ -49,7 +51,7 @@ class Option:
     def parameter(self) -> inspect.Parameter:
         """The parameter of the command that typer reads."""
         kind: Any = str if self.type in (list, tuple) else self.type
-        kind = list[str] if self.type is dict else kind
+        kind = list[str] if self.type in (dict, set) else kind
         option = typer.Option(
             self.name,
             help=self.help,
@@ -74,6 +76,8 @@ class Option:
             value = [word for word in value.split(",") if word]
         elif self.type is dict:
             value = _settings(self.name, value)
+        elif self.type is set:
+            value = _values(self.name, self.metavar or "", value)
         return [Flag(self.name, key, value) for key in self.keys]
 
 
@@ -84,6 +88,29 @@ def _whole_numbers(name: str, text: str) -> list[int]:
         raise UsageError(
             f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
         ) from error
+
+
+def _values(flag: str, form: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Values by name, written in a form such as ``NAME=VALUE``."""
+    sign, found = form.removeprefix("NAME")[0], dict[str, Any]()
+    for text in texts:
+        name, _, value = (part.strip() for part in text.partition(sign))
+        if not name or not value:
+            raise UsageError(f"{flag}: {text!r} is not of the form {form}.")
+        if name in found:
+            raise UsageError(f"{flag}: {name} is given twice.")
+        found[name] = _value(value) if sign == "=" else value
+    return found
+
+
+def _value(text: str) -> Any:
+    """A number or a truth value where a text says one."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -41,8 +41,10 @@ def user_line(within: CodeType | None = None, frame: FrameType | None = None) ->
 
 def _author_of(frame: FrameType) -> tuple[str, str]:
     filename = frame.f_code.co_filename
-    if filename == "<string>" and str(frame.f_globals.get("__name__")).startswith("tpcalc."):
-        return "package", filename  # a method that a dataclass generated
+    if filename == "<string>":  # a method that a dataclass or torch generated, or python -c
+        module = frame.f_globals.get("__name__")
+        if module is None or str(module).startswith("tpcalc."):
+            return "package", filename
     return _author(filename)
 
 

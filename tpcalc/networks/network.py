@@ -64,6 +64,11 @@ class Architecture(Shown, ABC):
         return None
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know of how it was read."""
+        return ()
+
+    @property
     def heading(self) -> str:
         """The same for the heading of a page."""
         return self.words

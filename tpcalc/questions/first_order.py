@@ -167,7 +167,7 @@ def first_order_of(
         read,
         run.optimizer.label,
         provenance(sizes.steps.network.digest, seed, asked, seconds),
-        (*notes, *sizes.doubts),
+        (*notes, *run.network.notes, *sizes.doubts),
         None if measure is None else width,
     )
 

@@ -42,6 +42,7 @@ from tpcalc.results import (
     StableRate,
 )
 from tpcalc.results.tables import provenance
+from tpcalc.torch.network import Module
 from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.optimizer_text import OutsideError
 from tpcalc.training.parameterization import Exponents
@@ -142,6 +143,9 @@ contribute order one, the output would grow like n^(1/2) at the next step
         if not isinstance(value, bool):
             raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
     network = training.network
+    given = training
+    if isinstance(network, Module):
+        training = _freed(training)
     _check_open(training)
     training = training.replace(lr=Fraction(1), schedule=None)  # factors change no power
     run = Run(training, "multipliers" if multipliers else "rates")
@@ -157,7 +161,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
     seed = checks.whole(seed, "seed", least=0)
     if "L" in kept:
         return in_depth(run, at, started)
-    first, edits = ((), ()) if kept or multipliers else _first(training, at, _ratio(base, width))
+    first, edits = ((), ()) if kept or multipliers else _first(given, at, _ratio(base, width))
     try:
         if first and chain_of(network) is None:
             _check_size(run, checks.whole(deep, "deep", least=0))
@@ -269,6 +273,15 @@ def _kept(symbolic: Sequence[str]) -> tuple[str, ...]:
                 "are symbols where the parameterization has them: 'ac:0,a,1;0'.",
             )
     return names
+
+
+def _freed(training: Training) -> Training:
+    """The run without the powers of rates that the optimizer of a module has."""
+    groups = (
+        replace(group, settings=tuple(own for own in group.settings if own[0] != "power"))
+        for group in training.groups
+    )
+    return training.replace(groups=tuple(groups))
 
 
 def _check_open(training: Training) -> None:

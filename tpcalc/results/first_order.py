@@ -68,6 +68,7 @@ class ParameterMove:
         status: Of the size of the gradient: exact, measured, bound or open.
         why: What decided it.
         measured: What its first step adds to the output, in explicit networks.
+        line: The user's line that declares it.
     """
 
     name: str
@@ -83,6 +84,7 @@ class ParameterMove:
     status: str
     why: str = ""
     measured: MeasuredSize | None = None
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from tpcalc.results import Samples
 from tpcalc.study.formulas import network_formulas
 from tpcalc.study.load import architecture, parameterization
 from tpcalc.study.model import Model, Network
+from tpcalc.study.modules import module_run, own_data
 from tpcalc.study.names import find_architecture
 from tpcalc.study.schema import Study, TrainingPart
 from tpcalc.study.words import facts, heading, program_words, title
@@ -39,8 +40,10 @@ def build(study: Study, watch: Sequence[str] = ()) -> Model:
         ['f[0,0]', 'f[1,0]']
     """
     part = study.training
-    data = data_of(study)
-    run = _training(study, data).replace(
+    run = _training(study, data_of(study))
+    data = run.data or own_data(study.module, run)
+    run = run.replace(
+        data=data,
         queries=queries(part.query, data.dimension) if part.query is not None else (),
         watch=watch if watch and "watch" not in part.model_fields_set else part.watch,
     )
@@ -84,10 +87,15 @@ def network_of(study: Study) -> Network:
     return Network(run, study, heading(run), _description(study, run.network, data))
 
 
-def data_of(study: Study) -> Samples:
-    """The data of a study; where it has none a few digits, or numbers of the network's shape."""
+def data_of(study: Study) -> Samples | None:
+    """The data of a study; where it has none a few digits, or numbers of the network's shape.
+
+    None of a module without data: its own inputs are known when it is read.
+    """
     part = study.training
     if part.data is None and part.inputs is None:
+        if study.module.make is not None:
+            return None
         network = architecture(study.model)
         if PIXELS % network.tokens:
             return _shaped(part, network)
@@ -111,6 +119,8 @@ def _training(study: Study, data: Samples | None) -> Training:
     part = study.training
     given = part.model_fields_set & Routine.__annotations__.keys()
     settings = {name: getattr(part, name) for name in given | {"steps"}}
+    if study.module.make is not None:
+        return module_run(study.module, data, settings)
     return Training(architecture(study.model), parameterization(study.model), data, **settings)
 
 
@@ -158,11 +168,19 @@ def _input_names(run: Training) -> tuple[str, ...]:
 
 def _description(study: Study, network: Architecture, data: Samples | None) -> dict[str, Any]:
     part = study.model
+    if study.module.make is not None:
+        model = study.module.model_dump(mode="json", exclude_unset=True)
+        return model | _trained(study, data)
     given = {"architecture", "param", "p", *part.model_fields_set}
     model = part.model_dump(mode="json", exclude_none=True, include=given)
     own = _SHOWN.intersection(find_architecture(part.architecture).parameters)
     model |= {name: getattr(network, name) for name in own if hasattr(network, name)}
     model = {name: model[name] for name in type(part).model_fields if name in model}
+    return model | _trained(study, data)
+
+
+def _trained(study: Study, data: Samples | None) -> dict[str, Any]:
+    """How it is trained, and on what."""
     training = study.training.model_dump(
         mode="json",
         exclude_none=True,
@@ -171,11 +189,11 @@ def _description(study: Study, network: Architecture, data: Samples | None) -> d
         exclude_unset=data is None,
     )
     if data is None:
-        return {**model, **training, "data": None}
+        return {**training, "data": None}
     shape: dict[str, Sequence[int] | int | str] = {
         "origin": data.origin,
         "samples": len(data),
         "dimension": data.dimension,
         "outputs": data.outputs,
     }
-    return {**model, **training, "data": shape}
+    return {**training, "data": shape}

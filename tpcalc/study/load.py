@@ -16,6 +16,7 @@ from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag as Flag
 from tpcalc.study.sections import problems_of, read_sections, refusal
 from tpcalc.training.optimizers import FILES
+from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterizations import Parameterization, lookup
 
 # Keys of a network that are not its architecture's.
@@ -45,7 +46,9 @@ def load(path: str | Path, flags: Sequence[Flag] = ()) -> Study:
 
 def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The sections of a file, with the files that they name looked for beside it."""
-    training, model = sections.get("training"), sections.get("model")
+    training, model, module = (sections.get(part) for part in ("training", "model", "module"))
+    if isinstance(module, dict) and isinstance(module.get("make"), str):
+        module["make"] = str(folder / module["make"])
     if isinstance(model, dict):
         own = model.get("architecture")
         if isinstance(own, str) and split_model(own) is not None:
@@ -58,7 +61,7 @@ def located(sections: dict[str, Any], folder: Path) -> dict[str, Any]:
         groups = training.get("groups")
         for own in (training, *(groups.values() if isinstance(groups, dict) else ())):
             chosen = own.get("optimizer") if isinstance(own, dict) else None
-            if isinstance(chosen, str) and chosen.strip().endswith(FILES):
+            if isinstance(chosen, str) and (chosen.strip().endswith(FILES) or split_model(chosen)):
                 own["optimizer"] = str(folder / chosen.strip())
     return sections
 
@@ -133,8 +136,9 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
         )
     if training.inputs is not None and training.data is not None:
         problems.append(("training.data", "data and inputs exclude each other; keep one."))
+    problems += _beside_module(study) if study.module.make else _without_module(study)
     problems += _strange(study.model)
-    if not problems:
+    if not (problems or study.module.make):
         try:
             architecture(study.model)
         except TpcalcError as error:
@@ -144,6 +148,37 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
     except TpcalcError as error:
         problems.append(("model.p", error.told))
     return problems
+
+
+def _beside_module(study: Study) -> list[tuple[str, str]]:
+    """What a module has itself, and was given."""
+    own = study.module.make
+    strange = [f"model.{name}" for name in sorted(study.model.model_fields_set)]
+    given = study.training.model_fields_set
+    function = split_model(study.training.optimizer) is not None
+    strange += [f"training.{key}" for key in ("groups", "lr_depth") if key in given]
+    strange += ["training.lr"] if function and "lr" in given else []
+    problems = [(key, f"{own} and its optimizer say it themselves.") for key in strange]
+    if not study.module.input:
+        problems.append(("module.input", f"what {own} reads is not said: NAME:SHAPE, as x:4x8."))
+    return problems
+
+
+def _without_module(study: Study) -> list[tuple[str, str]]:
+    """What belongs to modules of PyTorch, and was given without one."""
+    name = study.model.architecture
+    problems = [
+        (f"module.{key}", f"this belongs to modules of PyTorch, and {name} is none.")
+        for key in sorted(study.module.model_fields_set)
+    ]
+    text = "functions of files train modules of PyTorch; this takes a text, or a file *.opt."
+    try:
+        if split_model(study.training.optimizer) is None:
+            text = ""
+            find_optimizer(study.training.optimizer)
+    except TpcalcError as error:
+        text = error.told
+    return [*problems, ("training.optimizer", text)] if text else problems
 
 
 def _strange(model: ModelPart) -> list[tuple[str, str]]:

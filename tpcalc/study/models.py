@@ -20,7 +20,7 @@ from tpcalc.study.words import count
 
 _FORMS = (
     "MODEL is a study file (study.toml), a program or a network in a file (file.py:name, or "
-    "file.json written by tp.save), or one of"
+    "file.json written by tp.save), a module of PyTorch (file.py:make with --input), or one of"
 )
 
 
@@ -32,7 +32,7 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
         'relu network of 3 hidden layers, mup, at initialization'
     """
     in_python = split_model(word)
-    if in_python is not None:
+    if in_python is not None and not _is_module(flags):
         name, found = load_named(*in_python)
         if isinstance(found, Program):
             return _model(name, found, in_python[0], _settings(in_python[0], flags))
@@ -42,7 +42,12 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
     return build(_study(word, flags), watch)
 
 
-def is_program(word: str) -> bool:
+def _is_module(flags: Sequence[Flag]) -> bool:
+    """Whether a file holds modules of PyTorch: their inputs are given."""
+    return any(flag.key == "module.input" for flag in flags)
+
+
+def is_program(word: str, flags: Sequence[Flag] = ()) -> bool:
     """Whether a MODEL is a program that is complete, and no network.
 
     Example:
@@ -50,6 +55,8 @@ def is_program(word: str) -> bool:
         (False, True)
     """
     in_python = split_model(word)
+    if _is_module(flags):
+        return False
     if in_python is None:
         return word.lower().endswith(".json")
     return isinstance(load_named(*in_python)[1], Program)
@@ -62,7 +69,7 @@ def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
         >>> open_network("mlp", [Flag("--depth", "model.depth", 2)]).architecture.depth
         2
     """
-    if is_program(word):
+    if is_program(word, flags):
         raise UsageError(
             f"{word!r} is a program; this question is about a network and its training.",
             hint="Give an architecture of the catalogue with its flags (mlp --depth 3), a network "
@@ -79,6 +86,8 @@ def _study(word: str, flags: Sequence[Flag]) -> Study:
         if Path(word).exists() or any(sign in word for sign in "/\\."):
             raise UsageError(f"{word!r} is no model.", hint=f"{_FORMS} {', '.join(names)}.")
         raise UnknownName("architecture", word, names, where="MODEL")
+    if split_model(word) is not None and _is_module(flags):
+        return study_of({"module": {"make": word}}, flags)
     return study_of({"model": {"architecture": word}}, flags)
 
 

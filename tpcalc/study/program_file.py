@@ -18,6 +18,7 @@ from typing import Any
 from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
 from tpcalc.dsl.elementwise import Elementwise
+from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import Network, as_network, is_network
@@ -70,7 +71,8 @@ def _is_program(value: Any) -> bool:
 MODEL = _Kind(
     "program or network",
     "programs or networks",
-    "Put @tp.program or @tp.network above a function.",
+    "Put @tp.program or @tp.network above a function; of a module of PyTorch say what it reads, "
+    "--input NAME:SHAPE.",
     lambda value, module: _is_program(value) or _is_network(value, module),
     lambda value: _is_program(value) or is_network(value),
 )
@@ -88,6 +90,33 @@ ACTIVATION = _Kind(
     lambda value, module: isinstance(value, Elementwise),
     callable,
 )
+
+
+MODULE = _Kind(
+    "module",
+    "modules",
+    "Write make(n), which returns a torch.nn.Module, or name a class of modules.",
+    lambda value, module: _written_in(value, module) and _makes_modules(value),
+    lambda value: callable(value) and not (_is_program(value) or isinstance(value, Architecture)),
+)
+FUNCTION = _Kind(
+    "function",
+    "functions",
+    "Write optimizer(model, n), which returns an optimizer of torch.",
+    lambda value, module: inspect.isfunction(value) and _written_in(value, module),
+    callable,
+)
+
+
+def _written_in(value: Any, module: ModuleType) -> bool:
+    return getattr(value, "__module__", None) == module.__name__
+
+
+def _makes_modules(value: Any) -> bool:
+    """Whether something is a class of modules, or called as what makes them is."""
+    if inspect.isclass(value):
+        return issubclass(value, load_torch().nn.Module)
+    return inspect.isfunction(value) and value.__name__ == "make"
 
 
 def load_named(path: str | Path, name: str | None = None) -> tuple[str, Program | Architecture]:
@@ -108,6 +137,16 @@ def load_network(path: str | Path, name: str | None = None) -> tuple[str, Archit
 def load_activation(path: str | Path, name: str | None = None) -> tuple[str, Any]:
     """Import a Python file and take an activation from it."""
     return _named(Path(path), name, ACTIVATION)
+
+
+def load_module(path: str | Path, name: str | None = None) -> tuple[str, Any]:
+    """Import a Python file and take from it what makes a module of PyTorch."""
+    return _named(Path(path), name, MODULE)
+
+
+def load_function(path: str | Path, name: str | None = None) -> tuple[str, Any]:
+    """Import a Python file and take a function from it."""
+    return _named(Path(path), name, FUNCTION)
 
 
 def _network(path: Path, value: Any) -> Architecture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -19,11 +20,11 @@ from pydantic_core import PydanticCustomError
 
 from tpcalc.activations import entries
 from tpcalc.engine.device.devices import known_device
-from tpcalc.errors import TpcalcError
+from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.registry.values import exact, exponent
 from tpcalc.study.names import find_architecture
-from tpcalc.training import losses, optimizers, parameterizations, schedules
+from tpcalc.training import losses, parameterizations, schedules
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -81,6 +82,12 @@ def _gammas(value: Any) -> None:
         exponent(one, what="gamma")
 
 
+def _shape(text: str) -> None:
+    if not re.fullmatch(r"([1-9]\d*|n)(x([1-9]\d*|n))*(:vocab=[1-9]\d*)?", text):
+        hint = "Write 4x8, with n for the width, or 8x16:vocab=50 of whole numbers."
+        raise StudyError(f"{text!r} is no shape.", hint=hint)
+
+
 def _rows(value: Any, name: str, where: str) -> None:
     parts = value.split(",") if isinstance(value, str) else value
     for part in parts if isinstance(parts, list) else [parts]:
@@ -98,6 +105,7 @@ _Inputs = Annotated[
 ]
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
 _Power = Annotated[Any, known(partial(exponent, what="alpha"))]
+_Shape = Annotated[str, known(_shape)]
 ActivationWord = Annotated[str, known(entries.lookup)]
 ParameterizationWord = Annotated[str, known(parameterizations.lookup)]
 ScheduleWords = Annotated[str | list[_Finite], known(schedules.checked)]
@@ -174,11 +182,35 @@ class ModelPart(Part):
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
+class ModulePart(Part):
+    """``[module]``: a PyTorch module in a Python file, in place of ``[model]``.
+
+    Args:
+        make: A function of the width that makes it, or its class: ``model.py:make``.
+        input: By argument of its forward pass a shape, ``"4x8"`` of floats, ``"8x16:vocab=50"`` of
+            whole numbers, ``n`` for the width.
+        width: The argument of a class that is the width.
+        set: Its other arguments.
+        init: Standard deviations of parameters that cannot be read, ``"n^(-1/2)"``.
+        output: The number of the output that is meant.
+        clip: The largest norm of all gradients together.
+    """
+
+    make: str | None = None
+    input: dict[str, _Shape] = Field(default_factory=dict)
+    width: str = ""
+    set: dict[str, Any] = Field(default_factory=dict)
+    init: dict[str, Any] = Field(default_factory=dict)
+    output: str = ""
+    clip: Annotated[_Finite, Field(gt=0)] | None = None
+
+
 class TrainingPart(Part):
     """``[training]``: the updates and the data.
 
     Args:
-        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``.
+        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``;
+            of a module also a function of it and its width that makes one, ``model.py:optimizer``.
         lr: The factor of the learning rate in front of its power of n.
         schedule: Factors of it step by step: ``"warmup:2,cosine"``, or a list.
         lr_depth: Of a network of L blocks the gamma of updates L^(-gamma), one or one by label.
@@ -197,7 +229,7 @@ class TrainingPart(Part):
         seed: Seed of the choice of digits.
     """
 
-    optimizer: Annotated[str, known(optimizers.lookup)] = "sgd"
+    optimizer: str = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
     schedule: ScheduleWords | None = None
     lr_depth: Annotated[Any, known(_gammas)] = None
@@ -279,12 +311,14 @@ class Study(Part):
 
     Args:
         model: The network.
+        module: One of PyTorch in its place.
         training: Updates and data.
         limit: Settings of the limit.
         simulate: Settings of finite networks.
     """
 
     model: ModelPart = ModelPart()
+    module: ModulePart = ModulePart()
     training: TrainingPart = TrainingPart()
     limit: LimitPart = LimitPart()
     simulate: SimulatePart = SimulatePart()

@@ -11,6 +11,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Formula, Samples
 from tpcalc.study.formulas import drawn
+from tpcalc.torch.network import Module
 from tpcalc.training.exponent_words import exponent_words
 from tpcalc.training.training import Training
 
@@ -23,6 +24,9 @@ def title(run: Training) -> str:
 
 def heading(run: Training) -> str:
     """The network alone."""
+    if isinstance(run.network, Module):  # its parameters start as it says itself
+        lines = ", ".join(dict.fromkeys(run.network.recipe.lines.values()))
+        return f"{run.network.heading}; {run.optimizer.label}{f' of {lines}' if lines else ''}"
     return f"{run.network.heading}, {run.parameterization.text}"
 
 

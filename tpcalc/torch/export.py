@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,8 +78,7 @@ class _Exported:
         torch = load_torch()
         args, kwargs = inputs
         try:
-            with warnings.catch_warnings():  # of what modules keep while they are exported
-                warnings.simplefilter("ignore")
+            with _quiet():
                 program = torch.export.export(module, args, kwargs, strict=False)
         except Exception as error:  # whatever a module of the user raises is the news here
             raise _not_exported(error, where) from error
@@ -117,6 +118,19 @@ class _Exported:
     def _held(self, value: Any) -> Any:
         torch = load_torch()
         return torch.fx.node.map_arg(value, lambda node: self.given[node])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings of what modules keep, and without the log of what an error says."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 def _is_given(value: Any, node: Any) -> bool:
@@ -205,9 +219,9 @@ def _not_exported(error: Exception, where: str) -> TraceError:
         return TraceError(
             "an output of the module is a cache.", where=line, hint="Pass use_cache=False."
         )
-    said = text.strip().splitlines()
+    said = (*text.strip().splitlines(), "")[0].rstrip(".")
     return TraceError(
-        f"torch cannot export the module: {type(error).__name__}: {said[0] if said else ''}",
+        f"torch cannot export the module: {type(error).__name__}: {said}.",
         where=line,
         hint="It is run on the inputs that are given, as torch.export.export(module, inputs).",
     )

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
@@ -333,6 +334,15 @@ class Module(Architecture):
         """What messages call it."""
         return self.family.name
 
+    @property
+    def heading(self) -> str:
+        """Its class, and what grows."""
+        made = type(next(iter(self.family.modules.values()))).__name__
+        types = self.smallest.types
+        ratios = sorted({self.smallest.dim[one].ratio for own in types for one in own.width})
+        grow = ", ".join(_times_n(ratio) for ratio in ratios)
+        return f"{made}(n): {len(self.family.parameters)} parameters; dimensions {grow}"
+
     @cached_property
     def inputs(self) -> tuple[int, ...]:
         """The operations that are inputs of finite sizes."""
@@ -417,15 +427,20 @@ class Module(Architecture):
         if isinstance(value, Vector):
             space.notes[READ] = None
             value = t.inner(t.gaussian("readout", dim=value.dim), value)
-        t.recorder.line = None
         if isinstance(value, Scalar) and FEATURES in value.axes:
             value = value.renamed(**{FEATURES: OUT})  # tied
+        t.recorder.line = None
         return value
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of how it was read."""
         return (*self.graph.notes, *self.family.notes, *self.told, *self.space.notes)
+
+
+def _times_n(ratio: Fraction) -> str:
+    front, back = ratio.numerator, ratio.denominator
+    return f"{front if front > 1 else ''}n{f'/{back}' if back > 1 else ''}"
 
 
 def _by_place(pair: tuple[tuple[int, int], Leaf]) -> tuple[int, int]:

@@ -162,11 +162,12 @@ def _rich(head: tuple[Cell, ...], rows: tuple[tuple[Cell, ...], ...], width: int
     if whole and _needed([max(own, len(t)) for own, t in zip(widths, titles, strict=True)]) > width:
         titles = [fill(t, max(own, 1)) for own, t in zip(widths, titles, strict=True)]
     made = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-    for cell, title in zip(head, titles, strict=True):
+    for cell, title, own in zip(head, titles, widths, strict=True):
         # Numbers stay whole while they fit; where the terminal is narrow, words give way first.
         made.add_column(
             Text(title),
             justify="right" if cell.kind == "number" else "left",
+            min_width=own if whole else None,
             no_wrap=whole and _kept(cell),
             overflow="fold",
         )

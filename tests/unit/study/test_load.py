@@ -154,8 +154,8 @@ def test_all_problems_at_once_with_their_keys() -> None:
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"modell": {}}, "modell: there is no such section. Did you mean model?"),
-        ({"xyz": {}}, "xyz: there is no such section. Known sections: model, training, limit,"),
+        ({"modell": {}}, "modell: there is no such section. Did you mean model, module?"),
+        ({"xyz": {}}, "xyz: there is no such section. Known sections: model, module, training, "),
         ({"model": {"dept": 3}}, "model.dept: there is no such key. Did you mean depth?"),
         ({"limit": {"seeds": 3}}, "limit.seeds: there is no such key. Did you mean seed"),
         ({"model": 3}, "model: a section with keys is needed, not 3."),

@@ -9,6 +9,7 @@ import typer
 from tpcalc.cli.exits import SAYS_NO, TOLERANCE_NOT_MET, clean
 from tpcalc.cli.flags import (
     MEASURE,
+    MODULE,
     NETWORK,
     SEED,
     TRAINING,
@@ -48,7 +49,7 @@ AT_FIRST = {
 
 
 @clean
-@takes(NETWORK, TRAINING, MEASURE, SEED)
+@takes(NETWORK, MODULE, TRAINING, MEASURE, SEED)
 def check(
     model: NetworkWord,
     flags: Flags,

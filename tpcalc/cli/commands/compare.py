@@ -7,6 +7,7 @@ from tpcalc.cli.flags import (
     DATA,
     DEVICE,
     LIMIT,
+    MODULE,
     NETWORK,
     RUN,
     SIMULATE,
@@ -18,7 +19,7 @@ from tpcalc.cli.flags import (
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.cli.runs import check_seeds, limit_of, networks_of

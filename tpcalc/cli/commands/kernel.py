@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import INPUTS, KERNEL, RUN, AsJson, Flags, ModelWord, ReportOut, takes
+from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, AsJson, Flags, ModelWord, ReportOut, takes
 from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Steps = Annotated[int | None, typer.Option(hidden=True)]
 
 
 @clean
-@takes(KERNEL, INPUTS, RUN)
+@takes(KERNEL, MODULE, INPUTS, RUN)
 def kernel(
     model: ModelWord,
     flags: Flags,
@@ -72,13 +72,15 @@ def _computed(
     from tpcalc.errors import UsageError
     from tpcalc.study import is_program, open_model
 
-    if is_program(model):
+    if is_program(model, flags):
         if scale is not None:
             raise UsageError("--scale: a program in a file has its inputs written in it.")
         program = open_model(model, flags)
         found = _run(program, program.program, None, kinds=kinds, method=method)
         return found, program.title, dict(program.description)
     opened, data = _opened(model, flags)
+    if opened.study.module.make is not None:  # its first layer is as it is written
+        scale = 1.0 if scale is None else scale
     way, asked = opened.parameterization, {"kinds": kinds, "method": method, "scale": scale}
     found = _run(opened, opened.architecture, data.inputs, parameterization=way, **asked)
     return _told(found, opened, data), opened.title, _described(opened, data)
@@ -98,10 +100,10 @@ def _run(opened: Model | Network, model: Any, inputs: Any, **asked: Any) -> Kern
 def _opened(model: str, flags: Flags) -> tuple[Network, Samples]:
     """The network with many inputs, and the NTK parameterization where no other is named."""
     from tpcalc.study import open_network
+    from tpcalc.study.modules import own_data
 
     opened = open_network(model, [*flags, *_defaults(model, flags)])
-    data = opened.training.data
-    assert data is not None  # the study names some, or the defaults do
+    data = opened.training.data or own_data(opened.study.module, opened.training)
     return opened, data
 
 
@@ -110,6 +112,8 @@ def _defaults(model: str, flags: Flags) -> Flags:
     from tpcalc.study.load import Flag
 
     given = _given(model, flags)
+    if "module.input" in given:  # it has powers and inputs of its own; a kernel is that of SGD
+        return [Flag("--optimizer", "training.optimizer", "sgd")]
     found = [] if "model.param" in given else [Flag("--param", "model.param", "ntk")]
     if given.get("training.data", "digits") == "digits" and "training.inputs" not in given:
         for key, value in (("samples", _DIGITS), ("classes", _CLASSES)):
@@ -127,7 +131,7 @@ def _given(model: str, flags: Flags) -> dict[str, Any]:
     found = {flag.key: flag.value for flag in flags}
     if model.lower().endswith(".toml"):
         study = load(model, flags)
-        for name in ("model", "training"):
+        for name in ("model", "module", "training"):
             part = getattr(study, name)
             found |= {f"{name}.{key}": getattr(part, key) for key in part.model_fields_set}
     return found

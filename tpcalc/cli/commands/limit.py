@@ -7,6 +7,7 @@ from tpcalc.cli.flags import (
     DATA,
     DEVICE,
     LIMIT,
+    MODULE,
     NETWORK,
     RUN,
     AsJson,
@@ -18,7 +19,7 @@ from tpcalc.cli.flags import (
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli.depths import OO, deep, shown

@@ -9,6 +9,7 @@ from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DATA,
     MEASURE,
+    MODULE,
     NETWORK,
     SEED,
     AsJson,
@@ -25,7 +26,7 @@ Budget = Annotated[str | None, told("orders", "budget")]
 
 
 @clean
-@takes(NETWORK, DATA, MEASURE, SEED)
+@takes(NETWORK, MODULE, DATA, MEASURE, SEED)
 def orders(
     model: ModelWord,
     flags: Flags,

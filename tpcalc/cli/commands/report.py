@@ -12,6 +12,7 @@ from tpcalc.cli.flags import (
     DATA,
     DEVICE,
     LIMIT,
+    MODULE,
     NETWORK,
     RUN,
     SIMULATE,
@@ -41,7 +42,7 @@ FORMULAS = (
 
 
 @clean
-@takes(NETWORK, DATA, LIMIT, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def report(
     model: ModelWord,
     flags: Flags,

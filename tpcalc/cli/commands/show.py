@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, NETWORK, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import DATA, MODULE, NETWORK, AsJson, Flags, ModelWord, takes
 from tpcalc.cli.option import told
 
 VECTORS = ("h", "x", "dh", "dx")
@@ -15,7 +15,7 @@ Depends = Annotated[bool, told("show", "depends")]
 
 
 @clean
-@takes(NETWORK, DATA)
+@takes(NETWORK, MODULE, DATA)
 def show(
     model: ModelWord,
     flags: Flags,

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import DATA, DEVICE, NETWORK, RUN, SIMULATE, AsJson, Flags, ModelWord, takes
+from tpcalc.cli.flags import (
+    DATA,
+    DEVICE,
+    MODULE,
+    NETWORK,
+    RUN,
+    SIMULATE,
+    AsJson,
+    Flags,
+    ModelWord,
+    takes,
+)
 
 
 @clean
-@takes(NETWORK, DATA, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, SIMULATE, RUN, DEVICE)
 def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The same program at finite widths, averaged over random networks."""
     from tpcalc.cli.runs import networks_of

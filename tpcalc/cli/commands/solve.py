@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, At, Deep, Flags, NetworkWord, takes
+from tpcalc.cli.flags import (
+    MODULE,
+    NETWORK,
+    RATES_OPEN,
+    AsJson,
+    At,
+    Deep,
+    Flags,
+    NetworkWord,
+    takes,
+)
 from tpcalc.cli.option import told
 
 SYMBOLS = ("p", "L")
@@ -16,7 +26,7 @@ Width = Annotated[int | None, told("solve", "at-width")]
 
 
 @clean
-@takes(NETWORK, RATES_OPEN)
+@takes(NETWORK, MODULE, RATES_OPEN)
 def solve(
     model: NetworkWord,
     flags: Flags,

@@ -122,6 +122,16 @@ class Found:
         changes = (self.change(ref, by) for by in self.sizes.moves[0])
         return max(changes, key=lambda own: own.rank, default=Size(None, EXACT))
 
+    def placed(self, ref: Ref) -> str:
+        """A read point with its line."""
+        line = self.sizes.steps.network.line_of(ref)
+        return self.sizes.read[ref] + (f" ({line})" if line else "")
+
+    @cached_property
+    def has_lines(self) -> bool:
+        """Whether lines tell read points apart."""
+        return len(set(map(self.sizes.steps.network.line_of, self.sizes.read))) > 1
+
     @property
     def inner(self) -> tuple[Ref, ...]:
         """The read points but outputs."""
@@ -168,6 +178,7 @@ def parameter(found: Found, ref: Ref, name: str, role: str) -> ParameterMove:
         _word(term, added, later, inside.power, grows),
         own.status,
         own.why,
+        line=sizes.steps.network.line_of(ref) or "",
     )
 
 
@@ -199,10 +210,8 @@ def point(found: Found, ref: Ref, names: Mapping[Ref, str]) -> ReadPoint:
     later = largest(step.get(ref) for step in sizes.changes[1:])
     moved = [by for by in sizes.moves[0] if found.change(ref, by).rank == top.rank]
     who = () if top.is_zero else tuple(names[by] for by in moved)
-    line = sizes.steps.network.line_of(ref)
-    name = sizes.read[ref] + (f" ({line})" if line else "")
     start, change = exponent(found.start(ref).power), exponent(top.power)
-    return ReadPoint(name, start, change, exponent(later), who, top.status, top.why)
+    return ReadPoint(found.placed(ref), start, change, exponent(later), who, top.status, top.why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +234,11 @@ def network(found: Found, rows: Sequence[ParameterMove]) -> Word:
     read, sizes = found.sizes.read, found.sizes
     large = {ref: own for ref in read if _above((own := found.start(ref)).power)}
     if large:
-        return _said("unstable at the start", large, read, "is of size {} already")
+        return _said("unstable at the start", large, found, "is of size {} already")
     changes = {ref: found.largest(ref) for ref in found.inner}
     moved = {ref: own for ref, own in changes.items() if _above(own.power)}
     if moved:
-        return _said("unstable", moved, read, "changes by {} in a step")
+        return _said("unstable", moved, found, "changes by {} in a step")
     grown = [row for row in rows if row.word != REPLACED and _above(row.output.constant)]
     if grown:
         return _grows(grown)
@@ -261,10 +270,10 @@ def network(found: Found, rows: Sequence[ParameterMove]) -> Word:
     return Word("kernel", status, (moves, "no step moves the features"))
 
 
-def _said(word: str, sizes: Mapping[Ref, Size], read: Mapping[Ref, str], how: str) -> Word:
+def _said(word: str, sizes: Mapping[Ref, Size], found: Found, how: str) -> Word:
     ref = max(sizes, key=lambda ref: (sizes[ref].is_known, sizes[ref].rank))
-    own = sizes[ref]
-    fact = f"{read[ref]} {how.format(exponent(own.power).size('n'))}"
+    own, read = sizes[ref], found.placed(ref) if found.has_lines else found.sizes.read[ref]
+    fact = f"{read} {how.format(exponent(own.power).size('n'))}"
     if own.is_known:
         return Word(word, own.status, (fact,))
     return Word("may be unstable", own.status, (f"{fact}, at most",))

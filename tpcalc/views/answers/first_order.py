@@ -155,9 +155,16 @@ def _parameters(rows: Mapping[str, ParameterMove]) -> Table:
     used = dict.fromkeys(row.word for row in rows.values())
     legend = "; ".join(f"{word}: {MEANS[word][1]}" for word in used)
     powers = numbers("Gradient", "Output", "Later", "Inside")
-    head = (*texts("Parameter", "Rate"), *powers, *texts("Where", "Word"))
-    body = ((names, *_moves(row)) for names, row in rows.items())
-    note = f"{legend}." if legend else ""
+    lines = {row.line for row in rows.values()}
+    files = {line.rpartition(":")[0] for line in lines}
+    file = min(files) if len(files) == 1 < len(lines) else ""
+    line = texts("Line") if len(lines) > 1 else (None,)
+    head = (*texts("Parameter", "Rate"), *powers, *texts("Where", "Word"), *line)
+    body = (
+        (names, *_moves(row)[:-1], row.line.removeprefix(f"{file}:")) for names, row in rows.items()
+    )
+    said = f"{legend}." if legend else "", f"Lines are those of {file}." if file else ""
+    note = " ".join(filter(None, said))
     return Table.of("Parameters: what their steps add", head, body, note)
 
 
@@ -170,6 +177,7 @@ def _moves(row: ParameterMove) -> _Row:
         _sized(row.inside),
         kind_of(row.where.removeprefix("argument of ")),
         Cell(row.word, tone=MEANS[row.word][0]),
+        row.line,
     )
 
 

@@ -92,7 +92,7 @@ def applicable(
 
     Returns:
         The answers: what holds first, what is outside last. None for a network that is not fully
-        connected.
+        connected, nor for a run whose powers are those of single parameters.
 
     Raises:
         StudyError: Numbers that make no sense, targets that do not fit the loss.
@@ -109,7 +109,10 @@ def applicable(
         nontrivial_init does not hold
         llr_necessary outside
     """
-    case = asked(architecture, parameterization, data, settings, derive=derive, given=verdict)
+    run = architecture
+    if isinstance(run, Training) and run.parameterization.own is not None:
+        return Rows(())  # theorems are about tables over layers
+    case = asked(run, parameterization, data, settings, derive=derive, given=verdict)
     if not case.plain:
         return Rows(())
     found = [theorem for each in PREDICATES.values() if (theorem := _told(each, case)) is not None]
