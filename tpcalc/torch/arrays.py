@@ -232,18 +232,14 @@ class Cells:
         return replace(array, dims=dims, value=value)
 
     def spread(
-        self, arrays: Sequence[Array], made: Callable[..., Array], dims: tuple[Dim, ...] | None
+        self, arrays: Sequence[Array], made: Callable[..., Array], dims: tuple[Dim, ...]
     ) -> Array | None:
         """An operation done part by part, where an array has parts; None where none has."""
         leaf = next((one.value.leaf.root for one in arrays if isinstance(one.value, Parts)), None)
         if leaf is None:
             return None
-        count = len(leaf.pieces) or leaf.size
-        done = [made(*(self.part_of(one, leaf, k) for one in arrays)) for k in range(count)]
-        if dims is None:
-            return None
-        held = replace(done[0], dims=dims, hidden=None)
-        return replace(held, value=Parts(leaf, tuple(one.value for one in done)))
+        done = [made(*(self.part_of(one, leaf, k) for one in arrays)) for k in range(leaf.count)]
+        return Array(dims, Parts(leaf, tuple(one.value for one in done)), done[0].label)
 
     def apply(self, fn: Callable[..., Any], *arrays: Array) -> Array:
         """A coordinatewise function of arrays, which are repeated where they lack a dimension."""
@@ -287,16 +283,8 @@ class Cells:
         return self.named(array.value, old, new)
 
     def shaped(self, array: Array, dims: Sequence[Dim]) -> Array:
-        """The same cells in other dimensions, of the same leaves in any order."""
-        dims = tuple(map(leaves, dims))
-        value = array.value
-        if self.tracer is None or value is None:
-            return replace(array, dims=dims, hidden=None)
-        made = self.spread([array], lambda one: self._reordered(one, dims), dims)
-        return replace(made or self._reordered(array, dims), label=array.label)
-
-    def _reordered(self, array: Array, dims: tuple[Dim, ...]) -> Array:
-        return replace(array, dims=dims, hidden=None)
+        """The same cells in other dimensions, of the same leaves in the same order."""
+        return replace(array, dims=tuple(map(leaves, dims)), hidden=None)
 
     def permuted(self, array: Array, order: Sequence[int]) -> Array:
         """The array with its dimensions in another order."""

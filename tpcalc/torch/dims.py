@@ -78,6 +78,11 @@ class Leaf:
         """Its number of cells, that of a stand-in where one is enough."""
         return self.cells or self.sizes[0]
 
+    @property
+    def count(self) -> int:
+        """The number of its cells that are told apart, or of its pieces."""
+        return len(self.pieces) or self.size
+
     def split(self, outer: Sizes) -> None:
         """Make it a row of two leaves, where it is not."""
         if self.parts:

@@ -151,7 +151,7 @@ class Reading:
         return space.t.at(space.t.recorder.add(Input(made)))
 
     def _parts_along(self, each: Sequence[Any], dims: tuple[Dim, ...], leaf: Leaf) -> Iterator[Any]:
-        for k in range(len(leaf.pieces) or leaf.size):
+        for k in range(leaf.count):
             own = self.space.part_of(Array(dims), leaf, k).expanded()
             parts = [part(one, dims, leaf, k, at) for at, one in enumerate(each)]
             yield self._along_width(parts, own)
@@ -232,9 +232,7 @@ class Reading:
         space = self.space
         for leaf in (leaf for dim in dims for leaf in dim):
             if leaf.apart or leaf.pieces:
-                count = len(leaf.pieces) or leaf.size
-                whole = Array(dims)
-                some = (space.part_of(whole, leaf, k).expanded() for k in range(count))
+                some = (space.part_of(Array(dims), leaf, k).expanded() for k in range(leaf.count))
                 made = (self._drawn(op, own, f"{named}:{k}") for k, own in enumerate(some, 1))
                 return Parts(leaf, tuple(made))
         return self._one(op, dims, named)

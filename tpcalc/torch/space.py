@@ -108,11 +108,10 @@ class Space(Cells):
         self, pair: Sequence[Array], inputs: Sequence[str], output: str, leaf: Leaf,
         dims: tuple[Dim, ...],
     ) -> Array:  # fmt: skip
-        count = len(leaf.pieces) or leaf.size
         left, right = pair
         done = [
             self.contract(self.part_of(left, leaf, k), self.part_of(right, leaf, k), inputs, output)
-            for k in range(count)
+            for k in range(leaf.count)
         ]
         if any(own is leaf for dim in dims for own in dim):
             return Array(dims, Parts(leaf, tuple(one.value for one in done)))
@@ -199,30 +198,24 @@ class Space(Cells):
             return Array(dims)
         if isinstance(array.value, Parts):
             return self._summed_parts(array, places, average, dims)
-        names = [name for leaf, name in zip(*self._of(array, places), strict=True)]
-        value, missing = array.value, [leaf for leaf in gone if not leaf.is_finite]
+        value = array.value
+        if isinstance(value, Vector) and any(not leaf.is_finite for leaf in gone):
+            value = self.t.mean(value)
         held = value.axes if isinstance(value, Scalar | Vector) else {}
-        if isinstance(value, Vector) and missing:
-            value, over = self.t.mean(value), missing
-            missing = []
-        else:
-            over = []
-        present = [name for name in names if name in held]
+        named = self._named(array)
+        present = [name for place, _, name in named if place in places and name in held]
         value = self.t.sum(value, *present) if present else value
-        size = self.length(gone)
         cells = Fraction(prod(held[name] for name in present))
-        factor = 1 / cells if average else size / cells
-        _ = over
-        value = value * factor if factor != 1 else value
-        kept = [name for _, name in self._kept(array, places)]
-        return Array(dims, self.named(value, kept, [name for _, name in self.axes(dims)]))
+        factor = 1 / cells if average else self.length(gone) / cells
+        kept = [name for place, _, name in named if place not in places]
+        value = self.named(value * factor, kept, [name for _, name in self.axes(dims)])
+        return Array(dims, value)
 
     def _summed_parts(
         self, array: Array, places: Sequence[int], average: bool, dims: tuple[Dim, ...]
     ) -> Array:
         leaf = array.value.leaf.root
-        count = len(leaf.pieces) or leaf.size
-        some = [self.part_of(array, leaf, k) for k in range(count)]
+        some = [self.part_of(array, leaf, k) for k in range(leaf.count)]
         if any(own is leaf for dim in dims for own in dim):
             done = [self.summed(one, places, average) for one in some]
             return Array(dims, Parts(leaf, tuple(one.value for one in done)))
@@ -245,10 +238,3 @@ class Space(Cells):
             for leaf in dim
             if leaf.is_axis
         ]
-
-    def _of(self, array: Array, places: Sequence[int]) -> tuple[list[Leaf], list[str]]:
-        found = [(leaf, name) for place, leaf, name in self._named(array) if place in places]
-        return [leaf for leaf, _ in found], [name for _, name in found]
-
-    def _kept(self, array: Array, places: Sequence[int]) -> list[tuple[Leaf, str]]:
-        return [(leaf, name) for place, leaf, name in self._named(array) if place not in places]
