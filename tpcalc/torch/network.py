@@ -17,7 +17,6 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import Power
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import TpcalcError, TraceError
-from tpcalc.exponents import as_ex
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer, marked
@@ -170,7 +169,7 @@ class Reading:
             power = scaling(
                 dict(zip(space.widths, top, strict=True)), "a given number", space.place
             )
-            front = Power(as_ex(power.power), factor=power.number)
+            front = Power(power.ex, factor=power.number)
             arrays[0] = arrays[0] / top[0]
         else:
             front = Power()
@@ -270,7 +269,7 @@ class Reading:
         value = value if factor == 1 else factor * value
         if not mean.number:
             return value
-        return space.added(value, Power(as_ex(mean.power), factor=mean.number))
+        return space.added(value, Power(mean.ex, factor=mean.number))
 
 
 def _role(op: Op, wide: Sequence[Leaf], contracted: bool) -> str:

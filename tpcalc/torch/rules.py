@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tpcalc.dsl.powers import Power
 from tpcalc.errors import UsageError
 from tpcalc.torch.arrays import Array
 from tpcalc.torch.graph import Count, Op
+from tpcalc.torch.powers import scaling
 from tpcalc.torch.space import Space
 
 Rule = Callable[..., Any]
@@ -67,12 +69,6 @@ def places(space: Space, counts: Any, rank: int) -> tuple[int, ...]:
 
 def number(space: Space, value: Any, op: Op) -> Any:
     """A number of an operation, with its power of n."""
-    from fractions import Fraction
-
-    from tpcalc.dsl.powers import Power
-    from tpcalc.exponents import as_ex
-    from tpcalc.torch.powers import scaling
-
     if not isinstance(value, Count):
         return value
     if any(one != one or abs(one) == float("inf") for one in value.values):
@@ -81,7 +77,7 @@ def number(space: Space, value: Any, op: Op) -> Any:
                     str(op.place))  # fmt: skip
     if not found.power:
         return found.number
-    return Power(as_ex(Fraction(found.power)), factor=found.number)
+    return Power(found.ex, factor=found.number)
 
 
 def as_array(space: Space, value: Any, op: Op) -> Array:
