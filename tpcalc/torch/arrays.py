@@ -65,6 +65,7 @@ class Array:
         label: Of a parameter, or what is one up to a number, its name.
         hidden: The cells that a mask leaves out of a softmax, as an array over its last dimensions.
         given: Of what does not depend on parameters and inputs its numbers.
+        alone: Whether it is a parameter that one operation reads.
         tokens: Whether it stands for whole numbers that are looked up, by their one-hot rows.
     """
 
@@ -74,6 +75,7 @@ class Array:
     hidden: Any = None
     given: Any = None
     tokens: bool = False
+    alone: bool = False
 
     @property
     def rank(self) -> int:

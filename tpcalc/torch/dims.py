@@ -32,6 +32,7 @@ class Leaf:
         same: The leaf that stands for it.
         name: What its axis is called.
         cells: The cells of a stand-in; 0: all of them.
+        kept: The cells that are read, of a table of which nothing else is.
         title: What it is a dimension of, for messages.
     """
 
@@ -43,6 +44,7 @@ class Leaf:
     same: Leaf | None = None
     name: str = ""
     cells: int = 0
+    kept: tuple[int, ...] = ()
     title: str = ""
 
     @property

@@ -41,6 +41,8 @@ def ordered(values: Any, dims: tuple[Dim, ...], at: int) -> Any:
     """Finite axes first, then those that grow, as the families of a program have them."""
     every = [leaf for dim in dims for leaf in leaves(dim)]
     split = values.reshape([leaf.sizes[at] for leaf in every] or (1,))
+    for k, leaf in enumerate(every):
+        split = np.take(split, leaf.kept, axis=k) if leaf.kept else split
     first = [k for k, leaf in enumerate(every) if leaf.is_finite]
     later = [k for k, leaf in enumerate(every) if not leaf.is_finite]
     return np.transpose(split, [*first, *later]) if every else split.reshape(())

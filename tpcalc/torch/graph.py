@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -114,6 +115,13 @@ class Graph:
                 found.add(index)
                 left += _uses((self.ops[index].args, tuple(self.ops[index].kwargs.values())))
         return frozenset(found)
+
+    @cached_property
+    def read_once(self) -> frozenset[int]:
+        """The operations that one operation reads, once."""
+        held = (self.ops[index] for index in self.needed)
+        counts = Counter(use for op in held for use in _uses((op.args, tuple(op.kwargs.values()))))
+        return frozenset(index for index, count in counts.items() if count == 1)
 
 
 def _uses(value: Any) -> list[int]:

@@ -221,10 +221,11 @@ class Reading:
         dims = self.space.fresh(op.shape)
         for leaf in (leaf for dim in dims for leaf in dim):
             leaf.title = leaf.title or op.label
+        alone = index in self.graph.read_once
         if self.space.tracer is None:
-            return Array(dims, label=op.label)
+            return Array(dims, label=op.label, alone=alone)
         dims = tuple(map(leaves, dims))
-        return Array(dims, self._drawn(op, dims, ""), op.label)
+        return Array(dims, self._drawn(op, dims, ""), op.label, alone=alone)
 
     def _drawn(self, op: Op, dims: tuple[Dim, ...], named: str) -> Any:
         """A parameter, or each of its parts that are told apart."""
@@ -246,8 +247,7 @@ class Reading:
         role = _role(op, wide, op.label in space.contracted)
         mark = Mark(label, role, t._layer(role), whole=op.label if named else "")
         rate: int = 1 if parameter.trained else 0
-        deviation = init.std.text if init.std.number else "0"
-        mark, factor = marked(mark, deviation, rate)
+        mark, factor = marked(mark, Power(init.std.ex, factor=init.std.number), rate)
         law = "orthogonal" if init.law == "orthogonal" and len(wide) == 2 else "gaussian"
         declared = t.declared(label, mark, law)
         declared.line = parameter.line or None

@@ -109,10 +109,13 @@ def chosen(space: Space, x: Array, at: int, cells: Any, dims: tuple[Any, ...]) -
     made = made if len(made) == index.ndim else space.fresh(shape, True)
     before, after = ascii_letters[:at], ascii_letters[at + 1 : x.rank]
     new = ascii_letters[26 : 26 + index.ndim]
-    marks = np.eye(total)[index % total]
-    marks_array = given(space, marks.reshape(*index.shape, total), (*made, dim))
+    kept = np.arange(total)
+    if x.alone and len(dim) == 1:
+        kept = np.unique(index % total)
+        dim[0].kept, dim[0].cells = tuple(map(int, kept)), len(kept)
+    marks = given(space, (index % total)[..., None] == kept, (*made, dim))
     found = space.contract(
-        x, marks_array, (before + ascii_letters[at] + after, new + ascii_letters[at]),
+        x, marks, (before + ascii_letters[at] + after, new + ascii_letters[at]),
         before + new + after,
     )  # fmt: skip
     return Array(found.dims, found.value)
