@@ -85,7 +85,7 @@ class Vector(Value):
         )
 
     def _linear(self, terms: tuple[Term, ...]) -> Vector:
-        return Vector(self.recorder, self.dim, None, terms, user_line())
+        return Vector(self.recorder, self.dim, None, terms, self.recorder.line or user_line())
 
     def _times_number(self, value: Number) -> Vector:
         if value == 1:
