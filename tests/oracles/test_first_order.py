@@ -449,3 +449,15 @@ def test_F26_norm_behind_a_map_that_is_replaced() -> None:
     assert found.word == "feature learning"
     assert (terms(found)["w1"][0], words(found)["w1"]) == ("1/2", "replaced")
     assert read(found, "h[gelu#2]") == ("0", "0", "0")
+
+
+def test_what_is_not_trained_has_no_row() -> None:
+    @tp.network
+    def net(t: Any, x: Any) -> Any:
+        h = tp.relu(t.linear(t.n, "in", name="u", init=1, rates=(0, 1))(x))
+        h = tp.relu(t.linear(t.n, t.n, name="w", init="n^(-1/2)", rates=(0, 1))(h))
+        return t.linear(t.outputs, t.n, name="v", **READ)(h)
+
+    found = first_order(net, "own")
+    assert [row.name for row in found.rows] == ["v"]
+    assert [str(point.change) for point in found.points[:2]] == ["-oo", "-oo"]

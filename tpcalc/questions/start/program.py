@@ -154,7 +154,7 @@ def _moves(run: Training, mark: Mark | None) -> bool:
     """Whether something is trained, and not at rate 0."""
     if mark is None or not mark.trained:
         return False
-    return any(run.rate(mark, step)[0] for step in range(run.steps))
+    return any(mark.rate * run.rate(mark, step)[0] for step in range(run.steps))
 
 
 def _put(node: Data, name: str, numbers: tuple[Number, ...]) -> Node:
