@@ -23,7 +23,12 @@ SMALL = {
         {"depth": 3, "widths": (64, 256, 1024), "seeds": 8},
         "ip-llr: feature-learning",
     ),
+    "08_modules_on_digits": (
+        {"samples": 2**9, "widths": (64,), "seeds": 4},
+        "modules of width 64: -0.",
+    ),
 }
+MARKS = {"08_modules_on_digits": (pytest.mark.torch, pytest.mark.slow)}
 
 
 def load(name: str) -> ModuleType:
@@ -38,7 +43,7 @@ def test_every_example_is_tested() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SMALL)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in SMALL])
 def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     settings, expected = SMALL[name]
     load(name).main(**settings)
