@@ -28,9 +28,7 @@ class Skipping(nn.Module):
 
 @pytest.mark.slow
 def test_points_name_lines_of_the_module() -> None:
-    found = tp.first_order(
-        Skipping, inputs=torch.ones(2, 3), optimizer="sgd(lr=0.1)", verify=False
-    )
+    found = tp.first_order(Skipping, inputs=torch.ones(2, 3), optimizer="sgd(lr=0.1)", verify=False)
     first = getsourcelines(Skipping.forward)[1]
     lines = [int(line) for point in found.points for line in re.findall(r"\.py:(\d+)", point.name)]
     assert len(lines) == len(found.points)
