@@ -32,9 +32,12 @@ def test_pages_with_programs_are_found() -> None:
 SLOW = (
     "how-to/a-network-of-your-own.md",
     "how-to/add-an-optimizer.md",
+    "how-to/asked-often.md",
+    "how-to/my-module.md",
     "how-to/my-network-is-a-transformer.md",
     "theory/first-steps.md",
     "theory/integrable.md",
+    "theory/modules.md",
 )
 
 
