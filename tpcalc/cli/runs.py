@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         DepthVerdict,
         FiniteTable,
         LimitTable,
+        ModuleCheck,
         OrderTable,
         Theorems,
         Verdict,
@@ -121,6 +122,19 @@ def networks_of(model: Model) -> FiniteTable:
     chosen = model.study.simulate.model_dump(exclude_none=True)
     with progress_bar("finite networks") as progress:
         return simulate(model.program, **chosen, progress=progress)
+
+
+def coordinates_of(network: Network) -> ModuleCheck:
+    """First steps of the modules themselves, at finite widths."""
+    from tpcalc.questions.coordinate_check import coordinate_check
+    from tpcalc.questions.coordinates import WIDTHS
+
+    part = network.study.simulate
+    widths = part.widths if "widths" in part.model_fields_set else WIDTHS
+    asked: dict[str, Any] = {} if part.seeds is None else {"seeds": part.seeds}
+    with progress_bar("modules") as progress:
+        return coordinate_check(network.training, widths=widths, seed=part.seed, progress=progress,
+                                **asked)  # fmt: skip
 
 
 def check_seeds(model: Model) -> None:

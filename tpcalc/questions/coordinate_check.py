@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Unpack
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
@@ -15,26 +15,23 @@ from tpcalc.questions.start.attained import EXACT, MEASURED
 from tpcalc.results import Exponent, FirstOrder, ModuleCheck, ParameterMove, ReadPoint
 from tpcalc.torch.network import Module
 from tpcalc.torch.runs import CHANGE, GRADIENT, START, TERM, Spot, Trial
-from tpcalc.torch.training import Make, training
+from tpcalc.torch.training import Make, QuestionSettings, as_run
+from tpcalc.training.training import Training
 
 ZERO = Exponent(None, -1)
 SCORES, READ, WRITTEN = "argument of softmax", ":scores", re.compile(r"h\[(.*)\.weight\] \(")
 
 
 def coordinate_check(
-    make: Make,
-    inputs: Any,
+    architecture: Training | Make,
     *,
-    optimizer: Callable[[Any, int], Any],
-    clip: float | None = None,
     widths: Sequence[int] = WIDTHS,
     seeds: int = 4,
-    steps: int = 3,
     rate: float | None = None,
     device: str = "cpu",
     seed: int = 0,
     progress: Progress | None = None,
-    **given: Any,
+    **settings: Unpack[QuestionSettings],
 ) -> ModuleCheck:
     """A coordinate check with a verdict: first steps of real modules, beside derived powers.
 
@@ -42,24 +39,21 @@ def coordinate_check(
     their code and their optimizer, and ``recipe``, the word of what is derived.
 
     Args:
-        make: As for ``tp.torch.training``.
-        inputs: As for ``tp.torch.training``.
-        optimizer: A function of a module and its width that makes its optimizer.
-        clip: The largest norm of all gradients together; modules clip theirs before each step.
+        architecture: What makes modules, with ``inputs`` and ``optimizer`` (a function of a module
+            and its width); or a run of ``tp.torch.training``, and nothing of it besides.
         widths: Of the modules that are run, two or more.
         seeds: Modules of each width.
-        steps: How many steps they take.
         rate: The factor of all learning rates; None: such that outputs change by about 1/20.
         device: Where they run.
         seed: Of the modules.
         progress: Who is told how far it is.
-        given: As ``tp.torch.training`` takes it.
+        settings: As ``tp.torch.training`` takes them; ``steps`` of them are taken (3).
 
     Returns:
         Slopes with their intervals beside the derived powers, for every parameter and module.
 
     Raises:
-        UsageError: An optimizer that is a text: modules are trained by one of torch.
+        UsageError: A network that is no module of torch, or an optimizer that is a text.
         TpcalcError: As ``tp.torch.training``.
 
     Source: Yang et al., Tensor Programs V, for coordinate checks.
@@ -70,27 +64,32 @@ def coordinate_check(
         ...     return torch.nn.Sequential(torch.nn.Linear(4, n), torch.nn.Linear(n, 1))
         >>> def adam(model, n):
         ...     return torch.optim.Adam(model.parameters(), lr=1 / n)
-        >>> x = torch.ones(2, 4)
-        >>> found = coordinate_check(make, x, optimizer=adam, widths=(16, 32, 64), steps=1)
+        >>> found = coordinate_check(
+        ...     make, inputs=torch.ones(2, 4), optimizer=adam, widths=(16, 32, 64), steps=1
+        ... )
         >>> found.code, found.recipe
         ('agrees', 'kernel')
     """
-    if not callable(optimizer):
+    run = as_run(architecture, None, None, settings, steps=3)
+    network = run.network
+    if not isinstance(network, Module) or not callable(network.made_by.get("optimizer")):
         raise UsageError(
-            f"modules are trained by optimizers of torch, and this one is the text {optimizer!r}.",
-            hint="Give a function optimizer(model, n); tp.first_order(measure=) takes texts.",
+            "a coordinate check trains modules of torch by an optimizer of torch.",
+            hint="Give what makes them, inputs= and optimizer=, a function of a module and its "
+            "width; tp.first_order(measure=) measures networks and optimizers that are texts.",
         )
-    run = training(make, inputs, optimizer=optimizer, clip=clip, **given)
-    found, network = first_order(run, measure=None, seed=seed), run.network
-    assert isinstance(network, Module)
+    found = first_order(run.replace(steps=1), measure=None, seed=seed)
+    clip = network.made_by["clip"]
 
     def clipped(module: Any, width: int) -> None:
         load_torch().nn.utils.clip_grad_norm_(module.parameters(), clip)
 
+    inputs, optimizer = network.made_by["inputs"], network.made_by["optimizer"]
     before = None if clip is None else clipped
-    trial = Trial(network.family.make, optimizer, inputs, steps, device, before)
+    trial = Trial(network.family.make, optimizer, inputs, run.steps, device, before)
     lines = {one.name: one.line for one in network.family.parameters if one.line}
-    return coordinates(trial, dict(_predicted(found, network, steps)), widths=widths, seeds=seeds,
+    predicted = dict(_predicted(found, network, run.steps))
+    return coordinates(trial, predicted, widths=widths, seeds=seeds,
                        rate=rate, recipe=found.word, lines=lines, seed=seed,
                        progress=progress)  # fmt: skip
 
@@ -108,7 +107,7 @@ def _predicted(found: FirstOrder, network: Module, steps: int) -> Iterator[tuple
         yield Spot(TERM, name, 1), _hull(output, sure)
         for step in range(2, steps + 1):
             yield Spot(TERM, name, step), (_hull(output, sure)[0], _largest((output, later)))
-    called = {op.place.path for op in network.graph.ops}
+    called = {"", *(op.place.path for op in network.graph.ops)}
     for point in found.points:
         path = _path(point)
         if path is not None and path.partition(":")[0] in called:
@@ -122,6 +121,8 @@ def _path(point: ReadPoint) -> str | None:
     if point.name.startswith(SCORES):
         inside = re.search(r"\(([\w.]+)\)\)$", point.name)
         return f"{inside[1] if inside else ''}{READ}"
+    if point.name.startswith("f ("):
+        return ""
     found = WRITTEN.match(point.name)
     return found[1] if found else None
 

@@ -303,6 +303,7 @@ class Module(Architecture):
         one_by_one: Whether samples are read one by one, so that an input is one of them.
         stored: For each family of the program that was written last what it stands for.
         told: What a reader should know besides: of its optimizer.
+        made_by: Inputs, optimizer and clipping as they were given.
         recipe: How it is trained, where an optimizer was read.
     """
 
@@ -314,6 +315,7 @@ class Module(Architecture):
         self.stored: dict[str, Any] = {}
         self.told: tuple[str, ...] = ()
         self.recipe: Any = None
+        self.made_by: Mapping[str, Any] = {}
         self.features: Leaf | None = None
         self._classes: Leaf | None = None
         output = self._reading(self.space, None).read()

@@ -17,6 +17,10 @@ from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training, as_training
 
 OWN = "own"
+NO_EPS = (
+    "eps of {} is no power of the width and counts as absent: where gradients vanish with the "
+    "width, it decides from some width on (eps=True keeps it)"
+)
 Make = Callable[..., Any]
 
 
@@ -28,7 +32,6 @@ class QuestionSettings(Routine, total=False):
     rule: str
     init: Mapping[str, Any]
     output: str
-    widths: Sequence[int]
 
 
 def network(
@@ -113,7 +116,7 @@ def training(
         widths: At least three.
         init: Standard deviations of parameters, by name.
         output: The number of the output that is meant.
-        eps: Whether norms keep their small number.
+        eps: Whether norms and the optimizer keep their small number.
         data: Training data (``torch.samples``); None: generic.
         settings: ``steps``, ``loss``, ``schedule``, ``batch`` and more, as ``tp.Training`` takes
             them.
@@ -139,9 +142,21 @@ def training(
                    output=output, eps=eps)  # fmt: skip
     recipe = read_recipe(optimizer, made.family, clip=clip, rule=rule)
     made.told, made.recipe = recipe.notes, recipe
+    made.made_by = {"inputs": inputs, "optimizer": optimizer, "clip": clip}
     own = {mark.label: recipe.groups.get(mark.whole or mark.label) for mark in made.marks}
-    groups = {pattern(label): found for label, found in own.items() if found}
-    return Training(made, OWN, data, optimizer=recipe.optimizer, **{"groups": groups, **settings})
+    groups = {pattern(label): dict(found) for label, found in own.items() if found}
+    if not eps:  # as in norms: it shows at widths at which gradients are as small
+        for found in groups.values():
+            found.update({k: _without_eps(v) for k, v in found.items() if k == "optimizer"})
+    chosen = recipe.optimizer if eps else _without_eps(recipe.optimizer)
+    if chosen != recipe.optimizer:
+        made.told = (*made.told, NO_EPS.format(recipe.optimizer.name))
+    return Training(made, OWN, data, optimizer=chosen, **{"groups": groups, **settings})
+
+
+def _without_eps(optimizer: Any) -> Any:
+    """An optimizer without an eps that has no power of the width."""
+    return optimizer.with_settings(eps=0) if optimizer.has_constant_eps else optimizer
 
 
 def pattern(label: str) -> str:

@@ -63,7 +63,14 @@ def check(
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
     from tpcalc.cli import payload
-    from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of, theorems_of
+    from tpcalc.cli.runs import (
+        WATCHED,
+        check_measured,
+        coordinates_of,
+        orders_of,
+        slopes_of,
+        theorems_of,
+    )
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
@@ -75,24 +82,29 @@ def check(
     from tpcalc.study import open_model, open_network
 
     check_measured(flags, measured)
+    more: dict[str, Any] = {}
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     seed = opened.study.limit.seed
     if at_width is not None and not first:
         raise UsageError("--at-width tells sizes of first steps.", hint="Add --first.")
+    real = coordinates_of(opened) if measured and opened.study.module.make else None
     if first:
         part = opened.study.simulate
         widths = part.widths if "widths" in part.model_fields_set else WIDTHS
         steps = first_order(
             opened.training,
             at=chosen,
-            measure=widths if measured else "auto",
+            measure=widths if measured and real is None else "auto",
             width=at_width,
             seeds=part.seeds or SEEDS,
             verify=not no_verify,
             seed=seed,
         )
-        answer("check", opened.description, steps, opened.title, as_json)
+        if real is not None:
+            more["measured"] = payload.result(real)
+        answer("check", opened.description, steps, opened.title, as_json, more=more,
+               beside=(real,))  # fmt: skip
         raise typer.Exit(TOLERANCE_NOT_MET if steps.status == "open" else AT_FIRST[steps.word])
     most = DEEP if deep is None else deep
     found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed, deep=most)
@@ -102,11 +114,12 @@ def check(
             hint="Give --depth a number.",
         )
     theorems = theorems_of(opened, found)
-    more: dict[str, Any] = {"theorems": payload.result(theorems)}
-    slopes = None
-    if measured:
+    more = {"theorems": payload.result(theorems)}
+    slopes: Any = real
+    if measured and real is None:
         program = open_model(model, flags, WATCHED)
         slopes = slopes_of(program.study, orders_of(program, chosen, not no_verify))
+    if slopes is not None:
         more["measured"] = payload.result(slopes)
     beside = (slopes, theorems if theorems and theorems.rows else None)
     answer("check", opened.description, found, opened.title, as_json, more=more, beside=beside)
