@@ -64,3 +64,10 @@ def test_what_runs_is_compared_with_what_is_read() -> None:
 def test_texts_train_no_modules() -> None:
     with pytest.raises(UsageError, match="an optimizer of torch"):
         tp.coordinate_check(lambda n: nn.Linear(4, n), inputs=torch.ones(2, 4), optimizer="sgd")
+
+
+def test_what_makes_modules_needs_inputs() -> None:
+    with pytest.raises(UsageError, match="inputs="):
+        tp.first_order(lambda n: nn.Linear(4, n))
+    with pytest.raises(UsageError, match="has its own"):
+        tp.check(tp.MLP(2), "mup", inputs=torch.ones(2, 4))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from tpcalc.dsl.operands import line_of
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import is_network
 from tpcalc.program.family import ROLES
 from tpcalc.results import Samples
 from tpcalc.torch.export import traced
@@ -178,6 +180,12 @@ def as_run(
 ) -> Training:
     """The run that a question is about: a record, a network with its settings, or modules."""
     if "inputs" not in settings:
+        if callable(architecture) and not is_network(architecture):
+            raise UsageError(
+                f"{getattr(architecture, '__name__', architecture)!r} is no network.",
+                where=line_of(architecture),
+                hint="If it makes modules of torch, give inputs=, example tensors that they read.",
+            )
         return as_training(cast(Architecture, architecture), parameterization, data,
                            cast(Routine, settings), steps)  # fmt: skip
     if isinstance(architecture, Architecture | Training):
