@@ -153,7 +153,7 @@ def logarithmic(net: Net) -> None:
 
 
 def few_entries(net: Net) -> None:
-    net.out.bias.copy_(torch.randn(OUT) * net.n**-0.5)
+    net.out.bias.copy_(torch.rand(OUT) ** 3 * net.n**-0.5)
 
 
 def equal_rows(net: Net) -> None:
@@ -284,13 +284,13 @@ X = (floats(4, IN),)
 NO_ANSWER = {
     "sort over the width": (ordered, ("sort", "width")),
     "maximum over the width": (largest, ("amax", "width")),
-    "softmax over the width": (attended, ("softmax", "exponential moments", "last axis")),
+    "softmax over the width": (attended, ("softmax", "exponential moments", "another axis")),
     "Fourier transform": (spectrum, ("no rule", "fft")),
-    "logarithm of the width": (shorter, ("power of n", "log")),
-    "write through a view": (written, ("in-place",)),
+    "logarithm of the width": (shorter, ("aten.div", "logarithm of n")),
+    "write through a view": (written, ("a cell", "average")),
     "parameter changed in forward": (overwritten, ("in-place", "hidden.weight")),
     "layers by the width": (deeper_when_wide, ("differ", "64", "128")),
-    "autograd function": (custom, ("autograd.Function",)),
+    "autograd function": (custom, ("Twice", "autograd.Function")),
 }
 SIZES = {
     "size n^2": (lambda n: n * n // 64, ("down.weight", "rows")),
@@ -304,12 +304,11 @@ INITS = {
     "circulant": (cyclic, ("hidden.weight", "init")),
 }
 RECIPES = {
-    "parameters without a group": (some, ("out.weight", "out.bias")),
     "scheduler": (scheduler, ("scheduler", "optimizer")),
     "closure": (closure, ("LBFGS", "closure")),
     "parameters of a copy": (of_a_copy, ("parameters", "model")),
     "a parameter in two optimizers": (twice, ("out.weight", "two")),
-    "rate 1/log(n)": (logarithmic_rate, ("power of n",)),
+    "rate 1/log(n)": (logarithmic_rate, ("lr", "logarithm of n")),
     "no optimizer": (returns_nothing, ("None", "optimizer")),
     "own optimizer": (lambda model, n: Private(model.parameters()), ("Private",)),
 }
@@ -326,17 +325,20 @@ BAD: tuple[Bad, ...] = (
     Bad("width is nowhere", lambda n: Net(48), X, says=("width", "grow")),
     Bad("two arguments for the width", Names, X, says=("d_model", "hidden_size", "width"),
         runs=None),
-    Bad("heads that do not divide", partial(Headed, heads=6), X, says=("attn", "6"), runs=96),
+    Bad("heads that do not divide", partial(Headed, heads=6), X, says=("num_heads", "96"), runs=96,
+        refused=False),
     Bad("two builds, two networks", Alternating(Net, partial(Net, between=ordered)), X,
         says=("twice", "differ"), runs=None),
     Bad("two builds, two inits", Alternating(Net, partial(started, init=wide_start)), X,
         says=("hidden.weight", "differ"), runs=None),
     Bad("meta device", on_meta, X, says=("meta",), runs=None),
-    Bad("compiled", lambda n: torch.compile(Net(n), backend="eager"), X, says=("compile",)),
-    Bad("wrapped", lambda n: nn.DataParallel(Net(n)), X, says=("DataParallel", "module")),
-    Bad("bfloat16", half, (tokens(4, vocab=24),), says=("bfloat16",)),
+    Bad("compiled", lambda n: torch.compile(Net(n), backend="eager"), X, says=("compile",),
+        refused=False),
+    Bad("wrapped", lambda n: nn.DataParallel(Net(n)), X, says=("DataParallel", "module"),
+        refused=False),
+    Bad("bfloat16", half, (tokens(4, vocab=24),), says=("bfloat16", "float32"), refused=False),
     Bad("buffer that training moves", Averaged, X, says=("mean", "buffer")),
-    Bad("orthogonal parametrization", orthogonal, X, says=("matrix_exp", "hidden")),
+    Bad("orthogonal parametrization", orthogonal, X, says=("tril", "grows", "hidden")),
     Bad("output of an own class", Cached, X, says=("output", "Cache"), runs=None),
     Bad("output of no floats", Chosen, X, says=("output", "float"), runs=None),
     Bad("no module", lambda n: {"width": n}, X, says=("Module", "dict"), runs=None),
@@ -346,8 +348,12 @@ BAD: tuple[Bad, ...] = (
     Bad("inputs of another size", Net, (floats(4, IN + 1),), says=("inputs", "inp"), runs=None),
     # Read, with a note.
     Bad("floor of a ratio", partial(Sized, size=lambda n: 8 * n // 3), X, refused=False,
-        says=("floor", "down.weight")),
-    Bad("heads by division", lambda n: Headed(n, n // 16), X, refused=False, says=("heads",)),
+        says=("down.weight", "8/3 n")),
+    Bad("heads by division", lambda n: Headed(n, n // 16), X, refused=False,
+        says=("heads grows", "16")),
+    Bad("parameters without a group", Net, X, optimizer=some, refused=False,
+        says=("without a group", "out.weight", "out.bias")),
     Bad("dropout", Dropped, X, refused=False, says=("dropout",)),
-    Bad("batch norm in eval mode", normed, X, refused=False, says=("eval", "running")),
+    Bad("batch norm in eval mode", normed, X, refused=False,
+        says=("running statistics", "constants")),
 )  # fmt: skip

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from itertools import product
+from math import ceil, floor, prod
 
 from tpcalc.errors import TraceError
 from tpcalc.torch.graph import Sizes
 
 ROUNDED = (1, 8, 16, 32, 64, 128, 256)  # what widths of layers are made multiples of
-LIMIT = 64  # the largest denominator of a ratio that rounding hides
+LIMIT = 12  # the largest denominator of a ratio that rounding hides
 
 
 @dataclass(eq=False)
@@ -199,12 +200,11 @@ def ratio(sizes: Sizes, widths: Sequence[int], what: str, where: str) -> tuple[F
     if len(exact) == 1:
         return exact.pop(), ""
     said = f"{what} has {_shown(sizes)} rows at n = {_shown(tuple(widths))}"
-    for step in ROUNDED:
-        for below in range(1, LIMIT + 1):
-            near = Fraction(round(Fraction(sizes[-1] * below, widths[-1])), below)
-            off = [abs(near * n - size) for size, n in zip(sizes, widths, strict=True)]
-            if max(off) < step and near > 0 and all(size % step == 0 for size in sizes):
-                return near, f"{said}: read as {near} n"
+    for step, below in product(ROUNDED, range(1, LIMIT + 1)):
+        near = Fraction(round(Fraction(sizes[-1] * below, widths[-1])), below)
+        rounded = (tuple(step * to(near * n / step) for n in widths) for to in (floor, ceil, round))
+        if near > 0 and sizes in rounded:
+            return near, f"{said}: read as {near} n"
     raise TraceError(
         f"{said}: not a multiple of the width, up to rounding.",
         where=where,

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import TraceError
+from tpcalc.torch.exported import Exported, arguments, name_of, place_of
 from tpcalc.torch.graph import Count, Graph, Op, Place, Use
 
 Tensor = Any
-Inputs = tuple[tuple[Any, ...], dict[str, Any]]
-RANDOM = re.compile(r"(rand|bernoulli|normal|uniform|multinomial|exponential)")
-TOKENS = "aten.embedding"
-# What stands between a whole number and the table that it is looked up in.
-CARRIED = ("aten.view", "aten.reshape", "aten.to", "aten.contiguous", "aten.flatten", "aten.alias",
-           "aten.unsqueeze", "aten.squeeze", "aten.clone")  # fmt: skip
-
-
-def arguments(inputs: Any, width: int) -> Inputs:
-    """The inputs of a module of a width, from whatever a user hands over."""
-    if callable(inputs):
-        inputs = inputs(width)
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    torch = load_torch()
-    return ((inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)), {}
 
 
 def traced(
@@ -52,185 +32,22 @@ def traced(
         TraceError: A branch on data, graphs that differ from width to width.
     """
     widths = tuple(sorted(modules))
-    runs = [_Exported.of(modules[n], arguments(inputs, n), f"{name} at n = {n}") for n in widths]
+    runs = [Exported.of(modules[n], arguments(inputs, n), f"{name} at n = {n}") for n in widths]
     first = runs[0]
     for other, width in zip(runs[1:], widths[1:], strict=True):
         _check_alike(first, other, widths[0], width)
     return _Aligner(name, widths, runs, names).graph(output)
 
 
-@dataclass
-class _Exported:
-    """A module as torch exports it.
-
-    Args:
-        program: What torch gives.
-        nodes: Its nodes.
-        given: The values that do not depend on parameters, nor on inputs that are numbers.
-    """
-
-    program: Any
-    nodes: list[Any]
-    given: dict[Any, Any] = field(default_factory=dict)
-
-    @staticmethod
-    def of(module: Any, inputs: Inputs, where: str) -> _Exported:
-        torch = load_torch()
-        args, kwargs = inputs
-        try:
-            with _quiet():
-                program = torch.export.export(module, args, kwargs, strict=False)
-        except Exception as error:  # whatever a module of the user raises is the news here
-            raise _not_exported(error, where) from error
-        if _writes_into_views(program.graph.nodes):
-            program = program.run_decompositions({})
-        found = _Exported(program, [*_inlined(program.graph_module)])
-        found._evaluate(args, kwargs)
-        return found
-
-    @property
-    def leaves(self) -> dict[str, tuple[str, str]]:
-        """What each placeholder stands for: its kind and its name."""
-        kinds = ((spec.kind.name, spec) for spec in self.program.graph_signature.input_specs)
-        return {spec.arg.name: (kind, spec.target or spec.arg.name) for kind, spec in kinds}
-
-    def _evaluate(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        torch, leaves = load_torch(), self.leaves
-        known = {**self.program.state_dict, **self.program.constants}
-        flat, _ = torch.utils._pytree.tree_flatten((args, dict(kwargs)))
-        numbered = iter(flat)
-        for node in self.nodes:
-            if node.op == "placeholder":
-                kind, target = leaves[node.name]
-                if kind == "USER_INPUT":
-                    value = next(numbered)
-                    if not isinstance(value, torch.Tensor) or _is_given(value, node):
-                        self.given[node] = value
-                elif kind != "PARAMETER":
-                    self.given[node] = known[target]
-            elif node.op == "call_function" and not RANDOM.search(_name(node)):
-                inner = node.all_input_nodes
-                if all(one in self.given for one in inner):
-                    with torch.no_grad():
-                        self.given[node] = node.target(*self._held(node.args),
-                                                       **self._held(node.kwargs))  # fmt: skip
-
-    def _held(self, value: Any) -> Any:
-        torch = load_torch()
-        return torch.fx.node.map_arg(value, lambda node: self.given[node])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without warnings of what modules keep, and without the log of what an error says."""
-    before = logging.root.manager.disable
-    logging.disable()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
-
-
-def _is_given(value: Any, node: Any) -> bool:
-    """Whether an input is a mask or a position, and no number that the network reads."""
-    return not value.is_floating_point() and not tokens(node)
-
-
-def tokens(node: Any) -> bool:
-    """Whether whole numbers are looked up in a table, and nothing else is done with them."""
-    users = list(node.users)
-    return bool(users) and all(
-        (_name(user) == TOKENS and user.args[1] is node)
-        or (_name(user) in CARRIED and tokens(user))
-        or _name(user) in SHAPES
-        for user in users
-    )
-
-
-SHAPES = ("aten.sym_size", "aten._assert_tensor_metadata")
-
-
-def _name(node: Any) -> str:
-    target = node.target
-    packet = getattr(target, "overloadpacket", None)
-    if packet is not None:
-        return str(packet).replace("torch.ops.", "")
-    return str(getattr(target, "__name__", target))
-
-
-def _writes_into_views(nodes: Sequence[Any]) -> bool:
-    """Whether something is changed in place that other names stand for as well."""
-    changed = (node.args[0] for node in nodes if node.op == "call_function" and _in_place(node))
-    return any(
-        of.op == "call_function" and (_may_alias(of) or any(map(_may_alias, of.users)))
-        for of in changed
-    )
-
-
-def _in_place(node: Any) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return bool(schema is not None and schema.is_mutable and node.args)
-
-
-def _may_alias(node: Any) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    returned = () if schema is None else schema.returns
-    return not _in_place(node) and any(one.alias_info is not None for one in returned)
-
-
-def _inlined(module: Any) -> Iterator[Any]:
-    """The nodes of a graph, those of sub-graphs that only set a mode in their place."""
-    yield from module.graph.nodes
-
-
-def _check_alike(first: _Exported, other: _Exported, small: int, large: int) -> None:
+def _check_alike(first: Exported, other: Exported, small: int, large: int) -> None:
     for place, (one, two) in enumerate(zip(first.nodes, other.nodes, strict=False)):
-        if (one.op, _name(one)) != (two.op, _name(two)):
+        if (one.op, name_of(one)) != (two.op, name_of(two)):
             raise TraceError(
-                f"the graphs at n = {small} and n = {large} differ at node {place}: {_name(one)} "
-                f"and {_name(two)}, a branch that depends on the width.",
-                where=str(_place(one)),
+                f"the graphs at n = {small} and n = {large} differ at node {place}: {name_of(one)} "
+                f"and {name_of(two)}, a branch that depends on the width.",
+                where=str(place_of(one)),
                 hint="A family has one graph: take widths on one side of the branch.",
             )
-    if len(first.nodes) != len(other.nodes):
-        raise TraceError(
-            f"the graphs at n = {small} and n = {large} have {len(first.nodes)} and "
-            f"{len(other.nodes)} nodes.",
-            hint="A family has one graph: only sizes may grow with the width.",
-        )
-
-
-def _not_exported(error: Exception, where: str) -> TraceError:
-    text = str(error)
-    line = last_user_line(error.__traceback__) or where
-    if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
-        hint = "Use dense routing, or a comparison that does not become a Python branch."
-        if "TransformerEncoder" in text or "is_causal" in text or "transformer.py" in text:
-            hint = "nn.TransformerEncoder compares its mask with a causal one: pass is_causal=True."
-        return TraceError(
-            "the module branches on data (the value of a tensor), so that what it computes "
-            "depends on the input.",
-            where=line,
-            hint=hint,
-        )
-    if "Cache" in text and "not a known type" in text:
-        return TraceError(
-            "an output of the module is a cache.", where=line, hint="Pass use_cache=False."
-        )
-    said = (*text.strip().splitlines(), "")[0].rstrip(".")
-    return TraceError(
-        f"torch cannot export the module: {type(error).__name__}: {said}.",
-        where=line,
-        hint="It is run on the inputs that are given, as torch.export.export(module, inputs).",
-    )
-
-
-def _place(node: Any) -> Place:
-    stack = [*(node.meta.get("nn_module_stack") or {}).values()]
-    path = stack[-1][0] if stack else ""
-    return Place(path, line_in_stack(node.meta.get("stack_trace") or ""))
 
 
 @dataclass
@@ -239,7 +56,7 @@ class _Aligner:
 
     name: str
     widths: tuple[int, ...]
-    runs: Sequence[_Exported]
+    runs: Sequence[Exported]
     names: Mapping[str, str]
     ops: list[Op] = field(default_factory=list)
     index: dict[Any, int] = field(default_factory=dict)
@@ -253,11 +70,9 @@ class _Aligner:
             if node.op == "placeholder":
                 self._leaf(same, *leaves[node.name])
             elif node.op == "call_function" and node not in first.given:
-                self._add(same, Op(_name(node), *self._arguments(same), _shapes(same),
-                                   _place(node)))  # fmt: skip
-                if _in_place(node):
-                    self.index[node.args[0]] = self.index[node]
-        index, chosen = self._output(first.nodes[-1], output)
+                self._add(same, Op(name_of(node), *self._arguments(same), _shapes(same),
+                                   place_of(node)))  # fmt: skip
+        index, chosen = self._output(output)
         return Graph(self.name, self.widths, tuple(self.ops), index, chosen=chosen)
 
     def _add(self, same: Sequence[Any], op: Op) -> None:
@@ -301,25 +116,28 @@ class _Aligner:
 
     def _use(self, nodes: Sequence[Any], same: Sequence[Any]) -> Use:
         first = self.runs[0]
+        if nodes[0].op == "get_attr":
+            raise TraceError(
+                f"{name_of(same[0])} holds sub-graphs.",
+                where=str(place_of(same[0])),
+                hint="Write branches and loops in Python: they are run while torch exports.",
+            )
         if nodes[0] in first.given and nodes[0] not in self.index:
             arrays = [run.given[node] for run, node in zip(self.runs, nodes, strict=True)]
-            self._add(nodes, given(arrays, _place(nodes[0])))
+            self._add(nodes, given(arrays, place_of(nodes[0])))
         return Use(self.index[nodes[0]])
 
     def _differs(self, values: Sequence[Any], same: Sequence[Any]) -> TraceError:
         return TraceError(
-            f"an argument of {_name(same[0])} is {', '.join(map(str, values))} at widths "
+            f"an argument of {name_of(same[0])} is {', '.join(map(str, values))} at widths "
             f"{', '.join(map(str, self.widths))}.",
-            where=str(_place(same[0])),
+            where=str(place_of(same[0])),
             hint="A family has one graph: only sizes and numbers may depend on the width.",
         )
 
-    def _output(self, node: Any, wanted: str) -> tuple[int, int]:
+    def _output(self, wanted: str) -> tuple[int, int]:
         """The operation that is meant, and its number among the tensors of floats."""
-        torch = load_torch()
-        flat, _ = torch.utils._pytree.tree_flatten(node.args[0])
-        kinds = [spec.kind.name for spec in self.runs[0].program.graph_signature.output_specs]
-        own = [one for one, kind in zip(flat, kinds, strict=False) if kind == "USER_OUTPUT"]
+        own = [one for kind, _, one in self.runs[0].results if kind == "USER_OUTPUT"]
         floats = [one for one in own if hasattr(one, "meta")
                   and one.meta["val"].is_floating_point()]  # fmt: skip
         if not any(one in self.index for one in floats):

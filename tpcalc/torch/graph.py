@@ -108,7 +108,11 @@ class Graph:
     @cached_property
     def needed(self) -> frozenset[int]:
         """The operations that the output needs."""
-        found, left = set[int](), [self.output]
+        return self.behind(self.output)
+
+    def behind(self, index: int) -> frozenset[int]:
+        """An operation and all that it needs."""
+        found, left = set[int](), [index]
         while left:
             index = left.pop()
             if index not in found:

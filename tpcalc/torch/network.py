@@ -83,7 +83,7 @@ class Reading:
 
     def _value(self, index: int, op: Op) -> Any:
         leaf = {"parameter": self._parameter, "given": self._given, "input": self._input,
-                "tokens": self._input}.get(op.name)  # fmt: skip
+                "tokens": self._input, "aten.detach": self._detached}.get(op.name)  # fmt: skip
         if leaf is not None:
             return leaf(index, op)
         args = [self._argument(one) for one in op.args]
@@ -98,6 +98,19 @@ class Reading:
                 hint="Say what it is made of with @tp.torch.rule, or leave it out of the modules.",
             )
         return made(self.space, op, *args, **named)
+
+    def _detached(self, index: int, op: Op) -> Any:
+        """The tensor itself, where nothing behind it is trained."""
+        names = (self.graph.ops[one].label for one in sorted(self.graph.behind(index)))
+        moved = [
+            name for name in names if name in self.parameters and self.parameters[name].trained
+        ]
+        if moved:
+            raise self.space.refuse(
+                f"detach() or no_grad() stops the gradient of {moved[0]}, which is trained.",
+                "Let gradients pass: they are those of the whole function that forward computes.",
+            )
+        return self._argument(op.args[0])
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Use):

@@ -11,7 +11,7 @@ from tpcalc.results import Samples
 from tpcalc.torch.arrays import Array
 from tpcalc.torch.dims import leaves
 from tpcalc.torch.entries import ordered, part
-from tpcalc.torch.export import arguments
+from tpcalc.torch.exported import arguments
 from tpcalc.torch.network import Module
 
 Tensor = Any

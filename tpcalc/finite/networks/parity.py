@@ -10,7 +10,7 @@ import numpy as np
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.torch.export import arguments
+from tpcalc.torch.exported import arguments
 from tpcalc.torch.network import Module
 from tpcalc.torch.numbers import entries, rows
 from tpcalc.training.parameterizations import lookup

@@ -280,11 +280,15 @@ def linear_in_cells(space: Space, op: Op, x: Array, *rest: Any, **named: Any) ->
     shape = op.shape
     shift = len(shape) - len(sizes)
     wide = [k for k, size in enumerate(sizes) if len(set(size)) > 1]
-    if any(shape[k + shift] != sizes[k] for k in wide):
-        raise space.refuse(f"{op.name} along a dimension that grows.")
-    # Dimensions that nothing happens along are those along which units give units.
     unit = _unit(op, rest, named)
     finite = [1 if k in wide else sizes[k][0] for k in range(len(sizes))]
+    some = [[3 if k == own else size for k, size in enumerate(finite)] for own in wide]
+    if any(shape[k + shift] != sizes[k] or not _is_kept(unit, few, k, shift)
+           for k, few in zip(wide, some, strict=True)):  # fmt: skip
+        raise space.refuse(f"{op.name} along a dimension that grows.")
+    if np.any(unit(np.zeros(finite))):
+        raise space.refuse(f"{op.name} puts numbers other than 0 beside the cells.")
+    # Dimensions that nothing happens along are those along which units give units.
     kept = [k for k in range(len(sizes)) if k in wide or _is_kept(unit, finite, k, shift)]
     small = [1 if k in kept else finite[k] for k in range(len(sizes))]
     count = int(np.prod(small, initial=1))
@@ -297,7 +301,7 @@ def linear_in_cells(space: Space, op: Op, x: Array, *rest: Any, **named: Any) ->
             leaf.fixed = True
     fresh = space.fresh([shape[k] for k in new], True)
     target = [marks.shape[k] for k in new]
-    mask = given(space, marks.reshape(*target, *(small[k] for k in acted)),
+    mask = given(space, marks.reshape((*target, *(small[k] for k in acted))),
                  (*fresh, *(x.expanded()[k] for k in acted)))  # fmt: skip
     letters = ascii_letters[: len(sizes)]
     out = [ascii_letters[26 + k] if k in new else letters[k - shift] for k in range(len(shape))]
@@ -316,7 +320,7 @@ def repeated(space: Space, op: Op, x: Array, count: Any, dim: Any = None, **name
     return replace(x, dims=(*dims[:at], (*dims[at], *again), *dims[at + 1 :]), label="")
 
 
-@rule("aten.max_pool1d", "aten.max_pool2d", "aten.adaptive_max_pool1d")
+@rule("aten.max_pool1d", "aten.max_pool2d", "aten.max_pool3d")
 def max_pool(
     space: Space, op: Op, x: Array, kernel: Any, stride: Any = None, padding: Any = None,
     dilation: Any = None, *rest: Any,
