@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import logging
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,11 +143,11 @@ class Exported:
                 yield node, root
 
 
-@contextlib.contextmanager
+@contextmanager
 def _exporting() -> Iterator[None]:
     """Let torch and modules keep silent, and no backward pass of a user's own be passed over."""
     torch, disabled = load_torch(), logging.root.manager.disable
-    function = torch.autograd.Function
+    function, grads = torch.autograd.Function, torch.enable_grad
     original = function.__dict__["apply"]
 
     def apply(kind: Any, *args: Any, **named: Any) -> Any:
@@ -162,8 +162,8 @@ def _exporting() -> Iterator[None]:
     function.apply = classmethod(apply)
     logging.disable()
     try:
-        silent = contextlib.redirect_stdout(io.StringIO())
-        with warnings.catch_warnings(), silent, torch.enable_grad():
+        said = io.StringIO()
+        with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said), grads():
             warnings.simplefilter("ignore")
             yield
     finally:
