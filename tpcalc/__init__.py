@@ -13,7 +13,8 @@ Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
     orders, check, first_order (of the first steps), solve, phases, measure, limit, kernel,
-    simulate, compare, equivalent, report, coordinate_check (of modules of torch),
+    simulate, compare, equivalent, report,
+    coordinate_check, suggest (of modules of torch: what was measured, what to change),
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by depth),
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from tpcalc.questions.orders import orders as orders
     from tpcalc.questions.phases import phases as phases
     from tpcalc.questions.solve import solve as solve
+    from tpcalc.questions.suggest import suggest as suggest
     from tpcalc.results import Card as Card
     from tpcalc.results import Contrast as Contrast
     from tpcalc.results import FiniteTable as FiniteTable
@@ -127,6 +129,7 @@ _PUBLIC = {
     "tpcalc.questions.orders": "Orders orders",
     "tpcalc.questions.phases": "phases",
     "tpcalc.questions.solve": "solve",
+    "tpcalc.questions.suggest": "suggest",
     "tpcalc.networks.architectures.mlp": "MLP",
     "tpcalc.networks.architectures.resnet": "ResNet",
     "tpcalc.networks.architectures.rnn": "RNN",

@@ -7,10 +7,10 @@ from typing import Any
 from tpcalc.finite.networks.parity import differences
 from tpcalc.questions.first_order import first_order
 from tpcalc.results import FirstOrder
+from tpcalc.results.first_order import FINE
 from tpcalc.torch.training import Make, network, training
 
 LEARNS = ("feature learning",)
-FINE = ("learns", "output later", "exactly 0")
 
 
 def assert_same_numbers(make: Make, inputs: Any, tolerance: float = 1e-10, **given: Any) -> None:

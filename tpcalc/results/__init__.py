@@ -95,6 +95,9 @@ from tpcalc.results.signal import LengthDrift as LengthDrift
 from tpcalc.results.signal import Scale as Scale
 from tpcalc.results.signal import Signal as Signal
 from tpcalc.results.signal import Survival as Survival
+from tpcalc.results.suggestion import SuggestedFactor as SuggestedFactor
+from tpcalc.results.suggestion import SuggestedParameter as SuggestedParameter
+from tpcalc.results.suggestion import Suggestion as Suggestion
 from tpcalc.results.tables import Comparison as Comparison
 from tpcalc.results.tables import ComparisonRow as ComparisonRow
 from tpcalc.results.tables import Explosion as Explosion

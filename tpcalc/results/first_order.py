@@ -9,6 +9,8 @@ from tpcalc.results.exponent import NONE, Exponent
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
+FINE = ("learns", "output later", "exactly 0")  # of what first steps of a parameter do
+
 
 def kind_of(name: str) -> str:
     """The name of a parameter or a read point without the number of its block.

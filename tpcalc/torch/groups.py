@@ -9,19 +9,24 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.registry.values import not_negative
+from tpcalc.results import Suggestion
 
 MARK = "_tpcalc_rescaled"
 
 
+Factors = Mapping[str, float] | Suggestion
+
+
 def param_groups(
-    model: Any, rates: Mapping[str, float], lr: float, **settings: Any
+    model: Any, rates: Factors, lr: float, *, width: int | None = None, **settings: Any
 ) -> list[dict[str, Any]]:
     """Groups for a torch optimizer: each trained parameter at lr times its factor.
 
     Args:
         model: The module.
-        rates: Factors by the names of parameters; of others it is 1.
-        lr: The learning rate that factors are of.
+        rates: Factors by the names of parameters; of others it is 1. Or what ``tp.suggest`` found.
+        lr: The learning rate that factors are of; of a suggestion that at its base width.
+        width: Of a suggestion the width of the model; None: by the shapes of its parameters.
         settings: Other settings: one for all, or by the names of parameters.
 
     Returns:
@@ -39,6 +44,8 @@ def param_groups(
         >>> [(own["name"], own["lr"]) for own in groups]
         [('lr x 0.25, weight_decay=0.1', 0.0025), ('lr x 1', 0.01)]
     """
+    if isinstance(rates, Suggestion):
+        rates = rates.rates(_width(model, rates, width))
     for name, factor in rates.items():
         not_negative(factor, f"the factor of the rate of {name}", above=True)
     given = {key: own for key, own in settings.items() if isinstance(own, Mapping)}
@@ -60,8 +67,13 @@ def param_groups(
     return list(groups.values())
 
 
-def init_(model: Any, factors: Mapping[str, float]) -> None:
+def init_(model: Any, factors: Factors, *, width: int | None = None) -> None:
     """Multiply parameters by factors, in place and once.
+
+    Args:
+        model: The module.
+        factors: Factors by the names of parameters; or what ``tp.suggest`` found.
+        width: Of a suggestion the width of the model; None: by the shapes of its parameters.
 
     Raises:
         UnknownName: A name that no parameter has.
@@ -79,12 +91,28 @@ def init_(model: Any, factors: Mapping[str, float]) -> None:
             "the model was rescaled before, and would be twice.",
             hint="Rescale a model once, behind its own init and before it is trained.",
         )
+    if isinstance(factors, Suggestion):
+        factors = factors.starts(_width(model, factors, width))
     for name, factor in factors.items():
         checks.real(factor, f"the factor of {name}")
     with load_torch().no_grad():
         for tensor, factor in _by_tensor(model, factors, "factor").items():
             tensor.mul_(factor)
     setattr(model, MARK, True)
+
+
+def _width(model: Any, found: Suggestion, width: int | None) -> int:
+    """The width of a model: as it was given, or what all shapes of its parameters say."""
+    if width is not None:
+        return checks.whole(width, "width", least=1)
+    tensors = dict(model.named_parameters(remove_duplicate=False))
+    rows = [row for row in found.rows if row.per and row.name in tensors]
+    told: dict[float, str] = {tensors[row.name].shape[row.axis] / row.per: row.name for row in rows}
+    if len(told) != 1:
+        said = ", ".join(f"{n:g} by {name}" for n, name in told.items())
+        raise UsageError(f"the width of the model is not known{': ' * bool(said)}{said}.",
+                         hint="Say width=, the n of its make(n).")  # fmt: skip
+    return round(next(iter(told)))
 
 
 def _by_tensor(model: Any, values: Mapping[str, Any], what: str) -> dict[Any, Any]:

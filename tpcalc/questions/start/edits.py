@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc.exponents import as_ex
 from tpcalc.names import what_of
 from tpcalc.program.base import Table, matmul_of, references, renumbered
-from tpcalc.program.nodes import Input, LinComb, MatMul, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.nodes import (
+    Input,
+    LinComb,
+    MatMul,
+    Moment,
+    Node,
+    Nonlin,
+    Ref,
+    Rename,
+    Scale,
+    Stack,
+)
 from tpcalc.program.program import Builder
 from tpcalc.questions.start.moves import Sizes, largest
 from tpcalc.questions.start.program import FirstSteps
@@ -21,6 +32,27 @@ from tpcalc.results.first_order import kind_of
 MOST = 6
 LEARNS = ("kernel", "feature learning")
 Powers = defaultdict[Ref, Fraction]
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A network in which powers of n were written.
+
+    Args:
+        sizes: Its first steps.
+        points: The powers before read points, by what reads them and the line.
+        starts: Those before starts, by the name of the parameter.
+    """
+
+    sizes: Sizes
+    points: Mapping[tuple[str, str], Fraction]
+    starts: Mapping[str, Fraction]
+
+    @property
+    def lines(self) -> Mapping[str, Fraction]:
+        """All by what they are written to."""
+        read = {what + f" ({at})" * bool(at): own for (what, at), own in self.points.items()}
+        return read | {f"the start of {kind_of(one)}": own for one, own in self.starts.items()}
 
 
 def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEdit, ...]:
@@ -39,7 +71,8 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
     for ref, power in shifts.items():
         lines[names[ref]] = min(power, lines[names[ref]])
     lower = {ref: lines[name] for ref, name in names.items()}
-    found = [_edited(sizes, of_starts) for of_starts in (False, True)]
+    tried = (edited(sizes, of_starts) for of_starts in (False, True))
+    found = [None if one is None else _edit(one.sizes, one.lines) for one in tried]
     if _first(slower := Sizes.of(sizes.run, sizes.values, lower)) is None:
         found.append(_edit(slower, lines))
     unique = dict.fromkeys(edit for edit in found if edit is not None and edit.word in LEARNS)
@@ -65,19 +98,20 @@ def _first(sizes: Sizes) -> tuple[Ref, Fraction] | None:
     return None
 
 
-def _edited(sizes: Sizes, of_starts: bool) -> StableEdit | None:
+def edited(sizes: Sizes, of_starts: bool) -> Edited | None:
     """One read point after the other with a power of n before it, or before the start of a map."""
-    steps, run, powers, shifts = sizes.steps, sizes.run, Powers(Fraction), Powers(Fraction)
-    lines: dict[str, Fraction] = defaultdict(Fraction)
+    steps, run, powers = sizes.steps, sizes.run, Powers(Fraction)
+    shifts = Powers(Fraction, sizes.shifts)
+    points = defaultdict[tuple[str, str], Fraction](Fraction)
+    starts = defaultdict[str, Fraction](Fraction)
     origin = {ref: ref for ref in sizes.read}
     for _ in range(MOST):
         grown = _first(sizes)
         if grown is None:
-            return _edit(sizes, lines)
-        (at, power), line_of = grown, sizes.steps.network.line_of
-        place = kind_of(sizes.read[at]), line_of(at)
-        read = [(ref, (kind_of(name), line_of(ref))) for ref, name in sizes.read.items()]
-        alike = [origin[ref] for ref, own in read if own == place]
+            return Edited(sizes, points, starts)
+        at, power = grown
+        place = _place(sizes, at)
+        alike = [origin[ref] for ref in sizes.read if _place(sizes, ref) == place]
         maps = _maps(steps, alike) if of_starts else set()
         for ref in _uses(steps, maps) if maps else alike:
             powers[ref] -= power
@@ -85,10 +119,10 @@ def _edited(sizes: Sizes, of_starts: bool) -> StableEdit | None:
             mark = steps.parameters[own].family.mark
             assert mark is not None
             shifts[own] += (1 + run.optimizer_of(mark).degree) * power
-        starts = {f"the start of {kind_of(steps.parameters[own].name)}" for own in maps}
-        for what in sorted(starts) or [place[0] + (f" ({place[1]})" if place[1] else "")]:
-            lines[what] -= power
-        written, new = _scaled(steps, powers)
+            starts[steps.parameters[own].name] -= power
+        if not maps:
+            points[place] -= power
+        written, new = scaled(steps, powers)
         origin = {made: ref for ref, made in enumerate(new)}
         both = zip(steps.parameters, written.parameters, strict=True)
         moved = {own: shifts[ref] for ref, own in both if ref in shifts}
@@ -96,7 +130,12 @@ def _edited(sizes: Sizes, of_starts: bool) -> StableEdit | None:
     return None
 
 
-def _scaled(steps: FirstSteps, powers: Powers) -> tuple[FirstSteps, list[Ref]]:
+def _place(sizes: Sizes, ref: Ref) -> tuple[str, str]:
+    """A read point and its line, without the number of a block."""
+    return kind_of(sizes.read[ref]), kind_of(sizes.steps.network.line_of(ref) or "")
+
+
+def scaled(steps: FirstSteps, powers: Powers) -> tuple[FirstSteps, list[Ref]]:
     """The network with powers of n behind some nodes, and what stands for each of its nodes."""
     program, new, parameters = steps.network, list[Ref](), dict[Ref, Input]()
     out = Builder(program.dims)
@@ -108,8 +147,7 @@ def _scaled(steps: FirstSteps, powers: Powers) -> tuple[FirstSteps, list[Ref]]:
         new.append(out.add(Scale(made, as_ex(powers[ref]))) if ref in powers else made)
     for name, ref in program.outputs:
         out.output(name, new[ref])
-    empty = Builder(program.dims)
-    return replace(steps, network=out.finish(), parameters=parameters, builder=empty, moved={}), new
+    return replace(steps, network=out.finish(), parameters=parameters).anew(), new
 
 
 _SUMS: Table[Iterable[Ref]] = Table(
@@ -117,9 +155,17 @@ _SUMS: Table[Iterable[Ref]] = Table(
     | {Nonlin: lambda node: () if node.vectors else node.scalars},
     lambda node: (),
 )
+_NUMBERS: Table[Iterable[Ref]] = Table(dict.fromkeys((Scale, LinComb), references), lambda node: ())
 _ROWS: Table[Iterable[Ref]] = Table(
     {Moment: lambda node: node.vectors, MatMul: lambda node: (node.matrix,)}, lambda node: ()
 )
+
+
+def _behind_numbers(nodes: Sequence[Node], ref: Ref) -> Ref:
+    """What a node is a multiple of."""
+    while len(own := list(_NUMBERS(nodes[ref]))) == 1:
+        ref = own[0]
+    return ref
 
 
 def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> set[Ref]:
@@ -127,7 +173,8 @@ def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> set[Ref]:
     found, nodes, stack = set[Ref](), steps.network.nodes, list(refs)
     while stack:
         node = nodes[stack.pop()]
-        found.update(own for own in _ROWS(node) if own in steps.parameters)
+        rows = (_behind_numbers(nodes, own) for own in _ROWS(node))
+        found.update(own for own in rows if own in steps.parameters)
         stack += _SUMS(node)
     return found
 

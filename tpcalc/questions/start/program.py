@@ -93,6 +93,10 @@ class FirstSteps:
         }
         return FirstSteps(program, trained, (first, mixed, second), Builder(program.dims))
 
+    def anew(self) -> FirstSteps:
+        """The same before the first pass."""
+        return replace(self, builder=Builder(self.network.dims), moved={})
+
     def next(self, step: int) -> Pass:
         """Write the pass of a step, from 0."""
         out, new = self.builder, dict[Ref, Ref]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 
@@ -15,7 +15,16 @@ from tpcalc.questions.start.moves import Sizes, largest
 from tpcalc.results import Exponent, StableEdit, StableRate
 from tpcalc.training.training import Training
 
+Top = tuple[Power, str]
 ROUNDS = 4  # what later steps add depends on the rates, which are set by it
+
+
+@dataclass(frozen=True)
+class Largest:
+    """What the largest rates have beside theirs, and what decides, by parameter."""
+
+    shifts: Mapping[Ref, Fraction]
+    tops: Mapping[Ref, list[Top]]
 
 
 def stable_rates(
@@ -37,23 +46,14 @@ def stable_rates(
         >>> print(*(f"{row.name}: n^({row.rate}) by {row.where}" for row in found))
         W1: n^(0) by h[1] W2: n^(-1) by h[2] W3: n^(-1) by the output
     """
-    shifts: dict[Ref, Fraction] = {}
-    given = sizes = Sizes.of(run, values, shifts, capped=False)
-    for turn in range(ROUNDS):
-        sizes = Sizes.of(run, values, shifts, capped=False) if turn else sizes
-        tops = {ref: _tops(sizes, ref, later=turn > 0) for ref in sizes.steps.parameters}
-        tried = {ref: own[0][0] for ref, own in tops.items()}
-        found = {ref: power for ref, power in tried.items() if isinstance(power, Fraction)}
-        if turn and not any(found.values()):
-            break
-        shifts = {ref: shifts.get(ref, Fraction(0)) - power for ref, power in found.items()}
-    else:
+    given = Sizes.of(run, values, capped=False)
+    found = largest_shifts(given)
+    if found is None:
         return (), stable_edits(given, {})
     rows = []
-    for ref, node in sizes.steps.parameters.items():
-        own = -sizes.units(ref)[1]
-        reach = own + shifts.get(ref, Fraction(0))
-        (power, where), *rest = tops[ref]
+    for ref, node in given.steps.parameters.items():
+        own, ((power, where), *rest) = -given.units(ref)[1], found.tops[ref]
+        reach = own + found.shifts.get(ref, Fraction(0))
         rate = Exponent.number(reach) if isinstance(power, Fraction) else Exponent()
         role = node.family.mark.role if node.family.mark is not None else ""
         known = None if ratio is None or rate.constant is None else rate.constant
@@ -63,10 +63,27 @@ def stable_rates(
             if isinstance(power, Fraction) and isinstance(less, Fraction) and less != power:
                 row = replace(row, other=Exponent.number(reach + power - less), beside=place)
         rows.append(row)
-    return tuple(rows), stable_edits(given, shifts)
+    return tuple(rows), stable_edits(given, found.shifts)
 
 
-def _tops(sizes: Sizes, ref: Ref, *, later: bool) -> list[tuple[Power, str]]:
+def largest_shifts(given: Sizes) -> Largest | None:
+    """The powers of n that the largest rates have beside theirs; None: not in a few rounds."""
+    shifts, sizes = dict(given.shifts), given
+    for turn in range(ROUNDS):
+        if turn:
+            steps = given.steps.anew()
+            sizes = Sizes.of(given.run, given.values, shifts, capped=False, steps=steps)
+        tops = {ref: _tops(sizes, ref, later=turn > 0) for ref in sizes.steps.parameters}
+        tried = {ref: own[0][0] for ref, own in tops.items()}
+        found = {ref: power for ref, power in tried.items() if isinstance(power, Fraction)}
+        if turn and not any(found.values()):
+            return Largest(shifts, tops)
+        moved = {ref: shifts.get(ref, Fraction(0)) - power for ref, power in found.items()}
+        shifts = {**shifts, **moved}
+    return None
+
+
+def _tops(sizes: Sizes, ref: Ref, *, later: bool) -> list[Top]:
     """The largest changes that steps of a parameter make inside and of the output, and where."""
     moves = [step[ref] for step in sizes.moves]
     first = next((move for move in moves if move.changes), moves[0])
