@@ -87,13 +87,20 @@ def _path(template: Builder, item: Contribution) -> frozenset[Ref]:
 def _entered(
     template: Builder, operands: Sequence[Ref], parameters: frozenset[Ref]
 ) -> tuple[Ref, ...]:
-    """Those operands that are parameters, or parameters whose axes have other names."""
-    return tuple(
-        ref
-        for ref in operands
-        if ref in parameters
-        or ((node := rename_of(template.node(ref))) is not None and node.of in parameters)
-    )
+    """Those operands that are parameters, also times a number or with other names of axes."""
+
+    def is_one(ref: Ref) -> bool:
+        if ref in parameters:
+            return True
+        node = template.node(ref)
+        renamed = rename_of(node)
+        if renamed is not None:
+            return is_one(renamed.of)
+        if not isinstance(node, LinComb) or node.scalars != (None,) or any(node.over):
+            return False
+        return is_one(node.vectors[0])
+
+    return tuple(ref for ref in operands if is_one(ref))
 
 
 def _due(template: Builder, item: Contribution, path: frozenset[Ref]) -> Ref:
