@@ -28,7 +28,7 @@ def softmax(space: Space, op: Op, x: Array, dim: Any, *rest: Any, **named: Any) 
         raise space.refuse(
             "softmax over a dimension that grows with the width: it needs exponential moments of "
             "its input.",
-            "Did you mean the dimension of positions, or of classes?",
+            "Did you mean another axis, that of positions or of classes?",
         )
     for leaf in own:
         leaf.fixed = True
@@ -96,7 +96,9 @@ def attention(
 ) -> Array:  # fmt: skip
     """Averages of values over positions, weighted by the softmax of scores."""
     widths = len(space.widths)
-    size = times(q.expanded()[-1], widths)
+    heads, size = (times(q.expanded()[at], widths) for at in (-min(3, q.rank), -1))
+    if len(set(heads)) > 1:
+        space.notes[f"the number of heads grows with the width, and their size is {size[0]}"] = None
     if scale is None:
         scale = Count(tuple(one**-0.5 for one in size))
     if enable_gqa:

@@ -136,12 +136,15 @@ def convolution(
 ) -> Array:  # fmt: skip
     """A sum over windows: of full mixing, of groups, or channel by channel."""
     rank = weight.rank - 2
-    steps, far, wide = (each(value, rank, least) for value, least in
-                        ((stride, 1), (padding, 0), (dilation, 1)))  # fmt: skip
+    steps, wide = each(stride, rank, 1), each(dilation, rank, 1)
+    kernel = weight.expanded()[2:]
+    far = [0] * rank if padding == "valid" else [
+        step * (times(own, 1)[0] - 1) // 2 for step, own in zip(wide, kernel, strict=True)
+    ] if padding == "same" else each(padding, rank, 0)  # fmt: skip
     first = x.rank - rank
     for k in range(rank):
-        offsets_of = weight.expanded()[2 + k]
-        x = windows(space, x, first + k, op.shape[-rank + k], offsets_of, steps[k], far[k], wide[k])
+        own = op.shape[-rank + k], kernel[k], steps[k], far[k], wide[k]
+        x = windows(space, x, first + k, *own, turned=op.name.startswith("aten.conv_t"))
     # x: batch, channels, then for each axis its places; the offsets at last.
     batch, spots, offsets = "z"[: first - 1], "pqr"[:rank], "uvw"[:rank]
     count = (1,) * len(space.widths) if groups is None else groups.values
@@ -184,9 +187,9 @@ def each(value: Any, rank: int, least: int) -> list[int]:
 
 def windows(
     space: Space, x: Array, at: int, out: Sizes, offsets: Dim, stride: int, padding: int,
-    dilation: int,
+    dilation: int, turned: bool = False,
 ) -> Array:  # fmt: skip
-    """The neighbours of every place, the offsets as a dimension at the end."""
+    """The neighbours of every place, the offsets as a dimension at the end; or those it is of."""
     dim = x.expanded()[at]
     for leaf in dim:
         leaf.fixed = True
@@ -196,6 +199,9 @@ def windows(
     for p in range(out[0]):
         for k in range(size):
             q = p * stride + k * dilation - padding
+            if turned:
+                q, rest = divmod(p + padding - k * dilation, stride)
+                q = -1 if rest else q
             if 0 <= q < places:
                 marks[p, k, q] = 1
     new = space.fresh([out], True)
@@ -206,6 +212,18 @@ def windows(
     own = letters[at]
     target = letters.replace(own, "Y") + "Z"
     return space.contract(x, mask, (letters, f"YZ{own}"), target)
+
+
+@rule("aten.conv_transpose1d", "aten.conv_transpose2d", "aten.conv_transpose3d")
+def turned_convolution(
+    space: Space, op: Op, x: Array, weight: Array, bias: Array | None = None, stride: Any = None,
+    padding: Any = None, out: Any = None, groups: Any = None, dilation: Any = None,
+) -> Array:  # fmt: skip
+    """A convolution the other way round: each cell is spread over a window."""
+    if groups is not None and groups.whole > 1:
+        raise space.refuse(f"{op.name} has groups.", "Write it with one group.")
+    turned = space.permuted(weight, (1, 0, *range(2, weight.rank)))
+    return convolution(space, op, x, turned, bias, stride, padding, dilation)
 
 
 @rule("aten.im2col")

@@ -98,6 +98,13 @@ ONE: dict[str, Fn] = {
     "log_sigmoid": lambda x: -catalogued("softplus")(-x),
     "expm1": lambda x: catalogued("exp")(x) - 1,
     "log1p": lambda x: _log(1 + x),
+    "log2": lambda x: _log(x) * (1 / math.log(2)),
+    "exp2": lambda x: catalogued("exp")(math.log(2) * x),
+    "sinh": lambda x: Fraction(1, 2) * (catalogued("exp")(x) - catalogued("exp")(-x)),
+    "cosh": lambda x: Fraction(1, 2) * (catalogued("exp")(x) + catalogued("exp")(-x)),
+    "erfc": lambda x: 1 - catalogued("erf")(x),
+    "celu": lambda x, alpha=1: alpha * catalogued("elu", 1)(x * (1 / Fraction(alpha))),
+    "softshrink": lambda x, low=Fraction(1, 2): x - _clamped(x, -low, low),
 }
 
 
@@ -109,6 +116,8 @@ def is_handle(value: Any) -> bool:
 def _register(name: str, fn: Fn) -> None:
     @rule(f"aten.{name}", f"aten.{name}_")
     def made(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
+        if any(isinstance(one, Array) for one in rest):
+            return space.apply(fn, x, *(as_array(space, one, op) for one in rest))
         own = [number(space, one, op) for one in rest]
         words = {key: number(space, one, op) for key, one in named.items() if key != "inplace"}
         # One node, whatever the formula is made of.
@@ -178,9 +187,20 @@ def divide(space: Space, op: Op, x: Any, y: Any) -> Array:
     return Array(found.dims, found.value, "" if right.dims else left.label, left.hidden)
 
 
+@rule("aten.prelu")
+def sloped(space: Space, op: Op, x: Array, slope: Array) -> Array:
+    """A leaky ReLU with a slope for all channels, or for each of them."""
+    relu = catalogued("relu")
+    slope = space.shaped(slope, (*slope.dims, *((),) * (x.rank - 2)))
+    return space.apply(lambda a, b: relu(a) - b * relu(-a), x, slope)
+
+
 @rule("aten.pow", "aten.pow_")
 def power(space: Space, op: Op, x: Any, y: Any) -> Array:
-    """A power with a given exponent."""
+    """A power with a given exponent, or of a given number."""
+    if isinstance(y, Array) and isinstance(x, Count) and x.same:
+        base = math.log(x.values[0])
+        return space.apply(lambda a: catalogued("exp")(base * a), y)
     if isinstance(y, Array):
         raise space.refuse("an exponent depends on parameters or data.",
                            "Write x**y as exp(y * log(x)).")  # fmt: skip

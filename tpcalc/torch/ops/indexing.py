@@ -17,8 +17,8 @@ from tpcalc.torch.arrays import Array, Matrix, Parts
 from tpcalc.torch.dims import Leaf, cut, leaves, times, unite, whole_ratio
 from tpcalc.torch.graph import Count, Op, Sizes
 from tpcalc.torch.ops.contractions import chosen, each, given
-from tpcalc.torch.ops.elementwise import greater
-from tpcalc.torch.rules import place, rule
+from tpcalc.torch.ops.elementwise import EXCLUDED, greater
+from tpcalc.torch.rules import as_array, place, places, rule
 from tpcalc.torch.space import Space
 
 
@@ -269,8 +269,10 @@ def _as_handle(space: Space, value: Any, like: Any) -> Any:
 
 @rule(
     "aten.pad", "aten.constant_pad_nd", "aten.roll", "aten.flip", "aten.cumsum", "aten.repeat",
-    "aten.avg_pool1d", "aten.avg_pool2d", "aten.adaptive_avg_pool1d",
-    "aten.adaptive_avg_pool2d", "aten.upsample_nearest2d", "aten.tril", "aten.triu",
+    "aten.avg_pool1d", "aten.avg_pool2d", "aten.avg_pool3d", "aten.adaptive_avg_pool1d",
+    "aten.adaptive_avg_pool2d", "aten.adaptive_avg_pool3d", "aten.upsample_nearest1d",
+    "aten.upsample_nearest2d", "aten.upsample_linear1d", "aten.upsample_bilinear2d",
+    "aten.upsample_bicubic2d", "aten.tril", "aten.triu",
     "aten.reflection_pad1d", "aten.reflection_pad2d", "aten.replication_pad2d",
 )  # fmt: skip
 def linear_in_cells(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
@@ -346,16 +348,50 @@ def max_pool(
 ROUTING = "the choice of a top-k is fixed: the first ones stand for those that are chosen"
 
 
+def _check_order(space: Space, op: Op, x: Array, at: Sequence[int]) -> None:
+    if any(not leaf.is_finite for k in at for leaf in x.expanded()[k]):
+        raise space.refuse(
+            f"{op.name} over a dimension that grows with the width: order statistics grow with "
+            "the logarithm of n, which powers of n do not carry.",
+            "Take it over a finite dimension.",
+        )
+
+
+@rule("aten.sort", "aten.argsort", "aten.median", "aten.kthvalue", "aten.argmax", "aten.argmin",
+      "aten.cummax", "aten.cummin", "aten.quantile", "aten.mode", "aten.msort")  # fmt: skip
+def in_order(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
+    """Cells in the order of their values, which is never followed."""
+    _check_order(space, op, x, range(x.rank))
+    raise space.refuse(f"{op.name} orders cells by their values.", "Maxima and top-k are followed.")
+
+
+@rule("aten.amax", "aten.amin", "aten.max", "aten.min")
+def extreme(space: Space, op: Op, x: Array, dim: Any = None, keep: Any = False) -> Any:
+    """The largest or the smallest of some cells, or of two tensors."""
+    least = op.name.endswith("min")
+
+    def larger(a: Any, b: Any) -> Any:
+        return -greater(-a, -b) if least else greater(a, b)
+
+    if isinstance(dim, Array):
+        return space.apply(larger, x, dim)
+    at = places(space, dim, x.rank)
+    _check_order(space, op, x, at)
+    for k in at:
+        first, *more = (chosen(space, x, k, [cell], ()) for cell in
+                        range(times(x.expanded()[k], 1)[0]))  # fmt: skip
+        for other in more:
+            first = space.apply(larger, first, other)
+        x = first
+    found = x if keep else space.shaped(x, [own for k, own in enumerate(x.dims) if k not in at])
+    return (found, None) if len(op.shapes) > 1 else found
+
+
 @rule("aten.topk")
 def largest(space: Space, op: Op, x: Array, count: Any, dim: Any = -1, *rest: Any) -> Any:
     """Some cells of a finite dimension: which ones, is taken as given."""
     at = place(space, dim, x.rank)
-    if any(not leaf.is_finite for leaf in x.expanded()[at]):
-        raise space.refuse(
-            f"{op.name} over a dimension that grows: order statistics grow with the logarithm of "
-            "n, which powers of n do not carry.",
-            "Take it over a finite dimension.",
-        )
+    _check_order(space, op, x, (at,))
     space.notes[ROUTING] = None
     cells = np.arange(count.whole)
     return chosen(space, x, at, cells, ()), Array((), given=(at, cells))
@@ -368,17 +404,49 @@ def scattered(space: Space, op: Op, x: Array, dim: Any, cells: Array, values: An
         raise space.refuse(f"{op.name} puts cells where data say.",
                            "What a top-k has chosen is followed.")  # fmt: skip
     at, chosen_cells = cells.given
-    size = times(x.expanded()[at], 1)[0]
-    own = values.expanded()[at]
-    marks = np.zeros((size, len(chosen_cells)))
-    marks[chosen_cells, range(len(chosen_cells))] = 1
-    mask = given(space, marks, (x.expanded()[at], own))
-    for leaf in (*own, *x.expanded()[at]):
+    return _put(space, x, at, chosen_cells, values)
+
+
+@rule("aten.slice_scatter", "aten.select_scatter")
+def written(
+    space: Space, op: Op, x: Array, values: Array, dim: Any = None, start: Any = None,
+    end: Any = None, step: Any = None,
+) -> Array:  # fmt: skip
+    """Cells of a finite dimension written over."""
+    at = 0 if dim is None else place(space, dim, x.rank)
+    dims = values.expanded()
+    bounds = [one if one is None else one.whole for one in (start, end, step)]
+    cells = np.arange(times(x.expanded()[at], 1)[0])
+    if op.name == "aten.select_scatter":
+        values, cells = space.shaped(values, (*dims[:at], (), *dims[at:])), cells[[start.whole]]
+    else:
+        cells = cells[slice(*bounds)]
+    return _put(space, x, at, cells, values)
+
+
+@rule("aten.copy", "aten.fill")
+def copied(space: Space, op: Op, x: Array, values: Any, *rest: Any, **named: Any) -> Array:
+    """Other cells in the dimensions of a tensor."""
+    return space.apply(lambda a, b: b, x, as_array(space, values, op))
+
+
+def _put(space: Space, x: Array, at: int, cells: Any, values: Array) -> Array:
+    """Cells in the place of some of a tensor."""
+    dim, own, letters = x.expanded()[at], values.expanded()[at], ascii_letters[: values.rank]
+    if any(not leaf.is_finite for leaf in dim):
+        raise space.refuse("cells of a dimension that grows are written over.")
+    for leaf in (*own, *dim):
         leaf.fixed = True
-    letters = ascii_letters[: values.rank]
-    inputs = f"Z{letters[at]}"
-    placed = space.contract(values, mask, (letters, inputs), letters.replace(letters[at], "Z"))
-    return space.apply(lambda a, b: a + b, x, placed)
+    marks = np.zeros((times(dim, 1)[0], len(cells)))
+    marks[cells, range(len(cells))] = 1
+    mask = given(space, marks, (dim, own))
+    placed = space.contract(values, mask, (letters, f"Z{letters[at]}"),
+                            letters.replace(letters[at], "Z"))  # fmt: skip
+    left = 1 - marks.sum(1).reshape(-1, *(1,) * (x.rank - at - 1))
+    if x.given is not None and (np.asarray(x.given) <= EXCLUDED).all():
+        return replace(placed, dims=space.together([x, placed]), hidden=left > 0)
+    kept = given(space, left, (dim, *((),) * (x.rank - at - 1)))
+    return space.apply(lambda a, b, c: a * b + c, x, kept, placed)
 
 
 def _unit(op: Op, rest: Any, named: Any) -> Any:

@@ -10,7 +10,7 @@ from tpcalc.torch.dims import times
 from tpcalc.torch.graph import Count, Op
 from tpcalc.torch.ops.contractions import linear
 from tpcalc.torch.ops.elementwise import catalogued
-from tpcalc.torch.ops.indexing import pieces_of, select, stack
+from tpcalc.torch.ops.indexing import joined, pieces_of, select, stack
 from tpcalc.torch.rules import rule
 from tpcalc.torch.space import Space
 
@@ -87,19 +87,21 @@ def _register(name: str, cell: Cell, states: int) -> None:
         space: Space, op: Op, x: Array, state: Any, weights: Any, biased: Any, count: Any,
         dropout: Any, train: Any, both_ways: Any, batch_first: Any,
     ) -> Any:  # fmt: skip
-        if both_ways:
-            raise space.refuse(
-                "a recurrent layer runs in both directions.",
-                "Write two layers, one of them over the flipped sequence.",
-            )
         held = state if isinstance(state, tuple) else (state,)
-        each = len(weights) // count.whole
+        ways = 2 if both_ways else 1
+        each = len(weights) // (count.whole * ways)
         at = 1 if batch_first and x.rank == 3 else 0
         ends: list[State] = []
-        for layer in range(count.whole):
-            own = tuple(select(space, op, one, 0, layer) for one in held)
-            x, end = _along(space, op, cell, x, at, own, weights[layer * each : (layer + 1) * each])
-            ends.append(end)
+        for _ in range(count.whole):
+            made = []
+            for way in range(ways):
+                k = len(ends)
+                own = tuple(select(space, op, one, 0, k) for one in held)
+                some = weights[k * each : (k + 1) * each]
+                found, end = _along(space, op, cell, x, at, own, some, -1 if way else 1)
+                made.append(found)
+                ends.append(end)
+            x = joined(space, made, x.rank - 1) if both_ways else made[0]
         widths = (0,) * len(space.widths)
         last = tuple(stack(space, op, tuple(end[k] for end in ends), Count(widths))
                      for k in range(states))  # fmt: skip
@@ -107,14 +109,15 @@ def _register(name: str, cell: Cell, states: int) -> None:
 
 
 def _along(
-    space: Space, op: Op, cell: Cell, x: Array, at: int, state: State, weights: Sequence[Any]
-) -> tuple[Array, State]:
-    """A cell run along a dimension."""
+    space: Space, op: Op, cell: Cell, x: Array, at: int, state: State, weights: Sequence[Any],
+    step: int,
+) -> tuple[Array, State]:  # fmt: skip
+    """A cell run along a dimension, forward or backward."""
     places, outputs = times(x.expanded()[at], 1)[0], []
-    for k in range(places):
+    for k in range(places)[::step]:
         state = cell(space, op, select(space, op, x, at, k), state, weights)
         outputs.append(state[0])
-    return stack(space, op, tuple(outputs), Count((at,) * len(space.widths))), state
+    return stack(space, op, tuple(outputs[::step]), Count((at,) * len(space.widths))), state
 
 
 for _name, (_cell, _states) in CELLS.items():

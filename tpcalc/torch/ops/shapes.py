@@ -24,6 +24,7 @@ def view(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
 @rule(
     "aten.contiguous", "aten.clone", "aten.alias", "aten.to", "aten._to_copy", "aten.type_as",
     "aten.lift_fresh_copy", "aten.float", "aten.double", "aten.positive", "aten.view_copy",
+    "aten.nan_to_num",
 )  # fmt: skip
 def same(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
     """The tensor itself."""
