@@ -122,7 +122,8 @@ class Build:
                 words = f"{name} is {one.dtype} of shape {tuple(one.shape)}: it cannot be read."
                 raise StudyError(words, where=self.line(name), hint=REAL)
         if not any(one.requires_grad for one in self.tensors.values()):
-            raise StudyError(f"{self.called} has no parameter that is trained.")
+            words = f"{self.called} has no parameter that is trained."
+            raise StudyError(words, hint="One of its parameters must require a gradient.")
 
     def line(self, name: str) -> str:
         """The user's line that registered a parameter."""

@@ -73,7 +73,13 @@ class _Aligner:
                 self._add(same, Op(name_of(node), *self._arguments(same), _shapes(same),
                                    place_of(node)))  # fmt: skip
         index, chosen = self._output(output)
-        return Graph(self.name, self.widths, tuple(self.ops), index, chosen=chosen)
+        told = tuple(
+            f"the input {target} counts as given: the answer is that for its values"
+            for node in first.nodes
+            for kind, target in [leaves.get(node.name, ("", ""))]
+            if kind == "USER_INPUT" and hasattr(first.given.get(node), "shape")
+        )
+        return Graph(self.name, self.widths, tuple(self.ops), index, told, chosen)
 
     def _add(self, same: Sequence[Any], op: Op) -> None:
         self.ops.append(op)

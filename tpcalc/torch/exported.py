@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import io
 import logging
+import operator
 import re
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
 from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import TpcalcError, TraceError
+from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError
 from tpcalc.torch.graph import Place
+from tpcalc.torch.rules import rule_of
 
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 RANDOM = re.compile(r"(rand|bernoulli|normal|uniform|multinomial|exponential)")
@@ -27,12 +31,22 @@ SHAPES = ("aten.sym_size", "aten._assert_tensor_metadata")
 
 def arguments(inputs: Any, width: int) -> Inputs:
     """The inputs of a module of a width, from whatever a user hands over."""
+    torch = load_torch()
     if callable(inputs):
         inputs = inputs(width)
-    if isinstance(inputs, Mapping):
-        return (), dict(inputs)
-    torch = load_torch()
-    return ((inputs,) if isinstance(inputs, torch.Tensor) else tuple(inputs)), {}
+    args, named = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
+    args = tuple(args) if isinstance(args, tuple | list) else (args,)
+
+    def plain(one: Any) -> Any:
+        if one.is_complex() or one.device.type != "cpu":
+            raise UsageError(
+                f"inputs= hold a tensor of {one.dtype} on the device {one.device}.",
+                hint="Give real numbers on the cpu.",
+            )
+        return one.detach()
+
+    found: Inputs = torch.utils._pytree.tree_map_only(torch.Tensor, plain, (args, named))
+    return found
 
 
 @dataclass
@@ -53,7 +67,8 @@ class Exported:
 
     @staticmethod
     def of(module: Any, inputs: Inputs, where: str) -> Exported:
-        """A module without writes that operations elsewhere see."""
+        """A module with operations that rules know, as far as torch can write it with them."""
+        inputs = _fitting(module, inputs, where)
         try:
             with _exporting():
                 program = load_torch().export.export(module, *inputs, strict=False)
@@ -62,10 +77,12 @@ class Exported:
         _inline(program.graph_module)
         found = Exported(program, inputs)
         found._check_writes()
-        if any(map(_is_seen_elsewhere, found.nodes)):
-            with _exporting():
-                return Exported(program.run_decompositions({}), inputs)
-        return found
+        aliased, left = any(map(_is_seen_elsewhere, found.nodes)), found._unknown()
+        if not aliased and not left:
+            return found
+        with _exporting():
+            made = Exported(program.run_decompositions(_decompositions(left)), inputs)
+        return made if aliased or not made._unknown() else found
 
     def __post_init__(self) -> None:
         self.nodes = [*self.program.graph_module.graph.nodes]
@@ -110,6 +127,14 @@ class Exported:
     def _held(self, value: Any) -> Any:
         return load_torch().fx.node.map_arg(value, lambda node: self.given[node])
 
+    def _unknown(self) -> set[Any]:
+        """Operations that no rule knows."""
+        return {
+            node.target
+            for node in self.nodes
+            if node.op == "call_function" and node not in self.given and not rule_of(name_of(node))
+        } - {operator.getitem, load_torch().ops.aten.detach.default}
+
     def _check_writes(self) -> None:
         """Refuse parameters that forward writes into, and buffers that it trains."""
         behind, left = set[Any](), [one for kind, _, one in self.results if kind == "USER_OUTPUT"]
@@ -143,7 +168,51 @@ class Exported:
                 yield node, root
 
 
-@contextmanager
+def check_twice(name: str, first: Any, again: Any, inputs: Inputs) -> None:
+    """Refuse two modules of one width that make two things of the same parameters."""
+    torch, found = load_torch(), list[Any]()
+    tensors = {**dict(first.named_parameters()), **dict(first.named_buffers())}
+    args, kwargs = _fitting(first, inputs, name)
+    for module in (first, again):
+        held = {key: one.clone() for key, one in tensors.items()}
+        try:
+            with _exporting(), torch.no_grad(), torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(0)
+                made = torch.func.functional_call(module, held, args, kwargs)
+        except Exception as error:
+            raise _not_exported(error, name) from error
+        every = torch.utils._pytree.tree_leaves(made)
+        found.append([one.double() for one in every if isinstance(one, torch.Tensor)])
+    if not all(
+        one.shape == other.shape and torch.allclose(one, other, equal_nan=True)
+        for one, other in zip(*found, strict=True)
+    ):
+        raise StudyError(
+            f"{name}, called twice, makes modules that differ: the same parameters give other "
+            "outputs.",
+            hint="Of all that make does, parameters alone may depend on chance.",
+        )
+
+
+def _fitting(module: Any, inputs: Inputs, where: str) -> Inputs:
+    """Inputs that a module takes, in its precision."""
+    torch, signature = load_torch(), inspect.signature(module.forward)
+    try:
+        signature.bind(*inputs[0], **inputs[1])
+    except TypeError as error:
+        raise UsageError(
+            f"inputs= do not fit forward{signature}: {error}.",
+            where=where,
+            hint="Give a tensor for each argument, in order or by name.",
+        ) from error
+    kind = next(module.parameters()).dtype
+    found: Inputs = torch.utils._pytree.tree_map_only(
+        torch.Tensor, lambda one: one.to(kind) if one.is_floating_point() else one, inputs
+    )
+    return found
+
+
+@contextlib.contextmanager
 def _exporting() -> Iterator[None]:
     """Let torch and modules keep silent, and no backward pass of a user's own be passed over."""
     torch, disabled = load_torch(), logging.root.manager.disable
@@ -226,6 +295,13 @@ def place_of(node: Any) -> Place:
     return Place(path, line_in_stack(node.meta.get("stack_trace") or ""))
 
 
+def _decompositions(operations: set[Any]) -> dict[Any, Any]:
+    """What torch makes of operations."""
+    torch = load_torch()
+    tables = torch._decomp.decomposition_table, torch.export.default_decompositions()
+    return {one: table[one] for table in tables for one in operations if one in table}
+
+
 def _is_seen_elsewhere(node: Any) -> bool:
     """Whether something is changed in place that other operations read as well."""
     return _in_place(node) and (len(node.args[0].users) > 1 or _may_alias(node.args[0]))
@@ -266,7 +342,7 @@ def _not_exported(error: Exception, where: str) -> TpcalcError:
         return TraceError(f"an output is no tensor but {found}.", where=where, hint=hint)
     said = (*text.strip().splitlines(), "")[0].rstrip(".")
     return TraceError(
-        f"torch cannot export the module: {type(error).__name__}: {said}.",
+        f"torch cannot run or export the module: {type(error).__name__}: {said}.",
         where=line,
         hint="It is run on the inputs that are given, as torch.export.export(module, inputs).",
     )

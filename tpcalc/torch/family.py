@@ -49,7 +49,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Family:
-    """Modules of several widths, and what all have in common."""
+    """Modules of several widths, what all have in common, and one of the first width again."""
 
     name: str
     widths: tuple[int, ...]
@@ -57,6 +57,7 @@ class Family:
     parameters: tuple[Parameter, ...]
     notes: tuple[str, ...]
     make: Make
+    again: Any
 
 
 def family(
@@ -127,7 +128,9 @@ def family(
         for one, names in groups.items()
     ]
     modules = {n: one.module for n, one in builds.items()}
-    return Family(name, tuple(builds), modules, tuple(parameters), tuple(notes), called)
+    return Family(
+        name, tuple(builds), modules, tuple(parameters), tuple(notes), called, again.module
+    )
 
 
 def _tried(function: Callable[..., Any], *arguments: Any) -> Any:

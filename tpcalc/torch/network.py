@@ -30,7 +30,7 @@ from tpcalc.torch.entries import ordered, part
 from tpcalc.torch.family import Family, Parameter
 from tpcalc.torch.graph import Graph, Op, Use
 from tpcalc.torch.powers import scaling
-from tpcalc.torch.rules import RULES
+from tpcalc.torch.rules import rule_of
 from tpcalc.torch.space import Space
 
 BATCH = "b"
@@ -40,6 +40,13 @@ VARIED = (
 WIDE = "the input {} grows with the width: its coordinates count as N(0, 1)"
 READ = "the output grows with the width: a fixed random readout of size 1/n reads it"
 TINY = 1e-9  # of variances, so that rounding leaves none below 0
+COMPARED = "Masks that are given are followed; a maximum with 0 is a ReLU, max(x, y) a maximum."
+UNRULED = "Say what it is made of with @tp.torch.rule, or leave it out of the modules."
+HINTS = {  # beside operations that no rule can know
+    **dict.fromkeys(("aten.gt", "aten.lt", "aten.ge", "aten.le", "aten.eq", "aten.ne"), COMPARED),
+    "aten.item": "A number that is taken out of a tensor passes no gradient: keep the tensor.",
+    "aten.cross_entropy_loss": "Return what the loss is of: questions take loss= of their own.",
+}
 CELLS = "cells"  # of several inputs, one after the other
 
 
@@ -90,14 +97,20 @@ class Reading:
         if op.name == "getitem":
             return args[0][args[1].whole]
         named = {name: self._argument(one) for name, one in op.kwargs.items()}
-        made = RULES.get(op.name) or RULES.get(op.name.rstrip("_"))
+        made = rule_of(op.name)
         if made is None:
             raise TraceError(
                 f"the operation {op.name} has no rule.",
                 where=self.space.place,
-                hint="Say what it is made of with @tp.torch.rule, or leave it out of the modules.",
+                hint=HINTS.get(op.name, UNRULED),
             )
-        return made(self.space, op, *args, **named)
+        try:
+            return made(self.space, op, *args, **named)
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
+            raise self.space.refuse(
+                f"the rule of {op.name} does not cover this call: {type(error).__name__}: {error}.",
+                "Say what it is made of with @tp.torch.rule, or write it in another way.",
+            ) from error
 
     def _detached(self, index: int, op: Op) -> Any:
         """The tensor itself, where nothing behind it is trained."""
@@ -153,6 +166,12 @@ class Reading:
         (wide,) = space.grows(varied)
         rows = [ordered(np.asarray(one, dtype=float), varied, at) for at, one in enumerate(each)]
         cells = rows[-1].reshape(-1, wide.sizes[-1])
+        sizes = [np.square(one).mean() for one in (rows[0], rows[-1])]
+        if not max(sizes) < 2 * min(sizes):
+            raise space.refuse(
+                "given numbers that vary along the width change their size with it.",
+                "Scale them by a factor of their own.",
+            )
         cov = np.cov(cells, bias=True).reshape(len(cells), -1) + TINY * np.eye(len(cells))
         label = f"given {hashlib.sha256(cells.tobytes()).hexdigest()[:12]}"
         space.notes[VARIED] = None
@@ -216,8 +235,14 @@ class Reading:
         """The rows of the table that whole numbers are looked up in."""
         for user in self.graph.ops[index:]:
             if user.name == "aten.embedding":
-                table = user.args[0]
-                return self.space.fresh([self.graph.ops[table.of].shape[0]])[0]
+                rows = self.graph.ops[user.args[0].of].shape[0]
+                if len(set(rows)) > 1:
+                    raise self.space.refuse(
+                        f"the table that {self.graph.ops[index].label} is looked up in has {rows} "
+                        f"rows at widths {self.graph.widths}: a vocabulary that grows.",
+                        "The width alone grows; data and their vocabulary stay.",
+                    )
+                return self.space.fresh([rows])[0]
         raise self.space.refuse("whole numbers are looked up in no table.")
 
     def _wide(self, op: Op, dims: tuple[Dim, ...]) -> Any:
@@ -225,10 +250,14 @@ class Reading:
         space = self.space
         space.notes[WIDE.format(op.label)] = None
         (wide, *more) = space.grows(dims)
-        if more:
-            raise space.outer()
+        if more or (wide in dims[0] and len(dims) > 1):
+            raise space.refuse(
+                f"the input {op.label} has {op.shape} cells at widths {space.widths}: more than "
+                "features grow with the width.",
+                "Limits are taken at a fixed number of samples and of positions.",
+            )
         axes = {name: leaf.size for leaf, name in space.axes(dims)}
-        return space.t.noise(op.label, dim=space.dim_of(wide), axes=axes)
+        return space.t.noise(f"input {op.label}", dim=space.dim_of(wide), axes=axes)
 
     def _parameter(self, index: int, op: Op) -> Array:
         dims = self.space.fresh(op.shape)

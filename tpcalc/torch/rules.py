@@ -51,6 +51,11 @@ def rule(*names: str) -> Callable[[Made], Made]:
     return keep
 
 
+def rule_of(name: str) -> Rule | None:
+    """The rule of an operation, be it in place or not."""
+    return RULES.get(name) or RULES.get(name.rstrip("_"))
+
+
 def place(space: Space, count: Any, rank: int) -> int:
     """The number of a dimension, counted from the first."""
     index = int(count.values[0]) if isinstance(count, Count) else int(count)

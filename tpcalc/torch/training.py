@@ -12,6 +12,7 @@ from tpcalc.networks.own import is_network
 from tpcalc.program.family import ROLES
 from tpcalc.results import Samples
 from tpcalc.torch.export import traced
+from tpcalc.torch.exported import arguments, check_twice
 from tpcalc.torch.family import family
 from tpcalc.torch.network import Module
 from tpcalc.torch.optimizers.recipe import read_recipe
@@ -85,7 +86,10 @@ def network(
     """
     made = family(make, widths, width=width, options=options, init=init)
     called = {one: parameter.name for parameter in made.parameters for one in parameter.names}
-    return Module(traced(made.name, made.modules, inputs, called, output), made, eps)
+    found = Module(traced(made.name, made.modules, inputs, called, output), made, eps)
+    first = made.widths[0]
+    check_twice(f"{made.name}({first})", made.modules[first], made.again, arguments(inputs, first))
+    return found
 
 
 def training(
