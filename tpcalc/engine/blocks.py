@@ -6,7 +6,7 @@ share. A stack, or another name of an axis, is a view of registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 from math import prod
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.instructions import Gram, Instruction, Outer, Panel, PanelTerm, ScalarMap
 from tpcalc.functions import Const, Expr, Fn, Par, const
-from tpcalc.functions.expr import add, mul
+from tpcalc.functions.expr import add, mul, substitute
 from tpcalc.functions.numbers import Number
 
 Cell = tuple[int, ...]
 Registers = Index
 Where = Mapping[str, int]
+NONE = const(0)
 
 
 class OuterNode(Protocol):
@@ -54,12 +55,15 @@ class Writer:
         labels: A name for each, or "".
         scalars: How many scalar registers there are.
         out: The instructions.
+        known: Numbers that are given, by their registers.
     """
 
     spaces: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     scalars: int = 0
     out: list[Instruction] = field(default_factory=list)
+    known: dict[int, float] = field(default_factory=dict)
+    _places: dict[float, int] = field(default_factory=dict)
 
     def new_vector(self, dim: str, label: str = "") -> int:
         """A register of a vector."""
@@ -71,6 +75,40 @@ class Writer:
         """A register of a scalar, or the first of several."""
         self.scalars += count
         return self.scalars - count
+
+    def constant(self, value: float) -> int:
+        """The register of a given number."""
+        if value not in self._places:
+            self._places[value] = out = self.new_scalar()
+            self.known[out] = value
+            self.out.append(ScalarMap(Fn(const(value), 0), (), out))
+        return self._places[value]
+
+    def functions(self, fn: Fn, cells: Iterable[tuple[int, ...]]) -> list[int]:
+        """The registers of a function of scalars cell by cell, in which given numbers are folded.
+
+        What has a factor 0 is 0, and what is one of its arguments has its register.
+        """
+        folded: dict[tuple[float | None, ...], tuple[Fn, tuple[int, ...]]] = {}
+        found: list[int] = []
+        for cell in cells:
+            given = tuple([self.known.get(register) for register in cell])
+            if given not in folded:
+                numbers: dict[Expr, Expr] = {
+                    Par(k): const(value) for k, value in enumerate(given) if value is not None
+                }
+                whole = Fn(substitute(fn.expr, numbers), 0, fn.scalars) if numbers else fn
+                own, _, used = whole.compact()
+                folded[given] = own, used
+            own, used = folded[given]
+            if isinstance(own.expr, Const):
+                found.append(self.constant(float(own.expr.value)))
+            elif own.expr == Par(0):
+                found.append(cell[used[0]])
+            else:
+                found.append(self.new_scalar())
+                self.out.append(ScalarMap(own, tuple([cell[k] for k in used]), found[-1]))
+        return found
 
 
 @dataclass
@@ -107,10 +145,8 @@ class Blocks:
         """Those of a value; given numbers get some when a function reads them."""
         if ref not in self.held:
             cells = self.given[ref]
-            first = self.writer.new_scalar(cells.size)
-            for place, value in enumerate(cells.ravel().tolist()):
-                self.writer.out.append(ScalarMap(Fn(const(value), 0), (), first + place))
-            self.held[ref] = np.arange(first, first + cells.size).reshape(cells.shape)
+            found = [self.writer.constant(value) for value in cells.ravel().tolist()]
+            self.held[ref] = np.array(found).reshape(cells.shape)
         return self.held[ref]
 
     def fresh(self, ref: int) -> Registers:
@@ -133,6 +169,16 @@ class Blocks:
         out, sizes = self.fresh(ref), self.sizes(ref)
         for cell in product(*(range(size) for size in sizes.values())):
             yield int(out[cell]), At(self, dict(zip(sizes, cell, strict=True)))
+
+    def applied(self, ref: int, fn: Fn, scalars: Sequence[int]) -> None:
+        """A function of scalars."""
+        for scalar in scalars:
+            self.registers(scalar)
+        sizes = self.sizes(ref)
+        cells = product(*(range(size) for size in sizes.values()))
+        places = (At(self, dict(zip(sizes, cell, strict=True))) for cell in cells)
+        found = self.writer.functions(fn, (at.all(scalars) for at in places))
+        self.held[ref] = np.array(found).reshape(tuple(sizes.values()))
 
     def data(self, ref: int, values: Sequence[Number]) -> None:
         """Given numbers."""
@@ -313,24 +359,27 @@ class Blocks:
         self, ref: int, parts: Sequence[tuple[Number, int | None, int, Sequence[str]]]
     ) -> None:
         """The sum for each cell as a function of all numbers in it; of given numbers a number."""
-        kept = self.sizes(ref)
+        kept, plans = self.sizes(ref), []
+        for number, scalar, other, over in parts:
+            factors = [other] if scalar is None else [other, scalar]
+            own = {name: size for one in factors for name, size in self.sizes(one).items()}
+            cells = product(*(range(own[name]) for name in over))
+            plans.append(
+                (const(number), factors, [dict(zip(over, at, strict=True)) for at in cells])
+            )
         found: list[tuple[Fn, tuple[int, ...]]] = []
         known: dict[tuple[tuple[Any, ...], ...], tuple[Fn, tuple[int, ...]]] = {}  # cells are alike
         for cell in product(*(range(size) for size in kept.values())):
             held: dict[int, int] = {}
             terms: list[tuple[Any, ...]] = []
-            for number, scalar, other, over in parts:
-                factors = [other] if scalar is None else [other, scalar]
-                own = {name: size for one in factors for name, size in self.sizes(one).items()}
-                for inner in product(*(range(own[name]) for name in over)):
-                    where = {
-                        **dict(zip(kept, cell, strict=True)),
-                        **dict(zip(over, inner, strict=True)),
-                    }
-                    own_parts = (self._part(one, where, held) for one in factors)
-                    terms.append((const(number), *own_parts))
+            here = dict(zip(kept, cell, strict=True))
+            for times, factors, inner in plans:
+                for at in inner:
+                    own_parts = [self._part(one, {**here, **at}, held) for one in factors]
+                    if NONE not in own_parts:
+                        terms.append((times, *own_parts))
             if (key := tuple(terms)) not in known:
-                fn, _, used = Fn(add(map(mul, terms)), 0, len(held)).compact()
+                fn, _, used = Fn(add((NONE, *map(mul, terms))), 0, len(held)).compact()
                 known[key] = fn, used
             fn, used = known[key]
             found.append((fn, tuple(list(held)[k] for k in used)))
@@ -338,15 +387,18 @@ class Blocks:
         if len(values) == len(found):
             self.data(ref, values)
             return
-        for (fn, registers), out in zip(found, self.fresh(ref).ravel().tolist(), strict=True):
-            self.writer.out.append(ScalarMap(fn, registers, out))
+        outs = [self.writer.functions(fn, [registers])[0] for fn, registers in found]
+        self.held[ref] = np.array(outs).reshape(tuple(kept.values()))
 
     def _part(self, ref: int, where: Where, held: dict[int, int]) -> Expr:
         """A number at a cell: itself where it is given, else an argument."""
         at = tuple(where[name] for name in self.sizes(ref))
         if ref in self.given:
             return const(float(self.given[ref][at]))
-        return Par(held.setdefault(int(self.registers(ref)[at]), len(held)))
+        register = int(self.registers(ref)[at])
+        if register in self.writer.known:
+            return const(self.writer.known[register])
+        return Par(held.setdefault(register, len(held)))
 
 
 class At:

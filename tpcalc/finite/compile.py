@@ -196,11 +196,15 @@ def _each(
     return every
 
 
-def _nonlin(node: Nonlin, at: At, out: int, state: _State) -> Instruction:
-    scalars = at.all(node.scalars)
-    if not node.vectors:
-        return ScalarMap(node.fn, scalars, out)
-    return Map(node.fn, at.all(node.vectors), scalars, out)
+def _map(node: Nonlin, at: At, out: int, state: _State) -> Instruction:
+    return Map(node.fn, at.all(node.vectors), at.all(node.scalars), out)
+
+
+def _nonlin(node: Nonlin, ref: Ref, values: Sequence[None], state: _State) -> None:
+    if node.vectors:
+        _each(_map)(node, ref, values, state)
+    else:
+        state.blocks.applied(ref, node.fn, node.scalars)
 
 
 def _rows(node: RowNonlin, ref: Ref, values: Sequence[None], state: _State) -> None:
@@ -241,12 +245,11 @@ def _moment(node: Moment, ref: Ref, values: Sequence[None], state: _State) -> No
 
 def _scale(node: Scale, ref: Ref, values: Sequence[None], state: _State) -> None:
     factor = scale_factor(node, state.width, state.values, state.program.place(ref))
+    if state.blocks.dims[ref] is None:
+        state.blocks.applied(ref, Fn(Par(0) * const(factor), 0, 1), (node.of,))
+        return
     for out, at in state.blocks.cells(ref, (node.of,)):
-        if state.blocks.dims[ref] is None:
-            fn = Fn(Par(0) * const(factor), 0, 1)
-            state.write(ScalarMap(fn, (at[node.of],), out))
-        else:
-            state.write(Sum((factor,), (None,), (at[node.of],), out))
+        state.write(Sum((factor,), (None,), (at[node.of],), out))
 
 
 LAZY_RULES: Rules[None, _State] = Rules(
@@ -257,7 +260,7 @@ LAZY_RULES: Rules[None, _State] = Rules(
         Rename: lambda node, ref, values, state: state.blocks.rename(ref, node.of),
         Stack: lambda node, ref, values, state: state.blocks.stack(ref, node.of, node.axis),
         MatMul: _matmul,
-        Nonlin: _each(_nonlin),
+        Nonlin: _nonlin,
         RowNonlin: _rows,
         LinComb: _lincomb,
         Moment: _moment,
