@@ -190,7 +190,9 @@ def written(
             where=network.line or network.name,
             hint="Give the axis a size (batch=); tp.signal follows the infinite batch.",
         )
-    program = traced(network, dimension, outputs, between=between)
+    known: dict[tuple[int, int, bool], Program] = network.__dict__.setdefault("_written", {})
+    key = dimension, outputs, between
+    known[key] = program = known.get(key) or traced(network, dimension, outputs, between=between)
     for name, ref in program.outputs:
         if name == "f" and program.types[ref].width:
             raise misuse(
