@@ -7,10 +7,11 @@ no table of known verdicts. A name that is recognised becomes a note, after the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from typing import Unpack
 
 from tpcalc import checks
@@ -25,7 +26,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.program.family import Mark
 from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.check import depth_check
-from tpcalc.questions.first_order import first_order_of
+from tpcalc.questions.first_order import FirstLine, first_order_of
 from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
 from tpcalc.questions.start.attained import WIDTHS
 from tpcalc.questions.verdict.contributions import Contributions
@@ -35,7 +36,7 @@ from tpcalc.questions.verdict.ledger import particle_tests
 from tpcalc.questions.verdict.probe import probe
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.questions.verdict.watched import DEEP, Run, Settled, watched
+from tpcalc.questions.verdict.watched import DEEP, Large, Run, Settled, watched
 from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
@@ -154,20 +155,22 @@ def width_check(
         raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
     seed = checks.whole(seed, "seed", least=0)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
-    run, beyond = _written(training, reading)
-    if run is None:
+    written, beyond = _written(training, reading, deep)
+    if written is None:
         values = {} if at is None else checks.powers(at, set(at))
         return _by_first(training, values, seed, verify, NOT_ASKED.format(beyond))
-    point = {} if at is None else checks.powers(at, symbols(run.program))
-    # Networks of finite width are run only where neither line has a word without them.
-    first, nodes = _first(training, point, seed, verify), len(run.program.nodes)
-    if nodes > deep and not _is_known(first):
-        first = _first(training, point, seed, verify, WIDTHS)
+    point = {} if at is None else checks.powers(at, symbols(written.program))
+    line = FirstLine(training, point, seed, verify)
+    first = _by_line(line, written, deep)
     known = _is_known(first)
-    if first is not None and (nodes > deep) and (known or not deep):
+    if first is not None and (written.nodes > deep) and (known or not deep):
         asked_with = {"verify": str(verify), "deep": str(deep)}
-        made = provenance(run.program.digest, seed, asked_with, time.perf_counter() - started)
-        return _alone(first, known, steps, made, NOT_DEEP.format(steps, nodes, deep))
+        made = provenance(written.program.digest, seed, asked_with, time.perf_counter() - started)
+        note = NOT_DEEP.format(steps, written.words.format(written.nodes), deep)
+        return _alone(first, known, steps, made, note)
+    run, beyond = _written(training, reading) if isinstance(written, Large) else (written, "")
+    if not isinstance(run, Run):
+        return _by_first(training, point, seed, verify, NOT_ASKED.format(beyond))
     settled = Settled(run, point, particle_tests(seed) if verify else None)
     if point:
         # What the verdict does not need makes no comparisons: its region is as large as can be.
@@ -175,7 +178,7 @@ def width_check(
     else:
         decided = judge(Stages.of(run.probe), settled)
     if decided.verdict == "undecided" and not known:
-        first = _first(training, point, seed, verify, WIDTHS)
+        first = line.found(WIDTHS)
         known = _is_known(first)
     wild = decided.verdict == "undecided" and verify and not known
     lr = training.lr
@@ -271,7 +274,7 @@ def _in_depth(
     first = None
     if training.steps:
         with suppress(UsageError):  # what is correlated along the depth and fades
-            first = _first(training, values, seed, verify)
+            first = FirstLine(training, values, seed, verify).found()
     try:
         found = depth_check(training, values)
     except ScaleError as error:
@@ -281,12 +284,16 @@ def _in_depth(
     return replace(found, first_order=first if found.steps else None)
 
 
-def _written(training: Training, reading: ReadAs) -> tuple[Run | None, str]:
-    """The program of all steps, or why there is none."""
+def _written(
+    training: Training, reading: ReadAs, deep: float = inf
+) -> tuple[Run | Large | None, str]:
+    """The program of all steps, how large it is where it is not to be followed, or why not."""
     if training.beyond:
         return None, training.beyond
     try:
-        return watched(training, reading), ""
+        return watched(training, reading, deep), ""
+    except Large as large:
+        return large, ""
     except ProgramError as error:
         return None, error.message
 
@@ -300,23 +307,17 @@ def _by_first(
     return _alone(first, _is_known(first), training.steps, first.provenance, note)
 
 
+def _by_line(line: FirstLine, written: Run | Large, deep: int) -> FirstOrder | None:
+    """First steps, with networks of finite width only where neither line has a word without."""
+    if isinstance(written, Large) and written.nodes > DEEP:  # samples do not settle it
+        return line.found(WIDTHS)
+    first = line.found()
+    return line.found(WIDTHS) if written.nodes > deep and not _is_known(first) else first
+
+
 def _is_known(first: FirstOrder | None) -> bool:
     """Whether the word of first steps is no bound."""
     return first is not None and first.status in ("exact", "measured")
-
-
-def _first(
-    training: Training,
-    point: Mapping[str, Fraction],
-    seed: int,
-    verify: bool,
-    widths: Sequence[int] = (),
-) -> FirstOrder | None:
-    """What the first steps do; of symbols without numbers nothing is said."""
-    with suppress(ScaleError):
-        tests = particle_tests(seed) if verify else None
-        return first_order_of(training, point, widths, seed, tests)
-    return None
 
 
 def _lasting(decided: Judgement, training: Training, point: Mapping[str, Fraction]) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal, Unpack
 
 from tpcalc import checks
+from tpcalc.errors import ScaleError
 from tpcalc.finite.widths import check_widths
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.change import Direction, inner_products
@@ -23,6 +26,7 @@ from tpcalc.questions.start.attained import (
     Asked,
     Size,
     attained,
+    unfelt,
 )
 from tpcalc.questions.start.bounds import Power
 from tpcalc.questions.start.measured import SEEDS, WIDTH, measured
@@ -134,13 +138,14 @@ def first_order_of(
     measure: Sequence[int] | None = None,
     width: int = WIDTH,
     seeds: int = SEEDS,
+    sizes: Sizes | None = None,
 ) -> FirstOrder:
     """The same of a training run; without tests bounds stay bounds."""
     started = time.perf_counter()
     notes: tuple[str, ...] = (PROBED,)
     if run.network.smallest.repeats:
         run, notes = at_depth(run, BLOCKS), (PROBED, IN_WIDTH)
-    sizes = Sizes.of(run, values)
+    sizes = Sizes.of(run, values) if sizes is None else sizes
     found = Asking(sizes, values, seed, widths, tests).settled()
     names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
     roles = {
@@ -151,9 +156,10 @@ def first_order_of(
     points: dict[str, ReadPoint] = {}
     places: dict[str, list[Ref]] = {}
     for ref in sizes.read:  # equal heads, rows of a softmax
-        own = point(found, ref, names)
-        points.setdefault(own.name, own)
-        places.setdefault(own.name, []).append(ref)
+        name = found.placed(ref)
+        if name not in points:
+            points[name] = point(found, ref, names)
+        places.setdefault(name, []).append(ref)
     said, read = network(found, rows), tuple(points.values())
     if measure is not None:
         rows, read = measured(rows, read, sizes, places, measure, seed, seeds, width)
@@ -170,6 +176,35 @@ def first_order_of(
         (*notes, *run.network.notes, *sizes.doubts),
         None if measure is None else width,
     )
+
+
+@dataclass
+class FirstLine:
+    """The first steps of a run, with bounds that are taken once.
+
+    Args:
+        run: The run.
+        values: Numbers for symbols.
+        seed: Of samples and networks.
+        verify: Whether it is settled which bounds are attained.
+    """
+
+    run: Training
+    values: Mapping[str, Fraction]
+    seed: int
+    verify: bool
+
+    def found(self, widths: Sequence[int] = ()) -> FirstOrder | None:
+        """What they do, settled by networks of some widths; None for symbols without numbers."""
+        with suppress(ScaleError):
+            tests = particle_tests(self.seed) if self.verify else None
+            sizes = None if self.run.network.smallest.repeats else self._sizes
+            return first_order_of(self.run, self.values, widths, self.seed, tests, sizes=sizes)
+        return None
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        return Sizes.of(self.run, self.values)
 
 
 @dataclass
@@ -195,6 +230,8 @@ class Asking:
     def settled(self) -> Found:
         """Gradients, read points and their changes."""
         sizes, first = self.sizes, self.sizes.passes[0]
+        if self.tests is None:
+            return Found(sizes, {})
         for ref in _ends({ref: node.name for ref, node in sizes.steps.parameters.items()}):
             gradient = first.gradients.of(first.new[ref])
             self._ask((GRADIENT, ref, 0), gradient, sizes.moves[0][ref].gradient)
@@ -208,6 +245,10 @@ class Asking:
         still = [ref for ref, size in gradients.items() if size.is_zero]
         moving = [ref for ref, size in gradients.items() if not size.is_zero]
         # What is 0 is so by a symmetry, or until others have moved; beside one that is not.
+        drawn = [ref for ref in still if settled[GRADIENT, ref, 0].status == MEASURED]
+        if drawn and unfelt(sizes.steps, drawn, self.values, self.seed):
+            settled |= {(GRADIENT, ref, 1): settled[GRADIENT, ref, 0] for ref in drawn}
+            still = [ref for ref in still if ref not in drawn]
         for ref in (*still, *moving[:1]) if still else ():
             found = sizes.passes[1].gradients.of(sizes.passes[1].new[ref])
             self._ask((GRADIENT, ref, 1), found, sizes.moves[1][ref].gradient)

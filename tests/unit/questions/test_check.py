@@ -218,3 +218,12 @@ def test_a_verdict_does_not_hang_on_how_wild_samples_are(lr: int) -> None:
     found = check(MLP(6, "relu"), "mup", lr=lr, seed=0)
     assert found.verdict == "feature-learning"
     assert found.verdict == check(MLP(6, "relu"), "mup", seed=0).verdict
+
+
+def test_programs_with_more_products_than_deep_are_not_split() -> None:
+    run = MLP(3, "tanh")
+    counted, known = check(run, "mup", deep=5), check(run, "mup", deep=60)
+    assert "has more than 24 nodes" in counted.notes[0] and "more than" not in known.notes[0]
+    assert (counted.verdict, counted.status) == (known.verdict, known.status)
+    assert counted.first_order and known.first_order
+    assert counted.first_order.rows == known.first_order.rows

@@ -8,7 +8,8 @@ size of its own, and what is neither stays open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, inf, lcm
@@ -24,6 +25,7 @@ from tpcalc.passes.starts import started_at_zero
 from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.questions.start.bounds import Power
+from tpcalc.questions.start.program import FirstSteps
 from tpcalc.questions.start.slopes import QUARTER, SURE, fitted
 from tpcalc.questions.verdict.ledger import Ledger, Trials
 
@@ -32,6 +34,7 @@ SAMPLED = 4000  # cells of programs whose coefficients are sampled: networks are
 LARGE = "the program has many cells, and was not sampled"
 WIDTHS = (64, 1024)
 SEEDS = (8, 32)
+DRAWN = 2  # networks that tell whether an output feels a parameter at all
 NOTHING = 1e-26  # of the largest square: what is smaller is 0 with rounding
 
 
@@ -154,6 +157,19 @@ def _by_widths(
         if not left:
             break
     return found
+
+
+def unfelt(
+    steps: FirstSteps, refs: Collection[Ref], values: Mapping[str, Fraction], seed: int
+) -> bool:
+    """Whether outputs feel none of some parameters, wherever all of them stand."""
+    program = steps.redrawn(refs)
+    values = {name: values[name] for name in symbols(program)}
+    with suppress(TpcalcError):  # numbers that leave their range tell nothing
+        table = simulate(program, whole(program, WIDTHS[:1]), DRAWN, seed=seed, values=values)
+        found = {row.name: row.values for row in table.rows}
+        return len(found) == 2 and max(found["df"]) <= NOTHING * min(found["f"])
+    return False
 
 
 def whole(program: Program, widths: Sequence[int]) -> list[int]:

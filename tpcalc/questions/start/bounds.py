@@ -23,6 +23,7 @@ import numpy as np
 from tpcalc.exponents.coset import EVEN, Coset
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, Mul, Pow, mul, power, substitute, walk
+from tpcalc.functions.rows import RowFn
 from tpcalc.functions.tape import evaluate
 from tpcalc.passes.separate import scaled
 from tpcalc.program.base import Table, input_of
@@ -375,15 +376,20 @@ def _stack(node: Stack, ref: Ref, values: list[Value], state: State) -> Value:
     return Value(None, state.bounds.sum(*(state.total(values[part]) for part in node.of)))
 
 
+@lru_cache(maxsize=256)
+def _end_cells(row: RowFn, slots: tuple[Expr, ...]) -> tuple[Expr, Expr]:
+    cells = row.cells(slots)
+    return cells[0], cells[-1]
+
+
 def _rows(node: RowNonlin, ref: Ref, values: list[Value], state: StartState) -> Value:
     """Every cell of a row is a function of all of its cells, which have one bound."""
     found = state.forms.builder.type(ref)
     size = dict(found.axes)[node.along]
-    slots: list[Expr] = [(Var if found.kind is Kind.VECTOR else Par)(k) for k in range(size)]
+    slots = tuple((Var if found.kind is Kind.VECTOR else Par)(k) for k in range(size))
     arguments: dict[Expr, Split] = dict.fromkeys(slots, (state.total(values[node.of]), ()))
-    cells = node.row.cells(slots)
     state.know(dict.fromkeys(slots, node.of).items())
-    parts = (state.bounds.function(cell, arguments) for cell in (cells[0], cells[-1]))
+    parts = (state.bounds.function(cell, arguments) for cell in _end_cells(node.row, slots))
     return Value(None, state.bounds.sum(*(bound for part in parts for bound in part)))
 
 

@@ -90,6 +90,7 @@ class Sizes:
     moves: list[dict[Ref, Move]] = field(default_factory=list)
     changes: list[dict[Ref, Power]] = field(default_factory=list)
     norms: list[dict[Ref, Fraction]] = field(default_factory=list)
+    _firsts: dict[tuple[Ref, int, Fraction], FirstStep] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -152,7 +153,7 @@ class Sizes:
         """The names of the parameters that start at 0."""
         return zero_starts(self.steps.network)
 
-    @property
+    @cached_property
     def clips(self) -> bool:
         """Whether gradients are clipped."""
         return any(CLIPS in self.run.optimizer_of(m).whole for m in self.run.network.marks)
@@ -191,6 +192,12 @@ class Sizes:
 
     def first(self, ref: Ref, step: int, gradient: Fraction) -> FirstStep:
         """What the text of the optimizer of a parameter makes of its gradient."""
+        key = ref, step, gradient
+        if key not in self._firsts:
+            self._firsts[key] = self._first(*key)
+        return self._firsts[key]
+
+    def _first(self, ref: Ref, step: int, gradient: Fraction) -> FirstStep:
         node, mark, unit = self.steps.parameters[ref], self._mark(ref), self._unit(ref)
         optimizer, values = self.run.optimizer_of(mark), self.values
         rate = self.run.rate(mark, step)[1].at(values) - self.shifts.get(ref, Fraction(0))
@@ -214,7 +221,12 @@ class Sizes:
 
     def is_linear(self, ref: Ref) -> bool:
         """Whether the step of a parameter is along its gradient."""
-        return self.run.optimizer_of(self._mark(ref)).is_along
+        return ref in self._linear
+
+    @cached_property
+    def _linear(self) -> frozenset[Ref]:
+        marks = {ref: self._mark(ref) for ref in self.steps.parameters}
+        return frozenset(ref for ref, m in marks.items() if self.run.optimizer_of(m).is_along)
 
     def is_lifted(self, ref: Ref) -> bool:
         """Whether small parts of a gradient may be larger in the first step than they stand here.

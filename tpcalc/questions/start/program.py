@@ -9,7 +9,7 @@ symmetries). Tokens have different lengths and angles: what a row gives to each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -20,7 +20,7 @@ from tpcalc.functions.numbers import Number, as_number
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
 from tpcalc.passes.backward import Gradients, backward
-from tpcalc.passes.change import Direction
+from tpcalc.passes.change import Direction, inner_products
 from tpcalc.passes.sums import Term, fresh, ratio, renamed, total
 from tpcalc.program.base import Table, input_of, matmul_of, renumbered
 from tpcalc.program.family import Mark
@@ -123,6 +123,28 @@ class FirstSteps:
         # What is made of parameters that have not moved is the same in all passes.
         before = frozenset(range(first)).difference(new.values())
         return Pass(new, last, before, backward(out, seeds, own, before))
+
+    def redrawn(self, refs: Collection[Ref]) -> Program:
+        """The sum of the squares of the outputs, ``f``, and that of what redraws change, ``df``.
+
+        Nothing starts at 0: parameters stand anywhere.
+        """
+        out, found = Builder(self.network.dims), list[list[Ref]]()
+        for drawn in (frozenset[Ref](), frozenset(refs)):
+            new: dict[Ref, Ref] = {}
+            for ref, node in enumerate(self.network.nodes):
+                given = _GIVEN(node, INPUT, self.inputs[1])
+                family = self.parameters[ref].family if ref in drawn else None
+                again = family and Input(replace(family, name=f"{family.name}'"))
+                new[ref] = out.add(again or renumbered(given, new.__getitem__))
+            outputs = (ref for name, ref in self.network.outputs if what_of(name) == "f")
+            found.append([new[ref] for ref in outputs])
+        pairs = zip(*found, strict=True)
+        moved = [total(out, [(1, None, a, ()), (-1, None, b, ())]) for a, b in pairs]
+        for name, read in (("f", found[0]), ("df", moved)):
+            squares = [one for ref in read for one in inner_products(out, ref, ref, ref)]
+            out.output(name, total(out, [(1, None, one, ()) for one in squares]))
+        return out.finish()
 
     def move(self, ref: Ref, direction: Direction) -> None:
         """Let a parameter take a step."""

@@ -40,7 +40,9 @@ class Found:
 
     sizes: Sizes
     settled: Mapping[Key, Size]
-    _terms: dict[tuple[Ref, int], Power] = field(default_factory=dict)  # asked again and again
+    # Asked again and again.
+    _terms: dict[tuple[Ref, int], Power] = field(default_factory=dict)
+    _changes: dict[tuple[Ref, Ref], Size] = field(default_factory=dict)
 
     def gradient(self, ref: Ref, step: int = 0) -> Size:
         """The size of the entries of a gradient."""
@@ -109,6 +111,11 @@ class Found:
 
     def change(self, ref: Ref, by: Ref) -> Size:
         """The change of a read point by a first step."""
+        if (ref, by) not in self._changes:
+            self._changes[ref, by] = self._change(ref, by)
+        return self._changes[ref, by]
+
+    def _change(self, ref: Ref, by: Ref) -> Size:
         power = self.sizes.moves[0][by].changes.get(ref)
         if self.term(by) is None:  # its gradient is 0
             return Size(None, EXACT)
@@ -132,12 +139,12 @@ class Found:
         """Whether lines tell read points apart."""
         return len(set(map(self.sizes.steps.network.line_of, self.sizes.read))) > 1
 
-    @property
+    @cached_property
     def inner(self) -> tuple[Ref, ...]:
         """The read points but outputs."""
         return tuple(ref for ref, name in self.sizes.read.items() if what_of(name) != "f")
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Ref, ...]:
         """The outputs."""
         return tuple(ref for ref, name in self.sizes.read.items() if what_of(name) == "f")
@@ -208,7 +215,8 @@ def point(found: Found, ref: Ref, names: Mapping[Ref, str]) -> ReadPoint:
     """What happens at a read point."""
     sizes, top = found.sizes, found.largest(ref)
     later = largest(step.get(ref) for step in sizes.changes[1:])
-    moved = [by for by in sizes.moves[0] if found.change(ref, by).rank == top.rank]
+    rank = top.rank
+    moved = [by for by in sizes.moves[0] if found.change(ref, by).rank == rank]
     who = () if top.is_zero else tuple(names[by] for by in moved)
     start, change = exponent(found.start(ref).power), exponent(top.power)
     return ReadPoint(found.placed(ref), start, change, exponent(later), who, top.status, top.why)

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import inf, prod
+from typing import ClassVar
 
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Fn, Var
+from tpcalc.program.base import matmul_of
 from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
@@ -21,6 +24,21 @@ from tpcalc.training.training import Training
 KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
 
 DEEP = 2000  # nodes of a program of all steps that is followed where first steps decide
+
+
+class Large(Exception):
+    """A program of all steps that was not written out, as it has more nodes than are followed.
+
+    Args:
+        program: Its blocks.
+        nodes: Fewer than it has.
+    """
+
+    words = "more than {}"
+
+    def __init__(self, program: Program, nodes: int) -> None:
+        super().__init__()
+        self.program, self.nodes = program, nodes
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,12 @@ class Run:
     program: Program
     last: int | None = None
     first: int = 1
+    words: ClassVar[str] = "{}"  # of the number of its nodes
+
+    @property
+    def nodes(self) -> int:
+        """The number of its nodes."""
+        return len(self.program.nodes)
 
     @property
     def steps(self) -> range:
@@ -111,12 +135,26 @@ class Run:
         return tuple(names)
 
 
-def watched(run: Training, reading: ReadAs = "auto") -> Run:
+def watched(run: Training, reading: ReadAs = "auto", most: float = inf) -> Run:
     """Write out a training run with the outputs that facts about its layers are read from.
+
+    Raises:
+        Large: More products than ``most`` nodes.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
-    found = probe(run, written=lambda run: run.named(reading))
+
+    def written(run: Training) -> Program:
+        blocks = run.unrolled.written
+        # Few cells of products are 0 or equal, and of each several nodes are made.
+        pairs = zip(blocks.nodes, blocks.types, strict=True)
+        made = (type_ for node, type_ in pairs if matmul_of(node) is not None)
+        products = sum(prod(size for _, size in type_.axes) for type_ in made)
+        if products > most:
+            raise Large(blocks, products)
+        return run.named(reading)
+
+    found = probe(run, written=written)
     builder = Builder.copy(found.program)
     names = Run(found, found.program)
     for step in names.steps:
