@@ -27,6 +27,7 @@ def suggested(case: str, **settings: Any) -> Suggestion:
 def check_learns(case: str, found: Suggestion, **written: Any) -> None:
     """Apply rates and inits, and what is written by hand."""
     own = CASES[case]
+    kind: Any = type(own.optimizer(own.make(64), 64))
 
     def make(n: int) -> nn.Module:
         model: nn.Module = partial(own.make, **written)(n)
@@ -34,7 +35,7 @@ def check_learns(case: str, found: Suggestion, **written: Any) -> None:
         return model
 
     def optimizer(model: nn.Module, n: int) -> torch.optim.Optimizer:
-        return torch.optim.Adam(tp.torch.param_groups(model, found, LR))
+        return kind(tp.torch.param_groups(model, found, LR))
 
     assert_learns(make, own.inputs, optimizer=optimizer)
 
@@ -58,6 +59,14 @@ def test_rates_and_inits_that_are_suggested_make_all_learn(
     found = suggested(case)
     assert changes(found) == expected
     assert not found.factors
+    check_learns(case, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["1", "5", "8", "43"])
+def test_inits_and_rates_change_together(case: str) -> None:
+    found = suggested(case)
+    assert changes(found)["out.weight"][1] == "-1/2"
     check_learns(case, found)
 
 
