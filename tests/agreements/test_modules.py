@@ -40,7 +40,9 @@ def check(one: Row) -> None:
         torch.manual_seed(0)
         inputs = tuple(torch.randn(*value.shape[:-1], 6) for value in read)
     widths = (48, 96, 144) if "Llama" in one.name else (64, 128, 192)
-    assert_same_numbers(make, inputs, widths=widths)
+    # Angles that a module rounds to single precision are rounded once when they are given.
+    tolerance = 1e-6 if one.name == "Llama block, head size growing" else 1e-10
+    assert_same_numbers(make, inputs, tolerance, widths=widths)
 
 
 @pytest.mark.parametrize("name", SOME)
