@@ -32,4 +32,6 @@ def test_points_name_lines_of_the_module() -> None:
     first = getsourcelines(Skipping.forward)[1]
     lines = [int(line) for point in found.points for line in re.findall(r"\.py:(\d+)", point.name)]
     assert len(lines) == len(found.points)
-    assert set(lines) == {first + 1, first + 2, first + 3}
+    # Of a map that a function reads the line is that of the map or of the function.
+    assert lines[0] in (first + 1, first + 2)
+    assert lines[1:] == [first + 3] * 3
