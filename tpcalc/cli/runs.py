@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LimitTable,
         ModuleCheck,
         OrderTable,
+        Suggestion,
         Theorems,
         Verdict,
     )
@@ -135,6 +136,14 @@ def coordinates_of(network: Network) -> ModuleCheck:
     with progress_bar("modules") as progress:
         return coordinate_check(network.training, widths=widths, seed=part.seed, progress=progress,
                                 **asked)  # fmt: skip
+
+
+def suggested(network: Network, base: int, width: int | None) -> Suggestion:
+    """What to write instead, of modules."""
+    from tpcalc.questions.suggest import suggest
+
+    asked: dict[str, Any] = {} if width is None else {"width": width}
+    return suggest(network.training, base=base, **asked)
 
 
 def check_seeds(model: Model) -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.errors import UsageError
 from tpcalc.questions.start.fixes import Fix, fixes
 from tpcalc.results import (
     ZERO,
@@ -22,6 +23,7 @@ from tpcalc.results.tables import provenance
 from tpcalc.torch.family import Parameter
 from tpcalc.torch.network import Module
 from tpcalc.torch.training import Make, training
+from tpcalc.training.training import Training
 
 BOUNDS = "by bounds on sizes; tp.first_order says of a network whether they are attained"
 NOTHING = "nothing that was tried makes more of it learn: rates, starts, factors before functions"
@@ -29,8 +31,8 @@ PARTS = "parts of {} should start with factors n^p of their own, p = {}: that is
 
 
 def suggest(
-    make: Make,
-    inputs: Any,
+    make: Training | Make,
+    inputs: Any = None,
     *,
     base: int = 256,
     width: int = 4096,
@@ -45,7 +47,7 @@ def suggest(
     changes those of the fewest lines. Rates that are right as they are stay.
 
     Args:
-        make: As for ``tp.torch.network``.
+        make: As for ``tp.torch.network``; or a run of ``tp.torch.training``, and nothing besides.
         inputs: As for ``tp.torch.network``.
         base: The width at which the module was tuned, where nothing changes.
         width: The width that factors are shown at.
@@ -56,6 +58,7 @@ def suggest(
         The lines; ``tp.torch.param_groups`` and ``tp.torch.init_`` take the answer and apply it.
 
     Raises:
+        UsageError: A run of a network that is no module of torch.
         TpcalcError: As ``tp.torch.training``.
 
     Source: Yang et al., Tensor Programs V, for what a base width is.
@@ -77,9 +80,13 @@ def suggest(
     """
     started = time.perf_counter()
     base, width = (checks.whole(n, of, least=1) for n, of in ((base, "base"), (width, "width")))
-    run = training(make, inputs, **settings)
+    run = make if isinstance(make, Training) else training(make, inputs, **settings)
     network = run.network
-    assert isinstance(network, Module)
+    if not isinstance(network, Module) or network.recipe is None:
+        raise UsageError(
+            "suggestions name lines of modules of torch and of their optimizer.",
+            hint="tp.solve(...).edits says of other networks what makes them stable.",
+        )
     as_is, found = fixes(run, {}, rates_only)
     best = found[0] if found else as_is
     others = dict.fromkeys(StableEdit(fix.lines, fix.word) for fix in found)

@@ -25,6 +25,7 @@ from tpcalc.cli.flags import (
 from tpcalc.cli.option import told
 
 First = Annotated[bool, told("check", "first")]
+Suggest = Annotated[int | None, told("check", "suggest")]
 AtWidth = Annotated[int | None, told("check", "at-width")]
 
 EXITS = {
@@ -58,6 +59,7 @@ def check(
     no_verify: NoVerify = False,
     first: First = False,
     at_width: AtWidth = None,
+    suggest: Suggest = None,
     deep: Deep = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,6 +71,7 @@ def check(
         coordinates_of,
         orders_of,
         slopes_of,
+        suggested,
         theorems_of,
     )
     from tpcalc.cli.show import answer
@@ -86,8 +89,11 @@ def check(
     chosen = point("--at", at or ())
     opened = open_network(model, flags)
     seed = opened.study.limit.seed
-    if at_width is not None and not first:
+    if at_width is not None and not (first or suggest):
         raise UsageError("--at-width tells sizes of first steps.", hint="Add --first.")
+    instead = None if suggest is None else suggested(opened, suggest, at_width)
+    if instead is not None:
+        more["suggested"] = payload.result(instead)
     real = coordinates_of(opened) if measured and opened.study.module.make else None
     if first:
         part = opened.study.simulate
@@ -104,7 +110,7 @@ def check(
         if real is not None:
             more["measured"] = payload.result(real)
         answer("check", opened.description, steps, opened.title, as_json, more=more,
-               beside=(real,))  # fmt: skip
+               beside=(instead, real))  # fmt: skip
         raise typer.Exit(TOLERANCE_NOT_MET if steps.status == "open" else AT_FIRST[steps.word])
     most = DEEP if deep is None else deep
     found = checked(opened.training, at=chosen or None, verify=not no_verify, seed=seed, deep=most)
@@ -114,14 +120,14 @@ def check(
             hint="Give --depth a number.",
         )
     theorems = theorems_of(opened, found)
-    more = {"theorems": payload.result(theorems)}
+    more["theorems"] = payload.result(theorems)
     slopes: Any = real
     if measured and real is None:
         program = open_model(model, flags, WATCHED)
         slopes = slopes_of(program.study, orders_of(program, chosen, not no_verify))
     if slopes is not None:
         more["measured"] = payload.result(slopes)
-    beside = (slopes, theorems if theorems and theorems.rows else None)
+    beside = (instead, slopes, theorems if theorems and theorems.rows else None)
     answer("check", opened.description, found, opened.title, as_json, more=more, beside=beside)
     if code := EXITS.get(found.verdict, TOLERANCE_NOT_MET):
         raise typer.Exit(code)
