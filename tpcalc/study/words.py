@@ -25,8 +25,9 @@ def title(run: Training) -> str:
 def heading(run: Training) -> str:
     """The network alone."""
     if isinstance(run.network, Module):  # its parameters start as it says itself
-        lines = ", ".join(dict.fromkeys(run.network.recipe.lines.values()))
-        return f"{run.network.heading}; {run.optimizer.label}{f' of {lines}' if lines else ''}"
+        recipe = run.network.recipe
+        lines = ", ".join(dict.fromkeys(recipe.lines.values()))
+        return f"{run.network.heading}; {recipe.optimizer.label}{f' of {lines}' if lines else ''}"
     return f"{run.network.heading}, {run.parameterization.text}"
 
 

@@ -14,6 +14,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError
@@ -38,6 +40,9 @@ def arguments(inputs: Any, width: int) -> Inputs:
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
 
     def plain(one: Any) -> Any:
+        if isinstance(one, np.ndarray):
+            one = torch.as_tensor(one)
+            one = one.to(torch.get_default_dtype()) if one.is_floating_point() else one
         if one.is_complex() or one.device.type != "cpu":
             raise UsageError(
                 f"inputs= hold a tensor of {one.dtype} on the device {one.device}.",
@@ -45,7 +50,9 @@ def arguments(inputs: Any, width: int) -> Inputs:
             )
         return one.detach()
 
-    found: Inputs = torch.utils._pytree.tree_map_only(torch.Tensor, plain, (args, named))
+    found: Inputs = torch.utils._pytree.tree_map_only(
+        (torch.Tensor, np.ndarray), plain, (args, named)
+    )
     return found
 
 

@@ -365,6 +365,12 @@ class Module(Architecture):
         self.one_by_one = self._are_single(firsts)
         self._name_axes(firsts, output)
 
+    def __repr__(self) -> str:
+        return f"<{self.words}>"
+
+    def __str__(self) -> str:
+        return str(self.smallest)
+
     @property
     def words(self) -> str:
         """The network in a phrase."""

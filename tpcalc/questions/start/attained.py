@@ -31,6 +31,8 @@ from tpcalc.questions.verdict.ledger import Ledger, Trials
 
 EXACT, MEASURED, BOUND, OPEN = "exact", "measured", "bound", "open"
 SAMPLED = 4000  # cells of programs whose coefficients are sampled: networks are quicker for others
+RUN = 400_000  # cells of a program of which networks are run
+TOO_LARGE = "the program has too many cells for networks; shorter or smaller inputs have fewer"
 LARGE = "the program has many cells, and was not sampled"
 WIDTHS = (64, 1024)
 SEEDS = (8, 32)
@@ -100,6 +102,8 @@ def attained(
     if cells_of(program) <= SAMPLED:
         found = _by_samples(program, asked, values, tests)
     left = [name for name, size in found.items() if size.status == BOUND]
+    if cells_of(program) > RUN:
+        return found | {name: Size(asked[name].power, BOUND, TOO_LARGE) for name in left}
     # What is 0 but for rounding shows beside one that is not.
     beside = [name for name, size in found.items() if size.is_known and not size.is_zero][:1]
     if left and widths:
