@@ -25,6 +25,8 @@ from tpcalc.program.program import Program, prune
 from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, SlopeRow
 from tpcalc.results.equivalence import LimitRelation
 from tpcalc.results.tables import provenance
+from tpcalc.training.generic import generic_data
+from tpcalc.training.training import Training
 
 Pair = Callable[[int, int], tuple[Program, Program]]
 Values = Array
@@ -45,8 +47,8 @@ DRAWN_IN_ORDER = (
 
 
 def equivalent(
-    first: Program,
-    second: Program,
+    first: Program | Training,
+    second: Program | Training,
     *,
     outputs: Sequence[str] | None = None,
     widths: Sequence[int] = (64, 128, 256),
@@ -63,7 +65,8 @@ def equivalent(
     a vector E Z and E Z^2, which more than one law may have.
 
     Args:
-        first: A program.
+        first: A program; or a training run, on generic data where it has none: two recipes, of
+            modules too, whose multipliers, inits and rates differ by a gauge, are one program.
         second: Another, whose inputs and outputs have the same names where they are meant to be
             the same.
         outputs: Which outputs are compared; None: all that both have.
@@ -96,7 +99,7 @@ def equivalent(
         (True, False, 'same graph')
     """
     started = time.perf_counter()
-    left, right = split(filled(first)), split(filled(second))
+    left, right = (split(filled(_written(one))) for one in (first, second))
     seed = checks.whole(seed, "seed", least=0)
     names = _shared(left, right, outputs)
     left, right = _only(left, names), _only(right, names)
@@ -113,6 +116,13 @@ def equivalent(
     settings = {"widths": ",".join(map(str, widths)), "seeds": str(seeds)}
     made = provenance(left.digest, seed, settings, time.perf_counter() - started)
     return Equivalence(rows, tuple(widths), seeds if widths else 0, made, tuple(notes))
+
+
+def _written(of: Program | Training) -> Program:
+    """A program, or that of a training run."""
+    if isinstance(of, Training):
+        return of.replace(data=generic_data(of)).program
+    return of
 
 
 def _shared(left: Program, right: Program, asked: Sequence[str] | None) -> list[str]:
