@@ -37,6 +37,7 @@ def found(name: str) -> tuple[tp.Limit, tp.Limit]:
 NORM, ADAM = (pytest.param(name, marks=pytest.mark.slow) for name in ("layer norm, mup", "adam"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["tanh, mup", "relu, ntk", "biases, mup", NORM, "resnet, mup", "momentum", ADAM],

@@ -102,6 +102,7 @@ def test_dense_blocks_are_a_loop_written_by_hand() -> None:
             assert own_value == pytest.approx(value, rel=1e-11, abs=1e-13)
 
 
+@pytest.mark.slow
 def test_both_readings_of_a_long_run_agree() -> None:
     """12 steps of batches of 12: a hundred thousand cells and terms, not one of them split."""
     run = on_digits(12, 12)

@@ -42,6 +42,7 @@ def test_entries_have_the_moments_that_the_row_states(law: Any) -> None:
             assert values.mean() - 5 * error <= np.exp(c * c * law.proxy**2 / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", list(LAWS))
 def test_limits_of_training_agree_with_networks_of_every_law(law: str) -> None:
     program = tp.train(network(law), "mup", DATA, steps=1, lr=0.5, watch=("x",))

@@ -163,6 +163,7 @@ def compare(name: str, width: int, seeds: int) -> None:
         agree(limit, finite, rounding=4 / width)  # corrections like 1/n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAST)
 def test_limits_agree_with_networks(name: str) -> None:
     compare(name, 256, 12)

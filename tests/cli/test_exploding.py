@@ -34,6 +34,7 @@ def test_a_comparison_is_made(tpcalc: Run) -> None:
     assert "compared after division by n^(3/2): f[1,0]" in found.out
 
 
+@pytest.mark.slow
 def test_a_report_says_first_that_it_is_unstable(tpcalc: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     found = tpcalc("report", *STANDARD, *SMALL, "--out", page)

@@ -266,6 +266,7 @@ def test_peers_5_2_dks_slope_of_the_whole_network(name: str) -> None:
     assert slope_at_1.value == pytest.approx(1.2, abs=5e-5 if name == "relu" else 1e-7)
 
 
+@pytest.mark.slow
 def test_peers_5_2_tat_targets_of_the_whole_network() -> None:
     """C(0) = .75 for the leaky ReLU; C''(1) = .2 for smooth activations, whose C'(1) is 1."""
     leaky = residual_network(transformed(TAT["leaky-relu"]))

@@ -320,6 +320,7 @@ def test_one_step_does_not_tell_why_a_contribution_vanishes() -> None:
     assert [layer.weights for layer in found.layers] == ["vanishes", "vanishes", "moves"]
 
 
+@pytest.mark.slow
 def test_decay_beside_updates() -> None:
     """O10: n^-1 where the rates that decay is multiplied with are those of stored weights."""
 
@@ -346,6 +347,7 @@ def test_decay_beside_updates() -> None:
     assert lines("adamw", {}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("eps", "regime"),
     [("1", "dominant"), ("n^-2", "negligible"), ("0.1 n^-1", "critical")],

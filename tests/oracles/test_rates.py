@@ -146,6 +146,7 @@ def test_S0_15_case7_mup_and_ntk(act: str) -> None:
     assert [c.at({"b": HALF}) for c in powers(free.steps[0].c)] == [-HALF, -HALF, -HALF, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "act"), [("ntk", "tanh"), ("standard", "relu")])
 def test_bounded_outputs_give_the_rates_of_the_ntk(name: str, act: str) -> None:
     """With a readout of size n^(-1/2), rates of order one are the largest: Yang and Hu, Figure 2.

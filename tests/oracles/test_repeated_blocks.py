@@ -178,6 +178,7 @@ def test_what_blocks_add_and_take_off_meet_at_a_power() -> None:
     assert found["x[0]"].size == "L^(1/8)" and found["dx[0]"].size == "exp(L^(1/4))"
 
 
+@pytest.mark.slow
 def test_means_of_streams_are_followed_or_named() -> None:
     """A layer norm divides by the variance of relu, a norm of mean squares does not."""
     norm = tp.layers.layer_norm

@@ -99,6 +99,7 @@ def test_S0_19_case10_11_sizes_at_naive_rates(depth: int, bias: str, first: list
     assert steps(found, 2) == [""] * (depth + 1)
 
 
+@pytest.mark.slow
 def test_S0_19_case8_the_rates_of_ip_llr() -> None:
     """Case 8: every update of order one, at p = 2 within the hypotheses, at p = 1 beside them.
 
@@ -276,6 +277,7 @@ def test_S0_25_smoothness_is_needed() -> None:
     assert not found.differs and "gate is shut" in found.notes[0]
 
 
+@pytest.mark.slow
 def test_hypotheses_that_are_met_are_no_confirmation() -> None:
     """relu^3 within ip-llr:3: what is derived of step 2 is a bound, and the answer says so."""
     found = llr_necessary(tp.MLP(3, "relu^3"), "ip-llr:3", DATA, lr=0.1, loss="linear")

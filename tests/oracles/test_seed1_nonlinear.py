@@ -144,6 +144,7 @@ def test_S1_26_A21_two_updates() -> None:
     assert abs(value - limit.value) < 5 * error + limit.stderr
 
 
+@pytest.mark.slow
 def test_S1_27_A22() -> None:
     """alpha = 3/4: 1.197 at 128 blocks, and what is printed 2.52; simulated 1.189 +- .009."""
     right = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), 128)

@@ -125,6 +125,7 @@ def test_S1_24_A14_base_depth_in_recursion_and_program(param):
         assert found == pytest.approx(closed, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_S1_32_A30_best_rates_after_one_step():
     data = tp.Samples(((1.0,),), ((1.0,),))
     net = tp.ResNet("L", "identity", nonlin="post")

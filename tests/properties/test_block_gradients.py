@@ -198,6 +198,7 @@ def check_slopes(program: Program, name: str, output: Ref) -> None:
             assert abs(float(np.sum(slope * along)) - moved) < 1e-6 * size, cell
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(block_programs())
 def test_gradients_of_blocks_are_those_of_their_cells(program: Program) -> None:

@@ -19,7 +19,7 @@ from tpcalc.functions.fn import INNER, derivative
 from tpcalc.passes.step import Step
 from tpcalc.passes.sums import Term, total
 from tpcalc.passes.template import Contribution
-from tpcalc.program.base import Table, leaf_of, matmul_of, references, rename_of
+from tpcalc.program.base import Table, leaf_of, matmul_of, references
 from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
 
@@ -92,13 +92,8 @@ def _entered(
     def is_one(ref: Ref) -> bool:
         if ref in parameters:
             return True
-        node = template.node(ref)
-        renamed = rename_of(node)
-        if renamed is not None:
-            return is_one(renamed.of)
-        if not isinstance(node, LinComb) or node.scalars != (None,) or any(node.over):
-            return False
-        return is_one(node.vectors[0])
+        of = _SAME(template.node(ref))
+        return of is not None and is_one(of)
 
     return tuple(ref for ref in operands if is_one(ref))
 
@@ -113,6 +108,17 @@ def _due(template: Builder, item: Contribution, path: frozenset[Ref]) -> Ref:
     last = max(factors, default=-1)
     return first if last < first else max(min(readers), last + 1)  # of a sum of several the last
 
+
+# What a node is up to a number, or to names of axes.
+_SAME: Table[Ref | None] = Table(
+    {
+        Rename: lambda node: node.of,
+        LinComb: lambda node: (
+            node.vectors[0] if node.scalars == (None,) and not any(node.over) else None
+        ),
+    },
+    lambda node: None,
+)
 
 # What is summed up in a node. What a map is applied to may hold an earlier use of it.
 _SUMMED: Table[tuple[Ref, ...]] = Table(

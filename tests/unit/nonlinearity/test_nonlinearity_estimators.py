@@ -92,6 +92,7 @@ def test_S4_4_forward_is_exact_over_all_pairs(monkeypatch: pytest.MonkeyPatch) -
     assert found.numerator.value == pytest.approx(definition(f, x)[0], rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["backward", "forward"])
 @pytest.mark.parametrize("words", [PLAIN, NORMED], ids=["plain", "batch norm"])
 def test_both_estimators_agree_with_the_definition(estimator: Any, words: Any) -> None:

@@ -156,6 +156,7 @@ def test_symbols_hold_on_a_region() -> None:
         check(TANH, "ac:0,a,1;c,c,c")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("last", "valid"), [(3, "all t"), (5, "all t"), (99, "t<=1")])
 def test_rates_that_change_are_followed_up_to_their_last_change(last: int, valid: str) -> None:
     """Rates that fall with every step have no last step from which all repeat."""
@@ -182,6 +183,7 @@ def test_biases_batches_and_outputs() -> None:
     assert {"f[1,1,0]-f[0,1,0]", "f[1,1,1]-f[0,1,1]"} <= {e.name for e in several.outputs}
 
 
+@pytest.mark.slow
 def test_a_lean_derivation_gives_the_same_verdict() -> None:
     for parameterization in ("mup", "ntk", "naive-ip", "ip-llr", "standard"):
         lean = decide(probe(Training(TANH, parameterization, steps=2)))

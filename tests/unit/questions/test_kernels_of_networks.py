@@ -222,6 +222,7 @@ def test_kernel_between_two_sets(net: tp.MLP) -> None:
     assert (square.symmetric, part.symmetric) == (True, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameterization", ["ntk", "mup"])
 @pytest.mark.parametrize("net", [tp.MLP(2, "erf"), tp.ResNet(2, "gelu"), tp.RNN(2, "erf")])
 def test_layers_add_up(net: Any, parameterization: str) -> None:
@@ -278,6 +279,7 @@ def test_a_zero_input_has_a_closed_form_where_slopes_jump() -> None:
     assert found.method is Method.EXACT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", ["relu", "gelu"])
 def test_a_bias_of_the_readout_adds_one(act: str) -> None:
     inner, every = (tp.kernel(tp.MLP(2, act, bias=word), X) for word in ("hidden", "all"))

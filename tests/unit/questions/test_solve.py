@@ -142,6 +142,7 @@ def test_depths_that_follow_no_rule(act: str, table: str, message: str) -> None:
         solve(MLP(3, act), table, symbolic=("L",))
 
 
+@pytest.mark.slow
 def test_a_linear_network_whose_layers_vanish() -> None:
     """x^l_0 and dh^l_0 are n^((1-l)/2) and n^((l-5)/2); x^l_0 . x^l_1 is n^(-l/2) for l > 1."""
     (first, *_) = solve(MLP(3, "linear"), "naive-ip").steps

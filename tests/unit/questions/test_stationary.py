@@ -79,6 +79,7 @@ def test_what_explodes_is_not_bounded() -> None:
         assert later(run(3, "tanh", "standard", steps), {}, SAME) is None
 
 
+@pytest.mark.slow
 def test_bounds_hold_at_later_steps() -> None:
     """What settles after four steps bounds the orders of steps five and six."""
     bound = later(run(5, "tanh", "ip-llr", 4), {}, SAME)

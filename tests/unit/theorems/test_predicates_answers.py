@@ -281,6 +281,7 @@ def test_the_conditions_on_the_start_are_not_necessary_alone() -> None:
     assert "sufficient" in found.notes[0]
 
 
+@pytest.mark.slow
 def test_S0_28_definitions_by_layer() -> None:
     network = tp.MLP(3, "tanh", bias="first")
     assert feature_learning(network, "ip-llr", layer=3).answer == "holds"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from tpcalc.cli.app import app
@@ -42,6 +43,7 @@ def write_pages(folder: Path) -> None:
         (folder / f"{number}.txt").write_text(ran.stdout, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_page_comes_out_whatever_names_look_like(tmp_path: Path) -> None:
     write_pages(tmp_path / "own")
     _run_this_file(_respelled(tmp_path), tmp_path / "other")
