@@ -36,7 +36,7 @@ from tpcalc.questions.verdict.ledger import particle_tests
 from tpcalc.questions.verdict.probe import probe
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.questions.verdict.watched import DEEP, Large, Run, Settled, watched
+from tpcalc.questions.verdict.watched import DEEP, FAR, Large, Run, Settled, watched
 from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
@@ -46,7 +46,6 @@ from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterizat
 from tpcalc.training.training import Training
 
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
-
 LENGTHS = (4, 6)  # steps that are followed for a table that repeats
 RATES = 16  # steps for which learning rates are looked at
 ALL = "all t"
@@ -163,9 +162,10 @@ def width_check(
     line = FirstLine(training, point, seed, verify)
     first = _by_line(line, written, deep)
     known = _is_known(first)
-    if first is not None and (written.nodes > deep) and (known or not deep):
-        asked_with = {"verify": str(verify), "deep": str(deep)}
-        made = provenance(written.program.digest, seed, asked_with, time.perf_counter() - started)
+    least = deep if known or not deep else max(deep, FAR)
+    if first is not None and written.nodes > least:
+        asked, seconds = {"verify": str(verify), "deep": str(deep)}, time.perf_counter() - started
+        made = provenance(written.program.digest, seed, asked, seconds)
         note = NOT_DEEP.format(steps, written.words.format(written.nodes), deep)
         return _alone(first, known, steps, made, note)
     run, beyond = _written(training, reading) if isinstance(written, Large) else (written, "")

@@ -31,7 +31,7 @@ from tpcalc.questions.verdict.ledger import Ledger, Trials
 
 EXACT, MEASURED, BOUND, OPEN = "exact", "measured", "bound", "open"
 SAMPLED = 4000  # cells of programs whose coefficients are sampled: networks are quicker for others
-RUN = 200_000  # cells of a program of which networks are run
+RUN = 400_000  # cells of a program of which networks are run
 TOO_LARGE = "the program has too many cells for networks; shorter or smaller inputs have fewer"
 LARGE = "the program has many cells, and was not sampled"
 WIDTHS = (64, 1024)

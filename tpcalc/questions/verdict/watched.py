@@ -23,6 +23,7 @@ from tpcalc.training.training import Training
 
 KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
 
+FAR = 10_000  # nodes of one that is not followed either where first steps do not decide
 DEEP = 2000  # nodes of a program of all steps that is followed where first steps decide
 
 
