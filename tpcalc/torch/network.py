@@ -39,6 +39,12 @@ VARIED = (
 )
 WIDE = "the input {} grows with the width: its coordinates count as N(0, 1)"
 READ = "the output grows with the width: a fixed random readout of size 1/n reads it"
+STRUCTURED = ("fixed", "identity", "triangular")  # laws of matrices whose entries are not iid
+GAUSSIAN = ("normal", "zero", "constant", "orthogonal")
+ALIKE = (
+    "entries that start {} count as Gaussian with their mean and variance: exponents are the same, "
+    "and limits but for maps with a finite side"
+)
 TINY = 1e-9  # of variances, so that rounding leaves none below 0
 COMPARED = "Masks that are given are followed; a maximum with 0 is a ReLU, max(x, y) a maximum."
 UNRULED = "Say what it is made of with @tp.torch.rule, or leave it out of the modules."
@@ -290,6 +296,13 @@ class Reading:
         mark = Mark(label, role, t._layer(role), whole=op.label if named else "")
         rate: int = 1 if parameter.trained else 0
         mark, factor = marked(mark, Power(init.std.ex, factor=init.std.number), rate)
+        if len(wide) == 2 and init.law in STRUCTURED and init.how != "declared":
+            raise space.refuse(
+                f"{op.label} starts {init.law}: its entries are not independent draws.",
+                f"Draw them, or declare what they count as: init={{{op.label!r}: 'n^(-1/2)'}}.",
+            )
+        if wide and init.law not in GAUSSIAN:
+            space.notes[ALIKE.format(init.law)] = None
         law = "orthogonal" if init.law == "orthogonal" and len(wide) == 2 else "gaussian"
         declared = t.declared(label, mark, law)
         declared.line = parameter.line or None
