@@ -99,6 +99,10 @@ def divided(space: Space, op: Op, x: Array, at: tuple[int, ...], eps: Any, centr
         return Array(x.dims, normed(x.value, small))
     if centre:
         x = centred(space, x, at)
+    wide = [k for k, dim in enumerate(x.expanded()) if space.grows([dim])]
+    if small and wide and not space.eps:  # relative to what all channels have, whatever its power
+        level = squares(space, x, tuple(sorted({*at, *wide})))
+        x = space.apply(lambda a, s: s ** Fraction(-1, 2) * a, x, level)
     square = squares(space, x, at)
     return space.apply(lambda a, s: space.added(s, small) ** Fraction(-1, 2) * a, x, square)
 
