@@ -108,12 +108,16 @@ def _predicted(found: FirstOrder, network: Module, steps: int) -> Iterator[tuple
         for step in range(2, steps + 1):
             yield Spot(TERM, name, step), (_hull(output, sure)[0], _largest((output, later)))
     called = {"", *(op.place.path for op in network.graph.ops)}
+    # Small rates show first order: what a norm bounds where something grows is larger there.
+    calm = all(_value(power) <= 0 for row in found.rows for power in (row.inside, row.output))
     for point in found.points:
         path = _path(point)
         if path is not None and path.partition(":")[0] in called:
-            # Sums of terms of several powers cross over at widths that are run: bounds alone.
             yield Spot(START, path, 0), (ZERO, point.size)
-            yield Spot(CHANGE, path, 1), (ZERO, point.change)
+            if calm or not path:
+                # Sums of terms of several powers cross over at widths that are run: bounds alone.
+                first = point.change if path else _largest(row.output for row in found.rows)
+                yield Spot(CHANGE, path, 1), (ZERO, first)
 
 
 def _path(point: ReadPoint) -> str | None:
