@@ -46,3 +46,14 @@ def ordered(values: Any, dims: tuple[Dim, ...], at: int) -> Any:
     first = [k for k, leaf in enumerate(every) if leaf.is_finite]
     later = [k for k, leaf in enumerate(every) if not leaf.is_finite]
     return np.transpose(split, [*first, *later]) if every else split.reshape(())
+
+
+def varied(dims: tuple[Dim, ...], values: Any) -> tuple[Dim, ...]:
+    """Dimensions without those along which numbers are equal."""
+    sizes = zip(dims, values.shape, strict=True)
+    return tuple(dim if size > 1 else () for dim, size in sizes)
+
+
+def is_level(values: Any, axis: int) -> bool:
+    """Whether numbers are equal along an axis."""
+    return bool((values == np.take(values, [0], axis=axis)).all())

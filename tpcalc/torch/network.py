@@ -26,7 +26,7 @@ from tpcalc.program.nodes import Input
 from tpcalc.torch import ops as _rules  # noqa: F401  the rules are those of these files
 from tpcalc.torch.arrays import FEATURES, Array, Matrix, Parts
 from tpcalc.torch.dims import Dim, Leaf, leaves
-from tpcalc.torch.entries import ordered, part
+from tpcalc.torch.entries import is_level, ordered, part, varied
 from tpcalc.torch.family import Family, Parameter
 from tpcalc.torch.graph import Graph, Op, Use
 from tpcalc.torch.powers import scaling
@@ -147,7 +147,7 @@ class Reading:
         grows = [k for k, size in enumerate(op.shape) if len(set(size)) > 1]
         each = [np.asarray(one) for one in op.values]
         for k in range(first.ndim):
-            if all(_is_level(one, k) for one in each):
+            if all(is_level(one, k) for one in each):
                 each = [np.take(one, [0], axis=k) for one in each]
             else:
                 for leaf in dims[k]:
@@ -168,9 +168,9 @@ class Reading:
         for leaf in (leaf for dim in dims for leaf in leaves(dim)):
             if leaf.apart or leaf.pieces:
                 return Parts(leaf, tuple(self._parts_along(each, dims, leaf)))
-        varied = _varied(dims, each[-1])
-        (wide,) = space.grows(varied)
-        rows = [ordered(np.asarray(one, dtype=float), varied, at) for at, one in enumerate(each)]
+        own = varied(dims, each[-1])
+        (wide,) = space.grows(own)
+        rows = [ordered(np.asarray(one, dtype=float), own, at) for at, one in enumerate(each)]
         cells = rows[-1].reshape(-1, wide.sizes[-1])
         sizes = [np.square(one).mean() for one in (rows[0], rows[-1])]
         if not max(sizes) < 2 * min(sizes):
@@ -182,7 +182,7 @@ class Reading:
         label = f"given {hashlib.sha256(cells.tobytes()).hexdigest()[:12]}"
         space.notes[VARIED] = None
         space.held[label] = rows
-        axes = tuple((name, leaf.size) for leaf, name in space.axes(varied))
+        axes = tuple((name, leaf.size) for leaf, name in space.axes(own))
         made = Drawn(label, (space.dim_of(wide),), axes, mean=tuple(map(float, cells.mean(1))),
                      cov=tuple(tuple(map(float, row)) for row in cov))  # fmt: skip
         return space.t.at(space.t.recorder.add(Input(made)))
@@ -331,16 +331,6 @@ def _role(op: Op, wide: Sequence[Leaf], contracted: bool) -> str:
     if len(op.shape) < 2 or (not wide and len(op.shape) == 0):
         return "bias" if not contracted else "readout"
     return {2: "hidden", 0: "finite"}.get(len(wide), "readout" if contracted else "input")
-
-
-def _varied(dims: tuple[Dim, ...], values: Any) -> tuple[Dim, ...]:
-    """Dimensions without those along which numbers are equal."""
-    sizes = zip(dims, values.shape, strict=True)
-    return tuple(dim if size > 1 else () for dim, size in sizes)
-
-
-def _is_level(values: Any, axis: int) -> bool:
-    return bool((values == np.take(values, [0], axis=axis)).all())
 
 
 class Module(Architecture):
