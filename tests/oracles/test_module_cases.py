@@ -84,8 +84,13 @@ def test_the_verdict_is_that_of_the_table(case: str) -> None:
     check_word(case)
 
 
+# Of blocks a few: networks of finite width settle what theirs are, many seconds each, or leave it.
+BLOCKS = (*map(str, range(24, 42)), "A1", "A2", "A3", "A4")
+TOLD = [case for case in CASES if case not in (*WHOLE, *BLOCKS) or case in ("25", "30")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in CASES if case not in (*WHOLE, "26", "40", "41")])
+@pytest.mark.parametrize("case", TOLD)
 def test_the_verdict_of_every_case_is_that_of_the_table(case: str) -> None:
     check_word(case)
 
