@@ -18,6 +18,10 @@ SOME = ("10", "17")
 MANY = ("1", "3", "7", "8", "13", "14", "16", "19", "21", "22", "44 adam", "44 sgd", "50", "54",
         "24", "25", "28", "35", "38", "42 adam", "O8", "O34")  # fmt: skip
 
+# Slopes of outputs at the start, and of one late term, whose intervals are wider than a power
+# allows with as many seeds as there are: said to be open, and no row of these differs.
+OPEN = ("44 sgd", "O8", "O34")
+
 
 def check(case: str, **how: Any) -> None:
     own: Case = CASES[case]
@@ -27,8 +31,7 @@ def check(case: str, **how: Any) -> None:
     found = tp.coordinate_check(
         own.make, inputs=own.inputs, optimizer=own.optimizer, **given, **how
     )
-    # A slope whose interval is wider than half a power leaves it open.
-    assert found.code != "differs", found.facts
+    assert found.code == ("open" if case in OPEN else "agrees"), found.facts
     assert sum(row.word == "agrees" for row in found.rows) >= 10
 
 

@@ -84,9 +84,14 @@ def test_the_verdict_is_that_of_the_table(case: str) -> None:
     check_word(case)
 
 
-# Of blocks a few: networks of finite width settle what theirs are, many seconds each, or leave it.
-BLOCKS = (*map(str, range(24, 42)), "A1", "A2", "A3", "A4")
-TOLD = [case for case in CASES if case not in (*WHOLE, *BLOCKS) or case in ("25", "30")]
+# Whether the largest bounds are attained is left open, and the answer says "may be unstable".
+UNSETTLED = pytest.mark.xfail(strict=True, reason="the bound that decides is not settled")
+# Of 26, whose heads of 32 coordinates are many cells, networks take minutes.
+TOLD = [
+    pytest.param(case, marks=UNSETTLED) if case in ("37", "A2", "A4") else case
+    for case in CASES
+    if case not in (*WHOLE, "26")
+]
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ class Recorder:
                 "Compute everything inside the traced function and name results with t.output.",
             )
         self._check_names(node)
-        return self.builder.add(node, self.line or line or user_line())
+        return self.builder.add(node, line or self.line or user_line())
 
     def linear(self, terms: tuple[Term, ...], line: str | None) -> Ref:
         """The node of a sum of terms, with like terms collected.

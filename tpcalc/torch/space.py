@@ -91,6 +91,7 @@ class Space(Cells):
             made = self.added(value, shift)
             called = self.written.get(value.ref) if isinstance(value, Scalar | Vector) else None
             if called is not None:
+                _ = made.ref  # recorded where it is written
                 self.t.uses[called] = self.t.uses[called][0], made
             return made
 
