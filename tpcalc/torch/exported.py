@@ -56,6 +56,17 @@ def arguments(inputs: Any, width: int) -> Inputs:
     return found
 
 
+def doubled(inputs: Inputs, device: Any = "cpu") -> Inputs:
+    """The same in double precision, on a device."""
+    torch = load_torch()
+
+    def moved(one: Any) -> Any:
+        return one.to(device, torch.float64 if one.is_floating_point() else None)
+
+    found: Inputs = torch.utils._pytree.tree_map_only(torch.Tensor, moved, inputs)
+    return found
+
+
 @dataclass
 class Exported:
     """A module as torch exports it.

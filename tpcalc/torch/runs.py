@@ -19,6 +19,7 @@ from typing import Any
 from tpcalc.engine.device.devices import load_torch, resolve_device
 from tpcalc.errors import UsageError
 from tpcalc.progress import Progress, part
+from tpcalc.torch.exported import arguments, doubled
 from tpcalc.torch.scores import scores
 
 Tensor = Any
@@ -100,7 +101,7 @@ class Trial:
         with torch.random.fork_rng(devices), torch.enable_grad():
             torch.manual_seed(seed)
             module = self.make(width).double().to(device)
-            forward = Forward(module, *_arguments(self.inputs, width, device), seed)
+            forward = Forward(module, *doubled(arguments(self.inputs, width), device), seed)
             optimizers = self._optimizers(module, width, rate)
             output, start = forward()
             found = {Spot(START, call, 0): _rms(value) for call, value in start.items()}
@@ -291,22 +292,6 @@ def _floating(value: Any) -> Tensor | None:
     elif isinstance(value, list | tuple):
         parts = value
     return next((found for one in parts if (found := _floating(one)) is not None), None)
-
-
-def _arguments(inputs: Any, width: int, device: Any) -> tuple[list[Any], dict[str, Any]]:
-    given = inputs(width) if callable(inputs) else inputs
-    if isinstance(given, Mapping):
-        return [], {name: _tensor(own, device) for name, own in given.items()}
-    several = given if isinstance(given, list | tuple) else [given]
-    return [_tensor(own, device) for own in several], {}
-
-
-def _tensor(value: Any, device: Any) -> Any:
-    """What has entries as a tensor, in float64 where they are real; other arguments as they are."""
-    if not hasattr(value, "__array__"):
-        return value
-    tensor = load_torch().as_tensor(value, device=device)
-    return tensor.double() if tensor.is_floating_point() else tensor
 
 
 def _rms(values: Tensor) -> float:

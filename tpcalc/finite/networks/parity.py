@@ -10,7 +10,7 @@ import numpy as np
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.torch.exported import arguments
+from tpcalc.torch.exported import arguments, doubled
 from tpcalc.torch.network import Module
 from tpcalc.torch.numbers import entries, rows
 from tpcalc.training.parameterizations import lookup
@@ -35,8 +35,8 @@ def differences(module: Module, inputs: Any, at: int = 0) -> dict[str, float]:
     """
     torch, width = load_torch(), module.graph.widths[at]
     own = copy.deepcopy(module.family.modules[width]).double()
-    args, named = arguments(inputs, width)
-    found = own(*map(_doubled, args), **{key: _doubled(one) for key, one in named.items()})
+    args, named = doubled(arguments(inputs, width))
+    found = own(*args, **named)
     flat, _ = torch.utils._pytree.tree_flatten(found)
     floats = [one for one in flat if isinstance(one, torch.Tensor) and one.is_floating_point()]
     wanted = floats[module.graph.chosen]
@@ -53,11 +53,6 @@ def differences(module: Module, inputs: Any, at: int = 0) -> dict[str, float]:
     apart = float((made - wanted).detach().abs().max())
     result = {"output": apart / float(wanted.detach().abs().max())}
     return result | _gradients(module, own, drawn, units, at)
-
-
-def _doubled(value: Any) -> Any:
-    floating = isinstance(value, load_torch().Tensor) and value.is_floating_point()
-    return value.double() if floating else value
 
 
 def _put(module: Module, own: Any, drawn: DrawnNetwork, at: int) -> dict[str, float]:
