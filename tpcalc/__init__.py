@@ -20,6 +20,8 @@ Questions:
     recipe (its numbers in a script), transfer (best rates by depth),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
+Where it is computed:
+    use (processes of this machine, a cluster)
 Modules:
     torch: families of PyTorch modules as networks (torch.network, torch.training)
 Theorems:
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
     from tpcalc.results import FiniteTable as FiniteTable
     from tpcalc.results import Kernel as Kernel
     from tpcalc.results import Samples as Samples
+    from tpcalc.tasks.use import use as use
     from tpcalc.theorems import depth as depth
     from tpcalc.theorems import integrable as integrable
     from tpcalc.theorems import resnets as resnets
@@ -136,6 +139,7 @@ _PUBLIC = {
     "tpcalc.networks.files": "load parse save",
     "tpcalc.networks.layers.norms": "layer_norm rms_norm",
     "tpcalc.activations.public": "function",
+    "tpcalc.tasks.use": "use",
     "tpcalc.training.recipe": "recipe",
     "tpcalc.training.training": "Training train",
     "tpcalc.data": "csv digits images",

@@ -16,7 +16,8 @@
     └── EvaluationError   TPC6xx     a number could not be computed
         ├── MissingBackend
         ├── OutOfMemory
-        └── Exploded
+        ├── Exploded
+        └── TaskFailed
 
 Wording: what was wrong, where, why the theory forbids it, what to do.
 """
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 def short(text: str, most: int = 60) -> str:
@@ -55,6 +57,9 @@ class TpcalcError(Exception):
         self.hint = hint
         super().__init__(str(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (type(self), self.args, self.__dict__)  # from another process
+
     def __str__(self) -> str:
         place = f" {self.where}:" if self.where else ""
         return f"{self.code}{place} {self.told}"
@@ -63,6 +68,12 @@ class TpcalcError(Exception):
     def told(self) -> str:
         """What was wrong and what to do, without code and place."""
         return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+def _revived(kind: type[TpcalcError], args: tuple[Any, ...], facts: dict[str, Any]) -> TpcalcError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
 
 
 class StudyError(TpcalcError):
@@ -174,3 +185,9 @@ class Exploded(EvaluationError):
     """Numbers that left the floating-point range during a run."""
 
     code = "TPC603"
+
+
+class TaskFailed(EvaluationError):
+    """One of many tasks that failed, and failed again."""
+
+    code = "TPC604"

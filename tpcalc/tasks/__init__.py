@@ -1,0 +1,1 @@
+"""Many independent tasks: here, in processes, or on a cluster, with the same bits."""

@@ -1,0 +1,62 @@
+"""What a task has of a machine: one thread of matrix products, and its share of cores and memory.
+
+Last digits of products depend on the number of threads that BLAS and torch use, so that there is
+one, wherever a task runs. Threads of the project's own passes change no digit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+_BESIDE: list[int] = []  # of the process: threads that are started do not inherit a context
+_TORCH: list[int] = []
+_INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
+
+
+def inside() -> bool:
+    """Whether this is a task: what it asks for in turn is done here."""
+    return _INSIDE.get()
+
+
+def beside() -> int:
+    """Processes that share the cores and the memory of this machine, this one included."""
+    return _BESIDE[-1] if _BESIDE else 1
+
+
+def hold(torch: Any) -> None:
+    """Keep torch on one thread while a task runs; it may be loaded there for the first time."""
+    if _BESIDE:
+        if not _TORCH:
+            _TORCH.append(torch.get_num_threads())
+        torch.set_num_threads(1)
+
+
+@contextmanager
+def alone(processes: int = 1) -> Iterator[None]:
+    """Within it tasks run, in one of some processes of this machine.
+
+    Example:
+        >>> with alone(4):
+        ...     inside(), beside()
+        (True, 4)
+    """
+    import scipy.linalg  # noqa: F401  # it brings a BLAS of its own, which is limited as well
+
+    _BESIDE.append(processes)
+    token = _INSIDE.set(True)
+    try:
+        with threadpool_limits(1):
+            if "torch" in sys.modules:
+                hold(sys.modules["torch"])
+            yield
+    finally:
+        _INSIDE.reset(token)
+        _BESIDE.pop()
+        if _TORCH and not _BESIDE:
+            sys.modules["torch"].set_num_threads(_TORCH.pop())

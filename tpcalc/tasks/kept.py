@@ -1,0 +1,178 @@
+"""``Kept``: values of tasks in a file, written as they come, from which the next run goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tpcalc import checks
+from tpcalc.errors import StudyError
+
+FORMAT = "tpcalc tasks 1"
+
+
+class Kept:
+    """Values by key, in memory and in a file of lines; used within ``with``.
+
+    A line is written for each value as soon as it is there. What a run that was killed left of
+    its last line is cut off.
+
+    Args:
+        work: The folder; None: nothing is kept.
+        name: What the values are, the name of the file.
+        label: What they belong to; a file of something else is refused.
+
+    Raises:
+        StudyError: The folder or the file cannot be used, is of something else, or another run
+            writes there.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Kept(folder, "squares", "of numbers") as kept:
+        ...         kept["3"] = 9
+        ...     with Kept(folder, "squares", "of numbers") as kept:
+        ...         "3" in kept, kept["3"]
+        (True, 9)
+    """
+
+    def __init__(self, work: str | Path | None, name: str, label: str) -> None:
+        self._values: dict[str, Any] = {}
+        self._file: Any = None
+        self._folder = None if work is None else made_folder(work)
+        self._name, self._label = name, label
+        self._lock: Any = None
+        if self._folder is not None:
+            self._path = self._folder / f"{name}.jsonl"
+            self._lock = _locked(self._folder / f".{name}.lock", self._folder)
+            try:
+                self._open()
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other runs write there."""
+        if self._file is not None:
+            self._file.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Keep a value that JSON can hold."""
+        if self._file is not None:
+            self._write({"key": key, "value": value})
+        self._values[key] = value
+
+    def state(self, key: str) -> Path | None:
+        """A file for what a task of a key has reached, while it is under way."""
+        if self._folder is None:
+            return None
+        return self._folder / f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+
+    def _open(self) -> None:
+        whole = 0
+        try:
+            data = self._path.read_bytes() if self._path.exists() else b""
+            for number, line in enumerate(data.splitlines(keepends=True), 1):
+                if not line.endswith(b"\n"):
+                    break  # the run was killed while it wrote
+                self._read(number, line)
+                whole += len(line)
+            self._file = self._path.open("r+b" if data else "w+b")
+            self._file.truncate(whole)
+            self._file.seek(whole)
+        except OSError as error:
+            raise self._refused(f"cannot be used: {error.strerror or error}") from error
+        if not whole:
+            self._write({"file": FORMAT, "of": self._label})
+
+    def _read(self, number: int, line: bytes) -> None:
+        try:
+            entry = json.loads(line)
+            if number > 1:
+                self._values[entry["key"]] = entry["value"]
+                return
+            known, label = entry["file"] == FORMAT, entry["of"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._refused(f"is damaged in line {number}") from error
+        if not known or label != self._label:
+            raise self._refused("holds values of something else")
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        line = json.dumps(entry).encode() + b"\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+            raise self._refused(f"cannot be written: {error.strerror or error}") from error
+
+    def _refused(self, why: str) -> StudyError:
+        return StudyError(
+            f"what is kept here {why}.",
+            where=str(self._path),
+            hint="Give another folder, or delete the file to start anew.",
+        )
+
+
+def made_folder(work: str | Path) -> Path:
+    """A folder for what is kept, which is there afterwards."""
+    found = checks.file(work, "work")
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise StudyError(
+            f"the folder cannot be made: {getattr(error, 'strerror', None) or error}.",
+            where=str(found),
+            hint="Choose a place where you may write.",
+        ) from error
+    return found
+
+
+def _locked(path: Path, folder: Path) -> Any:
+    """The right to write; the system takes it back from a process that ends."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise StudyError(
+            "another run writes into this folder.",
+            where=str(folder),
+            hint="Wait until it ends, or give another folder.",
+        ) from None
+    except OSError as error:
+        raise StudyError(
+            f"the folder cannot be written to: {error.strerror or error}.",
+            where=str(folder),
+            hint="Choose a place where you may write.",
+        ) from error
+    return lock

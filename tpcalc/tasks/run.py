@@ -1,0 +1,192 @@
+"""``outcomes``, ``results``: tasks carried out wherever they are to be, in any order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from tpcalc.errors import OutOfMemory, TaskFailed
+from tpcalc.progress import Progress, part
+from tpcalc.tasks.alone import alone, inside
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.payload import packed
+from tpcalc.tasks.pool import Pool
+from tpcalc.tasks.task import Call, Reply, Task
+from tpcalc.tasks.use import chosen
+from tpcalc.tasks.worker import Job, tried, versions
+
+POLL = 0.2  # seconds between two looks at how far tasks are
+TRIES = 2
+
+
+def elsewhere() -> bool:
+    """Whether tasks are carried out in other processes."""
+    now = chosen()
+    return not inside() and (now.client is not None or now.jobs > 1)
+
+
+def results(
+    call: Call,
+    tasks: Sequence[Task],
+    *,
+    shared: Any = None,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
+) -> list[Any]:
+    """The values of tasks, in their order; the first of them that fails is told.
+
+    Example:
+        >>> def power(base, exponent, progress):
+        ...     return base**exponent
+        >>> results(power, [Task(f"2^{k}", (k,)) for k in range(4)], shared=2)
+        [1, 2, 4, 8]
+    """
+    found: dict[int, Any] = {}
+    failed: dict[int, Reply] = {}
+    told = outcomes(call, tasks, shared=shared, progress=progress, kept=kept)
+    for number, reply in told:
+        if reply.error is None and not reply.failed:
+            found[number] = reply.value
+        else:
+            failed[number] = reply
+        # Wherever tasks run, the failure that is told is that of the first which fails.
+        if failed and all(k in found for k in range(min(failed))):
+            told.close()
+            raise error_of(tasks[min(failed)], failed[min(failed)])
+    return [found[number] for number in range(len(tasks))]
+
+
+def error_of(task: Task, reply: Reply) -> Exception:
+    """What is raised where a task has no value."""
+    if reply.error is not None:
+        return reply.error
+    error = TaskFailed(
+        f"{task.text or 'a task'} failed {TRIES} times, the last time in {reply.where}: "
+        f"{reply.failed}.",
+        hint="What other tasks gave is kept, where a folder for it was given.",
+    )
+    error.__cause__ = reply.cause
+    return error
+
+
+def outcomes(
+    call: Call,
+    tasks: Sequence[Task],
+    *,
+    shared: Any = None,
+    progress: Progress | None = None,
+    kept: Kept | None = None,
+) -> Generator[tuple[int, Reply], None, None]:
+    """What becomes of tasks, by number, as they end; values are kept as they come."""
+    bar = _Bar(tasks, progress)
+    waiting = deque[int]()
+    for number, task in enumerate(tasks):
+        if kept is not None and task.key in kept:
+            bar.end(number)
+            yield number, Reply(kept[task.key])
+        else:
+            waiting.append(number)
+    if not waiting:
+        return
+    run = _there if elsewhere() and len(tasks) > 1 else _here
+    for number, reply in run(call, tasks, waiting, shared, bar):
+        if kept is not None and tasks[number].key and not (reply.failed or reply.error):
+            kept[tasks[number].key] = reply.value
+        bar.end(number)
+        yield number, reply
+
+
+def _here(
+    call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
+) -> Iterator[tuple[int, Reply]]:
+    for number in waiting:
+        with alone():
+            for tries in range(1, TRIES + 1):
+                reply = tried(call, shared, tasks[number].args, bar.of(number), "this process")
+                if not _again(reply, tries):
+                    break
+        yield number, reply
+
+
+def _there(
+    call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
+) -> Iterator[tuple[int, Reply]]:
+    failures, deaths = dict.fromkeys(waiting, 0), dict.fromkeys(waiting, 0)
+    flying: set[int] = set()
+    with _pool(call, shared) as pool:
+        while waiting or flying:
+            while waiting and len(flying) < pool.ahead and not _risky(flying, deaths):
+                if deaths[waiting[0]] > 1 and flying:
+                    break  # it may be what kills processes: alone, that is known
+                number = waiting.popleft()
+                pool.submit(number, tasks[number])
+                flying.add(number)
+            for number, reply in pool.ended(POLL):
+                flying.discard(number)
+                if reply is None:
+                    deaths[number] += 1
+                    if deaths[number] <= TRIES + 1:
+                        waiting.appendleft(number)
+                        continue
+                    reply = Reply(failed="the process is killed by it", where="a process alone")
+                failures[number] += 1
+                if _again(reply, failures[number]):
+                    waiting.append(number)
+                    continue
+                yield number, reply
+            bar.show(pool.told())
+
+
+def _risky(flying: set[int], deaths: dict[int, int]) -> bool:
+    return any(deaths[number] > 1 for number in flying)
+
+
+def _again(reply: Reply, tries: int) -> bool:
+    """Whether a task is tried once more: what is refused is refused again."""
+    passing = reply.failed or isinstance(reply.error, OutOfMemory)
+    return bool(passing) and tries < TRIES
+
+
+def _pool(call: Call, shared: Any) -> Pool:
+    data = packed((call, shared), "what all tasks share")
+    digest, now = hashlib.sha256(data).hexdigest(), chosen()
+    if now.client is not None:
+        from tpcalc.tasks.cluster import Cluster, processes
+
+        return Cluster(now.client, Job(digest, versions(), processes(now.client)), data)
+    from tpcalc.tasks.processes import Processes
+
+    return Processes(now.jobs, Job(digest, versions(), now.jobs), data)
+
+
+class _Bar:
+    """How far all tasks are together."""
+
+    def __init__(self, tasks: Sequence[Task], progress: Progress | None) -> None:
+        self._tasks, self._progress = tasks, progress
+        self._done = 0
+
+    def of(self, number: int) -> Progress:
+        """What a task in this process tells."""
+        tell = part(self._progress, self._done, self._done + 1, len(self._tasks))
+        text = self._tasks[number].text
+        return lambda fraction, more: tell(fraction, _joint(text, more))
+
+    def end(self, number: int) -> None:
+        """One more has ended."""
+        self._done += 1
+        if self._progress is not None:
+            self._progress(self._done / len(self._tasks), self._tasks[number].text)
+
+    def show(self, told: Mapping[int, tuple[float, str]]) -> None:
+        """What tasks elsewhere tell."""
+        if self._progress is not None and told:
+            number, (_, more) = max(told.items())
+            sofar = self._done + sum(share for share, _ in told.values())
+            self._progress(sofar / len(self._tasks), _joint(self._tasks[number].text, more))
+
+
+def _joint(text: str, more: str) -> str:
+    return f"{text}: {more}" if text and more else text or more

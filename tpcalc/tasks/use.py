@@ -1,0 +1,127 @@
+"""``use``: where tasks are carried out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, MissingBackend, UsageError
+
+WAIT = 10  # seconds for an answer of a scheduler
+
+
+@dataclass
+class Use:
+    """Where tasks are carried out: what ``use`` returns, for ``with``.
+
+    Args:
+        jobs: Processes of this machine; 1 is this process.
+        client: Of a cluster, or None.
+        own: Whether the client was made here.
+    """
+
+    jobs: int = 1
+    client: Any = None
+    own: bool = False
+
+    def __enter__(self) -> Use:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Go back to what was used before."""
+        if self in _CHOSEN:
+            _CHOSEN.remove(self)
+        if self.own and self.client is not None:
+            self.client.close()
+            self.client = None
+
+
+_CHOSEN: list[Use] = []
+HERE = Use()
+
+
+def use(*, jobs: int | None = None, scheduler: Any = None) -> Use:
+    """Carry independent tasks out in processes of this machine, or on a cluster.
+
+    Trials, seeds, widths, tiles, cells and rates of all questions are such tasks. Answers have the
+    same bits wherever they are carried out.
+
+    Args:
+        jobs: Processes of this machine; 1 is this process alone.
+        scheduler: The address of a Dask scheduler, ``"tcp://host:8786"``, the file it wrote
+            (``"scheduler.json"``), or a client or a cluster of ``dask.distributed``.
+
+    Returns:
+        What ends with ``with``, or with its method ``close``; without these it holds for the rest
+        of the process.
+
+    Raises:
+        UsageError: Both, or what is no number of processes, no address.
+        MissingBackend: Dask is not installed (``pip install 'tpcalc[dask]'``).
+        EvaluationError: No scheduler answers.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def start(t):
+        ...     v = t.gaussian("v")
+        ...     t.output("square", t.inner(v, v))
+        >>> with use(jobs=1):
+        ...     len(tp.simulate(start, [8, 16], 2).rows)
+        2
+    """
+    if scheduler is not None and jobs is not None:
+        raise UsageError(
+            "jobs are processes of this machine, and a scheduler has workers of its own.",
+            hint="Give one of the two.",
+        )
+    chosen = Use(checks.whole(1 if jobs is None else jobs, "jobs", least=1))
+    if scheduler is not None:
+        chosen = _connected(scheduler)
+    _CHOSEN.append(chosen)
+    return chosen
+
+
+def chosen() -> Use:
+    """What is used now."""
+    return _CHOSEN[-1] if _CHOSEN else HERE
+
+
+def _connected(scheduler: Any) -> Use:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingBackend(
+            "a scheduler needs Dask, which is not installed.",
+            hint="Run pip install 'tpcalc[dask]'.",
+        ) from error
+    if isinstance(scheduler, Client):
+        return Use(client=scheduler)
+    named = scheduler if isinstance(scheduler, str | Path) else None
+    if named is not None and str(named).endswith(".json"):
+        if not Path(named).is_file():
+            raise UsageError("there is no such file of a scheduler.", where=str(named))
+        asked: dict[str, Any] = {"scheduler_file": str(named)}
+    elif named is not None and not re.fullmatch(r"\w+://\S+:\d+", str(named)):
+        raise UsageError(
+            f"{str(named)!r} is no address of a scheduler.",
+            hint="Write it as tcp://host:8786, as `dask scheduler` prints it.",
+        )
+    else:
+        asked = {"address": scheduler}
+    try:
+        client = Client(  # type: ignore[no-untyped-call]
+            **asked, timeout=WAIT, set_as_default=False
+        )
+    except (OSError, ValueError, TypeError) as error:  # a timeout is an OSError
+        raise EvaluationError(
+            f"no scheduler answers at {named or scheduler}: {error or type(error).__name__}.",
+            hint="Start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
+        ) from error
+    return Use(client=client, own=True)

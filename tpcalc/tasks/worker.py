@@ -1,0 +1,147 @@
+"""``carry_out``: one task, wherever it runs, and what becomes of it."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tpcalc.errors import MissingBackend, OutOfMemory, TpcalcError
+from tpcalc.progress import Progress
+from tpcalc.tasks.alone import alone
+from tpcalc.tasks.payload import packed, unpacked
+from tpcalc.tasks.task import Call, Reply
+
+TOLD = 0.3  # seconds between two words of a task on how far it is
+_LIBRARIES = ("tpcalc", "numpy", "scipy", "numba", "sympy", "torch")
+_SHARED: dict[str, Any] = {}
+_ONE = threading.Lock()  # tasks of one process run one after another: limits are the process's
+
+
+@cache
+def versions() -> tuple[tuple[str, str], ...]:
+    """What numbers depend on beside their arguments; local builds of one version count as equal."""
+    found = [("Python", ".".join(platform.python_version_tuple()[:2]))]
+    for name in _LIBRARIES:
+        try:
+            found.append((name, version(name).partition("+")[0]))
+        except PackageNotFoundError:  # another process may have it, and need it
+            continue
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of a run share.
+
+    Args:
+        digest: Of the function and its shared argument.
+        versions: Of the libraries of the process that asks.
+        processes: That share a machine.
+    """
+
+    digest: str
+    versions: tuple[tuple[str, str], ...]
+    processes: int
+
+
+class Unwanted(BaseException):
+    """Nobody waits for this task any more."""
+
+
+def tried(call: Call, shared: Any, args: tuple[Any, ...], tell: Progress, where: str) -> Reply:
+    """Do a task; what it refuses and what fails are replies as well."""
+    try:
+        return Reply(call(shared, *args, tell), where=where)
+    except TpcalcError as error:
+        return Reply(error=error, where=where)
+    except MemoryError as error:
+        full = OutOfMemory("the memory of this machine is used up.", hint="Use fewer processes.")
+        return Reply(error=full, where=where, cause=error)
+    except Exception as error:
+        return Reply(failed=f"{type(error).__name__}: {error}", where=where, cause=error)
+
+
+def carry_out(job: Job, shared: bytes | Path, args: bytes, tell: Progress, where: str) -> bytes:
+    """Do a task that another process packed; its reply, packed."""
+    other = _differ(job.versions)
+    if other:
+        error = MissingBackend(
+            f"{where} has {other}.", hint="Install the same versions there as here."
+        )
+        return packed(Reply(error=error, where=where), "a reply")
+    while not _ONE.acquire(timeout=0.2):
+        pass
+    try:
+        with alone(job.processes):
+            try:
+                call, own = _shared(job.digest, shared)
+                given = unpacked(args)
+            except Exception as error:  # a file of the user that is not there
+                text = f"what it needs cannot be read: {type(error).__name__}: {error}"
+                return packed(Reply(failed=text, where=where), "a reply")
+            reply = tried(call, own, given, tell, where)
+    finally:
+        _ONE.release()
+    try:
+        return packed(Reply(reply.value, reply.error, reply.failed, where), "its answer")
+    except TpcalcError as error:
+        return packed(Reply(error=error, where=where), "a reply")
+
+
+def _shared(digest: str, shared: bytes | Path) -> Any:
+    """The function and the argument of all tasks; unpacked once in a process."""
+    if digest not in _SHARED:
+        while len(_SHARED) > 3:
+            _SHARED.pop(next(iter(_SHARED)))
+        _SHARED[digest] = unpacked(shared.read_bytes() if isinstance(shared, Path) else shared)
+    return _SHARED[digest]
+
+
+def _differ(asked: tuple[tuple[str, str], ...]) -> str:
+    own = dict(versions())
+    return ", ".join(
+        f"{name} {own[name]} (here: {one})" for name, one in asked if own.get(name, one) != one
+    )
+
+
+@contextmanager
+def stopped_unless(wanted: Callable[[], bool]) -> Iterator[None]:
+    """End what this thread does as soon as nobody wants it."""
+    thread, over = ctypes.c_ulong(threading.get_ident()), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(TOLD):
+            if not wanted():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(Unwanted))
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)  # what came too late
+
+
+def seldom(tell: Progress) -> Progress:
+    """Tell how far a task is, but not at every step of it."""
+    last = [0.0]
+
+    def told(fraction: float, text: str) -> None:
+        now = time.monotonic()
+        if now - last[0] > TOLD:
+            last[0] = now
+            tell(fraction, text)
+
+    return told
