@@ -1,4 +1,4 @@
-"""Memory and cores of this machine."""
+"""What this process has of the memory and the cores of this machine."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import os
 import re
 from pathlib import Path
 
+from tpcalc.tasks.alone import beside
+
 _UNKNOWN_MEMORY = 2**32  # where the system does not say
 
 
 def available_cores() -> int:
-    """Cores that this process may use.
+    """Cores that this process may use; processes that carry tasks out share those of the machine.
 
     Example:
         >>> available_cores() >= 1
         True
     """
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    system = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if system else os.cpu_count() or 1
+    return max(1, cores // beside())
 
 
 def memory_text(count: float) -> str:
@@ -38,6 +40,8 @@ def memory_text(count: float) -> str:
 def available_memory() -> int:
     """Bytes that a new program could take without swapping, and a container still allows.
 
+    Processes that carry tasks out have the same share each.
+
     Example:
         >>> available_memory() > 0
         True
@@ -46,7 +50,7 @@ def available_memory() -> int:
     allowed = _container_free()
     if allowed is not None:
         limits.append(allowed)
-    return max(min(limits), 0)
+    return max(min(limits), 0) // beside()
 
 
 def _system_free() -> int:

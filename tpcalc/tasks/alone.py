@@ -48,12 +48,12 @@ def alone(processes: int = 1) -> Iterator[None]:
     """
     import scipy.linalg  # noqa: F401  # it brings a BLAS of its own, which is limited as well
 
-    _BESIDE.append(processes)
+    _BESIDE.append(max(processes, beside()))  # a task within one has no more of the machine
     token = _INSIDE.set(True)
     try:
+        if sys.modules.get("torch"):
+            hold(sys.modules["torch"])  # before limits, which it would take for its own number
         with threadpool_limits(1):
-            if "torch" in sys.modules:
-                hold(sys.modules["torch"])
             yield
     finally:
         _INSIDE.reset(token)

@@ -8,6 +8,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
+from tpcalc.tasks.alone import hold
 
 _DTYPES = {
     "float64": "float64",
@@ -19,7 +20,7 @@ _DEVICES = ("cpu", "cuda", "cuda:0", "auto")
 
 
 def load_torch() -> Any:
-    """The torch module."""
+    """The torch module; in a task it has one thread."""
     try:
         import torch
     except ImportError as error:
@@ -28,6 +29,7 @@ def load_torch() -> Any:
             hint="Run pip install 'tpcalc[torch]', or use backend='lazy' without a device, which "
             "needs numpy alone.",
         ) from error
+    hold(torch)
     return torch
 
 
