@@ -15,7 +15,8 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import Growth, GrowthRun, walks
 from tpcalc.experiments.heat import Heat, heat_rows
-from tpcalc.experiments.kept import Kept, digest_of
+from tpcalc.experiments.kept import digest_of
+from tpcalc.experiments.records import records
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.names import layered
@@ -34,6 +35,8 @@ from tpcalc.results import (
     TrainedRow,
 )
 from tpcalc.results.tables import provenance
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
 
@@ -126,9 +129,8 @@ def depth_experiment(
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
     if plan.shape is not None:
-        kept = Kept(work, "profiles", digest)
-        made = _Profiles(plan, plan.shape, seed, kept, next(stages))
-        profiles, lacking = made.rows(), tuple(made.lacking)
+        with Kept(work, f"profiles-{digest}", digest) as kept:
+            profiles, lacking = _Profiles(plan, plan.shape, seed).rows(kept, next(stages))
     found = None
     if plan.rates is not None:
         found = transfer(
@@ -147,12 +149,12 @@ def depth_experiment(
         )
     ratios: dict[str, tuple[Any, ...]] = {}
     if plan.growth is not None:
-        kept = Kept(work, "start", digest)
-        ratios, missing = _grown(plan, plan.growth, seed, kept, next(stages))
+        with Kept(work, f"start-{digest}", digest) as kept:
+            ratios, missing = _grown(plan, plan.growth, seed, kept, next(stages))
         lacking += missing
     if plan.heat is not None:
-        kept = Kept(work, "trained", digest)
-        ratios["trained"] = _heated(plan, plan.heat, seed, kept, next(stages))
+        with Kept(work, f"trained-{digest}", digest) as kept:
+            ratios["trained"] = _heated(plan, plan.heat, seed, kept, next(stages))
     asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
     made_of = provenance(digest, seed, asked, time.perf_counter() - started)
     return DepthExperiment(
@@ -180,10 +182,10 @@ def _grown(
             hint="A residual network, and numbers of blocks.",
         )
     lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
-    own = GrowthRun(network, asked, sizes, plan.widths, plan.seeds, seed, kept, progress)
+    own = GrowthRun(network, asked, sizes, plan.widths, plan.seeds, seed)
     found: dict[str, tuple[Any, ...]] = {}
     if asked.alphas:
-        found = {"critical": own.critical, "ratios": own.rows()}
+        found = {"critical": own.critical, "ratios": own.rows(kept, progress)}
         found["agreements"] = own.agreements(found["ratios"])
     if asked.walks:
         found["paths"] = walks(asked, max(sizes), seed)
@@ -203,17 +205,16 @@ def _heated(
     return heat_rows(plan.training, asked, max(sizes), width, seeds, seed, kept, progress)
 
 
+@dataclass(frozen=True)
 class _Profiles:
     """The numbers along the depth of all recipes, depths and widths."""
 
-    def __init__(
-        self,
-        plan: DepthPlan,
-        shape: Shape,
-        seed: int,
-        kept: Kept,
-        progress: Progress,
-    ) -> None:
+    plan: DepthPlan
+    shape: Shape
+    seed: int
+
+    def __post_init__(self) -> None:
+        plan, shape = self.plan, self.shape
         if max(shape.steps) > plan.training.steps:
             raise UsageError(
                 f"step {max(shape.steps)} is asked, and the run has {plan.training.steps} updates.",
@@ -224,38 +225,40 @@ class _Profiles:
                 f"distances from {shape.start} leave the network at {max(shape.places)}.",
                 hint="Places and the start add up to 1 at most.",
             )
-        self.plan, self.shape, self.seed = plan, shape, seed
-        self.kept, self.progress = kept, progress
-        self.lacking: list[tuple[str, str]] = []
 
-    def rows(self) -> tuple[Profile, ...]:
-        plan = self.plan
-        cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, (OO, *plan.widths))
+    def rows(
+        self, kept: Kept, progress: Progress
+    ) -> tuple[tuple[Profile, ...], tuple[tuple[str, str], ...]]:
+        """The numbers, and what has none."""
+        plan, widths = self.plan, (OO, *map(str, self.plan.widths))
+        cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, widths)
                  if w == OO or d != OO]  # fmt: skip
+        tasks = [
+            Task(
+                f"{cell[0]}, L = {cell[1]}, n = {cell[2]}", (_Profiles.cell, *cell), "|".join(cell)
+            )
+            for cell in cells
+        ]
         found: list[Profile] = []
-        for place, (recipe, depth, width) in enumerate(cells):
-            self.progress(place / len(cells), f"{recipe}, L = {depth}, n = {width}")
-            found += self.cell(recipe, depth, str(width))
-        self.progress(1.0, "profiles")
-        return tuple(found)
+        lacking = []
+        made = records(tasks, kept, Profile, DepthGap, shared=self, progress=progress)
+        for task, rows in zip(tasks, made, strict=True):
+            if rows and isinstance(rows[0], DepthGap):
+                lacking.append((task.text, rows[0].reason))
+            else:
+                found += rows + (_slopes(rows) if self.shape.what == "distance" else [])
+        return tuple(found), tuple(lacking)
 
-    def cell(self, recipe: str, depth: str, width: str) -> list[Profile]:
-        """The numbers of a recipe at a depth and a width, computed or kept."""
-        what = self.shape.what
-
-        def make() -> list[Profile] | list[DepthGap]:
-            run = self.plan.training.replace(parameterization=lookup(recipe), lr_depth=None)
-            try:
-                made = self._limit(run, depth) if width == OO else self._networks(run, depth, width)
-                return [Profile(recipe, depth, width, t, what, p, own) for t, p, own in made]
-            except EvaluationError as error:
-                return [DepthGap(depth, error.told)]
-
-        rows = self.kept.rows(f"{recipe}|{depth}|{width}", make)
-        if rows and isinstance(rows[0], DepthGap):
-            self.lacking.append((f"{recipe}, L = {depth}, n = {width}", rows[0].reason))
-            return []
-        return rows + (_slopes(rows) if what == "distance" else [])
+    def cell(
+        self, recipe: str, depth: str, width: str, progress: Progress
+    ) -> list[Profile] | list[DepthGap]:
+        """The numbers of a recipe at a depth and a width."""
+        run = self.plan.training.replace(parameterization=lookup(recipe), lr_depth=None)
+        try:
+            made = self._limit(run, depth) if width == OO else self._networks(run, depth, width)
+            return [Profile(recipe, depth, width, t, self.shape.what, p, own) for t, p, own in made]
+        except EvaluationError as error:
+            return [DepthGap(depth, error.told)]
 
     def _limit(self, run: Training, depth: str) -> Iterator[tuple[int, float, Estimate]]:
         shape, batch = self.shape, run.batch

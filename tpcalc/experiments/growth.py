@@ -6,17 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.kept import Kept
+from tpcalc.experiments.records import records
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import along_of
-from tpcalc.progress import Progress, part
+from tpcalc.progress import Progress
 from tpcalc.questions.depth.critical import Critical, critical_powers
 from tpcalc.questions.depth.regularity import regularity
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
@@ -24,6 +23,8 @@ from tpcalc.questions.depth.simulate import NAMES, depth_simulate
 from tpcalc.recursions.start import Start
 from tpcalc.results import Agreement, CriticalRow, DepthGap, Estimate, Method, Ratio, WalkRow
 from tpcalc.results.depth_sample import log10_of_root
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.task import Task
 
 OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
@@ -61,8 +62,6 @@ class GrowthRun:
         widths: Widths of networks.
         seeds: Networks of each.
         seed: The first seed.
-        kept: Where numbers are kept.
-        progress: Called with the fraction done and what is being done.
     """
 
     network: ResNet
@@ -71,8 +70,6 @@ class GrowthRun:
     widths: tuple[int, ...]
     seeds: int
     seed: int
-    kept: Kept
-    progress: Progress
     lacking: list[tuple[str, str]] = field(default_factory=list)
     _critical: dict[str, Critical] = field(default_factory=dict)
 
@@ -90,31 +87,32 @@ class GrowthRun:
             rows.append(CriticalRow(law, str(found.outputs), str(found.gradients), side))
         return tuple(rows)
 
-    def rows(self) -> tuple[Ratio, ...]:
+    def rows(self, kept: Kept, progress: Progress) -> tuple[Ratio, ...]:
         """The ratios at infinite width, of networks, and of these their limit in the width."""
-        cells = [
-            (law, depth, width)
-            for law in self.asked.along
-            for depth in self.depths
-            for width in (0, *self.widths)
+        asked = self.asked
+        tasks = [
+            Task(
+                f"{law}, L = {depth}, n = {width or OO}",
+                (GrowthRun.cell, law, depth, width),
+                f"{law}|{depth}|{width}|{'|'.join(asked.alphas)}",
+            )
+            for law, depth, width in product(asked.along, self.depths, (0, *self.widths))
         ]
-        works = np.array([float(d) * (d / 40 + w * w * self.seeds) for _, d, w in cells])
-        shares = np.concatenate([[0.0], works.cumsum() / works.sum()])
         found: list[Ratio] = []
-        for (law, depth, width), low, high in zip(cells, shares, shares[1:], strict=False):
-            words = f"{law}, L = {depth}, n = {width or OO}"
-            key = f"{law}|{depth}|{width}|{'|'.join(self.asked.alphas)}"
-            told = part(self.progress, float(low), float(high))
-            told(0.0, words)
-            drawn = partial(self._networks, law, depth, width, words, told)
-            for row in self.kept.rows(key, drawn if width else partial(self._limit, law, depth)):
+        for rows in records(tasks, kept, Ratio, DepthGap, shared=self, progress=progress, least=0):
+            for row in rows:
                 if isinstance(row, DepthGap):
                     self.lacking.append((row.name, row.reason))
                 else:
                     found.append(row)
-        self.progress(1.0, "the start")
-        order = {name: place for place, name in enumerate(self.asked.ratios)}
+        order = {name: place for place, name in enumerate(asked.ratios)}
         return tuple(row for row in (*found, *_extrapolated(found)) if row.name in order)
+
+    def cell(
+        self, law: str, depth: int, width: int, progress: Progress
+    ) -> Iterator[Ratio | DepthGap]:
+        """The ratios of a law, a depth and a width."""
+        return self._networks(law, depth, width, progress) if width else self._limit(law, depth)
 
     def _limit(self, law: str, depth: int) -> Iterator[Ratio | DepthGap]:
         for alpha in self.asked.alphas:
@@ -136,9 +134,7 @@ class GrowthRun:
                     if value is not None:  # nothing moves in front of the first block
                         yield Ratio(law, alpha, str(depth), OO, name, place, value)
 
-    def _networks(
-        self, law: str, depth: int, width: int, words: str, progress: Progress
-    ) -> Iterator[Ratio]:
+    def _networks(self, law: str, depth: int, width: int, progress: Progress) -> Iterator[Ratio]:
         found = depth_simulate(
             self.own(law),
             depth,
@@ -147,7 +143,7 @@ class GrowthRun:
             alphas=self.asked.alphas,
             seed=self.seed,
             places=self.asked.places,
-            progress=lambda share: progress(share, words),
+            progress=lambda share: progress(share, ""),
         )
         for alpha, shown in zip(self.asked.alphas, found.alphas, strict=True):
             for place in found.places:

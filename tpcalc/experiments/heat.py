@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from tpcalc.data import images
 from tpcalc.experiments.growth import own_law
-from tpcalc.experiments.kept import Kept
+from tpcalc.experiments.records import records
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.progress import Progress
 from tpcalc.questions.depth.at_depth import at_depth
@@ -22,6 +20,9 @@ from tpcalc.questions.depth.critical import critical_powers
 from tpcalc.questions.depth.regularity import regularity
 from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Samples, TrainedRow
+from tpcalc.results.images import Images
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.task import Task
 from tpcalc.training.training import Training
 
 
@@ -57,42 +58,57 @@ def heat_rows(
     inputs = np.asarray(pictures.train, float) * pictures.dimension**-0.5
     targets = np.eye(pictures.classes)[pictures.train_labels]
     data = Samples(inputs.tolist(), targets.tolist(), pictures.origin)
-    network = training.network
-    assert isinstance(network, ResNet)
-    rows, cells = [], list(product(asked.along, asked.alphas))
-    for place, (law, alpha) in enumerate(cells):
-        regime = critical_powers(own_law(network, law)).regime("outputs", Fraction(alpha))
-        own = replace(own_law(network, law), alpha=Fraction(alpha))
-        tries: list[TrainedRow] = []
-        for k, rate in enumerate(asked.rates):
-            words = f"{law}, alpha = {alpha}, rate {rate:g}"
-            progress((place + k / len(asked.rates)) / len(cells), words)
-            run = training.replace(network=own, data=data, lr=exact(rate, what="rate"))
-            name = law, alpha, str(depth), str(width)
-            networks = range(seed, seed + seeds)
-            make = partial(_trained, (*name, regime, rate), run, networks, pictures)
-            tries += kept.rows("|".join((*name, str(rate))), make)
+    own = _Nets(training.replace(data=data), depth, width, range(seed, seed + seeds), pictures)
+    tasks = [
+        Task(
+            f"{law}, alpha = {alpha}, rate {rate:g}",
+            (_trained, law, alpha, rate),
+            "|".join((law, alpha, str(depth), str(width), str(rate))),
+        )
+        for law, alpha, rate in product(asked.along, asked.alphas, asked.rates)
+    ]
+    found = [row for (row,) in records(tasks, kept, TrainedRow, shared=own, progress=progress)]
+    rows, count = [], len(asked.rates)
+    for start in range(0, len(found), count):
+        tries = found[start : start + count]
         best = max(tries, key=lambda one: one.accuracy.value)
         rates = tuple((one.rate, one.accuracy.value) for one in tries)
         rows.append(replace(best, rates=rates))
-    progress(1.0, "trained networks")
     return tuple(rows)
 
 
+@dataclass(frozen=True)
+class _Nets:
+    """Which networks are trained."""
+
+    training: Training
+    depth: int
+    width: int
+    seeds: range
+    pictures: Images
+
+
 def _trained(
-    setting: tuple[str, str, str, str, str, float], run: Training, networks: range, pictures: Any
+    nets: _Nets, law: str, alpha: str, rate: float, progress: Progress
 ) -> Iterator[TrainedRow]:
     """Accuracy of networks; exponents of the weights of the first one along the depth."""
     from tpcalc.finite.training.curve import tested
 
-    _, _, depth, width, *_ = setting
+    network = nets.training.network
+    assert isinstance(network, ResNet)
+    network = own_law(network, law)
+    regime = critical_powers(network).regime("outputs", Fraction(alpha))
+    own = replace(network, alpha=Fraction(alpha))
+    run = at_depth(nets.training.replace(network=own, lr=exact(rate, what="rate")), nets.depth)
     shares, first = [], None
-    for seed in networks:
-        share, weights = tested(at_depth(run, int(depth)), int(width), seed, pictures)
+    for place, seed in enumerate(nets.seeds):
+        progress(place / len(nets.seeds), f"network {place + 1} of {len(nets.seeds)}")
+        share, weights = tested(run, nets.width, seed, nets.pictures)
         shares.append(0.0 if weights is None else share)
-        first = weights if seed == networks[0] else first
-    off = _error(shares, len(pictures.test_labels))
+        first = weights if place == 0 else first
+    off = _error(shares, len(nets.pictures.test_labels))
     value = Estimate(float(np.mean(shares)), off, Method.FINITE, samples=len(shares))
+    setting = law, alpha, str(nets.depth), str(nets.width), regime, rate
     if first is None:
         yield TrainedRow(*setting, value, (), None, None, ())
         return

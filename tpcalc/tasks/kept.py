@@ -82,16 +82,21 @@ class Kept:
         return self._values[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        """Keep a value that JSON can hold."""
+        """Keep a value that JSON can hold; what its task had reached is needed no more."""
         if self._file is not None:
             self._write({"key": key, "value": value})
         self._values[key] = value
+        reached = self.state(key)
+        if reached is not None:
+            with suppress(OSError):
+                reached.unlink()
 
     def state(self, key: str) -> Path | None:
         """A file for what a task of a key has reached, while it is under way."""
         if self._folder is None:
             return None
-        return self._folder / f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
+        own = hashlib.sha256(key.encode()).hexdigest()[:16]
+        return (self._folder / f"{self._name}-{own}.npz").absolute()  # for other processes as well
 
     def _open(self) -> None:
         whole = 0
@@ -106,7 +111,7 @@ class Kept:
             self._file.truncate(whole)
             self._file.seek(whole)
         except OSError as error:
-            raise self._refused(f"cannot be used: {error.strerror or error}") from error
+            raise self.refused(f"cannot be used: {error.strerror or error}") from error
         if not whole:
             self._write({"file": FORMAT, "of": self._label})
 
@@ -118,9 +123,9 @@ class Kept:
                 return
             known, label = entry["file"] == FORMAT, entry["of"]
         except (ValueError, KeyError, TypeError) as error:
-            raise self._refused(f"is damaged in line {number}") from error
+            raise self.refused(f"is damaged in line {number}") from error
         if not known or label != self._label:
-            raise self._refused("holds values of something else")
+            raise self.refused("holds values of something else")
 
     def _write(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry).encode() + b"\n"
@@ -132,9 +137,10 @@ class Kept:
             with suppress(OSError):
                 self._file.close()
             self._file = None
-            raise self._refused(f"cannot be written: {error.strerror or error}") from error
+            raise self.refused(f"cannot be written: {error.strerror or error}") from error
 
-    def _refused(self, why: str) -> StudyError:
+    def refused(self, why: str) -> StudyError:
+        """The error for a file that is not as it has to be."""
         return StudyError(
             f"what is kept here {why}.",
             where=str(self._path),

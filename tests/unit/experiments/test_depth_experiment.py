@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tpcalc as tp
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.experiments.depth import DepthPlan, depth_experiment
 from tpcalc.experiments.plans import depth_plan_of, is_depth_file, load_depth_experiment
@@ -37,6 +40,21 @@ SMALL: dict[str, Any] = {
 
 def plan(**changes: Mapping[str, Any]) -> DepthPlan:
     return depth_plan_of({**SMALL, **changes})
+
+
+START: dict[str, Any] = {
+    "kind": "depth",
+    "name": "start",
+    "title": "Start",
+    "model": {"act": "relu", "nonlin": "between", "layers": 2},
+    "depths": {"blocks": [8, 16], "widths": [8], "seeds": 4},
+    "start": {"along": ["fresh", "fgn(4/5)"], "alphas": ["1/2", "1"]},
+}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What is kept in a folder."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix != ".lock"}
 
 
 def values(found: DepthExperiment, what: str, **own: Any) -> list[float]:
@@ -98,13 +116,40 @@ def test_fig9_errors_halve_as_the_depth_doubles() -> None:
 def test_numbers_are_kept(tmp_path: Path) -> None:
     asked = plan(transfer={"rates": [0.1, 0.2, 0.4]})
     first = depth_experiment(asked, work=tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = files(tmp_path)
     assert len(before) == 2
     again = depth_experiment(asked, work=tmp_path)
     assert again.profiles == first.profiles
     assert first.transfer is not None and again.transfer is not None
     assert again.transfer.optima == first.transfer.optima
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert files(tmp_path) == before
+
+
+@pytest.mark.slow
+def test_processes_find_the_same_numbers() -> None:
+    """Profiles of recipes, the start, and what has no numbers."""
+    asked = plan(
+        depths={"blocks": [8, "oo"], "widths": [16], "recipes": ["depth-standard", "depth-mup"]},
+    )
+    start = depth_plan_of(START)
+    here = depth_experiment(asked), depth_experiment(start)
+    with tp.use(jobs=2):
+        there = depth_experiment(asked), depth_experiment(start)
+    assert here[0].lacking and here[1].ratios
+    for one, other in zip(here, there, strict=True):
+        assert replace(one, provenance=other.provenance) == other
+
+
+@pytest.mark.parametrize("damage", ["{}", "[]", "[3]", '[{"schema": 1, "type": "Profile"}]'])
+def test_kept_numbers_that_are_none_are_refused(damage: str, tmp_path: Path) -> None:
+    depth_experiment(plan(), work=tmp_path)
+    (path,) = tmp_path.glob("*.jsonl")
+    head, row = path.read_text(encoding="utf-8").splitlines()
+    value = json.loads(row) | {"value": json.loads(damage)}
+    path.write_text(f"{head}\n{json.dumps(value)}\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"does not fit depth-mup, L = 8, n = oo") as caught:
+        depth_experiment(plan(), work=tmp_path)
+    assert str(path) in str(caught.value) and len(str(caught.value).splitlines()) == 1
 
 
 def test_what_has_no_numbers_says_why() -> None:

@@ -1,0 +1,42 @@
+"""``records``: records that tasks make, and that are kept, so that a run goes on from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tpcalc.errors import StudyError
+from tpcalc.progress import Progress
+from tpcalc.results.codec import from_json, to_json
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
+
+
+def records(
+    tasks: Sequence[Task],
+    kept: Kept,
+    *kinds: type,
+    shared: Any,
+    progress: Progress | None,
+    least: int = 1,
+) -> list[list[Any]]:
+    """Records of some kinds of tasks, whose first argument is the function that makes them."""
+    found = results(_written, tasks, shared=shared, progress=progress, kept=kept)
+    read = [_read(task, rows, kept) for task, rows in zip(tasks, found, strict=True)]
+    for task, rows in zip(tasks, read, strict=True):
+        if len(rows) < least or not all(isinstance(row, kinds) for row in rows):
+            raise kept.refused(f"does not fit {task.text}")
+    return read
+
+
+def _written(shared: Any, make: Callable[..., Iterable[Any]], *rest: Any) -> list[dict[str, Any]]:
+    return [to_json(record) for record in make(shared, *rest)]
+
+
+def _read(task: Task, rows: Any, kept: Kept) -> list[Any]:
+    try:
+        return [from_json(row) for row in rows]
+    except (StudyError, TypeError) as error:
+        why = getattr(error, "message", error)
+        raise kept.refused(f"does not fit {task.text} ({why})") from None
