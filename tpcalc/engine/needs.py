@@ -36,6 +36,13 @@ def memory_needed(schedule: Plan, setting: Setting) -> int:
     return int(OVERHEAD * total)
 
 
+def numbers_made(schedule: Plan, setting: Setting) -> int:
+    """About how many numbers one replicate writes, which is what most of its time goes to."""
+    script = schedule.script
+    ratio = {space.name: space.ratio for space in script.spaces}
+    return sum(setting.size(ratio[space]) for space in script.vector_space) + script.scalars
+
+
 def too_large(setting: Setting, needed: int, limit: int, where: str = "") -> OutOfMemory:
     """The error of a replicate that does not fit, with what there is and where."""
     one, hint = f"one network of width {setting.width}", "Use a smaller width"

@@ -16,12 +16,14 @@ from tpcalc.engine.crew import at_work, watch
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
 from tpcalc.engine.memory import available_cores, available_memory
-from tpcalc.engine.needs import memory_needed, too_large
+from tpcalc.engine.needs import memory_needed, numbers_made, too_large
 from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import Exploded
 from tpcalc.progress import Progress
+from tpcalc.tasks.run import elsewhere, results
+from tpcalc.tasks.task import Task
 
 # Below this residual, directions stored in float32 lose their orthogonality. A device projects
 # twice, which keeps it: there nothing has to be run again.
@@ -32,6 +34,7 @@ FLOAT32_GUARD = 1e-2
 BUNDLE = 2**28
 BUNDLE_OF_ONE = 2**26
 PART = 4
+WORTH_A_TASK = 2**23  # numbers that replicates write: some 30 ms
 
 
 class Interrupted(Exception):
@@ -72,15 +75,32 @@ class Runner:
     def _guarded(
         self, schedule: Plan, seeds: Sequence[Sequence[int]], progress: Progress | None
     ) -> list[Outcome]:
-        outcomes = self._run(schedule, self.setting, seeds, progress)
+        outcomes = self._shared(schedule, self.setting, seeds, progress)
         if self.setting.storage == "float32" and any(
             outcome.min_ratio < FLOAT32_GUARD for outcome in outcomes
         ):
             # Nearly dependent directions: single precision is not safe here, start again.
-            outcomes = self._run(
+            outcomes = self._shared(
                 schedule, replace(self.setting, storage="float64"), seeds, progress
             )
         return outcomes
+
+    def _shared(
+        self,
+        schedule: Plan,
+        setting: Setting,
+        seeds: Sequence[Sequence[int]],
+        progress: Progress | None,
+    ) -> list[Outcome]:
+        """Run replicates here, or some in each task where these are carried out elsewhere."""
+        size = -(-WORTH_A_TASK // numbers_made(schedule, setting))
+        if size >= len(seeds) or not elsewhere():
+            return self._run(schedule, setting, seeds, progress)
+        starts = range(0, len(seeds), size)
+        tasks = [Task(f"replicates from {start} on", (seeds[start : start + size],))
+                 for start in starts]  # fmt: skip
+        found = results(_some, tasks, shared=(self, schedule, setting), progress=progress)
+        return [outcome for some in found for outcome in some]
 
     def _bundles(self, schedule: Plan, setting: Setting, jobs: int) -> tuple[int, int]:
         """Threads, and replicates in a bundle."""
@@ -149,6 +169,13 @@ class Runner:
                 stop.set()  # it stops at its next instruction
                 raise
         return future.result()
+
+
+def _some(
+    shared: tuple[Runner, Plan, Setting], seeds: Sequence[Sequence[int]], progress: Progress
+) -> list[Outcome]:
+    runner, schedule, setting = shared
+    return runner._run(schedule, setting, seeds, progress)
 
 
 def _alone(script: Script) -> AbstractContextManager[object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -29,11 +30,14 @@ from tpcalc.program.base import cone
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
+from tpcalc.tasks.alone import alone
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
 
 Results = dict[tuple[str, str], Array]
 
-# On a CPU larger chunks of seeds are no faster, and smaller ones can be interrupted.
-_CPU_CHUNK = 2**29
+# On a CPU larger chunks of seeds are no faster, and smaller ones are more tasks.
+_CPU_CHUNK = 2**27
 # Values that are checked for overflow in one go.
 _CHECKED_TOGETHER = 256
 
@@ -141,44 +145,42 @@ def run_dense(
         on_explode == "raise",
         names,
     )
-    results: Results = {
-        (cell_name(name, cell), statistic): np.full(len(chosen), np.nan)
-        for name, ref in program.outputs
-        for cell in np.ndindex(*(size for _, size in program.types[ref].axes))
-        for statistic in _statistics(program, ref)
-    }
-    chunk = _chunk(job, len(chosen), memory_limit)
-    done = 0
-    while done < len(chosen):
-        part = chosen[done : done + chunk]
+    size = _chunk(job, len(chosen), memory_limit)
+    parts = [chosen[start : start + size] for start in range(0, len(chosen), size)]
+    tasks = [Task(f"dense, width {width}, seeds from {part[0]} on", (part,)) for part in parts]
+    # What is computed on a device stays with the process that has it.
+    with nullcontext() if torch_device.type == "cpu" else alone():
+        found = results(_some, tasks, shared=job, progress=progress)
+    if notes is not None:
+        notes += (note for _, more in found for note in more)
+    return _joined([numbers for numbers, _ in found])
 
-        def tell(fraction: float, at: int = done, count: int = len(part)) -> None:
-            if progress is not None:
-                text = f"dense, width {width}, {len(chosen)} seeds"
-                progress((at + fraction * count) / len(chosen), text)
 
-        found: Results | None = None
-        try:
-            found = _run_chunk(job, part, notes, tell)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(torch, error):
-                raise
-            if len(part) == 1:
-                raise _too_large(job, None) from error
-        if found is None:  # outside the handler, whose traceback keeps the tensors alive
-            chunk = len(part) // 2
-            if torch_device.type == "cuda":
-                torch.cuda.empty_cache()
-            continue
-        for key, numbers in found.items():
-            results[key][done : done + len(part)] = numbers
-        done += len(part)
-    return results
+def _some(job: _Job, seeds: Sequence[int], progress: Progress) -> tuple[Results, list[str]]:
+    """Some seeds at once, or in halves where memory does not suffice; and notes."""
+    torch = job.torch
+    try:
+        return _run_chunk(job, seeds, lambda fraction: progress(fraction, ""))
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(torch, error):
+            raise
+        if len(seeds) == 1:
+            raise _too_large(job, None) from error
+    # Outside the handler, whose traceback keeps the tensors alive.
+    if job.device.type == "cuda":
+        torch.cuda.empty_cache()
+    half = len(seeds) // 2
+    first, second = (_some(job, part, progress) for part in (seeds[:half], seeds[half:]))
+    return _joined([first[0], second[0]]), first[1] + second[1]
+
+
+def _joined(parts: Sequence[Results]) -> Results:
+    return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def _run_chunk(
-    job: _Job, seeds: Sequence[int], notes: list[str] | None, tell: Callable[[float], None]
-) -> Results:
+    job: _Job, seeds: Sequence[int], tell: Callable[[float], None]
+) -> tuple[Results, list[str]]:
     program, plan = job.program, job.plan
     networks = [Network(seed, job.width) for seed in seeds]
     run = DenseRun(program, plan, job.torch, job.dtype, job.device, networks, job.values)
@@ -195,8 +197,8 @@ def _run_chunk(
             if program.types[ref].kind is not Kind.MATRIX and ref not in plan.views:
                 watch.see(ref, value)
             for name in job.names.get(ref, ()):
-                found = (value,) if program.types[ref].kind is Kind.SCALAR else moments(run, value)
-                for statistic, numbers in zip(_statistics(program, ref), found, strict=True):
+                own = (value,) if program.types[ref].kind is Kind.SCALAR else moments(run, value)
+                for statistic, numbers in zip(_statistics(program, ref), own, strict=True):
                     kept[name, statistic] = numbers
             for dead in plan.drops[position]:
                 values[dead] = None
@@ -204,27 +206,31 @@ def _run_chunk(
                 products += len(plan.batches[ref])
                 tell(products / plan.products)
         watch.look()
-        results = _by_cell(job, kept)
+        found = _by_cell(job, kept)
     tell(1.0)
+    notes = []
     for index, ref in sorted(watch.first.items()):
-        for numbers in results.values():
+        for numbers in found.values():
             numbers[index] = np.nan
-        if notes is not None:
-            notes.append(
-                f"width {job.width}, seed {seeds[index]}: {program.place(ref)} left the range of "
-                "floating point; all its results are nan."
-            )
-    return results
+        notes.append(
+            f"width {job.width}, seed {seeds[index]}: {program.place(ref)} left the range of "
+            "floating point; all its results are nan."
+        )
+    return found, notes
 
 
 def _by_cell(job: _Job, kept: Mapping[tuple[str, str], Any]) -> Results:
     """Numbers of blocks, cell by cell."""
-    results: Results = {}
-    for (name, statistic), numbers in kept.items():
-        array = np.array(numbers.to(job.torch.float64).cpu().numpy(), dtype=np.float64)
-        for cell in np.ndindex(array.shape[1:]):
-            results[cell_name(name, cell), statistic] = array[:, *cell]
-    return results
+    found: Results = {}
+    for name, ref in job.program.outputs:
+        arrays = {
+            statistic: kept[name, statistic].to(job.torch.float64).cpu().numpy()
+            for statistic in _statistics(job.program, ref)
+        }
+        for cell in np.ndindex(*(size for _, size in job.program.types[ref].axes)):
+            for statistic, array in arrays.items():
+                found[cell_name(name, cell), statistic] = array[:, *cell].copy()
+    return found
 
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:
@@ -283,7 +289,8 @@ def _chunk(job: _Job, seeds: int, memory_limit: int | None) -> int:
         raise _too_large(job, limit)
     if job.device.type == "cpu":
         limit = min(limit, max(_CPU_CHUNK, need))
-    return max(1, min(seeds, limit // need))
+    most = max(1, min(seeds, limit // need))
+    return -(-seeds // -(-seeds // most))
 
 
 def _too_large(job: _Job, limit: int | None) -> OutOfMemory:

@@ -8,7 +8,6 @@ widths are independent.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
+from tpcalc.engine.memory import available_cores
 from tpcalc.engine.starts import factor
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family
@@ -82,7 +82,7 @@ def fill_entries(
 
 
 def _run(jobs: Sequence[Callable[[], None]], *, threaded: bool) -> None:
-    workers = min(len(jobs), os.cpu_count() or 1)
+    workers = min(len(jobs), available_cores())
     if not threaded or workers < 2:
         for job in jobs:
             job()

@@ -1,0 +1,71 @@
+"""Questions in this process and in two others: the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tpcalc as tp
+
+
+def both(ask: Callable[[], Any]) -> Any:
+    """An answer, which is the same in two processes."""
+    here = ask()
+    with tp.use(jobs=2):
+        assert ask() == here
+    return here
+
+
+@tp.program
+def layers(t: tp.Tracer) -> None:
+    matrix, x = t.matrix("W"), t.gaussian("x")
+    for layer in range(3):
+        x = matrix @ tp.tanh(x)
+        t.output(f"h{layer}", x)
+
+
+@tp.program
+def steep(t: tp.Tracer) -> None:
+    """Numbers that leave the floating-point range in some networks, the wide ones."""
+    x = t.gaussian("x")
+    t.output("x", x)
+    t.output("steep", tp.exp(x * 80))
+    t.output("steeper", tp.exp(x * 200))
+
+
+def refusing(z: Any) -> Any:
+    raise ArithmeticError("not today")
+
+
+@pytest.mark.parametrize(
+    ("backend", "width", "seeds"),
+    [("lazy", 2**15, 64), pytest.param("dense", 1100, 14, marks=pytest.mark.torch)],
+)
+def test_finite_networks(backend: str, width: int, seeds: int) -> None:
+    """Networks so large that some seeds are a task."""
+    found = both(lambda: tp.simulate(layers, [16, width], seeds, backend=backend))
+    alone = tp.simulate(layers, [width], 1, seed=9, backend=backend)
+    assert alone.rows[0].values[0] == found.rows[len(alone.rows)].values[9]
+
+
+@pytest.mark.parametrize("storage", ["float64", "float32"])
+def test_particles(storage: str) -> None:
+    """One sample again and again: nearly dependent directions are found anew in float64."""
+    data = tp.Samples([[1.0, 0.5, -0.5]] * 3, [[1.0]] * 3)
+    program = tp.train(tp.MLP(2, "tanh"), "mup", data, steps=6, lr=0.01, watch=())
+    told: list[str] = []
+
+    def ask() -> tp.Limit:
+        tell = lambda fraction, text: told.append(text)  # noqa: E731
+        return tp.limit(program, method="particles", storage=storage, samples=2**14, progress=tell)
+
+    found = both(lambda: ask().table)
+    assert any("replicates from" in text for text in told)
+    assert dict(found.provenance.settings)["storage"] == "float64"
+
+
+def test_outputs_before_an_overflow() -> None:
+    found = both(lambda: tp.simulate(steep, [16, 2**16], 64))
+    assert [note.partition(":")[0] for note in found.notes] == ["at width 16", "at width 65536"]
