@@ -1,27 +1,25 @@
-"""``Pool``: what carries tasks out; futures of other processes, told apart by their numbers."""
+"""``Pool``: what carries tasks out, in bundles, each a future of another process."""
 
 from __future__ import annotations
 
 import queue
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from tpcalc.tasks.payload import packed, unpacked
 from tpcalc.tasks.task import Reply, Task
 
-
-class Lost(Exception):
-    """The process that had a task is no more."""
+Bundle = tuple[int, ...]
 
 
 class Pool(ABC):
     """Processes that carry tasks out; used within ``with``, which leaves none of them busy."""
 
     def __init__(self) -> None:
-        self._ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        self._futures: dict[int, Any] = {}
+        self._ended: queue.SimpleQueue[tuple[Bundle, Any]] = queue.SimpleQueue()
+        self._futures: dict[Bundle, Any] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -29,43 +27,53 @@ class Pool(ABC):
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(broken=kind is not None)
 
+    ahead = 2  # bundles for each process
+    patience = 2  # processes that die under a task before it is done alone, which tells
+
     @property
     @abstractmethod
-    def ahead(self) -> int:
-        """Tasks that may be under way or wait for a process."""
+    def slots(self) -> int:
+        """Tasks that are done at once."""
 
     @abstractmethod
     def close(self, *, broken: bool) -> None:
         """Leave; where something broke off, what is under way ends."""
 
     @abstractmethod
-    def _sent(self, number: int, args: bytes) -> Any:
-        """The future of a task."""
+    def _sent(self, args: bytes) -> Any:
+        """The future of a bundle."""
 
+    @abstractmethod
+    def _found(self, future: Any) -> list[bytes] | None:
+        """The packed replies of a bundle; None where its process is no more."""
+
+    @abstractmethod
     def told(self) -> Mapping[int, tuple[float, str]]:
         """How far tasks are, by number, where they said it."""
-        return {}
 
-    def submit(self, number: int, task: Task) -> None:
-        """Give a task to a process."""
-        future = self._sent(number, packed(task.args, f"what {task.text} needs"))
-        self._futures[number] = future
-        future.add_done_callback(lambda future: self._ended.put((number, future)))
+    @property
+    def bundles(self) -> int:
+        """How many are under way or wait."""
+        return len(self._futures)
+
+    @property
+    def flying(self) -> frozenset[int]:
+        """The numbers of tasks that are under way or wait for a process."""
+        return frozenset(number for bundle in self._futures for number in bundle)
+
+    def submit(self, numbers: Sequence[int], tasks: Sequence[Task]) -> None:
+        """Give some tasks to one process."""
+        bundle = tuple(numbers)
+        text = f"what {tasks[bundle[0]].text} needs"
+        future = self._sent(packed([(number, tasks[number].args) for number in bundle], text))
+        self._futures[bundle] = future
+        future.add_done_callback(lambda future: self._ended.put((bundle, future)))
 
     def ended(self, timeout: float) -> Iterator[tuple[int, Reply | None]]:
         """Tasks that ended, with their replies; None where the process is no more."""
         with suppress(queue.Empty):
-            found = [self._ended.get(timeout=timeout)]
-            while not self._ended.empty():
-                found.append(self._ended.get_nowait())
-            for number, future in found:
-                if self._futures.get(number) is future:
-                    del self._futures[number]
-                    yield number, self._reply(future)
-
-    def _reply(self, future: Any) -> Reply | None:
-        try:
-            reply: Reply = unpacked(future.result())
-        except Lost:
-            return None
-        return reply
+            bundle, future = self._ended.get(timeout=timeout)
+            del self._futures[bundle]
+            replies = self._found(future)
+            for place, number in enumerate(bundle):
+                yield number, None if replies is None else unpacked(replies[place])

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc.tasks.pool import Pool
-from tpcalc.tasks.task import Reply
-from tpcalc.tasks.worker import Job, carry_out, seldom
+from tpcalc.tasks.worker import Job, carry_out
 
 # A BLAS or OpenMP that is loaded later than tasks are limited reads these.
 ALONE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
@@ -40,9 +39,9 @@ class Processes(Pool):
         )
 
     @property
-    def ahead(self) -> int:
-        """Few: tasks of a process that dies are done anew."""
-        return 2 * self._jobs + 2
+    def slots(self) -> int:
+        """Processes."""
+        return self._jobs
 
     def close(self, *, broken: bool) -> None:
         """Processes that are in the middle of tasks nobody waits for are killed."""
@@ -53,33 +52,33 @@ class Processes(Pool):
     def told(self) -> Mapping[int, tuple[float, str]]:
         """Tasks write how far they are into files."""
         found = {}
-        for number in list(self._futures):
+        for number in self.flying:
             with suppress(OSError, ValueError):
                 share, _, text = (self._place / str(number)).read_text("utf-8").partition(" ")
                 found[number] = float(share), text
         return found
 
-    def _sent(self, number: int, args: bytes) -> Any:
+    def _sent(self, args: bytes) -> Any:
         try:
-            return self._executor.submit(_do, self._job, self._place, number, args)
+            return self._executor.submit(_do, self._job, self._place, args)
         except RuntimeError:  # a process was killed; others take its place
             self._renewed()
-            return self._executor.submit(_do, self._job, self._place, number, args)
+            return self._executor.submit(_do, self._job, self._place, args)
 
-    def _reply(self, future: Any) -> Reply | None:
+    def _found(self, future: Any) -> list[bytes] | None:
         try:
-            return super()._reply(future)
-        except (CancelledError, RuntimeError):  # loky: a process of the pool was killed, all end
+            found: list[bytes] = future.result()
+        except (CancelledError, RuntimeError):  # a process was killed: all that was under way ends
             return None
+        return found
 
 
-def _do(job: Job, place: Path, number: int, args: bytes) -> bytes:
-    def tell(fraction: float, text: str) -> None:
+def _do(job: Job, place: Path, args: bytes) -> list[bytes]:
+    def tell(number: int, share: float, text: str) -> None:
         with suppress(OSError):
-            (place / str(number)).write_text(f"{fraction} {text}", "utf-8")
+            (place / str(number)).write_text(f"{share} {text}", "utf-8")
 
-    where = f"process {os.getpid()}"
-    return carry_out(job, place / "shared", args, seldom(tell), where)
+    return carry_out(job, place / "shared", args, tell, f"process {os.getpid()}")
 
 
 def _follow(parent: int) -> None:

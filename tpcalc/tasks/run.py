@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +19,8 @@ from tpcalc.tasks.worker import Job, tried, versions
 
 POLL = 0.2  # seconds between two looks at how far tasks are
 TRIES = 2
+BUNDLE = 0.25  # seconds of tasks that are sent together
+SHARES = 4  # bundles of a process that are left at least, so that all end together
 
 
 def elsewhere() -> bool:
@@ -113,34 +115,36 @@ def _here(
 def _there(
     call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
 ) -> Iterator[tuple[int, Reply]]:
-    failures, deaths = dict.fromkeys(waiting, 0), dict.fromkeys(waiting, 0)
-    flying: set[int] = set()
+    failures, deaths = Counter[int](), Counter[int]()
+    done, seconds = 0, 0.0
     with _pool(call, shared) as pool:
-        while waiting or flying:
-            while waiting and len(flying) < pool.ahead and not _risky(flying, deaths):
-                if deaths[waiting[0]] > 1 and flying:
-                    break  # it may be what kills processes: alone, that is known
-                number = waiting.popleft()
-                pool.submit(number, tasks[number])
-                flying.add(number)
+
+        def risky(number: int) -> bool:
+            return deaths[number] >= pool.patience
+
+        while waiting or pool.flying:
+            while waiting and pool.bundles < (pool.ahead if done else 2) * pool.slots:
+                # What may be what kills processes is done when nothing else is under way.
+                alone = risky(waiting[0])
+                if pool.flying and (alone or any(map(risky, pool.flying))):
+                    break
+                # Short tasks go together, so that sending them costs little.
+                share = len(waiting) // (SHARES * pool.slots)
+                size = min(int(BUNDLE * done / seconds), share) if seconds and not alone else 1
+                pool.submit([waiting.popleft() for _ in range(max(1, size))], tasks)
             for number, reply in pool.ended(POLL):
-                flying.discard(number)
-                if reply is None:
+                if reply is None and not risky(number):
                     deaths[number] += 1
-                    if deaths[number] <= TRIES + 1:
-                        waiting.appendleft(number)
-                        continue
-                    reply = Reply(failed="the process is killed by it", where="a process alone")
+                    waiting.appendleft(number)
+                    continue
+                reply = reply or Reply(failed="its process dies of it", where="a process alone")
+                done, seconds = done + 1, seconds + reply.seconds
                 failures[number] += 1
                 if _again(reply, failures[number]):
                     waiting.append(number)
                     continue
                 yield number, reply
             bar.show(pool.told())
-
-
-def _risky(flying: set[int], deaths: dict[int, int]) -> bool:
-    return any(deaths[number] > 1 for number in flying)
 
 
 def _again(reply: Reply, tries: int) -> bool:

@@ -35,6 +35,7 @@ class Reply:
         error: What it refused: an answer, as it would be anywhere.
         failed: What went wrong; empty if nothing did.
         where: The process or the worker.
+        seconds: How long it took.
         cause: The error itself, where it happened in this process.
     """
 
@@ -42,4 +43,5 @@ class Reply:
     error: TpcalcError | None = None
     failed: str = ""
     where: str = ""
+    seconds: float = 0.0
     cause: BaseException | None = None

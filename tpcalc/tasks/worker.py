@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tpcalc.errors import MissingBackend, OutOfMemory, TpcalcError
+from tpcalc.errors import MissingBackend, OutOfMemory, StudyError, TpcalcError
 from tpcalc.progress import Progress
 from tpcalc.tasks.alone import alone
 from tpcalc.tasks.payload import packed, unpacked
@@ -59,8 +59,10 @@ class Unwanted(BaseException):
 
 def tried(call: Call, shared: Any, args: tuple[Any, ...], tell: Progress, where: str) -> Reply:
     """Do a task; what it refuses and what fails are replies as well."""
+    began = time.perf_counter()
     try:
-        return Reply(call(shared, *args, tell), where=where)
+        value = call(shared, *args, tell)
+        return Reply(value, where=where, seconds=time.perf_counter() - began)
     except TpcalcError as error:
         return Reply(error=error, where=where)
     except MemoryError as error:
@@ -70,31 +72,35 @@ def tried(call: Call, shared: Any, args: tuple[Any, ...], tell: Progress, where:
         return Reply(failed=f"{type(error).__name__}: {error}", where=where, cause=error)
 
 
-def carry_out(job: Job, shared: bytes | Path, args: bytes, tell: Progress, where: str) -> bytes:
-    """Do a task that another process packed; its reply, packed."""
-    other = _differ(job.versions)
-    if other:
-        error = MissingBackend(
-            f"{where} has {other}.", hint="Install the same versions there as here."
-        )
-        return packed(Reply(error=error, where=where), "a reply")
-    while not _ONE.acquire(timeout=0.2):
+def carry_out(
+    job: Job, shared: bytes | Path, args: bytes, tell: Callable[..., None], where: str
+) -> list[bytes]:
+    """Do some tasks that another process packed; their replies, packed."""
+    _check(job.versions, where)
+    while not _ONE.acquire(timeout=TOLD):  # in steps, so that what nobody waits for can be ended
         pass
     try:
         with alone(job.processes):
             try:
-                call, own = _shared(job.digest, shared)
-                given = unpacked(args)
-            except Exception as error:  # a file of the user that is not there
-                text = f"what it needs cannot be read: {type(error).__name__}: {error}"
-                return packed(Reply(failed=text, where=where), "a reply")
-            reply = tried(call, own, given, tell, where)
+                (call, own), given = _shared(job.digest, shared), unpacked(args)
+            except Exception as error:
+                raise StudyError(
+                    f"{where} cannot read what its tasks need: {type(error).__name__}: {error}.",
+                    hint="Install there, or put where workers start, the files that it imports.",
+                ) from error
+            return [
+                _sent(tried(call, own, one, seldom(partial(tell, number)), where))
+                for number, one in given
+            ]
     finally:
         _ONE.release()
+
+
+def _sent(reply: Reply) -> bytes:
     try:
-        return packed(Reply(reply.value, reply.error, reply.failed, where), "its answer")
+        return packed(replace(reply, cause=None), "its answer")
     except TpcalcError as error:
-        return packed(Reply(error=error, where=where), "a reply")
+        return packed(Reply(error=error, where=reply.where), "a reply")
 
 
 def _shared(digest: str, shared: bytes | Path) -> Any:
@@ -106,11 +112,13 @@ def _shared(digest: str, shared: bytes | Path) -> Any:
     return _SHARED[digest]
 
 
-def _differ(asked: tuple[tuple[str, str], ...]) -> str:
+def _check(asked: tuple[tuple[str, str], ...], where: str) -> None:
     own = dict(versions())
-    return ", ".join(
-        f"{name} {own[name]} (here: {one})" for name, one in asked if own.get(name, one) != one
-    )
+    other = [f"{name} {own[name]} ({one} here)" for name, one in asked if own.get(name, one) != one]
+    if other:
+        raise MissingBackend(
+            f"{where} has {', '.join(other)}.", hint="Install the same versions there as here."
+        )
 
 
 @contextmanager
