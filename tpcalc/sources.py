@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +37,26 @@ class Source:
 INTEGRABLE = Source(
     "Hajjar, Chizat, Giraud, Training integrable parameterizations", arxiv="2110.15596"
 )
+
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
+
+
+@lru_cache(maxsize=1)  # reading the metadata of a package takes milliseconds
+def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str], ...]:
+    """Installed versions, without importing anything; absent libraries are left out."""
+    found = []
+    for name in names:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def own_version() -> str:
+    """The version of this package."""
+    try:
+        return version("tpcalc")
+    except PackageNotFoundError:
+        return "0.1.0"

@@ -16,6 +16,7 @@ DECISION = ROOT / "docs" / "decisions" / "0001-rooms-and-layers.md"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # Where the name that is imported is not the name that is asked of pip.
+EXTRAS = ("torch", "dataframe", "dask")
 INSTALLED_BY = {
     "llvmlite": "numba",
     "markupsafe": "jinja2",
@@ -67,7 +68,10 @@ def test_every_library_imported_is_a_declared_dependency() -> None:
         re.split(r"[<>=\[; ]", entry)[0].lower()
         for entry in [
             *project["dependencies"],
-            *(project["optional-dependencies"][extra][0] for extra in ("torch", "dataframe")),
+            *(
+                project["optional-dependencies"][extra][0]
+                for extra in ("torch", "dataframe", "dask")
+            ),
         ]
     }
     used = {

@@ -30,6 +30,7 @@ WRITTEN = {
     "Computed",
     "Variances",
     "FiniteMoments",
+    "Use",
 }
 DATA = tp.Samples(((1.0, 0.5), (0.5, 1.0)), ((1.0,), (-1.0,)))
 LINES, COLUMNS = 60, 100

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 
 from tpcalc.errors import (
     EvaluationError,
@@ -23,6 +21,7 @@ from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.exponent import NONE, PLAIN, Exponent
 from tpcalc.shown import Shown
+from tpcalc.sources import library_versions, own_version
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
@@ -351,33 +350,10 @@ class Comparison(Shown):
     exploded: Explosion | None = None
 
 
-LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
-
-
-@lru_cache(maxsize=1)  # reading the metadata of a package takes milliseconds
-def library_versions(names: tuple[str, ...] = LIBRARIES) -> tuple[tuple[str, str], ...]:
-    """Installed versions, without importing anything; absent libraries are left out."""
-    found = []
-    for name in names:
-        try:
-            found.append((name, version(name)))
-        except PackageNotFoundError:
-            continue
-    return tuple(found)
-
-
 def provenance(
     digest: str, seed: int | None, settings: Mapping[str, str], seconds: float
 ) -> Provenance:
     """The provenance of a result computed now."""
     return Provenance(
-        _own_version(), digest, seed, tuple(settings.items()), library_versions(), seconds
+        own_version(), digest, seed, tuple(settings.items()), library_versions(), seconds
     )
-
-
-@lru_cache(maxsize=1)
-def _own_version() -> str:
-    try:
-        return version("tpcalc")
-    except PackageNotFoundError:
-        return "0.1.0"

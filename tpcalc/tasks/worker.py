@@ -9,33 +9,27 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tpcalc.errors import MissingBackend, OutOfMemory, StudyError, TpcalcError
 from tpcalc.progress import Progress
+from tpcalc.sources import library_versions, own_version
 from tpcalc.tasks.alone import alone
 from tpcalc.tasks.payload import packed, unpacked
 from tpcalc.tasks.task import Call, Reply
 
 TOLD = 0.3  # seconds between two words of a task on how far it is
-_LIBRARIES = ("tpcalc", "numpy", "scipy", "numba", "sympy", "torch")
 _SHARED: dict[str, Any] = {}
 _ONE = threading.Lock()  # tasks of one process run one after another: limits are the process's
 
 
-@cache
 def versions() -> tuple[tuple[str, str], ...]:
     """What numbers depend on beside their arguments; local builds of one version count as equal."""
-    found = [("Python", ".".join(platform.python_version_tuple()[:2]))]
-    for name in _LIBRARIES:
-        try:
-            found.append((name, version(name).partition("+")[0]))
-        except PackageNotFoundError:  # another process may have it, and need it
-            continue
-    return tuple(found)
+    python = ".".join(platform.python_version_tuple()[:2])
+    found = (("Python", python), ("tpcalc", own_version()), *library_versions())
+    return tuple((name, one.partition("+")[0]) for name, one in found)
 
 
 @dataclass(frozen=True)

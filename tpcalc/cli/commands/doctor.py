@@ -47,7 +47,7 @@ def _findings() -> dict[str, Any]:
     import tpcalc
     from tpcalc.engine.device.devices import devices, free_memory
     from tpcalc.engine.memory import available_cores
-    from tpcalc.results.tables import library_versions
+    from tpcalc.sources import library_versions
 
     found = dict(library_versions(LIBRARIES))
     versions = {
