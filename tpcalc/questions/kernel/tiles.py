@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
-from os import cpu_count
 from typing import Any
 
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.engine.memory import available_cores
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.results import Method
+from tpcalc.tasks.alone import alone
+from tpcalc.tasks.run import elsewhere, error_of, outcomes
+from tpcalc.tasks.task import Task
+
+Tile = tuple[slice, slice]
+Evaluated = tuple[dict[tuple[str, int, int], Array], set[Method]]
 
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
 LONG = 512  # where quadrature prepares each input once for a tile
@@ -86,23 +92,71 @@ def tiled(
     found = Tiled({kind: np.empty(shape) for kind in kinds})
     own = _diagonal(single, left, kinds, numeric, found)
 
-    def run(tile: tuple[slice, slice]) -> None:
+    side = LONG if Method.QUADRATURE in found.methods else SIDE
+    tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
+    shared = _Shared(pair, left, right, kinds, numeric)
+
+    def put(tile: Tile, evaluated: Evaluated) -> None:
         rows, columns = tile
-        same = right is None and rows == columns
-        evaluated = pair.at(grams(left.at(rows), other.at(columns), same=same), numeric)
-        for kind, k, m in product(kinds, range(outputs), range(outputs)):
-            answer = evaluated.entry(kind, 0, k, 1, m)
-            found.methods.add(answer.method)
-            block = found.matrices[kind][rows, k, columns, m]
-            block[...] = answer.value
-            if same and k == m:  # rounding may differ between the two orders of a pair
-                block[...] = np.tril(block) + np.tril(block, -1).T
+        blocks, methods = evaluated
+        found.methods.update(methods)
+        for (kind, k, m), block in blocks.items():
+            found.matrices[kind][rows, k, columns, m] = block
             if right is None and rows != columns:
                 found.matrices[kind][columns, m, rows, k] = block.T
 
-    side = LONG if Method.QUADRATURE in found.methods else SIDE
-    tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
-    with ThreadPoolExecutor(threads or cpu_count() or 1) as pool:
+    if elsewhere() and side == LONG:  # else threads are done before processes have their inputs
+        tasks = [Task(f"inputs from {i.start} on beside {j.start}", (i, j)) for i, j in tiles]
+        for number, reply in outcomes(_evaluated, tasks, shared=shared, progress=progress):
+            if reply.error is not None or reply.failed:
+                raise error_of(tasks[number], reply)
+            put(tiles[number], reply.value)
+    else:
+        _in_threads(lambda tile: put(tile, _evaluated(shared, *tile)), tiles, threads, progress)
+    if right is None:
+        every = np.arange(len(left.rows))
+        for (kind, k, m), values in own.items():
+            found.matrices[kind][every, k, every, m] = values
+    return found
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all tiles of a kernel share."""
+
+    pair: Entries
+    left: Inputs
+    right: Inputs | None
+    kinds: Sequence[str]
+    numeric: Numeric
+
+
+def _evaluated(
+    shared: _Shared, rows: slice, columns: slice, progress: Progress | None = None
+) -> Evaluated:
+    """The blocks of a tile by kind and outputs, and the methods of their entries."""
+    same = shared.right is None and rows == columns
+    left, right = shared.left.at(rows), (shared.right or shared.left).at(columns)
+    evaluated = shared.pair.at(grams(left, right, same=same), shared.numeric)
+    outputs = range(shared.pair.tangent.outputs)
+    blocks, methods = {}, set()
+    for kind, k, m in product(shared.kinds, outputs, outputs):
+        answer = evaluated.entry(kind, 0, k, 1, m)
+        methods.add(answer.method)
+        block = np.broadcast_to(answer.value, (len(left.rows), len(right.rows)))
+        if same and k == m:  # rounding may differ between the two orders of a pair
+            block = np.tril(block) + np.tril(block, -1).T
+        blocks[kind, k, m] = block
+    return blocks, methods
+
+
+def _in_threads(
+    run: Callable[[Tile], None],
+    tiles: Sequence[Tile],
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    with alone(), ThreadPoolExecutor(threads or available_cores()) as pool:
         waiting = [pool.submit(run, tile) for tile in tiles]
         try:
             for done, future in enumerate(waiting):
@@ -112,11 +166,6 @@ def tiled(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    if right is None:
-        every = np.arange(len(left.rows))
-        for (kind, k, m), values in own.items():
-            found.matrices[kind][every, k, every, m] = values
-    return found
 
 
 def _diagonal(
@@ -170,7 +219,7 @@ def _given(values: Array) -> Answer:
     return Answer(values, 0.0)
 
 
-def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[Tile]:
     for i in range(0, rows, side):
         for j in range(i if symmetric else 0, columns, side):
             yield slice(i, min(i + side, rows)), slice(j, min(j + side, columns))
