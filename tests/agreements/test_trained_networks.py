@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trials import train_setting
 
 import tpcalc as tp
 from tpcalc.results import Setting
@@ -35,8 +36,6 @@ def losses(outputs: Any) -> Any:
     ],
 )
 def test_curves_are_those_of_the_program(name: str, act: str, lr: float, std: float) -> None:
-    from tpcalc.finite.training.loop import train_setting
-
     setting = Setting(act, name, DEPTH, WIDTH, std=std, lr=lr, steps=STEPS + 1, batch=len(LABELS))
     images = Images(INPUTS, LABELS, INPUTS, LABELS, 2, "by hand")
     run = train_setting(setting, images, trials=NETWORKS, seed=3, dtype="float64")

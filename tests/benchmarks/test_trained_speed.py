@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from trials import train_setting
 
 from tests.benchmarks.figures import figure
 from tpcalc.data import images
-from tpcalc.finite.training.loop import train_setting
+from tpcalc.finite.training.quiet import quiet
 from tpcalc.results import Setting
 from tpcalc.results.images import Images
 
@@ -51,7 +52,7 @@ def test_products_alone(benchmark: Any) -> None:
     out = torch.empty(BATCH, WIDTH)
 
     def products() -> None:
-        with torch.inference_mode():
+        with quiet(), torch.inference_mode():  # on one thread, as networks are
             for _ in range(STEPS):
                 torch.mm(first, entry.T, out=out)
                 entry.addmm_(out.T, first, alpha=0.0)

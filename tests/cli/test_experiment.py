@@ -93,25 +93,42 @@ def test_an_interrupted_experiment_goes_on(
     file, work = smaller("E1", tmp_path), tmp_path / "work"
     asked = ("experiment", file, *TINY, "--work", work, "--json")
     whole = tpcalc("experiment", file, *TINY, "--json").json["result"]["runs"]
-    own, done = training.train_setting, []
+    own, done = training.train_trial, []
 
-    def interrupted(setting: Any, *rest: Any, **named: Any) -> Any:
+    def interrupted(common: Any, setting: Any, *rest: Any) -> Any:
         if len(done) == 2:
             raise KeyboardInterrupt
         done.append(setting.text)
-        return own(setting, *rest, **named)
+        return own(common, setting, *rest)
 
-    monkeypatch.setattr(training, "train_setting", interrupted)
+    monkeypatch.setattr(training, "train_trial", interrupted)
     ran = tpcalc(*asked)
     assert (ran.code, ran.err) == (130, "interrupted\n")
-    kept = {path.name: path.read_bytes() for path in work.iterdir()}
-    assert len(kept) == 2
-    monkeypatch.setattr(training, "train_setting", own)
+    kept = (work / "E1.jsonl").read_bytes()
+    assert len(kept.splitlines()) == 3
+    monkeypatch.setattr(training, "train_trial", own)
     runs = tpcalc(*asked).json["result"]["runs"]
-    assert {name: (work / name).read_bytes() for name in kept} == kept
-    assert len(list(work.iterdir())) == 4
+    again = (work / "E1.jsonl").read_bytes()
+    assert again.startswith(kept) and len(again.splitlines()) == 5
     for run, other in zip(runs, whole, strict=True):
         assert (run["losses"], run["accuracies"]) == (other["losses"], other["accuracies"])
+
+
+@pytest.mark.slow
+def test_processes_train_the_same_networks(tpcalc: Run, tmp_path: Path) -> None:
+    """Rates and ranks as well; weights of what is under way lie in the folder, and go."""
+    asked = ("experiment", smaller("E3", tmp_path), *TINY, "--steps", 22, "--json")
+    work = tmp_path / "work"
+    here, there, kept = (
+        tpcalc(*asked, *flags) for flags in ((), ("--jobs", 2), ("--jobs", 2, "--work", work))
+    )
+    found = [ran.json["result"] for ran in (here, there, kept)]
+    for result in found:
+        result.pop("provenance", None)
+        for run in result["runs"]:
+            run.pop("seconds")
+    assert found[0] == found[1] == found[2]
+    assert sorted(path.name for path in work.iterdir()) == [".E3.lock", "E3.jsonl"]
 
 
 RULED = """
@@ -143,22 +160,24 @@ def test_an_interrupted_trial_under_adam_goes_on(
     file.write_text(RULED, encoding="utf-8")
     asked = ("experiment", file, *TINY, "--steps", 45, "--trials", 2, "--json")
     whole = tpcalc(*asked).json["result"]["runs"]
-    own, told = training.train_setting, []
+    own, told = training.train_trial, []
 
-    def interrupted(*given: Any, progress: Any, **named: Any) -> Any:
+    def interrupted(*given: Any) -> Any:
         def stopped(share: float, text: str) -> None:
             told.append(text)
-            if len(told) == 5:
+            if len(told) == 4:
                 raise KeyboardInterrupt
-            progress(share, text)
+            given[-1](share, text)
 
-        return own(*given, progress=stopped, **named)
+        return own(*given[:-1], stopped)
 
-    monkeypatch.setattr(training, "train_setting", interrupted)
+    monkeypatch.setattr(training, "train_trial", interrupted)
     assert tpcalc(*asked, "--work", work).code == 130
-    assert told[-1].endswith("trial 2 of 2, step 40 of 45")
-    monkeypatch.setattr(training, "train_setting", own)
+    assert told == ["step 20 of 45", "step 40 of 45"] * 2
+    assert len(list(work.glob("A-*.npz"))) == 1
+    monkeypatch.setattr(training, "train_trial", own)
     runs = tpcalc(*asked, "--work", work).json["result"]["runs"]
+    assert not list(work.glob("*.npz"))
     for run in (*runs, *whole):
         run.pop("seconds")
     assert runs == whole
@@ -201,7 +220,8 @@ def test_other_numbers_are_kept_apart(tpcalc: Run, tmp_path: Path) -> None:
     for flags in ((), ("--seed", 1), ("--data-seed", 1), ("--lr", 3)):
         ran = tpcalc("experiment", file, *TINY, "--work", work, *flags)
         assert ran.code == (2 if "--lr" in flags else 0)
-    assert len(list(work.iterdir())) == 6
+    keys = [json.loads(line).get("key") for line in (work / "E2.jsonl").open("rb")][1:]
+    assert len(keys) == len(set(keys)) == 6
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md"])
@@ -269,7 +289,7 @@ def test_a_bar_on_a_terminal(tpcalc: Run, tmp_path: Path, monkeypatch: pytest.Mo
     tpcalc("experiment", smaller("E1", tmp_path), *TINY)
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    assert "naive-ip, relu: trial 1 of 1, step 3 of 3" in [text for _, text in told]
+    assert "naive-ip, relu, n = 16, trial 1 of 1" in [text for _, text in told]
 
 
 def test_published_data_have_the_published_numbers(tpcalc: Run, tmp_path: Path) -> None:

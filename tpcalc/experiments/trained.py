@@ -1,27 +1,31 @@
-"""Networks of an experiment trained one after the other, beside what the limit says of them."""
+"""Networks of an experiment trained as tasks, beside what the limit says of them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tpcalc import checks
-from tpcalc.engine.device.devices import resolve_device
-from tpcalc.errors import LimitError, ScaleError, StudyError
+from tpcalc.engine.device.devices import known_device, resolve_device
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.experiments.predicted import Prediction, predicted
+from tpcalc.experiments.records import records
 from tpcalc.finite.statistics import Slope
 from tpcalc.finite.training.calibrate import rate_slopes
-from tpcalc.finite.training.loop import initial_rates, train_setting
+from tpcalc.finite.training.checkpoint import Checkpoint
+from tpcalc.finite.training.loop import Common, first_rates, joined, train_trial
 from tpcalc.names import layered
 from tpcalc.progress import Progress, part
 from tpcalc.results import Experiment, Run, Setting, SlopeRow
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.tables import provenance
+from tpcalc.tasks.kept import Kept
+from tpcalc.tasks.run import elsewhere
+from tpcalc.tasks.task import Task
 
-_EVERY = 20  # steps between two checkpoints
 _FITTED = 3  # widths that a slope needs
 
 
@@ -51,31 +55,10 @@ def trained(
     started = time.perf_counter()
     trials = checks.whole(trials, "trials", least=1)
     checks.called(progress, "progress")
-    resolve_device(device)  # before anything that takes long
-    folder = None if work is None else _folder(work)
-    parts = len(settings) + len(by_width)
-    runs = []
-    for index, setting in enumerate(settings):
-        place = None if folder is None else folder / _file(name, setting, images, seed, ranks)
-        runs.append(
-            train_setting(
-                setting,
-                images,
-                trials=trials,
-                seed=seed,
-                device=device,
-                ranks=ranks,
-                checkpoint=place,
-                every=_EVERY,
-                progress=part(progress, index, index + 1, parts),
-            )
-        )
-    compared = []
-    for index, setting in enumerate(by_width, len(settings)):
-        tell = part(progress, index, index + 1, parts)
-        tell(0.0, f"rates of {setting.text} at width {setting.width}")
-        rates = initial_rates(setting, images, trials=trials, seed=seed, device=device)
-        compared.append(Run(setting, (), (), rates=rates))
+    common = Common(images, seed, device_for_tasks(device), ranks)
+    place = "".join(sign if sign.isalnum() else "-" for sign in name)
+    with Kept(work, place or "experiment", f"the experiment {name}") as kept:
+        runs, compared = _runs(common, settings, by_width, trials, kept, progress)
     part(progress, 1.0, 1.0)(0.0, "what the limit says")
     said = {setting.text: _predicted(setting, seed) for setting in settings}
     seconds = time.perf_counter() - started
@@ -83,17 +66,17 @@ def trained(
         name=name,
         title=title,
         data=str(images),
-        runs=tuple(runs),
+        runs=runs,
         reported=(),
         predicted=tuple((text, found.sentence) for text, found in said.items()),
         provenance=provenance(
-            _digest(settings, images),
+            _digest([*(setting.facts for setting in settings), images.digest]),
             seed,
             {"data": images.digest[:12], "device": device, "trials": str(trials)},
             seconds,
         ),
         shares=(("", class_shares(images)),),
-        by_width=tuple(compared),
+        by_width=compared,
         slopes=_slopes(compared),
         theorems=tuple((text, found.theorems) for text, found in said.items() if found.theorems),
         vanishing=tuple(text for text, found in said.items() if found.vanishes),
@@ -112,29 +95,64 @@ def _predicted(setting: Setting, seed: int) -> Prediction:
         return Prediction(f"not covered: {error.message}")
 
 
-def _folder(work: str | Path) -> Path:
-    found = Path(checks.file(work, "work"))
-    try:
-        found.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StudyError(
-            f"the folder cannot be made: {error.strerror or error}.",
-            where=str(found),
-            hint="Choose a place where you may write.",
-        ) from error
-    return found
+def device_for_tasks(device: str) -> str:
+    """A device where trials are carried out; that of another machine is found there."""
+    known_device(device)
+    return device if elsewhere() and device != "auto" else str(resolve_device(device))
 
 
-def _file(name: str, setting: Setting, images: Images, seed: int, ranks: int) -> str:
-    """A name that no other training has: the number of trials may grow, nothing else."""
-    facts = [setting.facts, images.digest, images.origin, seed, ranks]
-    words = json.dumps(facts, sort_keys=True, default=str)
-    kept = "".join(sign if sign.isalnum() else "-" for sign in f"{name} {setting.text}")
-    return f"{kept}-{hashlib.sha256(words.encode()).hexdigest()[:12]}.npz"
+def _runs(
+    common: Common,
+    settings: Sequence[Setting],
+    by_width: Sequence[Setting],
+    trials: int,
+    kept: Kept,
+    progress: Progress | None,
+) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """All trials of all settings, computed or kept: each is a task."""
+    every, count = (*settings, *by_width), len(settings)
+    tasks = [
+        *(task for own in settings for task in _trials(common, own, trials, kept)),
+        *(task for own in by_width for task in _calibrations(common, own, trials)),
+    ]
+    found = [run for (run,) in records(tasks, kept, Run, shared=common, progress=progress)]
+    for place, (task, run) in enumerate(zip(tasks, found, strict=True)):
+        setting = every[place // trials]
+        if not _fits(run, setting, [setting.steps] if place < count * trials else []):
+            raise kept.refused(f"does not fit {task.text}")
+    joint = tuple(
+        joined(setting, found[place * trials : (place + 1) * trials])
+        for place, setting in enumerate(every)
+    )
+    return joint[:count], joint[count:]
 
 
-def _digest(settings: Sequence[Setting], images: Images) -> str:
-    facts = [*(setting.facts for setting in settings), images.digest]
+def _trials(common: Common, setting: Setting, trials: int, kept: Kept) -> Iterator[Task]:
+    digest = _digest(common.facts(setting))
+    for number in range(trials):
+        text = f"{setting.text}, n = {setting.width}, trial {number + 1}"
+        key = f"{text}, {digest}"
+        own = Checkpoint(kept.state(key), key)
+        yield Task(f"{text} of {trials}", (train_trial, setting, number, own), key)
+
+
+def _calibrations(common: Common, setting: Setting, trials: int) -> Iterator[Task]:
+    digest = _digest(common.facts(setting))
+    for number in range(trials):
+        text = f"rates of {setting.text}, n = {setting.width}, trial {number + 1}"
+        yield Task(f"{text} of {trials}", (first_rates, setting, number), f"{text}, {digest}")
+
+
+def _fits(run: Run, setting: Setting, steps: list[int]) -> bool:
+    """Whether a run has as many numbers as one trial of a setting."""
+    sizes = [[len(row) for row in rows] for rows in (run.losses, run.outputs, run.rates)]
+    ranks = {len(row) for row in (*run.ranks_h, *run.ranks_x)}
+    singles = {len(own) for own in (run.accuracies, run.diverged, run.ranks_h, run.ranks_x)}
+    same = sizes == [steps, steps, [setting.depth + 1]] and singles == {len(steps)}
+    return same and ranks <= {0, setting.depth}
+
+
+def _digest(facts: object) -> str:
     words = json.dumps(facts, sort_keys=True, default=str)
     return hashlib.sha256(words.encode()).hexdigest()[:12]
 

@@ -21,7 +21,6 @@ from tpcalc.results.tables import provenance
 from tpcalc.torch.runs import CHANGE, GRADIENT, START, STEP, TERM, Spot, Trial
 
 WIDTHS = (64, 128, 256, 512)
-TOKENS = 64  # about as many rows a batch has
 CHANCE = 0.005  # that a slope is higher than its interval, or lower
 FLOOR = 0.01  # the smallest standard error of a slope that is believed
 STARTS = 32  # modules whose outputs at the start are looked at, where fewer leave it open
@@ -111,7 +110,7 @@ def coordinates(
                     sizes.setdefault(spot, {}).setdefault(width, []).append(size)
         return tuple(_rows(sizes, classes, predicted, lines or {}))
 
-    with quiet(TOKENS * widths[-1] ** 2):
+    with quiet():
         factor = trial.small_rate(widths[0], first) if rate is None else rate
         rows = run(trial, 0, used, 0)
         for fraction in (0.25, 0.5):

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from trials import initial_rates, train_setting
 from unit.finite.training_images import Shape, biases, mixture, start, updates, weights
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates, rate_slopes
-from tpcalc.finite.training.loop import cross_entropy, initial_rates, train_setting
+from tpcalc.finite.training.loop import cross_entropy
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from trials import NOWHERE, Stop, silent, stopping, train_setting
 from unit.finite.training_images import mixture
 
 from tpcalc.errors import OutOfMemory, ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.training import loop
-from tpcalc.finite.training.loop import train_setting
+from tpcalc.finite.training.checkpoint import Checkpoint
+from tpcalc.finite.training.loop import Common, train_trial
 from tpcalc.results import Run, Setting
 from tpcalc.results.images import class_shares
 
@@ -37,23 +39,6 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-class Stop(Exception):
-    pass
-
-
-def stopping(after: int) -> Callable[[float, str], None]:
-    """A progress callback that interrupts the call."""
-    calls = 0
-
-    def progress(fraction: float, text: str) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == after:
-            raise Stop
-
-    return progress
 
 
 def test_it_learns() -> None:
@@ -89,30 +74,22 @@ def test_a_trial_does_not_depend_on_others() -> None:
     assert same(train_setting(SETTING, DATA, trials=3, every=5), three)
 
 
-@pytest.mark.parametrize(("word", "after"), [("mup", 1), ("mup", 3), ("hp", 4), ("hp", 6)])
+@pytest.mark.parametrize(("word", "after"), [("mup", 1), ("mup", 2), ("hp", 1), ("hp", 2)])
 def test_resuming_changes_no_bit(word: str, after: int, tmp_path: Path) -> None:
-    setting, path = replace(SETTING, parameterization=word), tmp_path / "run.npz"
-    whole = train_setting(setting, DATA, trials=2, ranks=20)
-
-    def call(progress: Callable[[float, str], None] | None) -> Run:
-        return train_setting(
-            setting, DATA, trials=2, ranks=20, checkpoint=path, every=5, progress=progress
-        )
-
+    setting, common = replace(SETTING, parameterization=word), Common(DATA, ranks=20, every=5)
+    (whole,) = train_trial(common, setting, 1, NOWHERE, silent)
+    asked = common, setting, 1, Checkpoint(tmp_path / "state.npz", "trial")
     with pytest.raises(Stop):
-        call(stopping(after))
-    assert same(call(None), whole)
-    assert same(call(None), whole)  # a finished file is read alone
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
-    more = train_setting(setting, DATA, trials=3, ranks=20, checkpoint=path)
-    assert more.losses[:2] == whole.losses and more.trials == 3
-    assert train_setting(setting, DATA, trials=1, ranks=20, checkpoint=path).trials == 1
+        train_trial(*asked, stopping(after))
+    (again,) = train_trial(*asked, silent)
+    assert same(again, whole)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state.npz"]
 
 
 def test_resuming_calculates_no_step_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "run.npz"
+    asked = Common(DATA, every=5), SETTING, 0, Checkpoint(tmp_path / "state.npz", "trial")
     with pytest.raises(Stop):
-        train_setting(SETTING, DATA, trials=1, checkpoint=path, every=5, progress=stopping(2))
+        train_trial(*asked, stopping(2))
     steps: list[int] = []
     original = loop._outputs
 
@@ -121,44 +98,67 @@ def test_resuming_calculates_no_step_twice(tmp_path: Path, monkeypatch: pytest.M
         return original(network, batches, step)
 
     monkeypatch.setattr(loop, "_outputs", counted)
-    train_setting(SETTING, DATA, trials=1, checkpoint=path)
+    train_trial(*asked, silent)
     assert steps == [10, 11]
 
 
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"setting": replace(SETTING, lr=0.2)}, "setting"),
         ({"seed": 1}, "seed"),
         ({"images": mixture(seed=6)}, "data"),
         ({"dtype": "float64"}, "precision"),
         ({"ranks": 3}, "ranks"),
+        ({"device": "cuda:1"}, "device"),
     ],
 )
-def test_a_checkpoint_of_something_else_is_refused(
-    change: dict[str, Any], word: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "run.npz"
-    given: dict[str, Any] = {"setting": SETTING, "images": DATA, "trials": 1, "checkpoint": path}
-    train_setting(**given)
-    with pytest.raises(StudyError, match=f"checkpoint is of another {word}") as caught:
-        train_setting(**(given | change))
-    assert str(path) in str(caught.value)
+def test_what_a_trial_depends_on(change: dict[str, Any], word: str) -> None:
+    given: dict[str, Any] = {"images": DATA}
+    one, other = Common(**given).facts(SETTING), Common(**(given | change)).facts(SETTING)
+    assert {name for name in one if one[name] != other[name]} == {word}
+    assert Common(**given).facts(replace(SETTING, lr=0.2)) != one
+    assert Common(**given, every=3).facts(SETTING) == one
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    train_setting(SETTING, DATA, trials=1, checkpoint=path)
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    path, common = tmp_path / "state.npz", Common(DATA, every=5)
+    with pytest.raises(Stop):
+        train_trial(common, SETTING, 0, Checkpoint(path, "trial"), stopping(2))
+    for setting, key in ((SETTING, "another"), (replace(SETTING, steps=30), "trial")):
+        with pytest.raises(StudyError, match="of another trial") as caught:
+            train_trial(common, setting, 0, Checkpoint(path, key), silent)
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    for change in ({"width": 8}, {"depth": 3}, {"bias": "all"}, {"optimizer": "adam"}):
+        with pytest.raises(StudyError, match="of another network"):
+            other = replace(SETTING, **change)
+            train_trial(common, other, 0, Checkpoint(path, "trial"), silent)
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    path, common = tmp_path / "state.npz", Common(DATA, every=5)
+    asked = common, SETTING, 0, Checkpoint(path, "trial"), silent
+    with pytest.raises(Stop):
+        train_trial(*asked[:4], stopping(2))
     content = path.read_bytes()
     for broken in (b"", b"not a file", content[: len(content) // 2]):
         path.write_bytes(broken)
-        with pytest.raises(StudyError, match="damaged"):
-            train_setting(SETTING, DATA, trials=1, checkpoint=path)
-    np.savez(path, label=np.array(["{}"], dtype=object))  # would need a pickle
+        with pytest.raises(StudyError, match="damaged") as caught:
+            train_trial(*asked)
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    np.savez(path, key=np.array(["{}"], dtype=object))  # would need a pickle
     with pytest.raises(StudyError, match="damaged"):
-        train_setting(SETTING, DATA, trials=1, checkpoint=path)
-    with pytest.raises(StudyError, match="could not be written"):
-        train_setting(SETTING, DATA, trials=1, checkpoint=tmp_path / "none" / "run.npz")
+        train_trial(*asked)
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(StudyError, match="damaged"):
+        train_trial(*asked)
+
+
+def test_a_place_that_cannot_be_written_does_without(tmp_path: Path) -> None:
+    common, place = Common(DATA, every=5), tmp_path / "none" / "state.npz"
+    (whole,) = train_trial(common, SETTING, 0, NOWHERE, silent)
+    (found,) = train_trial(common, SETTING, 0, Checkpoint(place, "trial"), silent)
+    assert same(found, whole) and not place.parent.exists()
 
 
 def test_a_trial_that_diverges_stops() -> None:
@@ -222,33 +222,24 @@ def test_refusals(change: dict[str, Any], error: type[TpcalcError], words: str) 
 @pytest.mark.parametrize(
     "argument",
     [
-        {"trials": 0},
         {"every": 0},
         {"seed": -1},
         {"ranks": -1},
         {"dtype": "bfloat16"},
         {"first": "float16"},
-        {"progress": 3},
-        {"checkpoint": 3},
         {"device": "tpu"},
     ],
 )
 def test_refusals_of_arguments(argument: dict[str, Any]) -> None:
     with pytest.raises(TpcalcError):
-        train_setting(SETTING, DATA, **argument)
+        Common(DATA, **argument)
 
 
 def test_progress() -> None:
     said: list[tuple[float, str]] = []
-    train_setting(
-        SETTING,
-        DATA,
-        trials=2,
-        every=8,
-        progress=lambda fraction, text: said.append((fraction, text)),
-    )
-    assert [fraction for fraction, _ in said] == pytest.approx([1 / 3, 0.5, 5 / 6, 1.0])
-    assert said[0][1] == "mup, tanh: trial 1 of 2, step 8 of 12"
+    common = Common(DATA, every=5)
+    train_trial(common, SETTING, 0, NOWHERE, lambda share, text: said.append((share, text)))
+    assert said == [(5 / 12, "step 5 of 12"), (10 / 12, "step 10 of 12")]
 
 
 @pytest.mark.gpu

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from torch_optimizers import SETTINGS
+from trials import NOWHERE, Stop, initial_rates, silent, stopping, train_setting
 from unit.finite.training_images import biases, mixture, weights
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.training.calibrate import calibrated_rates
-from tpcalc.finite.training.loop import cross_entropy, initial_rates, train_setting
+from tpcalc.finite.training.checkpoint import Checkpoint
+from tpcalc.finite.training.loop import Common, cross_entropy, train_trial
 from tpcalc.finite.training.samples import Batches, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
 from tpcalc.finite.training.steps import Updates, begun, marks_of
@@ -230,80 +231,54 @@ def test_states_follow_the_number_format(name: str) -> None:
     assert narrow[0] == wide[0] and narrow != wide
 
 
-class Stop(Exception):
-    pass
-
-
-def stopping(after: int) -> Callable[[float, str], None]:
-    calls = iter(range(1, after + 1))
-
-    def progress(fraction: float, text: str) -> None:
-        if next(calls) == after:
-            raise Stop
-
-    return progress
-
-
-@pytest.mark.parametrize("after", [1, 2, 4])
+@pytest.mark.parametrize("after", [1, 2])
 @pytest.mark.parametrize("optimizer", ["adam(eps=1e-3)", "nesterov", OWN])
 def test_resuming_changes_no_bit(optimizer: str, after: int, tmp_path: Path) -> None:
     setting = Setting("tanh", "mup", 2, 16, lr=LR, steps=12, batch=16, optimizer=optimizer)
     setting = replace(setting, schedule="warmup:3,cosine", groups=pairs({"hidden": {"lr": 2}}))
-    whole = train_setting(setting, DATA, trials=2)
-    asked: dict[str, Any] = {"trials": 2, "checkpoint": tmp_path / "run.npz", "every": 5}
+    common, path = Common(DATA, every=5), tmp_path / "state.npz"
+    asked = common, setting, 1, Checkpoint(path, "trial")
+    (whole,) = train_trial(common, setting, 1, NOWHERE, silent)
     with pytest.raises(Stop):
-        train_setting(setting, DATA, **asked, progress=stopping(after))
-    with np.load(tmp_path / "run.npz") as kept:
-        states = [name for name in kept.files if "/states/W1/" in name]
-    assert len(states) == len(lookup(optimizer).parts) - 2
-    again = train_setting(setting, DATA, **asked)
-    assert repr(replace(again, seconds=0.0)) == repr(replace(whole, seconds=0.0))
-    with np.load(tmp_path / "run.npz") as kept:
-        assert not [name for name in kept.files if "states" in name or "weights" in name]
-
-
-def test_checkpoints_of_gradient_descent_are_as_they_were(tmp_path: Path) -> None:
-    """What files of versions that knew SGD alone say of themselves, and what they hold."""
-    path = tmp_path / "run.npz"
-    setting = Setting("tanh", "mup", 2, 16, steps=9, batch=16)
-    with pytest.raises(Stop):
-        train_setting(setting, DATA, trials=1, checkpoint=path, every=5, progress=stopping(1))
+        train_trial(*asked, stopping(after))
     with np.load(path) as kept:
-        label = json.loads(str(kept["label"][()]))
-        assert not [name for name in kept.files if "states" in name]
-    assert set(label) == {"setting", "data", "seed", "precision", "device", "ranks", "format"}
-    assert label["setting"] == (
-        '{"act": "tanh", "batch": 16, "bias": "first", "calibrated": false, "cap": 500.0, '
-        '"depth": 2, "lr": 0.01, "parameterization": "mup", "std": 1.0, "steps": 9, "width": 16}'
-    )
+        states = [name for name in kept.files if name.startswith("at/W1/")]
+    assert len(states) == len(lookup(optimizer).parts) - 2
+    (again,) = train_trial(*asked, silent)
+    assert repr(replace(again, seconds=0.0)) == repr(replace(whole, seconds=0.0))
+
+
+def test_sgd_keeps_no_states(tmp_path: Path) -> None:
+    path, setting = tmp_path / "state.npz", Setting("tanh", "mup", 2, 16, steps=9, batch=16)
+    with pytest.raises(Stop):
+        train_trial(Common(DATA, every=5), setting, 0, Checkpoint(path, "trial"), stopping(1))
+    with np.load(path) as kept:
+        arrays = {name for name in kept.files if name.startswith("at/")}
+    assert arrays == {"at/W1", "at/W2", "at/W3", "at/b1"}
 
 
 @pytest.mark.parametrize(
-    ("change", "word"),
+    "change",
     [
-        ({"optimizer": "adam"}, "setting"),
-        ({"schedule": "linear"}, "setting"),
-        ({"factors": (1.0, 0.5, 1.0)}, "setting"),
-        ({"groups": (("bias", (("lr", "0"),)),)}, "setting"),
+        {"optimizer": "adam"},
+        {"schedule": "linear"},
+        {"factors": (1.0, 0.5, 1.0)},
+        {"groups": (("bias", (("lr", "0"),)),)},
     ],
 )
-def test_a_checkpoint_of_another_rule_is_refused(
-    change: dict[str, Any], word: str, tmp_path: Path
-) -> None:
+def test_another_rule_is_another_trial(change: dict[str, Any]) -> None:
     setting = Setting("tanh", "mup", 2, 16, steps=3, batch=16)
-    train_setting(setting, DATA, trials=1, checkpoint=tmp_path / "run.npz")
-    with pytest.raises(StudyError, match=f"checkpoint is of another {word}"):
-        train_setting(replace(setting, **change), DATA, trials=1, checkpoint=tmp_path / "run.npz")
+    assert Common(DATA).facts(replace(setting, **change)) != Common(DATA).facts(setting)
 
 
 def test_a_file_that_changed_is_another_optimizer(tmp_path: Path) -> None:
-    file, kept = tmp_path / "mine.opt", tmp_path / "run.npz"
+    file = tmp_path / "mine.opt"
     file.write_text(OWN, encoding="utf-8")
     setting = Setting("tanh", "mup", 2, 16, steps=3, batch=16, optimizer=str(file))
-    train_setting(setting, DATA, trials=1, checkpoint=kept)
+    facts = Common(DATA).facts(setting)
+    assert Common(DATA).facts(setting) == facts
     file.write_text(OWN.replace("4/5", "1/5"), encoding="utf-8")
-    with pytest.raises(StudyError, match="checkpoint is of another optimizer"):
-        train_setting(setting, DATA, trials=1, checkpoint=kept)
+    assert Common(DATA).facts(setting) != facts
 
 
 @pytest.mark.parametrize("bias", ["none", "all"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from trials import train_setting
 from unit.finite.training_images import Shape, mixture, start, step
 
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.loop import feature_ranks, rank, train_setting
+from tpcalc.finite.training.loop import feature_ranks, rank
 from tpcalc.results import Setting
 
 pytestmark = pytest.mark.torch

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ Work = Annotated[Path | None, told("experiment", "work")]
 
 
 @clean
+@many
 def experiment(
     file: FileWord,
     data: Data = "digits",
@@ -92,10 +94,9 @@ class _Run(NamedTuple):
 def _trained(plan: Plan, run: _Run) -> Experiment:
     from tpcalc.cli.progress import progress_bar
     from tpcalc.data import images
-    from tpcalc.engine.device.devices import resolve_device
-    from tpcalc.experiments.trained import trained
+    from tpcalc.experiments.trained import device_for_tasks, trained
 
-    resolve_device(run.device)  # before data are read
+    device_for_tasks(run.device)  # before data are read
     pictures = images(run.data, train=run.samples, seed=run.data_seed)
     with progress_bar(plan.name) as progress:
         found = trained(

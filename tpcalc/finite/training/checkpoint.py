@@ -1,10 +1,10 @@
-"""Trials under way in one file: written whole or not at all, read without pickles."""
+"""A trial under way in a file: written whole or not at all, read without pickles."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
 from tpcalc.results.kernel_file import BROKEN, write_whole
 
-_LABEL = "label"
+_PREFIX = "at/"  # of arrays that a network goes on from
 
 
 @dataclass
@@ -29,11 +29,8 @@ class Trial:
         ranks_h: Ranks of preactivations after the first update; empty if not asked for.
         ranks_x: Those of activations.
         accuracy: Of the test images at the end.
-        diverged: The step at which outputs were no longer finite; -1 if none.
+        diverged: The step at which outputs were no longer finite; None if none.
         step: Updates done.
-        finished: Whether there is nothing more to do.
-        weights: Weights and biases by name, while it is under way.
-        states: The parts of the states of their optimizers (``"W1/m"``), while it is under way.
         seconds: Time it took.
     """
 
@@ -43,124 +40,78 @@ class Trial:
     ranks_h: tuple[int, ...] = ()
     ranks_x: tuple[int, ...] = ()
     accuracy: float = float("nan")
-    diverged: int = -1
+    diverged: int | None = None
     step: int = 0
-    finished: bool = False
-    weights: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    states: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     seconds: float = 0.0
 
-    @classmethod
-    def fresh(cls, steps: int) -> Trial:
-        """A trial that has not begun."""
-        return cls(np.full(steps, np.nan), np.full(steps, np.nan))
+    @property
+    def finished(self) -> bool:
+        """Whether no step is left."""
+        return self.diverged is not None or self.step == len(self.losses)
 
 
 @dataclass(frozen=True)
-class Store:
-    """Where trials are kept; nowhere, if there is no path.
+class Checkpoint:
+    """Where a trial under way is kept; nowhere, if there is no path.
 
     Args:
         path: The file, or None.
-        label: What the trials are of, in words; a file of anything else is refused.
+        key: What the trial is; a file of anything else is refused.
     """
 
     path: Path | None
-    label: Mapping[str, str]
+    key: str
 
-    def load(self) -> list[Trial]:
-        """The trials of the file; none where there is no file yet.
+    def load(self, steps: int) -> tuple[Trial, dict[str, NDArray[Any]]]:
+        """A trial with arrays that its network goes on from; without a file one that begins.
 
         Raises:
             StudyError: The file is damaged, no checkpoint, or one of something else.
         """
         if self.path is None or not self.path.exists():
-            return []
+            return Trial(np.full(steps, np.nan), np.full(steps, np.nan)), {}
         try:
             with self.path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 entries = {name: found[name] for name in found.files}
-            label = json.loads(str(entries.pop(_LABEL)[()]))
-            trials = _unpacked(entries)
+            key, (step, seconds) = str(entries["key"][()]), entries["numbers"]
+            trial = Trial(
+                losses=np.array(entries["losses"], dtype=np.float64),
+                outputs=np.array(entries["outputs"], dtype=np.float64),
+                rates=tuple(map(float, entries["rates"])),
+                ranks_h=tuple(map(int, entries["ranks_h"])),
+                ranks_x=tuple(map(int, entries["ranks_x"])),
+                step=int(step),
+                seconds=float(seconds),
+            )
         except (*BROKEN, TypeError, AttributeError) as error:
-            raise StudyError(
-                "this is no checkpoint of a training, or it is damaged "
-                f"({' '.join(str(error).split())[:120]}).",
-                where=str(self.path),
-                hint="Give another path, or delete the file to start anew.",
-            ) from None
-        self._check(label)
-        return trials
+            raise self.refused(f"damaged ({' '.join(str(error).split())[:120]})") from None
+        if key != self.key or trial.losses.shape != (steps,) or not 0 < trial.step < steps:
+            raise self.refused("of another trial")
+        size = len(_PREFIX)
+        at = {name[size:]: own for name, own in entries.items() if name.startswith(_PREFIX)}
+        return trial, at
 
-    def save(self, trials: list[Trial]) -> None:
-        """Write all trials; the file appears whole or stays as it was.
-
-        Args:
-            trials: Those that have begun, in order.
-
-        Raises:
-            StudyError: The place cannot be written.
-        """
+    def save(self, trial: Trial, at: Mapping[str, Any]) -> None:
+        """Write a trial with the tensors of its network, where this process can write."""
         if self.path is None:
             return
-        entries: dict[str, Any] = {_LABEL: np.array(json.dumps(dict(self.label)))}
-        for number, trial in enumerate(trials):
-            entries |= {f"{number}/{name}": value for name, value in _packed(trial).items()}
-        write_whole(self.path, entries, "checkpoint")
+        entries = {
+            "key": np.array(self.key),
+            "losses": trial.losses,
+            "outputs": trial.outputs,
+            "rates": np.array(trial.rates, dtype=np.float64),
+            "ranks_h": np.array(trial.ranks_h, dtype=np.int64),
+            "ranks_x": np.array(trial.ranks_x, dtype=np.int64),
+            "numbers": np.array([trial.step, trial.seconds]),
+            **{f"{_PREFIX}{name}": tensor.cpu().numpy() for name, tensor in at.items()},
+        }
+        with suppress(StudyError):  # a worker may not see the folder: it goes on without
+            write_whole(self.path, entries, "checkpoint")
 
-    def _check(self, label: Any) -> None:
-        if not isinstance(label, dict):
-            label = {}
-        other = [name for name, value in self.label.items() if label.get(name) != value]
-        if other:
-            name = other[0]
-            raise StudyError(
-                f"this checkpoint is of another {', '.join(other)}: it has {label.get(name)}, "
-                f"and {self.label[name]} is asked for.",
-                where=str(self.path),
-                hint="Give another path, or delete the file to start anew.",
-            )
-
-
-def _packed(trial: Trial) -> dict[str, Any]:
-    return {
-        "losses": trial.losses,
-        "outputs": trial.outputs,
-        "rates": np.array(trial.rates, dtype=np.float64),
-        "ranks_h": np.array(trial.ranks_h, dtype=np.int64),
-        "ranks_x": np.array(trial.ranks_x, dtype=np.int64),
-        "numbers": np.array([trial.accuracy, trial.seconds]),
-        "state": np.array([trial.diverged, trial.step, trial.finished], dtype=np.int64),
-        **{f"weights/{name}": value for name, value in trial.weights.items()},
-        **{f"states/{name}": value for name, value in trial.states.items()},
-    }
-
-
-def _unpacked(entries: Mapping[str, NDArray[Any]]) -> list[Trial]:
-    trials: list[Trial] = []
-    while f"{len(trials)}/state" in entries:
-        own = f"{len(trials)}/"
-        part = {name[len(own) :]: array for name, array in entries.items() if name.startswith(own)}
-        diverged, step, finished = (int(number) for number in part["state"])
-        accuracy, seconds = (float(number) for number in part["numbers"])
-        trials.append(
-            Trial(
-                losses=np.array(part["losses"], dtype=np.float64),
-                outputs=np.array(part["outputs"], dtype=np.float64),
-                rates=tuple(map(float, part["rates"])),
-                ranks_h=tuple(map(int, part["ranks_h"])),
-                ranks_x=tuple(map(int, part["ranks_x"])),
-                accuracy=accuracy,
-                diverged=diverged,
-                step=step,
-                finished=bool(finished),
-                weights=_below("weights/", part),
-                states=_below("states/", part),
-                seconds=seconds,
-            )
+    def refused(self, why: str) -> StudyError:
+        """The error for a file that is not as it has to be."""
+        return StudyError(
+            f"this is no checkpoint of this trial, or it is {why}.",
+            where=str(self.path),
+            hint="Delete the file to start the trial anew.",
         )
-    return trials
-
-
-def _below(folder: str, part: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    found = part.items()
-    return {name[len(folder) :]: array for name, array in found if name.startswith(folder)}

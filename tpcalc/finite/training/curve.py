@@ -62,7 +62,7 @@ def trained(
     value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
-    with quiet(run.batch * width**2):
+    with quiet():
         for step in range(run.steps + 1):
             rows = [(step * run.batch + i) % len(data) for i in range(run.batch)]
             x = torch.as_tensor(inputs[rows], dtype=drawn.dtype, device=drawn.device)

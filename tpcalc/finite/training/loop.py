@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.engine.device.devices import free_memory, load_torch, resolve_device
+from tpcalc.arrays import Array
+from tpcalc.engine.device.devices import free_memory, known_device, load_torch, resolve_device
 from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UsageError
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.calibrate import calibrated_rates
-from tpcalc.finite.training.checkpoint import Store, Trial
+from tpcalc.finite.training.checkpoint import Checkpoint, Trial
 from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
 from tpcalc.finite.training.scales import Scales, start_scales
@@ -39,123 +39,131 @@ from tpcalc.training.training import Training
 
 # Singular values below this, relative to the largest and times the width, count as zero.
 _TOLERANCE = 1e-7
-
-
 _FORMATS = ("float64", "float32")
+_BY_TRIAL = ("losses", "outputs", "accuracies", "ranks_h", "ranks_x", "rates", "diverged")
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all trials of an experiment share.
+
+    Args:
+        images: The data.
+        seed: Of initial weights and batches.
+        device: Where networks are trained.
+        ranks: Of how many images features have their ranks taken after the first step.
+        dtype: The number format of all steps but the first.
+        first: That of the first step, whose activations and gradients are powers of n apart.
+        every: Steps between two checkpoints.
+
+    Raises:
+        UsageError: Numbers that are none.
+        UnknownName: A number format, a device that is none.
+    """
+
+    images: Images
+    seed: int = 0
+    device: str = "cpu"
+    ranks: int = 0
+    dtype: str = "float32"
+    first: str = "float64"
+    every: int = 20
+
+    def __post_init__(self) -> None:
+        checks.whole(self.seed, "seed", least=0)
+        checks.whole(self.every, "every", least=1)
+        ranks = checks.whole(self.ranks, "ranks", least=0, hint="It counts images.")
+        object.__setattr__(self, "ranks", min(ranks, len(self.images.train)))
+        for name in (self.dtype, self.first):
+            checks.one_of("number format of a training", name, _FORMATS)
+        known_device(self.device)
+
+    def facts(self, setting: Setting) -> dict[str, object]:
+        """All that a trial of a setting depends on, but for its number; the setting is checked."""
+        _check(setting)
+        training = run_of(setting)
+        rules = {training.optimizer_of(mark) for mark in training.network.marks}
+        return {
+            "setting": setting.facts,
+            "data": f"{self.images.digest} ({self.images.origin})",
+            "seed": self.seed,
+            "precision": f"{self.first} then {self.dtype}",
+            "device": self.device.partition(":")[0],
+            "ranks": self.ranks,
+            "rules": sorted(f"{rule.label}: {rule.rule}" for rule in rules),
+        }
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What all trials of one call share."""
+    """The trials of a setting, where they are carried out."""
 
+    common: Common
     setting: Setting
     scales: Scales
     program: Program
-    seed: int
     device: Any
-    dtype: str
-    first: str
     train: Pixels
     test: Pixels
-    ranks: int
 
 
-def train_setting(
-    setting: Setting,
-    images: Images,
-    *,
-    trials: int = 5,
-    seed: int = 0,
-    device: str = "cpu",
-    dtype: str = "float32",
-    first: str = "float64",
-    ranks: int = 0,
-    checkpoint: str | Path | None = None,
-    every: int = 50,
-    progress: Progress | None = None,
-) -> Run:
-    """Train networks of finite width with cross-entropy on mini-batches.
+def train_trial(
+    common: Common, setting: Setting, number: int, checkpoint: Checkpoint, progress: Progress
+) -> tuple[Run]:
+    """Train a network of finite width with cross-entropy on mini-batches.
 
     A trial is the same whichever trials run beside it; its initial weights and its batches are
-    also the same on every device and in every precision. The first step, whose activations and
-    gradients are powers of n apart, has a precision of its own. Large networks on a CPU use torch's
-    threads, on whose number the last digits of torch's products may depend.
+    also the same on every device and in every precision. It is on one thread, because the last
+    digits of torch's products depend on the number of threads.
 
     Source: Hajjar, Chizat, Giraud, section 6.
 
     Example::
 
-        run = train_setting(Setting("gelu", "mup", 6, 1024, std=2.0), images, device="cuda")
-        sum(run.accuracies) / run.trials
+        (run,) = train_trial(Common(images), setting, 0, Checkpoint(None, ""), lambda *_: None)
     """
-    trials = checks.whole(trials, "trials", least=1)
-    every = checks.whole(every, "every", least=1)
-    checks.called(progress, "progress")
-    job = _job(setting, images, seed, device, dtype, first, ranks)
-    path = None if checkpoint is None else checks.file(checkpoint, "checkpoint")
-    store = Store(path, _label(job, images) if path is not None else {})
-    kept = store.load()[:trials]
-    with quiet(setting.batch * setting.width**2):
-        for number in range(trials):
-            if number == len(kept):
-                kept.append(Trial.fresh(setting.steps))
-            for done in _steps(job, number, kept[number], every):
-                store.save(kept)
-                if progress is not None:
-                    words = f"trial {number + 1} of {trials}, step {done} of {setting.steps}"
-                    share = 1.0 if kept[number].finished else done / setting.steps
-                    progress((number + share) / trials, f"{setting.text}: {words}")
-    return _run(setting, kept)
+    steps, job = setting.steps, _job(common, setting)
+    with quiet():
+        trial, at = checkpoint.load(steps)
+        updates, batches = _begin(job, number)
+        if trial.step:
+            _restore(job, updates, at, checkpoint)
+        while not trial.finished:
+            began = time.perf_counter()
+            _block(job, updates, batches, trial, min(trial.step + common.every, steps))
+            if trial.step == steps and trial.diverged is None:
+                trial.accuracy = _test(job, updates.network)
+                if math.isnan(trial.accuracy):
+                    trial.diverged = steps
+            trial.seconds += time.perf_counter() - began
+            if not trial.finished:
+                checkpoint.save(trial, _tensors(updates))
+                progress(trial.step / steps, f"step {trial.step} of {steps}")
+    return (_run(setting, trial),)
 
 
-def initial_rates(
-    setting: Setting,
-    images: Images,
-    *,
-    trials: int = 5,
-    seed: int = 0,
-    device: str = "cpu",
-) -> tuple[tuple[float, ...], ...]:
+def first_rates(common: Common, setting: Setting, number: int, _: Progress) -> tuple[Run]:
     """The calibrated base rates of the first step, without training.
 
     Source: Hajjar, Chizat, Giraud, section 6.1.
-
-    Example::
-
-        rates = {n: initial_rates(replace(setting, width=n), images) for n in (256, 512, 1024)}
-        rate_slopes(rates, cap=setting.cap)
     """
-    trials = checks.whole(trials, "trials", least=1)
-    job = _job(setting, images, seed, device, "float64", "float64", 0)
-    found = []
-    with quiet(setting.batch * setting.width**2):
-        for number in range(trials):
-            updates, batches = _begin(job, number)
-            forward, labels = _outputs(updates.network, batches, 0)
-            chi = cross_entropy(forward.outputs, labels)[2]
-            found.append(_calibrate(job, updates, forward.gradients(chi), batches))
-    return tuple(found)
+    job = _job(common, setting)
+    with quiet():
+        updates, batches = _begin(job, number)
+        forward, labels = _outputs(updates.network, batches, 0)
+        chi = cross_entropy(forward.outputs, labels)[2]
+        rates = _calibrate(job, updates, forward.gradients(chi), batches)
+    return (Run(setting, (), (), rates=(rates,)),)
 
 
-def _steps(job: _Job, number: int, trial: Trial, every: int) -> Iterator[int]:
-    """Bring a trial to its end; yields the steps done wherever it can be kept."""
-    if trial.finished:
-        return
-    updates, batches = _begin(job, number)
-    if trial.step:
-        _restore(job, updates, trial)
-    while not trial.finished:
-        began = time.perf_counter()
-        stop = min(trial.step + every, job.setting.steps)
-        _block(job, updates, batches, trial, stop)
-        if trial.diverged < 0 and trial.step == job.setting.steps:
-            trial.accuracy = _test(job, updates.network)
-            if math.isnan(trial.accuracy):
-                trial.diverged = trial.step
-        trial.finished = trial.diverged >= 0 or trial.step == job.setting.steps
-        _keep(updates, trial)
-        trial.seconds += time.perf_counter() - began
-        yield trial.step
+def joined(setting: Setting, runs: Sequence[Run]) -> Run:
+    """Trials of a setting as one run."""
+    parts: dict[str, Any] = {
+        name: tuple(chain.from_iterable(getattr(run, name) for run in runs)) for name in _BY_TRIAL
+    }
+    if not any(parts["ranks_h"]):
+        parts |= {"ranks_h": (), "ranks_x": ()}
+    return Run(setting, **parts, seconds=sum(run.seconds for run in runs))
 
 
 def _block(job: _Job, updates: Updates, batches: Batches, trial: Trial, stop: int) -> None:
@@ -175,7 +183,7 @@ def _block(job: _Job, updates: Updates, batches: Batches, trial: Trial, stop: in
         updates.take(gradients, t, rates)
         if t == 0:
             _take_ranks(job, network, trial)
-            updates.to(job.dtype)
+            updates.to(job.common.dtype)
     found = curves.cpu().numpy()
     broken = np.flatnonzero(~np.isfinite(found).all(axis=1))
     good = int(broken[0]) if len(broken) else len(found)
@@ -187,9 +195,9 @@ def _block(job: _Job, updates: Updates, batches: Batches, trial: Trial, stop: in
 
 
 def _take_ranks(job: _Job, network: DrawnNetwork, trial: Trial) -> None:
-    if not job.ranks:
+    if not job.common.ranks:
         return
-    inputs, _ = job.train.part(0, job.ranks, network.dtype)
+    inputs, _ = job.train.part(0, job.common.ranks, network.dtype)
     with suppress(Exploded):  # the next step says that the trial diverged
         trial.ranks_h, trial.ranks_x = feature_ranks(network, inputs)
 
@@ -202,12 +210,13 @@ def _begin(job: _Job, number: int) -> tuple[Updates, Batches]:
         start_scales(job.scales.training.parameterization, setting.depth, setting.width),
         setting.std,
         setting.width,
-        job.seed,
+        job.common.seed,
         number,
         str(job.device),
-        job.first,
+        job.common.first,
     )
-    return Updates(network, job.scales), Batches(job.train, setting.batch, job.seed, number)
+    batches = Batches(job.train, setting.batch, job.common.seed, number)
+    return Updates(network, job.scales), batches
 
 
 def _outputs(network: DrawnNetwork, batches: Batches, step: int) -> tuple[Forward, Any]:
@@ -231,74 +240,50 @@ def _test(job: _Job, network: DrawnNetwork) -> float:
     return right if math.isnan(right) else round(right) / len(job.test)
 
 
-def _keep(updates: Updates, trial: Trial) -> None:
-    """What a trial goes on from: parameters and states as arrays by name."""
-    parts = ((f"{name}/{part}", tensor) for name, part, tensor in _parts(updates))
-    weights = updates.network.parameters.items()
-    trial.weights, trial.states = (
-        {} if trial.finished else {name: tensor.cpu().numpy() for name, tensor in found}
-        for found in (weights, parts)
-    )
+def _tensors(updates: Updates) -> dict[str, Any]:
+    """What a trial goes on from, by name: parameters, and parts of their states."""
+    states = updates.states.items()
+    parts = {f"{name}/{key}": own for name, state in states for key, own in state.items()}
+    return {**updates.network.parameters, **parts}
 
 
-def _restore(job: _Job, updates: Updates, trial: Trial) -> None:
+def _restore(job: _Job, updates: Updates, at: Mapping[str, Array], checkpoint: Checkpoint) -> None:
     """Give a network the parameters and states that were kept."""
-    updates.to(job.dtype)
-    copies = [(own, trial.weights[name]) for name, own in updates.network.parameters.items()]
-    copies += [(own, trial.states[f"{name}/{part}"]) for name, part, own in _parts(updates)]
-    for tensor, array in copies:
-        tensor.copy_(load_torch().from_numpy(np.array(array)))
+    updates.to(job.common.dtype)
+    tensors = _tensors(updates)
+    if {name: tuple(own.shape) for name, own in tensors.items()} != {
+        name: own.shape for name, own in at.items()
+    }:
+        raise checkpoint.refused("of another network")
+    for name, tensor in tensors.items():
+        tensor.copy_(load_torch().from_numpy(np.array(at[name])))
 
 
-def _parts(updates: Updates) -> Iterator[tuple[str, str, Any]]:
-    for name, state in updates.states.items():
-        yield from ((name, part, tensor) for part, tensor in state.items())
-
-
-def _run(setting: Setting, trials: list[Trial]) -> Run:
-    ranked = bool(trials and any(trial.ranks_h for trial in trials))
+def _run(setting: Setting, trial: Trial) -> Run:
     return Run(
         setting,
-        losses=tuple(tuple(trial.losses.tolist()) for trial in trials),
-        outputs=tuple(tuple(trial.outputs.tolist()) for trial in trials),
-        accuracies=tuple(trial.accuracy for trial in trials),
-        ranks_h=tuple(trial.ranks_h for trial in trials) if ranked else (),
-        ranks_x=tuple(trial.ranks_x for trial in trials) if ranked else (),
-        rates=tuple(trial.rates for trial in trials),
-        diverged=tuple(None if trial.diverged < 0 else trial.diverged for trial in trials),
-        seconds=sum(trial.seconds for trial in trials),
+        losses=(tuple(trial.losses.tolist()),),
+        outputs=(tuple(trial.outputs.tolist()),),
+        accuracies=(trial.accuracy,),
+        ranks_h=(trial.ranks_h,),
+        ranks_x=(trial.ranks_x,),
+        rates=(trial.rates,),
+        diverged=(trial.diverged,),
+        seconds=trial.seconds,
     )
 
 
 # --------------------------------------------------------------------------------- what is checked
 
 
-def _job(
-    setting: Setting, images: Images, seed: int, device: str, dtype: str, first: str, ranks: int
-) -> _Job:
-    seed = checks.whole(seed, "seed", least=0)
-    ranks = checks.whole(ranks, "ranks", least=0, hint="It counts images.")
-    for name in (dtype, first):
-        checks.one_of("number format of a training", name, _FORMATS)
+def _job(common: Common, setting: Setting) -> _Job:
     _check(setting)
-    training = run_of(setting)
-    scales = Scales(training, setting.width)
-    place = resolve_device(device)
+    training, images = run_of(setting), common.images
+    place = resolve_device(common.device)
     program = written(training.network, images.dimension, images.classes)
     _check_memory(setting, training, program, images, place)
-    train, test = load_pixels(images, place)
-    return _Job(
-        setting,
-        scales,
-        program,
-        seed,
-        place,
-        dtype,
-        first,
-        train,
-        test,
-        min(ranks, len(images.train)),
-    )
+    scales = Scales(training, setting.width)
+    return _Job(common, setting, scales, program, place, *load_pixels(images, place))
 
 
 def _check(setting: Setting) -> None:
@@ -338,24 +323,6 @@ def _check_memory(
             where=setting.text,
             hint="Take a smaller width or batch.",
         )
-
-
-def _label(job: _Job, images: Images) -> dict[str, str]:
-    """What a checkpoint is of; the number of trials and of steps between checkpoints may change."""
-    formats = f"{job.first} then {job.dtype}"
-    training = job.scales.training
-    rules = {training.optimizer_of(mark) for mark in training.network.marks}
-    texts = sorted(f"{rule.label}: {rule.rule}" for rule in rules if not rule.is_plain)
-    return {
-        "setting": json.dumps(job.setting.facts, sort_keys=True, default=str),
-        "data": f"{images.digest} ({images.origin})",
-        "seed": str(job.seed),
-        "precision": formats,
-        "device": str(job.device.type),
-        "ranks": str(job.ranks),
-        "format": "2",
-        **({"optimizer": " | ".join(texts)} if texts else {}),
-    }
 
 
 def cross_entropy(outputs: Any, labels: Any) -> tuple[Any, Any, Any]:
