@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
+from tpcalc.errors import TaskFailed
 from tpcalc.questions.kernel import tiles
 
 
@@ -42,10 +43,6 @@ def steep(t: tp.Tracer) -> None:
     t.output("x", x)
     t.output("steep", tp.exp(x * 80))
     t.output("steeper", tp.exp(x * 200))
-
-
-def refusing(z: Any) -> Any:
-    raise ArithmeticError("not today")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +83,67 @@ def test_outputs_before_an_overflow() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [None, 50])
 def test_tiles_of_kernels(others: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "SIDE", 20)
     monkeypatch.setattr(tiles, "LONG", 40)
     rows = np.random.default_rng(0).standard_normal((60, 3))
     beside = None if others is None else rows[:others] + 1
     both(lambda: tp.kernel(tp.MLP(1, "tanh"), rows, beside))
+
+
+def modules(n: int) -> Any:
+    import torch
+
+    return torch.nn.Sequential(torch.nn.Linear(3, n), torch.nn.ReLU(), torch.nn.Linear(n, 1))
+
+
+def adam(module: Any, n: int) -> Any:
+    import torch
+
+    return torch.optim.Adam(module.parameters(), lr=1 / n)
+
+
+def checked(make: Callable[[int], Any]) -> Any:
+    rows = np.ones((2, 3))
+    asked = {"inputs": rows, "optimizer": adam, "steps": 1, "widths": (16, 32), "seeds": 2}
+    return tp.coordinate_check(make, **asked)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_modules() -> None:
+    both(lambda: checked(modules))
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_first_steps_of_networks() -> None:
+    both(lambda: tp.first_order(tp.MLP(2, "tanh"), "mup", measure=(16, 32)))
+
+
+def test_a_function_that_fails_is_named() -> None:
+    def picky(xp: Any, z: Any) -> Any:
+        if np.any((z > 3.91) & (z < 3.99)):
+            raise ArithmeticError("not there")
+        return xp.tanh(z)
+
+    own = tp.function("picky", picky)
+
+    @tp.program
+    def refused(t: tp.Tracer) -> None:
+        for index in range(4):
+            t.output(f"y{index}", own(t.gaussian(f"x{index}")))
+
+    with tp.use(jobs=2), pytest.raises(TaskFailed, match=r"replicates from 0 on .*not there"):
+        tp.simulate(refused, [2**15], 64)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_module_that_fails_is_named() -> None:
+    def failing(n: int) -> Any:
+        if n == 32:
+            raise ArithmeticError("not today")
+        return modules(n)
+
+    with tp.use(jobs=2), pytest.raises(TaskFailed, match=r"width 32, seed 0 .*not today"):
+        checked(failing)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -19,6 +18,7 @@ from tpcalc.engine.device.devices import (
     load_torch,
     resolve_device,
     resolve_dtype,
+    with_device,
 )
 from tpcalc.errors import Exploded, OutOfMemory, ProgramError, UsageError
 from tpcalc.finite.dense_plan import DensePlan, plan_dense
@@ -30,7 +30,6 @@ from tpcalc.program.base import cone
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
-from tpcalc.tasks.alone import alone
 from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task
 
@@ -148,8 +147,7 @@ def run_dense(
     size = _chunk(job, len(chosen), memory_limit)
     parts = [chosen[start : start + size] for start in range(0, len(chosen), size)]
     tasks = [Task(f"dense, width {width}, seeds from {part[0]} on", (part,)) for part in parts]
-    # What is computed on a device stays with the process that has it.
-    with nullcontext() if torch_device.type == "cpu" else alone():
+    with with_device(torch_device):
         found = results(_some, tasks, shared=job, progress=progress)
     if notes is not None:
         notes += (note for _, more in found for note in more)

@@ -11,7 +11,6 @@ from math import hypot, inf, isfinite
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.finite.training.quiet import quiet
 from tpcalc.finite.widths import check_widths
 from tpcalc.progress import Progress, part
 from tpcalc.questions.start.slopes import as_float, fits, fitted, measured_size
@@ -110,15 +109,14 @@ def coordinates(
                     sizes.setdefault(spot, {}).setdefault(width, []).append(size)
         return tuple(_rows(sizes, classes, predicted, lines or {}))
 
-    with quiet():
-        factor = trial.small_rate(widths[0], first) if rate is None else rate
-        rows = run(trial, 0, used, 0)
-        for fraction in (0.25, 0.5):
-            if any(_is_noisy(row) and row.what != START for row in rows):
-                rows, used = run(trial, used, 2 * used, fraction), 2 * used
-        if any(_is_noisy(row) and row.what == START for row in rows):
-            # Outputs have few entries, and passes without steps cost little.
-            rows = run(replace(trial, steps=0), used, max(STARTS, 2 * used), 0.75)
+    factor = trial.small_rate(widths[0], first) if rate is None else rate
+    rows = run(trial, 0, used, 0)
+    for fraction in (0.25, 0.5):
+        if any(_is_noisy(row) and row.what != START for row in rows):
+            rows, used = run(trial, used, 2 * used, fraction), 2 * used
+    if any(_is_noisy(row) and row.what == START for row in rows):
+        # Outputs have few entries, and passes without steps cost little.
+        rows = run(replace(trial, steps=0), used, max(STARTS, 2 * used), 0.75)
     settings = {"widths": ",".join(map(str, widths)), "seeds": str(used)}
     made = provenance("", seed, settings, time.perf_counter() - started)
     words = {row.word for row in rows if row.predicted}

@@ -16,9 +16,11 @@ from math import inf, isfinite, sqrt
 from statistics import median
 from typing import Any
 
-from tpcalc.engine.device.devices import load_torch, resolve_device
+from tpcalc.engine.device.devices import load_torch, resolve_device, with_device
 from tpcalc.errors import UsageError
-from tpcalc.progress import Progress, part
+from tpcalc.progress import Progress
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
 from tpcalc.torch.exported import arguments, doubled
 from tpcalc.torch.scores import scores
 
@@ -85,13 +87,15 @@ class Trial:
         self, widths: Sequence[int], seeds: Sequence[int], rate: float, progress: Progress | None
     ) -> dict[int, list[Ran]]:
         """Modules of several widths and seeds, all learning rates times a factor."""
+        pairs = [(width, seed) for width in widths for seed in seeds]
+        tasks = [Task(f"module of width {width}, seed {seed}", (width, seed, rate))
+                 for width, seed in pairs]  # fmt: skip
+        with with_device(resolve_device(self.device)):
+            found = results(_ran, tasks, shared=self, progress=progress)
         ran: dict[int, list[Ran]] = {width: [] for width in widths}
-        for index, width in enumerate(widths):
-            tell = part(progress, sum(widths[:index]), sum(widths[: index + 1]), sum(widths))
-            for count, seed in enumerate(seeds):
-                tell(count / len(seeds), f"modules of width {width}")
-                ran[width].append(self.run(width, seed, rate))
-                _check_alike(ran[widths[0]][0], ran[width][-1], (widths[0], width))
+        for (width, _), own in zip(pairs, found, strict=True):
+            ran[width].append(own)
+            _check_alike(found[0], own, (widths[0], width))
         return ran
 
     def run(self, width: int, seed: int, rate: float) -> Ran:
@@ -123,7 +127,7 @@ class Trial:
         """A factor of learning rates at which steps are nearly linear."""
         rate = 1.0
         for _ in range(ROUNDS):
-            largest = _largest_change(self.run(width, seed, rate).sizes)
+            largest = _largest_change(self.runs([width], [seed], rate, None)[width][0].sizes)
             if largest == 0 or AIM / NEAR < largest < AIM * NEAR:
                 break
             rate *= min(max(AIM / largest, 1 / REACH), REACH)  # far away it is no line
@@ -136,6 +140,10 @@ class Trial:
             if "lr" in group:
                 group["lr"] = group["lr"] * rate
         return optimizers
+
+
+def _ran(trial: Trial, width: int, seed: int, rate: float, progress: Progress) -> Ran:
+    return trial.run(width, seed, rate)
 
 
 def _check_alike(one: Ran, other: Ran, widths: tuple[int, int]) -> None:

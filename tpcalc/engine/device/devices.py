@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tpcalc import checks
 from tpcalc.engine.memory import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
-from tpcalc.tasks.alone import hold
+from tpcalc.tasks.alone import alone, hold
 
 _DTYPES = {
     "float64": "float64",
@@ -68,6 +69,11 @@ def resolve_device(name: str) -> Any:
 def device_name(name: str | None) -> str | None:
     """The name of a device that is there, or None; an argument is checked before any work."""
     return None if name is None else str(resolve_device(checks.text(name, "device")))
+
+
+def with_device(device: Any) -> AbstractContextManager[None]:
+    """Within it, tasks that compute on a device other than the CPU stay with this process."""
+    return nullcontext() if str(device) == "cpu" else alone()
 
 
 def devices() -> tuple[str, ...]:

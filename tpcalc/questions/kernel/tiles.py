@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import product
@@ -21,6 +21,7 @@ from tpcalc.tasks.run import elsewhere, error_of, outcomes
 from tpcalc.tasks.task import Task
 
 Tile = tuple[slice, slice]
+Shared = tuple[Entries, "Inputs", "Inputs | None", tuple[str, ...], Numeric]
 Evaluated = tuple[dict[tuple[str, int, int], Array], set[Method]]
 
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
@@ -94,25 +95,13 @@ def tiled(
 
     side = LONG if Method.QUADRATURE in found.methods else SIDE
     tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
-    shared = _Shared(pair, left, right, kinds, numeric)
-
-    def put(tile: Tile, evaluated: Evaluated) -> None:
-        rows, columns = tile
-        blocks, methods = evaluated
+    shared = pair, left, right, tuple(kinds), numeric
+    for (rows, columns), (blocks, methods) in _computed(shared, tiles, threads, progress):
         found.methods.update(methods)
         for (kind, k, m), block in blocks.items():
             found.matrices[kind][rows, k, columns, m] = block
             if right is None and rows != columns:
                 found.matrices[kind][columns, m, rows, k] = block.T
-
-    if elsewhere() and side == LONG:  # else threads are done before processes have their inputs
-        tasks = [Task(f"inputs from {i.start} on beside {j.start}", (i, j)) for i, j in tiles]
-        for number, reply in outcomes(_evaluated, tasks, shared=shared, progress=progress):
-            if reply.error is not None or reply.failed:
-                raise error_of(tasks[number], reply)
-            put(tiles[number], reply.value)
-    else:
-        _in_threads(lambda tile: put(tile, _evaluated(shared, *tile)), tiles, threads, progress)
     if right is None:
         every = np.arange(len(left.rows))
         for (kind, k, m), values in own.items():
@@ -120,27 +109,36 @@ def tiled(
     return found
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What all tiles of a kernel share."""
-
-    pair: Entries
-    left: Inputs
-    right: Inputs | None
-    kinds: Sequence[str]
-    numeric: Numeric
+def _computed(
+    shared: Shared, tiles: Sequence[Tile], threads: int | None, progress: Progress | None
+) -> Iterator[tuple[Tile, Evaluated]]:
+    """Tiles as they come: long ones as tasks, short ones from threads, whose inputs are here."""
+    if elsewhere() and any(rows.stop - rows.start > SIDE for rows, _ in tiles):
+        tasks = [Task(f"inputs from {i.start} on beside {j.start}", (i, j)) for i, j in tiles]
+        for number, reply in outcomes(_evaluated, tasks, shared=shared, progress=progress):
+            if reply.error is not None or reply.failed:
+                raise error_of(tasks[number], reply)
+            yield tiles[number], reply.value
+        return
+    with alone(), ThreadPoolExecutor(threads or available_cores()) as pool:
+        every = pool.map(lambda tile: _evaluated(shared, *tile), tiles)
+        for number, evaluated in enumerate(every):
+            yield tiles[number], evaluated
+            if progress is not None:
+                progress((number + 1) / len(tiles), "kernel")
 
 
 def _evaluated(
-    shared: _Shared, rows: slice, columns: slice, progress: Progress | None = None
+    shared: Shared, rows: slice, columns: slice, progress: Progress | None = None
 ) -> Evaluated:
     """The blocks of a tile by kind and outputs, and the methods of their entries."""
-    same = shared.right is None and rows == columns
-    left, right = shared.left.at(rows), (shared.right or shared.left).at(columns)
-    evaluated = shared.pair.at(grams(left, right, same=same), shared.numeric)
-    outputs = range(shared.pair.tangent.outputs)
+    pair, own, other, kinds, numeric = shared
+    same = other is None and rows == columns
+    left, right = own.at(rows), (other or own).at(columns)
+    evaluated = pair.at(grams(left, right, same=same), numeric)
+    outputs = range(pair.tangent.outputs)
     blocks, methods = {}, set()
-    for kind, k, m in product(shared.kinds, outputs, outputs):
+    for kind, k, m in product(kinds, outputs, outputs):
         answer = evaluated.entry(kind, 0, k, 1, m)
         methods.add(answer.method)
         block = np.broadcast_to(answer.value, (len(left.rows), len(right.rows)))
@@ -148,24 +146,6 @@ def _evaluated(
             block = np.tril(block) + np.tril(block, -1).T
         blocks[kind, k, m] = block
     return blocks, methods
-
-
-def _in_threads(
-    run: Callable[[Tile], None],
-    tiles: Sequence[Tile],
-    threads: int | None,
-    progress: Progress | None,
-) -> None:
-    with alone(), ThreadPoolExecutor(threads or available_cores()) as pool:
-        waiting = [pool.submit(run, tile) for tile in tiles]
-        try:
-            for done, future in enumerate(waiting):
-                future.result()
-                if progress is not None:
-                    progress((done + 1) / len(tiles), "kernel")
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def _diagonal(

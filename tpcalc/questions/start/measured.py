@@ -18,11 +18,14 @@ from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.widths import check_width, rounded_up
 from tpcalc.functions import Fn
 from tpcalc.program.nodes import Input, Ref
+from tpcalc.progress import Progress
 from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, whole
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.program import probe
 from tpcalc.questions.start.slopes import SURE, as_float, fits, measured_size
 from tpcalc.results import Exponent, MeasuredSize, ParameterMove, ReadPoint
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
 
 WIDTHS = (64, 128, 256)
 SEEDS = 16
@@ -99,7 +102,10 @@ def measured(
         for node in sizes.steps.parameters.values()
         if node.family.mark and not sizes.run.optimizer_of(node.family.mark).beyond
     }
-    runs = {n: [_run(sizes, stepping, n, seed + k) for k in range(seeds)] for n in widths}
+    pairs = [(n, seed + k) for n in widths for k in range(seeds)]
+    tasks = [Task(f"n = {n}, seed {own}", (n, own)) for n, own in pairs]
+    found = iter(results(_run, tasks, shared=(sizes, stepping)))
+    runs = {n: [next(found) for _ in range(seeds)] for n in widths}
     measuring, read = Measuring(runs, width), []
     names = {ref: node.name for ref, node in sizes.steps.parameters.items()}
     for point in points:
@@ -114,7 +120,10 @@ def measured(
     return tuple(moves), tuple(read)
 
 
-def _run(sizes: Sizes, stepping: Mapping[str, Input], width: int, seed: int) -> dict[Size, float]:
+def _run(
+    shared: tuple[Sizes, Mapping[str, Input]], width: int, seed: int, progress: Progress
+) -> dict[Size, float]:
+    sizes, stepping = shared
     network = DrawnNetwork(sizes.steps.network, width, seed, values=sizes.values)
     types = network.program.types
     cells = (prod(size for _, size in types[ref].axes) for ref in network.outputs)
