@@ -104,11 +104,16 @@ def _here(
     call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
 ) -> Iterator[tuple[int, Reply]]:
     for number in waiting:
-        with alone():
-            for tries in range(1, TRIES + 1):
-                reply = tried(call, shared, tasks[number].args, bar.of(number), "this process")
-                if not _again(reply, tries):
-                    break
+        try:
+            with alone():
+                for tries in range(1, TRIES + 1):
+                    reply = tried(call, shared, tasks[number].args, bar.of(number), "this process")
+                    if not _again(reply, tries):
+                        break
+        except _Stopped as stop:
+            if inside():  # of the task that asked for this one
+                raise
+            raise stop.args[0] from None
         yield number, reply
 
 
@@ -165,6 +170,10 @@ def _pool(call: Call, shared: Any) -> Pool:
     return Processes(now.jobs, Job(digest, versions(), now.jobs), data)
 
 
+class _Stopped(BaseException):
+    """Who is told of progress raises an error, which is none of the task."""
+
+
 class _Bar:
     """How far all tasks are together."""
 
@@ -176,7 +185,14 @@ class _Bar:
         """What a task in this process tells."""
         tell = part(self._progress, self._done, self._done + 1, len(self._tasks))
         text = self._tasks[number].text
-        return lambda fraction, more: tell(fraction, _joint(text, more))
+
+        def told(fraction: float, more: str) -> None:
+            try:
+                tell(fraction, _joint(text, more))
+            except Exception as error:
+                raise _Stopped(error) from error
+
+        return told
 
     def end(self, number: int) -> None:
         """One more has ended."""

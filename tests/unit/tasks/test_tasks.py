@@ -40,6 +40,16 @@ def place(shared: Any, number: int, progress: Any) -> Any:
     return os.getpid(), inside(), beside()
 
 
+def notes(shared: Any, number: int, progress: Any) -> Any:
+    with Path(shared).open("a") as file:
+        file.write("x")
+    progress(0.5, "half")
+
+
+def asks(shared: Any, number: int, progress: Any) -> Any:
+    return results(notes, TASKS[:2], shared=shared, progress=progress)
+
+
 def refuses(shared: Any, number: int, progress: Any) -> Any:
     time.sleep(0.02 * (6 - number))  # a later one is first to refuse
     if number > 1:
@@ -155,6 +165,16 @@ def test_progress_rises_and_names_tasks(jobs: int) -> None:
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
     assert any(text.endswith(": half") for _, text in told)
+
+
+@pytest.mark.parametrize("call", [notes, asks])
+def test_an_error_of_who_is_told_is_no_failure_of_a_task(call: Any, tmp_path: Path) -> None:
+    def progress(fraction: float, text: str) -> None:
+        raise ZeroDivisionError(text)
+
+    with pytest.raises(ZeroDivisionError, match="half"):
+        results(call, TASKS, shared=str(tmp_path / "calls"), progress=progress)
+    assert (tmp_path / "calls").read_text() == "x"
 
 
 def test_an_interruption_leaves_no_process_busy(tmp_path: Path) -> None:
