@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from layered import Activation, Dense, Input, chain
+from typer.testing import CliRunner
 
 import tpcalc as tp
+from tpcalc.cli.app import app
 from tpcalc.errors import TaskFailed
 from tpcalc.questions.kernel import tiles
 
@@ -75,6 +79,7 @@ def test_particles(storage: str) -> None:
     assert dict(found.provenance.settings)["storage"] == "float64"
 
 
+@pytest.mark.slow
 def test_outputs_before_an_overflow() -> None:
     found = both(lambda: tp.simulate(steep, [16, 2**16], 64))
     assert [note.partition(":")[0] for note in found.notes] == ["at width 16", "at width 65536"]
@@ -118,6 +123,38 @@ def test_modules() -> None:
 @pytest.mark.slow
 def test_first_steps_of_networks() -> None:
     both(lambda: tp.first_order(tp.MLP(2, "tanh"), "mup", measure=(16, 32)))
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_layers_of_networks() -> None:
+    """Numbers of some networks leave the range of float32 in the last layers."""
+    square = Activation.named("square")
+    graph = chain(Input(1, 0.25), [Dense(1), square, *[Dense(1 / 3), square] * 11])
+    asked = tp.signal.Sampling((16, 32), seeds=3, inputs=40, dtype="float32")
+    found = both(lambda: tp.signal.nonlinearity(graph, sampling=asked))
+    assert found.ends and found.measured
+
+
+@pytest.mark.slow
+def test_networks_of_many_blocks() -> None:
+    both(lambda: tp.depth_simulate(tp.ResNet("L", "relu"), 100, 200, 8))
+
+
+def test_functions_of_a_file_are_sent(tmp_path: Path) -> None:
+    lines = (
+        "import tpcalc as tp",
+        "own = tp.function('own', lambda xp, z: xp.tanh(z))",
+        "@tp.program",
+        "def mine(t):",
+        "    for k in range(4):",
+        "        t.output(f'y{k}', own(t.gaussian(f'x{k}')))",
+    )
+    (tmp_path / "file.py").write_text("\n".join(lines))
+    words = f"simulate {tmp_path}/file.py:mine --widths 16384 --seeds 64 --jobs"
+    here, there = (CliRunner().invoke(app, [*words.split(), jobs]) for jobs in "12")
+    assert (here.exit_code, there.exit_code) == (0, 0)
+    assert here.output == there.output
 
 
 def test_a_function_that_fails_is_named() -> None:

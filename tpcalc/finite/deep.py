@@ -17,6 +17,10 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.program.along import along_of
 from tpcalc.program.branch import Branch
 from tpcalc.program.laws import LAWS
+from tpcalc.progress import Progress
+from tpcalc.tasks.alone import alone
+from tpcalc.tasks.run import elsewhere, results
+from tpcalc.tasks.task import Task
 
 _CHUNK = 2**27  # bytes of matrices that are drawn at once
 
@@ -39,25 +43,27 @@ def run_deep(
     size = max(1, _CHUNK // each)
     parts = [seeds[k : k + size] for k in range(0, len(seeds), size)]
     layers = [round(place * depth) for place in places]
-    one = partial(_chunk, start, depth, width, alphas, layers)
+    shared = start, depth, width, alphas, layers
+    told: Progress | None = None if progress is None else lambda fraction, _: progress(fraction)
+    if elsewhere():
+        tasks = [Task(f"networks from seed {part[0]} on", (part,)) for part in parts]
+        return np.concatenate(results(_chunk, tasks, shared=shared, progress=told), axis=3)
     workers = min(len(parts), threads or available_cores())
     found = []
-    with ThreadPoolExecutor(workers) as pool:
-        for logs in map(one, parts) if workers < 2 else pool.map(one, parts):
+    with alone(), ThreadPoolExecutor(workers) as pool:
+        for logs in pool.map(partial(_chunk, shared), parts):
             found.append(logs)
-            if progress is not None:
-                progress(len(found) / len(parts))
+            if told is not None:
+                told(len(found) / len(parts), "")
     return np.concatenate(found, axis=3)
 
 
 def _chunk(
-    start: Branch,
-    depth: int,
-    width: int,
-    alphas: Sequence[float],
-    layers: Sequence[int],
+    shared: tuple[Branch, int, int, Sequence[float], Sequence[int]],
     seeds: Sequence[int],
+    progress: Progress | None = None,
 ) -> Array:
+    start, depth, width, alphas, layers = shared
     networks = [Network(seed, width) for seed in seeds]
     outer, inner = (
         None if law is None else _matrices(name, law, entries, depth, networks)

@@ -8,6 +8,7 @@ from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from tpcalc.engine.device.devices import with_device
 from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.network import network_of
@@ -16,6 +17,9 @@ from tpcalc.meanfield.reading import Layers
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
+from tpcalc.tasks.alone import alone
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
 
 if TYPE_CHECKING:
     from tpcalc.nonlinearity.tensors.layer_metrics import LayerMetrics
@@ -58,6 +62,9 @@ class Sampling:
             )
 
 
+_Shared = tuple[Layers, LayerGraph, Sampling]
+
+
 def measure_layers(
     source: Layers,
     graph: LayerGraph,
@@ -71,21 +78,23 @@ def measure_layers(
     """
     found: list[MeasuredRow] = []
     ends: list[MeasuredEnd] = []
-    for place, width in enumerate(sampling.widths):
+    shared = source, graph, sampling
+    pairs = [(n, sampling.seed + k) for n in sampling.widths for k in range(sampling.seeds)]
+    tasks = [Task(f"width {n}, seed {seed}", (n, seed, graph.last)) for n, seed in pairs]
+    with with_device(sampling.device):
+        whole = iter(results(_tried, tasks, shared=shared, progress=progress))
+    for width in sampling.widths:
         networks: list[tuple[LayerMetrics, ...]] = []
         last, why = graph.last, ""
-        while len(networks) < sampling.seeds:
-            seed = sampling.seed + len(networks)
-            try:
-                networks.append(_network(source, graph, last, width, seed, sampling))
-            except (MissingBackend, OutOfMemory):
-                raise
-            except EvaluationError as error:
-                why = why or f"{error.where or 'a layer'}: {error.message}"
-                last = _measurable(source, graph, last, width, seed, sampling)
-            if progress is not None:
-                done = place + len(networks) / sampling.seeds
-                progress(done / len(sampling.widths), f"width {width}")
+        for seed in range(sampling.seed, sampling.seed + sampling.seeds):
+            own, reached = next(whole), graph.last
+            while isinstance(own, EvaluationError):
+                why = why or f"{own.where or 'a layer'}: {own.message}"
+                with alone():  # as in tasks
+                    if reached == last:
+                        last = _measurable(shared, last, width, seed)
+                    own, reached = _tried(shared, width, seed, last), last
+            networks.append(own)
         if why:
             ends.append(MeasuredEnd(width, last, why))
         for row in rows[: last + 1]:
@@ -94,24 +103,32 @@ def measure_layers(
     return tuple(found), tuple(ends)
 
 
-def _measurable(
-    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
-) -> int:
+def _measurable(shared: _Shared, last: int, width: int, seed: int) -> int:
     """The last layer of the longest beginning whose numbers stay in range, by halving."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2
-        try:
-            _network(source, graph, middle, width, seed, sampling)
-        except EvaluationError:
+        if isinstance(_tried(shared, width, seed, middle), EvaluationError):
             high = middle
         else:
             low = middle
     return low
 
 
+def _tried(
+    shared: _Shared, width: int, seed: int, last: int, progress: Progress | None = None
+) -> tuple[LayerMetrics, ...] | EvaluationError:
+    """The metrics of the layers of one network, or why there are none."""
+    try:
+        return _network(*shared, last, width, seed)
+    except (MissingBackend, OutOfMemory):
+        raise
+    except EvaluationError as error:
+        return error
+
+
 def _network(
-    source: Layers, graph: LayerGraph, last: int, width: int, seed: int, sampling: Sampling
+    source: Layers, graph: LayerGraph, sampling: Sampling, last: int, width: int, seed: int
 ) -> tuple[LayerMetrics, ...]:
     """The metrics of the layers of one network, up to a last one."""
     from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics

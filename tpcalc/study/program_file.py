@@ -23,6 +23,7 @@ from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import Network, as_network, is_network
 from tpcalc.program.program import Program
+from tpcalc.tasks.payload import OF_A_FILE
 
 
 def split_model(model: str) -> tuple[str, str | None] | None:
@@ -207,7 +208,7 @@ def _run(path: Path, changed: int) -> ModuleType:
         raise StudyError("there is no such file.", where=str(path), hint="Check the path.")
     # A name of its own, so that a file called like a library hides nothing.
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
-    spec = importlib.util.spec_from_file_location(f"_tpcalc_file_{digest}", path)
+    spec = importlib.util.spec_from_file_location(f"{OF_A_FILE}{digest}", path)
     assert spec is not None and spec.loader is not None  # the name ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles in the file look themselves up

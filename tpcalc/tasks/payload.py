@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from types import FunctionType
 from typing import Any
 
 from tpcalc.errors import UsageError, short
 
+OF_A_FILE = "_tpcalc_file_"  # begins names of modules that are files of a user
 _KNOWN = ("cloudpickle", "tpcalc")  # whose functions are sent by name
 
 
@@ -20,6 +22,9 @@ def packed(value: Any, what: str) -> bytes:
         2
     """
     import cloudpickle
+
+    for module in [own for name, own in sys.modules.items() if name.startswith(OF_A_FILE)]:
+        cloudpickle.register_pickle_by_value(module)
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         last = ""

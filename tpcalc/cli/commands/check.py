@@ -22,6 +22,7 @@ from tpcalc.cli.flags import (
     NoVerify,
     takes,
 )
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 
 First = Annotated[bool, told("check", "first")]
@@ -50,6 +51,7 @@ AT_FIRST = {
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, TRAINING, MEASURE, SEED)
 def check(
     model: NetworkWord,

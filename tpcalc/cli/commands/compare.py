@@ -16,9 +16,11 @@ from tpcalc.cli.flags import (
     ModelWord,
     takes,
 )
+from tpcalc.cli.many import many
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""

@@ -9,6 +9,7 @@ import typer
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, AsJson, Flags, ModelWord, ReportOut, takes
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ Steps = Annotated[int | None, typer.Option(hidden=True)]
 
 
 @clean
+@many
 @takes(KERNEL, MODULE, INPUTS, RUN)
 def kernel(
     model: ModelWord,

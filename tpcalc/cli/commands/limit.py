@@ -16,9 +16,11 @@ from tpcalc.cli.flags import (
     ModelWord,
     takes,
 )
+from tpcalc.cli.many import many
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, DATA, LIMIT, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ Device = Annotated[str, told("nlc", "device")]
 
 
 @clean
+@many
 def nlc(
     model: Model,
     depth: Depth = None,

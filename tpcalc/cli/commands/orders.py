@@ -20,12 +20,14 @@ from tpcalc.cli.flags import (
     NoVerify,
     takes,
 )
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 
 Budget = Annotated[str | None, told("orders", "budget")]
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, DATA, MEASURE, SEED)
 def orders(
     model: ModelWord,

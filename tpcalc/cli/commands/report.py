@@ -21,6 +21,7 @@ from tpcalc.cli.flags import (
     ModelWord,
     takes,
 )
+from tpcalc.cli.many import many
 from tpcalc.cli.option import told
 from tpcalc.errors import UsageError
 from tpcalc.names import layered, stepped
@@ -42,6 +43,7 @@ FORMULAS = (
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def report(
     model: ModelWord,

@@ -15,9 +15,11 @@ from tpcalc.cli.flags import (
     ModelWord,
     takes,
 )
+from tpcalc.cli.many import many
 
 
 @clean
+@many
 @takes(NETWORK, MODULE, DATA, SIMULATE, RUN, DEVICE)
 def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The same program at finite widths, averaged over random networks."""
