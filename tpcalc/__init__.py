@@ -18,6 +18,7 @@ Questions:
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by depth),
+    sweep (one question over a grid of settings of a study),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)
 Where it is computed:
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from tpcalc.evaluate.expect import closed_form as closed_form
     from tpcalc.evaluate.expect import expect as expect
     from tpcalc.evaluate.limit import limit as limit
+    from tpcalc.experiments.sweep import sweep as sweep
     from tpcalc.experiments.transfer import transfer as transfer
     from tpcalc.finite.simulate import simulate as simulate
     from tpcalc.networks import layers as layers
@@ -123,6 +125,7 @@ _PUBLIC = {
     "tpcalc.questions.depth.limit": "depth_limit",
     "tpcalc.questions.depth.regularity": "regularity",
     "tpcalc.questions.depth.simulate": "depth_simulate",
+    "tpcalc.experiments.sweep": "sweep",
     "tpcalc.experiments.transfer": "transfer",
     "tpcalc.questions.equivalent": "equivalent",
     "tpcalc.questions.first_order": "first_order",

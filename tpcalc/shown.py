@@ -55,13 +55,15 @@ class Shown:
         """Write the answer to a file.
 
         Args:
-            path: ``.json`` (all of it), ``.csv`` (its rows), ``.html`` or ``.md`` (a page).
+            path: ``.json`` (all of it), ``.csv`` or ``.parquet`` (its rows), ``.html`` or ``.md``
+                (a page).
 
         Returns:
             The path.
 
         Raises:
             StudyError: Another ending, or a place that cannot be written.
+            MissingBackend: pyarrow is not installed, which writes ``.parquet``.
         """
         return Path(_faces().save(self, path))
 

@@ -16,7 +16,7 @@ DECISION = ROOT / "docs" / "decisions" / "0001-rooms-and-layers.md"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 # Where the name that is imported is not the name that is asked of pip.
-EXTRAS = ("torch", "dataframe", "dask")
+EXTRAS = ("torch", "dataframe", "parquet", "dask")
 INSTALLED_BY = {
     "llvmlite": "numba",
     "markupsafe": "jinja2",
@@ -70,7 +70,7 @@ def test_every_library_imported_is_a_declared_dependency() -> None:
             *project["dependencies"],
             *(
                 project["optional-dependencies"][extra][0]
-                for extra in ("torch", "dataframe", "dask")
+                for extra in ("torch", "dataframe", "parquet", "dask")
             ),
         ]
     }
@@ -123,6 +123,7 @@ def _imported(path: Path) -> set[str]:
 
 
 def _found(call: ast.Call) -> str:
-    """The name of a module that ``find_spec`` is asked for."""
-    asks = getattr(call.func, "id", "") == "find_spec" and isinstance(call.args[0], ast.Constant)
+    """The name of a module that ``find_spec`` or ``needed`` is asked for."""
+    name = getattr(call.func, "id", "")
+    asks = name in ("find_spec", "needed") and isinstance(call.args[0], ast.Constant)
     return ast.literal_eval(call.args[0]) if asks else ""

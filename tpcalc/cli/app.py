@@ -24,6 +24,7 @@ from tpcalc.cli.commands.show import show
 from tpcalc.cli.commands.signal import signal
 from tpcalc.cli.commands.simulate import simulate
 from tpcalc.cli.commands.solve import solve
+from tpcalc.cli.commands.sweep import sweep
 from tpcalc.cli.commands.transfer import transfer
 from tpcalc.cli.commands.warm import warm
 
@@ -53,6 +54,7 @@ app.command("nlc")(nlc)
 app.command("experiment")(experiment)
 app.command("recipe")(recipe)
 app.command("transfer")(transfer)
+app.command("sweep")(sweep)
 app.command("regularity")(regularity)
 app.command("show")(show)
 app.command("list")(catalogue)

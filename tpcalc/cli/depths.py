@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 OO = "oo"
 SHOWN = ("4", "8", "16", OO)
-STARTED = ("10", "32", "100", "316", "1000")  # a recursion takes L^2 steps of a few nanoseconds
 PLACES = (0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 REGULARITY = {
     "H": (Fraction(1, 20), Fraction(97, 100)),
@@ -51,15 +50,17 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
 
 def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
-    from tpcalc.cli.runs import depths_of, start_alone, theorems_of, with_drawn
+    from tpcalc.cli.runs import depths_of, theorems_of, with_drawn
     from tpcalc.questions.check import check
     from tpcalc.questions.depth.formulas import recursion
+    from tpcalc.questions.studies import start_alone
     from tpcalc.training.written import network_program
 
     run = network.training
-    verdict, numbers = check(run), depths_of(network, depths or shown(network), PLACES)
+    alone = start_alone(network)
+    verdict, numbers = check(run), depths_of(network, depths or (() if alone else SHOWN), PLACES)
     own: dict[str, Any] = {}
-    if start_alone(network):
+    if alone:
         numbers = with_drawn(network, numbers, PLACES)
         own = {"theorems": theorems_of(network, verdict)}
     return own | {
@@ -72,20 +73,13 @@ def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def shown(network: Network) -> tuple[str, ...]:
-    """The depths of a page where none are asked for."""
-    from tpcalc.cli.runs import start_alone
-
-    return STARTED if start_alone(network) else SHOWN
-
-
 def _diagram(network: Network) -> PhaseDiagram | None:
     """Where the powers of L stand among all others; none where a network fixes its own."""
-    from tpcalc.cli.runs import start_alone
     from tpcalc.dsl import symbol
     from tpcalc.networks.architectures.resnet import ResNet
     from tpcalc.program.along import FRESH, along_of
     from tpcalc.questions.phases import phases
+    from tpcalc.questions.studies import start_alone
 
     run, steps = network.training, 2
     if not isinstance(run.network, ResNet):

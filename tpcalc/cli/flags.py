@@ -29,7 +29,7 @@ Deep = Annotated[int | None, told("flags", "deep")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE = (
+NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE, SWEEP = (
     options(**group) for group in _GROUPS.values()
 )
 

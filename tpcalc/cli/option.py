@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -92,6 +91,8 @@ def _whole_numbers(name: str, text: str) -> list[int]:
 
 def _values(flag: str, form: str, texts: Iterable[str]) -> dict[str, Any]:
     """Values by name, written in a form such as ``NAME=VALUE``."""
+    from tpcalc.study.sections import value_of
+
     sign, found = form.removeprefix("NAME")[0], dict[str, Any]()
     for text in texts:
         name, _, value = (part.strip() for part in text.partition(sign))
@@ -99,18 +100,8 @@ def _values(flag: str, form: str, texts: Iterable[str]) -> dict[str, Any]:
             raise UsageError(f"{flag}: {text!r} is not of the form {form}.")
         if name in found:
             raise UsageError(f"{flag}: {name} is given twice.")
-        found[name] = _value(value) if sign == "=" else value
+        found[name] = value_of(value) if sign == "=" else value
     return found
-
-
-def _value(text: str) -> Any:
-    """A number or a truth value where a text says one."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:

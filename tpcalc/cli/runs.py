@@ -40,52 +40,21 @@ WATCHED = ("h", "x", "dh", "dx", "dW_x", "dB")
 def limit_of(
     model: Model, formulas: Sequence[str] = (), given: Mapping[str, float] | None = None
 ) -> LimitTable:
-    """The limits of a model, with formulas of the outputs whose names fit a pattern.
+    """The limits of a model, with a bar."""
+    from tpcalc.questions import studies
 
-    Scalars that explode are given after their power of n is taken out.
-    """
-    from tpcalc.evaluate.limit import GROWING, limit
-
-    chosen = model.study.limit.model_dump(exclude_none=True)
-    chosen |= {"formulas": formulas, "given": given, "rescale": GROWING}
     with progress_bar("limit") as progress:
-        found = limit(model.program, **chosen, progress=progress)
-    return found.table
+        return studies.limit_of(model, formulas, given, progress)
 
 
-def start_alone(network: Network) -> bool:
-    """Whether a network of L blocks is asked about its start alone.
+def depths_of(
+    network: Network, depths: Sequence[str] = (), places: Sequence[float] = ()
+) -> DepthTable:
+    """A run of L blocks at some depths, with a bar."""
+    from tpcalc.questions import studies
 
-    So it is of no steps, and of matrices that are correlated along the depth where neither steps
-    nor powers of L of their updates are asked for.
-    """
-    from tpcalc.questions.depth.shape import block_at_start
-
-    run, asked = network.training, network.study.training.model_fields_set
-    trained = "steps" in asked or run.gammas is not None
-    return not run.steps or (not trained and bool(block_at_start(run.network).correlated))
-
-
-def depths_of(network: Network, depths: Sequence[str], places: Sequence[float] = ()) -> DepthTable:
-    """A run of L blocks at some depths; without data of its own on the digits."""
-    from tpcalc.questions.depth.limit import depth_limit
-    from tpcalc.study.build import data_of
-
-    run, part = network.training, network.study.limit
-    alone = start_alone(network)
-    if run.data is None and not alone:
-        run = run.replace(data=data_of(network.study))
     with progress_bar("limit in the depth") as progress:
-        return depth_limit(
-            run.network if alone else run,
-            depths,
-            places=places,
-            seed=part.seed,
-            samples=part.samples,
-            replicates=part.replicates,
-            threads=part.threads,
-            progress=progress or _beforehand,
-        )
+        return studies.depths_of(network, depths, places, progress or _beforehand)
 
 
 def _beforehand(fraction: float, text: str) -> None:
@@ -117,12 +86,11 @@ def with_drawn(network: Network, table: DepthTable, places: Sequence[float]) -> 
 
 
 def networks_of(model: Model) -> FiniteTable:
-    """The same program at finite widths."""
-    from tpcalc.finite.simulate import simulate
+    """The same program at finite widths, with a bar."""
+    from tpcalc.questions import studies
 
-    chosen = model.study.simulate.model_dump(exclude_none=True)
     with progress_bar("finite networks") as progress:
-        return simulate(model.program, **chosen, progress=progress)
+        return studies.networks_of(model, progress)
 
 
 def coordinates_of(network: Network) -> ModuleCheck:
@@ -144,16 +112,6 @@ def suggested(network: Network, base: int, width: int | None) -> Suggestion:
 
     asked: dict[str, Any] = {} if width is None else {"width": width}
     return suggest(network.training, base=base, **asked)
-
-
-def check_seeds(model: Model) -> None:
-    """Refuse a comparison without error bars before the long run, not after it."""
-    seeds = model.study.simulate.seeds
-    if seeds is not None and seeds < 2:
-        raise UsageError(
-            "--seeds: one network of each width shows no error bar to compare by.",
-            hint="Take two or more; ten or more are better.",
-        )
 
 
 def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = None) -> Orders:

@@ -98,6 +98,7 @@ from tpcalc.results.signal import Survival as Survival
 from tpcalc.results.suggestion import SuggestedFactor as SuggestedFactor
 from tpcalc.results.suggestion import SuggestedParameter as SuggestedParameter
 from tpcalc.results.suggestion import Suggestion as Suggestion
+from tpcalc.results.sweep import Sweep as Sweep
 from tpcalc.results.tables import Comparison as Comparison
 from tpcalc.results.tables import ComparisonRow as ComparisonRow
 from tpcalc.results.tables import Explosion as Explosion

@@ -71,6 +71,8 @@ def rows_of(record: Any) -> dict[str, Any]:
 
 def flat(row: Any) -> dict[str, Any]:
     """A row with numbers as they are: an estimate is its value beside its error and method."""
+    if isinstance(row, Mapping):
+        return dict(row)
     cells: dict[str, Any] = {}
     for key, value in fields_of(row):
         if hasattr(value, "estimate"):  # a number that carries its error
@@ -94,9 +96,9 @@ def fields_of(record: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_rows(value: Any) -> bool:
-    """Whether a field holds records of one kind."""
-    rows = isinstance(value, tuple) and bool(value)
-    return rows and all(is_dataclass(row) and type(row) is type(value[0]) for row in value)
+    """Whether a field holds records of one kind, or rows with names."""
+    kind = type(value[0]) if isinstance(value, tuple) and value else None
+    return (is_dataclass(kind) or kind is dict) and all(type(row) is kind for row in value)
 
 
 def _is_matrix(value: Any) -> bool:

@@ -70,7 +70,7 @@ def merged_with(sections: Mapping[str, Any], flags: Sequence[Flag]) -> dict[str,
     """Nested mappings with the values of flags in place of theirs."""
     merged = {key: dict(v) if isinstance(v, Mapping) else v for key, v in sections.items()}
     for flag in flags:
-        section, key = flag.key.split(".")
+        section, key = flag.key.split(".", 1)
         part = merged.setdefault(section, {})
         if isinstance(part, dict):
             part[key] = flag.value

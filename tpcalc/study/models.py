@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.files import load as load_json
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
 from tpcalc.study.build import build, network_of
-from tpcalc.study.load import Flag, load, study_of
+from tpcalc.study.load import Flag, located, study_of
 from tpcalc.study.model import Model, Network
 from tpcalc.study.names import architecture_names
 from tpcalc.study.program_file import load_named, split_model
 from tpcalc.study.schema import Study
+from tpcalc.study.sections import read_sections
 from tpcalc.study.words import count
 
 _FORMS = (
@@ -39,7 +41,7 @@ def open_model(word: str, flags: Sequence[Flag] = (), watch: Sequence[str] = ())
     if word.lower().endswith(".json"):
         settings = _settings(word, flags)
         return _model(Path(word).stem, load_json(word), word, settings)
-    return build(_study(word, flags), watch)
+    return build(study_at(word, flags), watch)
 
 
 def _is_module(flags: Sequence[Flag]) -> bool:
@@ -75,20 +77,27 @@ def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
             hint="Give an architecture of the catalogue with its flags (mlp --depth 3), a network "
             "in a file (@tp.network), or a study file; tpcalc orders takes programs.",
         )
-    return network_of(_study(word, flags))
+    return network_of(study_at(word, flags))
 
 
-def _study(word: str, flags: Sequence[Flag]) -> Study:
+def study_at(word: str, flags: Sequence[Flag] = ()) -> Study:
+    """The study of a MODEL that is no program."""
+    where = word if word.lower().endswith(".toml") else None
+    return study_of(sections_at(word, flags), flags, where=where)
+
+
+def sections_at(word: str, flags: Sequence[Flag] = ()) -> dict[str, Any]:
+    """The sections of a study file, or those that a word stands for."""
     if word.lower().endswith(".toml"):
-        return load(word, flags)
+        return located(read_sections(Path(word)), Path(word).parent)
     names = architecture_names()
     if word not in names and split_model(word) is None:
         if Path(word).exists() or any(sign in word for sign in "/\\."):
             raise UsageError(f"{word!r} is no model.", hint=f"{_FORMS} {', '.join(names)}.")
         raise UnknownName("architecture", word, names, where="MODEL")
     if split_model(word) is not None and _is_module(flags):
-        return study_of({"module": {"make": word}}, flags)
-    return study_of({"model": {"architecture": word}}, flags)
+        return {"module": {"make": word}}
+    return {"model": {"architecture": word}}
 
 
 def _settings(path: str, flags: Sequence[Flag]) -> Study:

@@ -306,6 +306,18 @@ class SimulatePart(Part):
     seed: _Seed = 0
 
 
+class SweepPart(Part):
+    """``[sweep]``: one question over a grid of settings.
+
+    Args:
+        question: Its name.
+        grid: By key of another section the values that it takes: ``"model.depth" = [2, 3]``.
+    """
+
+    question: str = "check"
+    grid: dict[str, Any] = Field(default_factory=dict)
+
+
 class Study(Part):
     """A whole study.
 
@@ -315,6 +327,7 @@ class Study(Part):
         training: Updates and data.
         limit: Settings of the limit.
         simulate: Settings of finite networks.
+        sweep: A grid of other settings, for ``tpcalc sweep`` alone.
     """
 
     model: ModelPart = ModelPart()
@@ -322,3 +335,4 @@ class Study(Part):
     training: TrainingPart = TrainingPart()
     limit: LimitPart = LimitPart()
     simulate: SimulatePart = SimulatePart()
+    sweep: SweepPart = SweepPart()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -30,6 +31,16 @@ class Flag:
     name: str
     key: str
     value: Any
+
+
+def value_of(text: str) -> Any:
+    """A number or a truth value where a text says one."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def read_sections(path: Path) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,15 +48,20 @@ def plot(record: Any, part: str | None = None) -> Any:
 
 def to_dataframe(record: Any, part: str | None = None) -> Any:
     """The rows of an answer."""
+    frames = needed("pandas", "dataframe")
+    rows = _chosen(rows_of(_table(record)), part, "table")
+    return frames.DataFrame(rows if hasattr(rows, "ndim") else [flat(row) for row in rows])
+
+
+def needed(library: str, extra: str) -> Any:
+    """A library that not everybody has."""
     try:
-        import pandas as pd  # type: ignore[import-untyped,unused-ignore]
+        return import_module(library)
     except ImportError:
         raise MissingBackend(
-            "to_dataframe() makes a pandas.DataFrame, and pandas is not installed.",
-            hint="python -m pip install pandas, or use to_dict().",
+            f"this needs {library}, and {library} is not installed.",
+            hint=f"Run pip install 'tpcalc[{extra}]'.",
         ) from None
-    rows = _chosen(rows_of(_table(record)), part, "table")
-    return pd.DataFrame(rows if hasattr(rows, "ndim") else [flat(row) for row in rows])
 
 
 def to_dict(record: Any) -> dict[str, Any]:
@@ -96,15 +102,27 @@ def _csv(record: Any) -> str:
     return text.getvalue()
 
 
+def _parquet(record: Any) -> bytes:
+    arrow, sink = needed("pyarrow.parquet", "parquet"), io.BytesIO()
+    rows = next(iter(rows_of(record).values()))
+    matrix = hasattr(rows, "ndim")
+    lines: list[dict[Any, Any]] = [dict(enumerate(row)) if matrix else flat(row) for row in rows]
+    names = dict.fromkeys(name for line in lines for name in line)
+    columns = {str(name): [line.get(name) for line in lines] for name in names}
+    arrow.write_table(needed("pyarrow", "parquet").table(columns), sink)
+    return sink.getvalue()
+
+
 def _document(record: Any) -> ReportInput | View:
     shown = view(record)
     kind = FIELDS.get(type(record))
     return ReportInput(shown.title, **{kind: record}) if kind else shown
 
 
-_WRITERS: dict[str, Callable[[Any], str]] = {
+_WRITERS: dict[str, Callable[[Any], str | bytes]] = {
     ".json": _json,
     ".csv": _csv,
+    ".parquet": _parquet,
     ".html": lambda record: render_html(_document(record)),
     ".md": lambda record: render_markdown(_document(record)),
 }

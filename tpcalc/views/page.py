@@ -85,8 +85,8 @@ def write(report: ReportInput | View, path: str | Path) -> Path:
     return put(renderer(report), target)
 
 
-def put(text: str, target: Path) -> Path:
-    """Write a text to a file.
+def put(content: str | bytes, target: Path) -> Path:
+    """Write a text or bytes to a file.
 
     Raises:
         StudyError: A folder that does not exist, or a place that cannot be written.
@@ -98,7 +98,7 @@ def put(text: str, target: Path) -> Path:
             hint="Create it, or choose another.",
         )
     try:
-        target.write_text(text, encoding="utf-8", newline="\n")
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         raise StudyError(
             f"cannot be written: {error.strerror or error}.",

@@ -170,7 +170,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
                 title = f"mean square of {letter}"
                 if len(places) > 1 or inputs:
                     title += f", {place(Name(letter, '1', 0, (where,)), inputs)}"
-                log_y = _ratio(drawn) > 30
+                log_y = ratio(drawn) > 30
                 panels.append(
                     Panel(title, _described(title, "step", drawn), "step t", drawn, False, log_y)
                 )
@@ -300,7 +300,8 @@ def _guide(series: list[Series]) -> Series:
     return Series.of(ends, "muted", "dash", "guide n^(-1/2)")
 
 
-def _ratio(series: tuple[Series, ...]) -> float:
+def ratio(series: tuple[Series, ...]) -> float:
+    """The largest number over the smallest, 0 where this is not above 0."""
     values = [y for s in series for y in s.y]
     low = min(values)
     return max(values) / low if low > 0 else 0.0

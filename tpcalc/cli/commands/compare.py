@@ -24,9 +24,10 @@ from tpcalc.cli.many import many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
-    from tpcalc.cli.runs import check_seeds, limit_of, networks_of
+    from tpcalc.cli.runs import limit_of, networks_of
     from tpcalc.cli.show import answer, check_tolerance
     from tpcalc.questions.compare import compare as compared
+    from tpcalc.questions.studies import check_seeds
     from tpcalc.study import open_model
 
     opened = open_model(model, flags)

@@ -14,11 +14,9 @@ from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
-    from tpcalc.study import Model, Network
+    from tpcalc.study import Network
 
 METHODS = ("auto", "exact", "quadrature", "particles")
-_DIGITS = 100
-_CLASSES = list(range(10))
 _LABELS = 20  # classes that a map can be sorted by
 
 Kinds = Annotated[str, told("kernel", "kinds")]
@@ -71,72 +69,26 @@ def _computed(
     model: str, flags: Flags, kinds: tuple[str, ...], method: str, scale: float | None
 ) -> tuple[Kernel, str, dict[str, Any]]:
     """The kernel, the model in words, and the same for JSON."""
+    from tpcalc.cli.progress import progress_bar
     from tpcalc.errors import UsageError
+    from tpcalc.questions.kernel.kernel import kernel as computed
+    from tpcalc.questions.studies import kernel_of
     from tpcalc.study import is_program, open_model
+    from tpcalc.study.models import study_at
 
+    asked: dict[str, Any] = {"kinds": kinds, "method": method}
     if is_program(model, flags):
         if scale is not None:
             raise UsageError("--scale: a program in a file has its inputs written in it.")
         program = open_model(model, flags)
-        found = _run(program, program.program, None, kinds=kinds, method=method)
+        part = program.study.limit
+        with progress_bar("kernel") as progress:
+            asked |= {"seed": part.seed, "threads": part.threads, "progress": progress}
+            found = computed(program.program, None, **asked)
         return found, program.title, dict(program.description)
-    opened, data = _opened(model, flags)
-    if opened.study.module.make is not None:  # its first layer is as it is written
-        scale = 1.0 if scale is None else scale
-    way, asked = opened.parameterization, {"kinds": kinds, "method": method, "scale": scale}
-    found = _run(opened, opened.architecture, data.inputs, parameterization=way, **asked)
-    return _told(found, opened, data), opened.title, _described(opened, data)
-
-
-def _run(opened: Model | Network, model: Any, inputs: Any, **asked: Any) -> Kernel:
-    from tpcalc.cli.progress import progress_bar
-    from tpcalc.questions.kernel.kernel import kernel as computed
-
-    part = opened.study.limit
     with progress_bar("kernel") as progress:
-        asked |= {"seed": part.seed, "threads": part.threads, "progress": progress}
-        found: Kernel = computed(model, inputs, **asked)
-    return found
-
-
-def _opened(model: str, flags: Flags) -> tuple[Network, Samples]:
-    """The network with many inputs, and the NTK parameterization where no other is named."""
-    from tpcalc.study import open_network
-    from tpcalc.study.modules import own_data
-
-    opened = open_network(model, [*flags, *_defaults(model, flags)])
-    data = opened.training.data or own_data(opened.study.module, opened.training)
-    return opened, data
-
-
-def _defaults(model: str, flags: Flags) -> Flags:
-    """What this question takes where neither the flags nor a study file say it."""
-    from tpcalc.study.load import Flag
-
-    given = _given(model, flags)
-    if "module.input" in given:  # it has powers and inputs of its own; a kernel is that of SGD
-        return [Flag("--optimizer", "training.optimizer", "sgd")]
-    found = [] if "model.param" in given else [Flag("--param", "model.param", "ntk")]
-    if given.get("training.data", "digits") == "digits" and "training.inputs" not in given:
-        for key, value in (("samples", _DIGITS), ("classes", _CLASSES)):
-            if f"training.{key}" not in given:
-                found.append(Flag(f"--{key}", f"training.{key}", value))
-        if "training.loss" in given:  # targets have no part in a kernel: any loss takes them
-            found.append(Flag("--loss", "training.loss", "mse"))
-    return found
-
-
-def _given(model: str, flags: Flags) -> dict[str, Any]:
-    """The keys that the flags and a study file set."""
-    from tpcalc.study.load import load
-
-    found = {flag.key: flag.value for flag in flags}
-    if model.lower().endswith(".toml"):
-        study = load(model, flags)
-        for name in ("model", "module", "training"):
-            part = getattr(study, name)
-            found |= {f"{name}.{key}": getattr(part, key) for key in part.model_fields_set}
-    return found
+        found, opened, data = kernel_of(study_at(model, flags), progress, scale=scale, **asked)
+    return _told(found, opened, data), opened.title, _described(opened, data)
 
 
 def _told(kernel: Kernel, opened: Network, data: Samples) -> Kernel:

@@ -24,7 +24,7 @@ from tpcalc.cli.many import many
 @takes(NETWORK, MODULE, DATA, LIMIT, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
-    from tpcalc.cli.depths import OO, deep, shown
+    from tpcalc.cli.depths import deep
     from tpcalc.cli.runs import limit_of
     from tpcalc.cli.show import answer, check_gaps, check_tolerance
     from tpcalc.cli.values import point
@@ -33,12 +33,12 @@ def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson =
 
     found_deep = deep(model, flags)
     if found_deep is not None:
-        from tpcalc.cli.runs import depths_of, start_alone
+        from tpcalc.cli.runs import depths_of
 
         if given:
             raise UsageError("--given belongs to programs of a depth that is a number.")
         network, depths = found_deep
-        found = depths_of(network, depths or (shown(network) if start_alone(network) else (OO,)))
+        found = depths_of(network, depths)
         answer("limit", network.description, found, network.title, as_json)
         check_gaps(found)
         return

@@ -56,10 +56,11 @@ def report(
     from tpcalc.cli import payload
     from tpcalc.cli.depths import deep
     from tpcalc.cli.places import check_place
-    from tpcalc.cli.runs import check_seeds, limit_of, networks_of
+    from tpcalc.cli.runs import limit_of, networks_of
     from tpcalc.cli.show import check_tolerance, put
     from tpcalc.questions.compare import compare
     from tpcalc.questions.losses import with_losses
+    from tpcalc.questions.studies import check_seeds
     from tpcalc.study import open_model
     from tpcalc.views.page import write
     from tpcalc.views.record import ReportInput

@@ -25,7 +25,7 @@ Corner = tuple[Fraction, Fraction]
 VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
 """In the order in which tables and legends list them."""
 
-_COLOURS = {
+INKS = {
     "feature-learning": "good",
     "kernel": "limit",
     "trivial": "muted",
@@ -79,7 +79,7 @@ def _legend(diagram: PhaseDiagram) -> tuple[Series, ...]:
     """Each verdict with the sign of the largest piece that has it."""
     shapes = {2: "area", 1: "line", 0: "point"}
     return tuple(
-        Series((), (), (), _COLOURS.get(word, "ink"), shapes[min(cells[0].dimension, 2)], word)
+        Series((), (), (), INKS.get(word, "ink"), shapes[min(cells[0].dimension, 2)], word)
         for word, cells in by_verdict(diagram)
     )
 
@@ -229,7 +229,7 @@ def _ticks(low: Fraction, high: Fraction) -> tuple[list[float], list[str]]:
 
 
 def _ink(verdict: str) -> str:
-    return colour(_COLOURS.get(verdict, "ink"))
+    return colour(INKS.get(verdict, "ink"))
 
 
 def _opacity(verdict: str) -> float:

@@ -1,0 +1,73 @@
+"""``tpcalc sweep MODEL``: one question over a grid of settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tpcalc.cli.exits import TOLERANCE_NOT_MET, clean
+from tpcalc.cli.flags import (
+    DATA,
+    DEVICE,
+    LIMIT,
+    MODULE,
+    NETWORK,
+    RUN,
+    SIMULATE,
+    SWEEP,
+    AsJson,
+    Flags,
+    ModelWord,
+    ReportOut,
+    takes,
+)
+from tpcalc.cli.many import many
+from tpcalc.cli.option import told
+
+Work = Annotated[Path | None, told("sweep", "work")]
+Written = Annotated[Path | None, told("sweep", "table")]
+
+
+@clean
+@many
+@takes(SWEEP, NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
+def sweep(
+    model: ModelWord,
+    flags: Flags,
+    work: Work = None,
+    table: Written = None,
+    out: ReportOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """One question over a grid of settings, as one table and one page."""
+    from tpcalc.cli.places import check_page, check_place
+    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import answer
+    from tpcalc.experiments.sweep import Run
+    from tpcalc.results.sweep import PROBLEM
+    from tpcalc.views.faces import needed
+
+    check_page(out)
+    if table is not None:
+        check_place("--table", table, (".csv", ".parquet"), "a table")
+        if table.suffix.lower() == ".parquet":
+            needed("pyarrow.parquet", "parquet")
+    run = Run(model, flags)
+    work = work or Path(model).with_name(f"{Path(model).stem}-sweep")
+    table, out = table or work / "sweep.csv", out or work / "sweep.html"
+    try:
+        with progress_bar("sweep") as progress:
+            run.go(work, progress)
+    finally:  # what is there, where it was interrupted
+        found = run.sweep
+        if found.rows:
+            found.save(table)
+            found.save(out)
+    answer("sweep", {"model": model}, found, "", as_json, written={"table": table, "out": out})
+    failed = sum(bool(record[PROBLEM]) for record in found.rows)
+    if failed:
+        text = f"exit code {TOLERANCE_NOT_MET}: {failed} cells have no answer; the table says why"
+        typer.echo(text, err=True)
+        raise typer.Exit(TOLERANCE_NOT_MET)
