@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -72,9 +71,6 @@ class Kept:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def __len__(self) -> int:
-        return len(self._values)
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
@@ -132,7 +128,6 @@ class Kept:
         try:
             self._file.write(line)
             self._file.flush()
-            os.fsync(self._file.fileno())
         except OSError as error:
             with suppress(OSError):
                 self._file.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from tpcalc.errors import OutOfMemory, TaskFailed
@@ -21,6 +22,8 @@ POLL = 0.2  # seconds between two looks at how far tasks are
 TRIES = 2
 BUNDLE = 0.25  # seconds of tasks that are sent together
 SHARES = 4  # bundles of a process that are left at least, so that all end together
+
+Ending = Generator[tuple[int, Reply], None, None]
 
 
 def elsewhere() -> bool:
@@ -47,16 +50,16 @@ def results(
     """
     found: dict[int, Any] = {}
     failed: dict[int, Reply] = {}
-    told = outcomes(call, tasks, shared=shared, progress=progress, kept=kept)
-    for number, reply in told:
-        if reply.error is None and not reply.failed:
-            found[number] = reply.value
-        else:
-            failed[number] = reply
-        # Wherever tasks run, the failure that is told is that of the first which fails.
-        if failed and all(k in found for k in range(min(failed))):
-            told.close()
-            raise error_of(tasks[min(failed)], failed[min(failed)])
+    ending = outcomes(call, tasks, shared=shared, progress=progress, kept=kept)
+    with closing(ending):
+        for number, reply in ending:
+            if reply.error is None and not reply.failed:
+                found[number] = reply.value
+            else:
+                failed[number] = reply
+            # Wherever tasks run, the failure that is told is that of the first which fails.
+            if failed and all(k in found for k in range(min(failed))):
+                raise error_of(tasks[min(failed)], failed[min(failed)])
     return [found[number] for number in range(len(tasks))]
 
 
@@ -80,7 +83,7 @@ def outcomes(
     shared: Any = None,
     progress: Progress | None = None,
     kept: Kept | None = None,
-) -> Generator[tuple[int, Reply], None, None]:
+) -> Ending:
     """What becomes of tasks, by number, as they end; values are kept as they come."""
     bar = _Bar(tasks, progress)
     waiting = deque[int]()
@@ -93,16 +96,15 @@ def outcomes(
     if not waiting:
         return
     run = _there if elsewhere() and len(tasks) > 1 else _here
-    for number, reply in run(call, tasks, waiting, shared, bar):
-        if kept is not None and tasks[number].key and not (reply.failed or reply.error):
-            kept[tasks[number].key] = reply.value
-        bar.end(number)
-        yield number, reply
+    with closing(run(call, tasks, waiting, shared, bar)) as ending:  # no process stays busy
+        for number, reply in ending:
+            if kept is not None and tasks[number].key and not (reply.failed or reply.error):
+                kept[tasks[number].key] = reply.value
+            bar.end(number)
+            yield number, reply
 
 
-def _here(
-    call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
-) -> Iterator[tuple[int, Reply]]:
+def _here(call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar) -> Ending:
     for number in waiting:
         try:
             with alone():
@@ -119,7 +121,7 @@ def _here(
 
 def _there(
     call: Call, tasks: Sequence[Task], waiting: deque[int], shared: Any, bar: _Bar
-) -> Iterator[tuple[int, Reply]]:
+) -> Ending:
     failures, deaths = Counter[int](), Counter[int]()
     done, seconds = 0, 0.0
     with _pool(call, shared) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +116,8 @@ def _connected(scheduler: Any) -> Use:
         )
     else:
         asked = {"address": scheduler}
+    for name in ("client", "comm", "core"):  # what went wrong is said here, in one line
+        logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
     try:
         client = Client(  # type: ignore[no-untyped-call]
             **asked, timeout=WAIT, set_as_default=False
