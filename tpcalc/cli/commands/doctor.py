@@ -18,6 +18,8 @@ LIBRARIES = (
     "pydantic",
     "typer",
     "rich",
+    "loky",
+    "distributed",
     "torch",
 )
 
