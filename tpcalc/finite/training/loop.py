@@ -55,10 +55,6 @@ class Common:
         dtype: The number format of all steps but the first.
         first: That of the first step, whose activations and gradients are powers of n apart.
         every: Steps between two checkpoints.
-
-    Raises:
-        UsageError: Numbers that are none.
-        UnknownName: A number format, a device that is none.
     """
 
     images: Images
@@ -70,8 +66,8 @@ class Common:
     every: int = 20
 
     def __post_init__(self) -> None:
-        checks.whole(self.seed, "seed", least=0)
-        checks.whole(self.every, "every", least=1)
+        object.__setattr__(self, "seed", checks.whole(self.seed, "seed", least=0))
+        object.__setattr__(self, "every", checks.whole(self.every, "every", least=1))
         ranks = checks.whole(self.ranks, "ranks", least=0, hint="It counts images.")
         object.__setattr__(self, "ranks", min(ranks, len(self.images.train)))
         for name in (self.dtype, self.first):
