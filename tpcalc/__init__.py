@@ -214,5 +214,8 @@ class _Face(ModuleType):
         if not (name in _HOMES and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return import_module, (self.__name__,)  # functions of users hold it
+
 
 sys.modules[__name__].__class__ = _Face

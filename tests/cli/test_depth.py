@@ -119,13 +119,50 @@ def test_transfer(tmp_path: Path) -> None:
     assert "Give --depth 8,16,32" in run("transfer", "resnet", "--depth", "4", code=2)
 
 
+@pytest.mark.torch
+def test_transfer_over_widths(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("transfer", "mlp", "--depth", "1", "--act", "identity", "--steps", "1", "--seeds", "2")
+    asked = ("--widths", "16,64", "--lr", "0.1:10:3", "--recipes", "mup,ntk", "--out", str(page))
+    result = json.loads(run(*words, *asked, "--jobs", "1", "--json"))["result"]["transfer"]
+    assert [(row["recipe"], row["width"]) for row in result["optima"]] == [
+        (recipe, width) for recipe in ("mup", "ntk") for width in ("16", "64", "oo")
+    ]
+    assert [row["rate"] for row in result["rows"][:3]] == [0.1, 1.0, 10.0]
+    text = page.read_text(encoding="utf-8")
+    assert "<svg" in text and "by width" in text and "n = oo" in text
+    assert "Slope in n" in run(*words, *asked)
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (("--lr", "1:1"), "1:1 is no range of 13 rates"),
+        (("--lr", "0:1"), "0:1 is no range"),
+        (("--lr", "-1:1"), "-1:1 is no range"),
+        (("--lr", "1:1e999"), "'1e999' is not a number"),
+        (("--lr", "a:1"), "'a' is not a number"),
+        (("--lr", "0.1"), "not of the form LOW:HIGH"),
+        (("--lr", "1:2:3:4"), "not of the form LOW:HIGH"),
+        (("--lr", "1:2:1"), "no range of 1 rates"),
+        (("--lr", "1:2:1000000000"), "with 2 to 1000 rates"),
+        (("--lr", "1:2", "--rates", "1"), "--lr and --rates"),
+        (("--rates", "1e999"), "'1e999' is not a number"),
+        (("--widths", "0"), "a width is 0"),
+        (("--widths", "8.5"), "a width is 8.5; it must be a whole number"),
+    ],
+)
+def test_transfers_of_no_rates_or_widths(typed: tuple[str, ...], words: str) -> None:
+    assert words in run("transfer", "mlp", "--widths", "8", *typed, code=2)
+
+
 def test_experiment_along_the_depth(tmp_path: Path) -> None:
     file = Path(__file__).parents[2] / "examples" / "depth" / "one-step.toml"
     page = tmp_path / "page.html"
     out = run("experiment", str(file), "--out", str(page), "--work", str(tmp_path / "kept"))
     assert "All 6 reference numbers are found" in out
     assert "<svg" in page.read_text(encoding="utf-8")
-    assert len(list((tmp_path / "kept").iterdir())) == 1
+    assert len(list((tmp_path / "kept").glob("[!.]*"))) == 1
 
 
 def test_report(tmp_path: Path) -> None:

@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
-from tpcalc.errors import UsageError
+import numpy as np
 
+from tpcalc.errors import StudyError, UsageError
+from tpcalc.registry.values import exact
+
+RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
+STEPS, MOST = 13, 1000  # of a ladder
 NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
 COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 
@@ -53,10 +58,11 @@ def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]
 def rational(flag: str, text: str) -> Fraction:
     """An exact number."""
     try:
-        return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
+        return exact(text, what=flag)
+    except StudyError:
         raise UsageError(
-            f"{flag}: {text!r} is not a number.", hint="Write it as 1/2, 0.5 or -3."
+            f"{flag}: {text!r} is not a number.",
+            hint="Write it as 1/2, 0.5 or -3, in the range of a float.",
         ) from None
 
 
@@ -68,6 +74,27 @@ def listed(flag: str, text: str) -> list[float]:
         [0.1, 0.5]
     """
     return [float(rational(flag, part.strip())) for part in text.split(",")]
+
+
+def ladder(flag: str, text: str) -> list[float]:
+    """Numbers that are evenly spaced in their logarithm.
+
+    Example:
+        >>> ladder("--lr", "0.01:100:5")
+        [0.01, 0.1, 1.0, 10.0, 100.0]
+    """
+    form = RANGE.fullmatch(text)
+    if form is None:
+        raise _misfit(flag, text, "LOW:HIGH or LOW:HIGH:COUNT")
+    low, high = (float(rational(flag, end)) for end in form.groups()[:2])
+    count = rational(flag, form[3] or str(STEPS))
+    if not (0 < low < high and count in range(2, MOST + 1)):
+        raise UsageError(
+            f"{flag}: {text} is no range of {count} rates.",
+            hint=f"Write {flag} 1e-3:10, two rising numbers above 0, with 2 to {MOST} rates.",
+        )
+    found: list[float] = np.geomspace(low, high, int(count)).tolist()
+    return found
 
 
 def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:

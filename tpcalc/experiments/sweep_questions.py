@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tpcalc.experiments.transfer import OO, transfer
+from tpcalc.experiments.rates import OO
+from tpcalc.experiments.transfer import transfer
 from tpcalc.meanfield.answer import nonlinearity
 from tpcalc.progress import Progress
 from tpcalc.questions.check import check
@@ -73,7 +74,8 @@ def _transfer(study: Study, tell: Progress) -> Iterator[Row]:
     run, asked = network_of(study).training, study.simulate
     run = run.replace(data=data_of(study)) if run.data is None else run
     widths = asked.widths if "widths" in asked.model_fields_set else ()
-    found = transfer(run, (OO,), widths=widths, seed=study.limit.seed, progress=tell)
+    depths = (OO,) if run.network.smallest.repeats else ()
+    found = transfer(run, depths, widths=(*widths, OO), seed=study.limit.seed, progress=tell)
     yield from ({"name": "loss", **_row(row)} for row in found.rows)
     yield from ({"name": "least loss", **_row(row)} for row in found.optima)
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.errors import EvaluationError
 from tpcalc.names import stepped
 from tpcalc.results import Estimate, FiniteRow, FiniteTable, LimitTable, Method, ScalarRow, Status
 from tpcalc.training.loss import loss_values, slope_values
@@ -18,15 +19,27 @@ ROUNDING = 64 * float(np.finfo(float).eps)  # of a loss that is computed in floa
 
 
 def loss_of(run: Training, step: int, at: Callable[[str], Estimate]) -> Estimate:
-    """The mean loss of the batch of a step, before its update, from the outputs there."""
+    """The mean loss of the batch of a step, before its update, from the outputs there.
+
+    Of outputs that stay random it is the mean over networks, which a square has by mean and spread.
+    """
     names, y = _batch(run, step)
     found = [[at(name) for name in row] for row in names]
-    f = np.array([[one.value for one in row] for row in found])
-    off = np.array([[one.stderr for one in row] for row in found])
-    loss = loss_values(run.loss, y.shape[1])(f, y).mean()
+    f, off, spread, blur = (
+        np.array([[getattr(one, part) or 0.0 for one in row] for row in found])
+        for part in ("value", "stderr", "std", "std_error")
+    )
+    if spread.any() and (name := run.loss.name) != "mse":
+        raise EvaluationError(f"outputs are random in the limit: {name} over networks is open.")
+    several = y.shape[1], run.network.positions
+    loss = loss_values(run.loss, *several)(f, y).mean() + (spread**2).sum(axis=1).mean() / 2
     # Errors of outputs may be dependent: sizes add up; a square of them is at a minimum.
-    error = (np.abs(slope_values(run.loss, y.shape[1])(f, y)) * off + off**2).sum(axis=1).mean()
-    return Estimate(float(loss), float(error), max(one.method for row in found for one in row))
+    slope = np.abs(slope_values(run.loss, *several)(f, y))
+    error = slope * off + off**2 + spread * blur + blur**2
+    every = [one for row in found for one in row]
+    status = max((one.status for one in every), key=list(Status).index)
+    method = max(one.method for one in every)
+    return Estimate(float(loss), float(error.sum(axis=1).mean()), method, status)
 
 
 def with_losses(
@@ -42,9 +55,8 @@ def with_losses(
             asked = [own for row in names for own in row]
             if known.keys() >= set(asked):
                 found = loss_of(run, step, known.__getitem__)
-                status = max((known[own].status for own in asked), key=list(Status).index)
                 error = found.stderr + ROUNDING * abs(found.value)
-                scalars.append(ScalarRow(name, replace(found, stderr=error, status=status)))
+                scalars.append(ScalarRow(name, replace(found, stderr=error)))
             value = loss_values(run.loss, y.shape[1])
             for width in finite.widths:
                 if all((own, width) in drawn for own in asked):

@@ -1,4 +1,4 @@
-"""Whether the best learning rate stays where it is as blocks are added: losses, and their least."""
+"""Whether the best learning rate stays where it is as a network grows: losses, and their least."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class LossRow:
     """The loss of a run.
 
     Args:
-        recipe: The parameterization of its depth.
-        depth: The number of blocks, ``"oo"`` the limit.
+        recipe: The parameterization.
+        depth: The number of blocks, ``"oo"`` the limit; "" of a network that has none.
         width: ``"oo"``, or the width of networks.
         multiplier: The number in front of a block, at the base depth.
         rate: The learning rate, at the base depth.
@@ -37,8 +37,8 @@ class Optimum:
     """The learning rate and the multiplier of the least loss.
 
     Args:
-        recipe: The parameterization of the depth.
-        depth: The number of blocks, ``"oo"`` the limit.
+        recipe: The parameterization.
+        depth: The number of blocks, ``"oo"`` the limit; "" of a network that has none.
         width: ``"oo"``, or the width of networks.
         multiplier: The best number in front of a block, of those that were tried.
         rate: The best learning rate.
@@ -48,6 +48,7 @@ class Optimum:
         slope: d log(rate) / d log(L) since the depth before; None of the first.
         how: ``"minimised"`` of exact losses between the rates that were tried; ``"grid"``: the best
             rate of those that were tried, low and high the nearest that are known to be worse.
+        width_slope: d log(rate) / d log(n) since the width before; None of the first.
     """
 
     recipe: str
@@ -60,11 +61,12 @@ class Optimum:
     loss: Estimate
     slope: float | None
     how: str
+    width_slope: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer(Shown):
-    """Losses over learning rates and depths, and where they are least.
+    """Losses over learning rates, widths and depths, and where they are least.
 
     Args:
         rows: The losses.
@@ -80,12 +82,12 @@ class Transfer(Shown):
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
-    def best(self, recipe: str, depth: int | str, width: int | str = "oo") -> Optimum:
+    def best(self, recipe: str, depth: int | str = "", width: int | str = "oo") -> Optimum:
         """The best rate.
 
         Args:
             recipe: The parameterization.
-            depth: The number of blocks, or ``"oo"``.
+            depth: The number of blocks, or ``"oo"``; "" of a network that has none.
             width: The width of networks, or ``"oo"``.
 
         Raises:

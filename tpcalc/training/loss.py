@@ -11,6 +11,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.functions import Expr, Fn, Par
+from tpcalc.functions.expr import add
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples
@@ -93,12 +94,12 @@ def slopes(loss: Loss, outputs: int, positions: int = 1) -> tuple[Expr, ...]:
     return tuple(slopes)
 
 
-def slope_values(loss: Loss, outputs: int) -> OverArrays:
+def slope_values(loss: Loss, outputs: int, positions: int = 1) -> OverArrays:
     """Derivative of a loss by its outputs, for arrays (samples, outputs) of them and targets."""
-    return _over_arrays(slopes(loss, outputs), outputs)
+    return _over_arrays(slopes(loss, outputs, positions), outputs)
 
 
-def loss_values(loss: Loss, outputs: int) -> OverArrays:
+def loss_values(loss: Loss, outputs: int, positions: int = 1) -> OverArrays:
     """The same of the loss itself, an array (samples, 1).
 
     Example:
@@ -107,7 +108,8 @@ def loss_values(loss: Loss, outputs: int) -> OverArrays:
         [[2.0]]
     """
     f, targets = [Par(k) for k in range(outputs)], [Par(outputs + k) for k in range(outputs)]
-    return _over_arrays((loss.value(f, targets),), outputs)
+    places = _parts(outputs, positions)
+    return _over_arrays((add(loss.value(f[one], targets[one]) for one in places),), outputs)
 
 
 def _over_arrays(parts: tuple[Expr, ...], outputs: int) -> OverArrays:

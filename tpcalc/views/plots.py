@@ -135,7 +135,7 @@ def _add(axes: Axes, series: Series) -> None:
             high = [y + e for y, e in zip(series.y, series.error, strict=True)]
             axes.fill_between(series.x, low, high, color=ink, alpha=0.22, linewidth=0)
         return
-    marker = MARKERS[int(series.colour) % len(MARKERS)]
+    marker = MARKERS[int(series.colour) % len(MARKERS) if series.colour.isdigit() else 0]
     axes.errorbar(
         series.x,
         series.y,

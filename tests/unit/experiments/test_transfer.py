@@ -50,13 +50,13 @@ def test_losses_are_kept(tmp_path):
     own = run(net=tp.ResNet("L", "identity", nonlin="post"))
     asked = {"rates": (0.1, 0.2), "work": tmp_path}
     first = tp.transfer(own, (4,), **asked)
-    (file,) = tmp_path.glob("transfer-*.json")
+    (file,) = tmp_path.glob("transfer-*.jsonl")
     before = file.read_bytes()
     again = tp.transfer(own, (4,), **asked)
     assert again.rows == first.rows
     assert file.read_bytes() == before
-    file.write_text('{"of": "another", "numbers": {}}')
-    with pytest.raises(StudyError, match="another run"):
+    file.write_text('{"of": "another", "numbers": {}}\n')
+    with pytest.raises(StudyError, match="damaged in line 1"):
         tp.transfer(own, (4,), **asked)
 
 

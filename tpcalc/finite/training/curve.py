@@ -16,7 +16,7 @@ from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.paths import draw_paths
 from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.quiet import quiet
-from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.scales import Scales
 from tpcalc.finite.training.steps import Updates, marks_of
 from tpcalc.networks.network import written
 from tpcalc.passes.starts import AlongDepth
@@ -50,16 +50,13 @@ def trained(
     if data is None:
         raise UsageError("the run has no data.", hint="Give tp.Samples(inputs, targets).")
     torch, outputs = load_torch(), data.outputs // network.positions
-    start = start_scales(run.parameterization, network.hidden, width)
-
-    def scale(mark: Mark) -> float:
-        return (start.biases if mark.bias else start.weights)[mark.layer - 1]
-
+    scales = Scales(run, width)
     program = written(network, data.dimension, outputs)
-    drawn = DrawnNetwork(program, width, seed, device, "float64", lambda mark: (scale(mark), 0.0))
-    updates, last = Updates(drawn, Scales(run, width)), network.hidden + 2
-    _correlate(drawn, network.along_depth, scale)
-    value, slope = loss_values(run.loss, data.outputs), slope_values(run.loss, data.outputs)
+    drawn = DrawnNetwork(program, width, seed, device, "float64", scales.start)
+    updates, last = Updates(drawn, scales), network.hidden + 2
+    _correlate(drawn, network.along_depth, scales.start)
+    several = run.loss, data.outputs, network.positions
+    value, slope = loss_values(*several), slope_values(*several)
     losses = []
     inputs, targets = np.array(data.inputs, float), np.array(data.targets, float)
     with quiet():
@@ -106,7 +103,7 @@ def _places(drawn: DrawnNetwork) -> dict[str, list[str]]:
 
 
 def _correlate(
-    drawn: DrawnNetwork, lines: Sequence[AlongDepth], scale: Callable[[Mark], float]
+    drawn: DrawnNetwork, lines: Sequence[AlongDepth], start: Callable[[Mark], tuple[float, float]]
 ) -> None:
     """Draw what is correlated along the depth anew."""
     marks = marks_of(drawn.program)
@@ -118,4 +115,4 @@ def _correlate(
         paths = draw_paths(line.law, len(line.names), shape.numel(), generator)
         for name, row in zip(line.names, paths.T, strict=True):
             own = load_torch().from_numpy(row.reshape(shape).copy())
-            drawn.parameters[name].copy_(own * scale(marks[name]))
+            drawn.parameters[name].copy_(own * start(marks[name])[0])

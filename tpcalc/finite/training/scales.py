@@ -91,6 +91,16 @@ class Scales:
             for step in dict.fromkeys(self.first):
                 self.rate(mark, step)
 
+    def start(self, mark: Mark) -> tuple[float, float]:
+        """The scale n^(-a) of an initial parameter, replaced or not, and the mean of its w."""
+        run, depth = self.training, self.training.network.hidden
+        table, layer = run.tables[0], mark.layer - 1
+        scale = _power(run.parameterization.power(mark, table), self.width, self._where)
+        if mark.bias:
+            return scale, 0.0
+        scale *= _kept(table, depth, self.width, self._where)[layer]
+        return scale, float(table.mean[layer]) if table.mean else 0.0
+
     def kept(self, step: int) -> tuple[float, ...]:
         """What the initial weights of the layers 1..L+1 are multiplied by just before an update.
 

@@ -7,14 +7,12 @@ from collections.abc import Iterable, Sequence
 from tpcalc.results import (
     DepthExperiment,
     Estimate,
-    LossRow,
     Method,
-    Optimum,
     Profile,
     Reference,
-    Transfer,
 )
 from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables
+from tpcalc.views.answers.transfer import short, transfer_figure, transfer_lead, transfer_tables
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, texts
@@ -49,19 +47,6 @@ def depth_experiment_lead(found: DepthExperiment) -> str:
     if found.transfer is not None:
         parts.append(transfer_lead(found.transfer))
     return " ".join(filter(None, parts))
-
-
-def transfer_lead(found: Transfer) -> str:
-    """How far the best rates move, recipe by recipe."""
-    sentences = []
-    for (recipe, width), own in _grouped(found.optima).items():
-        slopes = [one.slope for one in own if one.slope is not None]
-        if slopes:
-            wide = "" if width == "oo" else f" at width {width}"
-            sentences.append(
-                f"With {recipe}{wide} the best rate goes like L^({slopes[-1]:.3g}) at the end."
-            )
-    return " ".join(sentences)
 
 
 def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
@@ -117,7 +102,7 @@ def _profiles(what: str, rows: Sequence[Profile]) -> Table:
         f"{title}, by {axis}",
         texts("Recipe") + numbers("L", "Width", "Step", *(plain(place, 4) for place in places)),
         (
-            (*line[:3], str(line[3]), *(_short(known.get((*line, place))) for place in places))
+            (*line[:3], str(line[3]), *(short(known.get((*line, place))) for place in places))
             for line in lines
         ),
         _sure(rows),
@@ -127,14 +112,6 @@ def _profiles(what: str, rows: Sequence[Profile]) -> Table:
 def _found(value: Estimate) -> str:
     error = "" if value.stderr == 0 else f" ± {plain(value.stderr, 2)}"
     return f"{plain(value.value, 7)}{error} ({value.method.value})"
-
-
-def _short(value: Estimate | None) -> str:
-    if value is None:
-        return ""
-    if value.method is Method.PARTICLES:
-        return f"{plain(value.value, 4)} ± {plain(value.stderr, 2)}"
-    return plain(value.value, 6)
 
 
 def _sure(rows: Sequence[Profile]) -> str:
@@ -148,56 +125,6 @@ def _sure(rows: Sequence[Profile]) -> str:
     if len(known) < len(rows):
         text += " ± is a standard error, over networks or samples."
     return text.strip()
-
-
-def transfer_tables(found: Transfer) -> tuple[Table, ...]:
-    """The best rates, and what has no loss."""
-    sizes = numbers("L", "Width", "Multiplier", "Best rate", "Between", "Loss", "Slope in L")
-    head = (*texts("Recipe"), *sizes, *texts("How"))
-    rows = (
-        (
-            one.recipe,
-            one.depth,
-            one.width,
-            plain(one.multiplier, 4),
-            plain(one.rate, 6),
-            _between(one),
-            _short(one.loss),
-            "" if one.slope is None else plain(one.slope, 3),
-            one.how,
-        )
-        for one in found.optima
-    )
-    caption = f"Best learning rates: {found.measured}"
-    tables = [Table.of(caption, head, rows, " ".join(found.notes))]
-    lost = [row for row in found.rows if row.loss is None]
-    if lost:
-        tables.append(_lost(lost))
-    return tuple(tables)
-
-
-def _lost(rows: Sequence[LossRow]) -> Table:
-    """One line for each recipe, depth and width, with the smallest rate that has no loss."""
-    first: dict[tuple[str, str, str], LossRow] = {}
-    for row in sorted(rows, key=lambda row: row.rate):
-        first.setdefault((row.recipe, row.depth, row.width), row)
-    head = texts("Recipe") + numbers("L", "Width", "From the rate") + texts("Why")
-    body = ((*key, plain(row.rate, 4), Cell(row.note, "sentence")) for key, row in first.items())
-    return Table.of("Without a loss", head, body)
-
-
-def _between(one: Optimum) -> str:
-    if one.how == "minimised" and one.low is not None:
-        return f"± {plain(one.rate - one.low, 2)}"
-    low = "?" if one.low is None else plain(one.low, 4)
-    return f"{low} .. {'?' if one.high is None else plain(one.high, 4)}"
-
-
-def _grouped(optima: Sequence[Optimum]) -> dict[tuple[str, str], list[Optimum]]:
-    groups: dict[tuple[str, str], list[Optimum]] = {}
-    for one in optima:
-        groups.setdefault((one.recipe, one.width), []).append(one)
-    return groups
 
 
 def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
@@ -218,11 +145,6 @@ def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
     return figures
 
 
-def transfer_figure(found: Transfer) -> Figure:
-    """Losses against learning rates."""
-    return Figure("Loss against learning rate", _NOTE, tuple(_losses(found)))
-
-
 def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
     title, axis, log = _WORDS[what]
     widths = len({row.width for row in rows}) > 2
@@ -240,29 +162,6 @@ def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
         yield Panel(name, words, axis, tuple(series), log, what == "distance", True)
 
 
-def _losses(found: Transfer) -> Iterable[Panel]:
-    best = {(one.recipe, one.depth, one.width): one.multiplier for one in found.optima}
-    for recipe, width in dict.fromkeys((row.recipe, row.width) for row in found.rows):
-        rows = [r for r in found.rows if (r.recipe, r.width) == (recipe, width)]
-        series = []
-        for place, depth in enumerate(dict.fromkeys(row.depth for row in rows)):
-            own = [
-                (r.rate, r.loss)
-                for r in rows
-                if r.depth == depth
-                and r.loss is not None
-                and r.multiplier == best.get((recipe, depth, width))
-            ]
-            if own:
-                series.append(_series(own, place, width, f"L = {depth}"))
-        wide = "infinite width" if width == "oo" else f"width {width}"
-        words = f"{found.measured} against the learning rate, {recipe}, {wide}."
-        if series:
-            yield Panel(
-                f"{recipe}, {wide}", words, "learning rate", tuple(series), True, True, True
-            )
-
-
 def _series(ends: Iterable[tuple[float, Estimate]], ink: int, width: str, label: str) -> Series:
     line = width == "oo"
     points = ((x, one.value, 0.0 if line else one.stderr) for x, one in ends)
@@ -278,10 +177,3 @@ def _(found: DepthExperiment) -> View:
     parts = (Part("blocks", found.title, lead, tables, drawn.get("blocks")), *more)
     said = judge_depth_experiment(found)
     return View(found.title, said, f"{said.headline}.", parts, found.notes, found.provenance)
-
-
-@view.register
-def _(found: Transfer) -> View:
-    lead, tables, drawn = transfer_lead(found), transfer_tables(found), transfer_figure(found)
-    part = Part("transfer", "Learning rates", lead, tables, drawn if drawn.panels else None)
-    return View("Best learning rates", None, "", (part,), (), found.provenance)
