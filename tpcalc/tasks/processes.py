@@ -17,6 +17,7 @@ from tpcalc.tasks.worker import Job, carry_out
 
 # A BLAS or OpenMP that is loaded later than tasks are limited reads these.
 ALONE = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR")}
+ALONE["LOKY_MAX_MEMORY_LEAK_SIZE"] = "1e18"  # else a process that had large arrays begins anew
 IDLE = 300  # seconds that processes wait for the next run
 
 
