@@ -15,8 +15,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import Growth, GrowthRun, walks
 from tpcalc.experiments.heat import Heat, heat_rows
-from tpcalc.experiments.kept import digest_of
-from tpcalc.experiments.records import records
+from tpcalc.experiments.records import digest_of, records
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.names import layered

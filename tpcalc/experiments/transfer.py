@@ -12,9 +12,8 @@ from pathlib import Path
 from tpcalc import checks
 from tpcalc.engine.device.devices import known_device, load_torch
 from tpcalc.errors import UsageError
-from tpcalc.experiments.kept import digest_of
 from tpcalc.experiments.rates import OO, Asked, best_of, search, searched
-from tpcalc.experiments.records import records
+from tpcalc.experiments.records import digest_of, records
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.limit import depth_text
 from tpcalc.registry.values import not_negative
