@@ -17,9 +17,13 @@ from tpcalc.training.training import Training
 
 def digest_of(run: Training, *more: object) -> str:
     """Of all that numbers of a run depend on, and of what else they do."""
+    marks, lr, data = run.network.marks, run.lr, run.data
     network = (run.network.smallest.digest, run.network.words, run.parameterization.text)
-    routine = (run.optimizer.label, run.data, run.steps, run.batch, run.loss.name)
-    said = (*network, *routine, run.lr, run.groups, run.factors, run.gammas, *more)
+    rules = sorted({f"{own.label}: {own.rule}" for own in map(run.optimizer_of, marks)})
+    rows = None if data is None else (data.inputs, data.targets)  # a text of the data is shortened
+    rates = lr if not callable(lr) else [lr(k.layer, t) for k in marks for t in range(run.steps)]
+    routine = (rules, rows, run.steps, run.batch, run.loss.name, rates)
+    said = (*network, *routine, run.groups, run.factors, run.gammas, *more)
     return hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()[:16]
 
 

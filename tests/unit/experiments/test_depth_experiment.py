@@ -15,6 +15,7 @@ import tpcalc as tp
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.experiments.depth import DepthPlan, depth_experiment
 from tpcalc.experiments.plans import depth_plan_of, is_depth_file, load_depth_experiment
+from tpcalc.experiments.records import digest_of
 from tpcalc.results import DepthExperiment
 from tpcalc.study.load import Flag
 from tpcalc.views.answers.depth_experiment import judge_depth_experiment
@@ -138,6 +139,29 @@ def test_processes_find_the_same_numbers() -> None:
     assert here[0].lacking and here[1].ratios
     for one, other in zip(here, there, strict=True):
         assert replace(one, provenance=other.provenance) == other
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"targets": [[1.0]] * 40 + [[0.5]] + [[1.0]] * 23},
+        {"lr": 0.25},
+        {"optimizer": "optimizer mine(b=1/2)\nm = b m + g\nw = w - 2 lr m"},
+        {"groups": {"input": {"optimizer": "adam"}}},
+    ],
+)
+def test_numbers_of_another_run_are_kept_apart(change: dict[str, Any]) -> None:
+    """Other data far down, and another text of an optimizer of the same name, too."""
+    rows = [[0.25 * k, 1.0] for k in range(64)]
+    given = {
+        "steps": 2,
+        "inputs": rows,
+        "targets": [[1.0]] * 64,
+        "batch": 64,
+        "optimizer": "optimizer mine(b=1/2)\nm = b m + g\nw = w - lr m",
+    }
+    one, other = (plan(training=own).training for own in (given, given | change))
+    assert digest_of(one) == digest_of(plan(training=given).training) != digest_of(other)
 
 
 @pytest.mark.parametrize("damage", ["{}", "[]", "[3]", '[{"schema": 1, "type": "Profile"}]'])
