@@ -52,6 +52,8 @@ def test_a_grid_is_one_table_and_one_page(tpcalc: Callable[..., object], study: 
     alone = tpcalc("nlc", "mlp", "--depth", 1, "--act", "relu", "--json")
     assert float(found[1]["value"]) == pytest.approx(1.2111739, abs=1e-6) and alone.code == 0
     page = (folder / "sweep.html").read_text()
+    told = tpcalc("sweep", study, "--json").json
+    assert told["result"]["rows"][0]["model.act"] == "tanh" and told["result"]["table"]
     assert page.count("<svg") >= 1 and "model.act = relu" in page and "<script" not in page
 
 

@@ -105,11 +105,11 @@ class Run:
 
     def go(self, work: str | Path | None, progress: Progress | None = None) -> None:
         """Ask all cells but those whose answers are kept."""
-        tasks = [
-            Task(", ".join(f"{key} = {value}" for key, value in _shown(cell).items()), (cell,),
-                 self._told([(flag.key, flag.value) for flag in cell]))
-            for cell in self.cells
-        ]  # fmt: skip
+        tasks = []
+        for cell in self.cells:
+            words = ", ".join(f"{key} = {value}" for key, value in _shown(cell).items())
+            key = self._told({flag.key: flag.value for flag in cell})
+            tasks.append(Task(words, (cell,), key))
         shared = self._sections, self.question, self._files
         with Kept(work, "sweep", self.label) as kept:
             told = outcomes(_answer, tasks, shared=shared, progress=progress, kept=kept)

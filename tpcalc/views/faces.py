@@ -108,9 +108,17 @@ def _parquet(record: Any) -> bytes:
     matrix = hasattr(rows, "ndim")
     lines: list[dict[Any, Any]] = [dict(enumerate(row)) if matrix else flat(row) for row in rows]
     names = dict.fromkeys(name for line in lines for name in line)
-    columns = {str(name): [line.get(name) for line in lines] for name in names}
+    columns = {str(name): _of_one_kind([line.get(name) for line in lines]) for name in names}
     arrow.write_table(needed("pyarrow", "parquet").table(columns), sink)
     return sink.getvalue()
+
+
+def _of_one_kind(column: list[Any]) -> list[Any]:
+    """A column with texts beside numbers is one of texts."""
+    kinds = {type(value) for value in column if value is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return column
+    return [None if value is None else str(value) for value in column]
 
 
 def _document(record: Any) -> ReportInput | View:

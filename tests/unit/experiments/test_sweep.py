@@ -11,11 +11,12 @@ import pandas as pd
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import MissingBackend, UsageError
+from tpcalc.errors import MissingBackend, StudyError, UsageError
 from tpcalc.experiments.sweep import Run
 from tpcalc.results import Sweep
 from tpcalc.results.codec import load
 from tpcalc.study import Flag
+from tpcalc.tasks.kept import Kept
 
 NLC = {"model.depth": [1, 2, 4], "model.weight_variance": [1, 2.5], "model.act": ["tanh", "relu"]}
 
@@ -105,6 +106,35 @@ def test_a_table_is_a_parquet_file(tmp_path: Path) -> None:
     frame = pd.read_parquet(found.save(tmp_path / "t.parquet"))
     pd.testing.assert_frame_equal(frame, found.to_dataframe())
     assert load(found.save(tmp_path / "t.json")) == found
+
+
+def test_an_axis_of_numbers_and_words(tmp_path: Path) -> None:
+    study = {"model": {"architecture": "resnet", "nonlin": "post"}, "training": {"steps": 1}}
+    found = swept(study, {"depth": [1, 2, "L"], "act": ["identity"]}, "limit")
+    frame = pd.read_parquet(found.save(tmp_path / "t.parquet"))
+    assert set(frame["model.depth"]) == {"1", "2", "L"}
+    assert set(found.to_dataframe()["model.depth"]) == {1, 2, "L"}
+    assert found.plot().subfigs and "model.depth" in found._repr_html_()
+
+
+def test_what_was_reached_is_a_table(tmp_path: Path) -> None:
+    run = Run({}, [Flag("", "sweep.grid", {"act": ["relu", "tanh", "erf"]})])
+    assert "check of 3 cells" in str(run.sweep) and not run.sweep.rows
+
+    def stop(fraction: float, text: str) -> None:
+        if fraction > 0.5:
+            raise KeyboardInterrupt
+
+    run = Run({}, [Flag("", "sweep.grid", NLC), Flag("", "sweep.question", "nlc")])
+    with pytest.raises(KeyboardInterrupt):
+        run.go(tmp_path, stop)
+    some = run.sweep
+    assert 0 < len(some.rows) < 12 and "cells were not reached" in some.notes[0]
+    other = pytest.raises(StudyError, match="another run writes into this folder")
+    with Kept(tmp_path, "sweep", run.label), other:
+        run.go(tmp_path)
+    run.go(tmp_path)
+    assert run.sweep.rows == swept({}, NLC, "nlc").rows
 
 
 def test_a_library_that_is_missing_is_told_first(monkeypatch: pytest.MonkeyPatch) -> None:

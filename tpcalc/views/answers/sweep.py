@@ -58,8 +58,8 @@ def _answers(found: Sweep, records: Records) -> Iterator[Table]:
         longest = (max(map(len, column)) for column in lines)
         if sum(longest) + 3 * len(names) + 3 * len(heads) < COLUMNS or keys is not outer:
             break
-    kind = Cell if "verdict" in found.rows[0] else number
     if rows:
+        kind = Cell if "verdict" in found.rows[0] else number
         yield Table.of("Answers", (*texts(*names), *map(kind, heads.values())), rows)
 
 
@@ -97,13 +97,14 @@ def _curves(found: Sweep, records: Records) -> Iterator[Panel]:
     known = [record for record in records if isinstance(record[_shown(found)], float)]
     names = _quantity(known)
     ticks = {
-        key: sorted({one[key] for one in known if isinstance(one[key], int | float)})
+        key: sorted({one[key] for one in known if type(one[key]) in (int, float)})
         for key in (*found.axes, *names)
     }
     x = max(ticks, key=lambda key: len(ticks[key]))
     inner, *outer = [axis for axis in found.axes if axis != x] or [PROBLEM]
     if len(ticks[x]) < 2:
         return
+    known = [record for record in known if record[x] in ticks[x]]
     log_x = ticks[x][0] > 0 and ticks[x][-1] >= 100 * ticks[x][0]
     for name, own in _grouped(known, [key for key in names if key != x]).items():
         if len({record[_shown(found)] for record in own}) > 1:  # it depends on the settings
@@ -129,7 +130,7 @@ def _quantity(records: Records) -> list[str]:
 
 
 def _shown(found: Sweep) -> str:
-    return next(name for name in SHOWN if name in found.rows[0])
+    return next((name for name in SHOWN if name in found.rows[0]), PROBLEM)
 
 
 def _grouped(records: Records, keys: Sequence[str]) -> dict[tuple[Any, ...], Records]:
