@@ -45,8 +45,8 @@ def test_two_processes_are_nearly_twice_as_fast(tmp_path: Path) -> None:
     here, there = max(one - cells, 0.0) / 200, parent / 200
     print(
         f"\n200 checks: {one:.1f} s here, {two:.1f} s in two processes, ratio {one / two:.2f}; "
-        f"beside the cells {1e3 * here:.1f} ms a task here, {1e3 * there:.1f} ms for two processes, "
-        f"which are in cells {busy / two / 2:.0%} of their time"
+        f"beside the cells {1e3 * here:.1f} ms a task here, {1e3 * there:.1f} ms for two, which "
+        f"are in cells {busy / two / 2:.0%} of their time"
     )
     figure("first", "sweep of 200 checks, 2 processes", two, peer=("1 process", one))
     assert (tmp_path / "1/sweep.csv").read_bytes() == (tmp_path / "2/sweep.csv").read_bytes()

@@ -161,3 +161,13 @@ def test_a_printed_sweep_fits_a_screen() -> None:
     grid = {"limit.seed": list(range(90)), "depth": [1]}
     lines = str(swept({}, grid, "nlc")).splitlines()
     assert len(lines) <= 60 and max(map(len, lines)) <= 100 and "more rows" in lines[-2]
+
+
+@pytest.mark.slow
+def test_best_rates_of_networks_without_blocks() -> None:
+    study = {"model": {"depth": 1, "act": "tanh"}, "training": {"steps": 1}}
+    found = tp.sweep(study, {"param": ["mup", "ntk"]}, "transfer")
+    run = tp.Training(tp.MLP(1, "tanh"), "ntk", tp.digits((0, 1), 4, 0), steps=1)
+    own = tp.transfer(run).best("ntk", "")
+    row = found[(found["name"] == "least loss") & (found["model.param"] == "ntk")]
+    assert (row["rate"].item(), row["value"].item()) == (own.rate, own.loss.value)
