@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,6 @@ class Kept:
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
     def __getitem__(self, key: str) -> Any:
         return self._values[key]
 
@@ -96,7 +93,7 @@ class Kept:
 
     def _open(self) -> None:
         whole = 0
-        try:
+        with _allowed(self._path, "what is kept here cannot be used"):
             data = self._path.read_bytes() if self._path.exists() else b""
             for number, line in enumerate(data.splitlines(keepends=True), 1):
                 if not line.endswith(b"\n"):
@@ -106,8 +103,6 @@ class Kept:
             self._file = self._path.open("r+b" if data else "w+b")
             self._file.truncate(whole)
             self._file.seek(whole)
-        except OSError as error:
-            raise self.refused(f"cannot be used: {error.strerror or error}") from error
         if not whole:
             self._write({"file": FORMAT, "of": self._label})
 
@@ -117,22 +112,16 @@ class Kept:
             if number > 1:
                 self._values[entry["key"]] = entry["value"]
                 return
-            known, label = entry["file"] == FORMAT, entry["of"]
+            found = entry["file"], entry["of"]
         except (ValueError, KeyError, TypeError) as error:
             raise self.refused(f"is damaged in line {number}") from error
-        if not known or label != self._label:
+        if found != (FORMAT, self._label):
             raise self.refused("holds values of something else")
 
     def _write(self, entry: dict[str, Any]) -> None:
-        line = json.dumps(entry).encode() + b"\n"
-        try:
-            self._file.write(line)
+        with _allowed(self._path, "what is kept here cannot be written"):
+            self._file.write(json.dumps(entry).encode() + b"\n")
             self._file.flush()
-        except OSError as error:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
-            raise self.refused(f"cannot be written: {error.strerror or error}") from error
 
     def refused(self, why: str) -> StudyError:
         """The error for a file that is not as it has to be."""
@@ -146,14 +135,8 @@ class Kept:
 def made_folder(work: str | Path) -> Path:
     """A folder for what is kept, which is there afterwards."""
     found = checks.file(work, "work")
-    try:
+    with _allowed(found, "the folder cannot be made"):
         found.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise StudyError(
-            f"the folder cannot be made: {getattr(error, 'strerror', None) or error}.",
-            where=str(found),
-            hint="Choose a place where you may write.",
-        ) from error
     return found
 
 
@@ -162,18 +145,26 @@ def _locked(path: Path, folder: Path) -> Any:
     from filelock import FileLock, Timeout
 
     lock = FileLock(path)
+    with _allowed(folder, "the folder cannot be written to"):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise StudyError(
+                "another run writes into this folder.",
+                where=str(folder),
+                hint="Wait until it ends, or give another folder.",
+            ) from None
+    return lock
+
+
+@contextmanager
+def _allowed(place: Path, what: str) -> Iterator[None]:
+    """Say it where the system refuses a place."""
     try:
-        lock.acquire(blocking=False)
-    except Timeout:
+        yield
+    except (OSError, ValueError) as error:  # a zero character is a ValueError
         raise StudyError(
-            "another run writes into this folder.",
-            where=str(folder),
-            hint="Wait until it ends, or give another folder.",
-        ) from None
-    except OSError as error:
-        raise StudyError(
-            f"the folder cannot be written to: {error.strerror or error}.",
-            where=str(folder),
+            f"{what}: {getattr(error, 'strerror', None) or error}.",
+            where=str(place),
             hint="Choose a place where you may write.",
         ) from error
-    return lock

@@ -255,7 +255,7 @@ def test_a_line_that_was_cut_is_computed_again(tmp_path: Path) -> None:
     file = tmp_path / "squares.jsonl"
     file.write_bytes(file.read_bytes()[:-4])
     with Kept(tmp_path, "squares", "of 2") as kept:
-        assert sorted(kept) == ["0", "1", "2", "3", "4"]
+        assert [task.key in kept for task in TASKS] == [True] * 5 + [False]
         results(square, TASKS, shared=2, kept=kept)
     assert [json.loads(line) for line in file.read_text().splitlines()][-1]["value"] == 50
 
