@@ -139,7 +139,7 @@ def transfer(
     tasks = [asked.task(*cell, *one) for cell, one in product(cells, tries)]
     first, whole = len(tasks), len(tasks) + len(cells)
     told = part(progress, 0, first, whole), part(progress, first, whole, whole)
-    digest = digest_of(training, average, seeds, seed)
+    digest = digest_of(training, average, seeds, seed, device, asked.named)
     with Kept(work, f"transfer-{digest}", digest) as kept:
         made = records(tasks, kept, LossRow, shared=asked, progress=told[0])
         rows = tuple(row for (row,) in made)

@@ -60,6 +60,15 @@ def test_losses_are_kept(tmp_path):
         tp.transfer(own, (4,), **asked)
 
 
+def test_a_recipe_that_is_named_is_kept_apart_from_the_power_of_the_run(tmp_path):
+    own = run("mup", tp.ResNet("L", "identity", nonlin="post"), lr_depth=1)
+    told, named = (
+        tp.transfer(own, (4,), (0.1,), recipes=recipes, work=tmp_path).rows[0]
+        for recipes in ((), ("mup",))
+    )
+    assert told.recipe == named.recipe and told.loss.value != named.loss.value
+
+
 def test_multipliers_and_progress():
     seen = []
     own = run(net=tp.ResNet("L", "identity", nonlin="post"), steps=1)
