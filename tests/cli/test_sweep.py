@@ -21,7 +21,7 @@ steps = 1
 [sweep]
 question = "nlc"
 [sweep.grid]
-"model.depth" = [1, 2, 3]
+model.depth = [1, 2, 3]
 act = ["tanh", "relu"]
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from itertools import product
 from pathlib import Path
@@ -25,7 +25,7 @@ def sweep_of(sections: dict[str, Any], folder: Path, where: str | None) -> tuple
     """The question of a study and its cells; all that is wrong with either is told at once."""
     problems, axes = _problems(sections), dict[str, list[Flag]]()
     asked = Study.model_validate({} if problems else {"sweep": sections.pop("sweep", {})}).sweep
-    for word, values in asked.grid.items():
+    for word, values in _flat(asked.grid):
         try:
             key = _key(word)
             axes[key] = [*axes.get(key, ()), *_axis(key, values, folder)]
@@ -40,6 +40,13 @@ def sweep_of(sections: dict[str, Any], folder: Path, where: str | None) -> tuple
         typed = [] if where else [Flag(key, key, None) for key, _ in problems]
         raise refusal(problems, typed, where)
     return asked.question, list(product(*axes.values()))
+
+
+def _flat(grid: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Keys with a dot are sections of TOML where they are not quoted."""
+    for word, values in grid.items():
+        inner = values if isinstance(values, Mapping) else {"": values}
+        yield from ((f"{word}.{key}".rstrip("."), own) for key, own in inner.items())
 
 
 def _problems(sections: Mapping[str, Any]) -> list[tuple[str, str]]:

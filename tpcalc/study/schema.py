@@ -311,7 +311,7 @@ class SweepPart(Part):
 
     Args:
         question: Its name.
-        grid: By key of another section the values that it takes: ``"model.depth" = [2, 3]``.
+        grid: By key of another section the values that it takes: ``model.depth = [2, 3]``.
     """
 
     question: str = "check"

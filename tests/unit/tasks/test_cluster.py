@@ -198,3 +198,28 @@ def test_a_cluster_of_this_process_serves_too() -> None:
             assert results(square, TASKS, shared=2) == [0, 2, 8, 18, 32, 50]
         with Client(cluster) as client, tp.use(scheduler=client):
             assert results(square, TASKS, shared=2) == [0, 2, 8, 18, 32, 50]
+
+
+STUDY = """
+model.architecture = "own.py:net"
+training.steps = 1
+sweep.grid.training.lr = [0.5, 1.0]
+sweep.grid.param = ["mup", "ntk", "standard"]
+"""
+NET = """
+import tpcalc as tp
+
+@tp.network
+def net(t, x):
+    return t.linear(t.outputs, t.n)(tp.tanh(t.linear(t.n, "in")(x)))
+"""
+
+
+@pytest.mark.slow
+def test_a_sweep_has_the_same_table_on_a_cluster(scheduler: str, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "own.py").write_text(NET)
+    here = tp.sweep(tmp_path / "study.toml", question="limit")
+    with tp.use(scheduler=scheduler):  # its workers were started in another folder
+        there = tp.sweep(tmp_path / "study.toml", question="limit", work=tmp_path / "kept")
+    assert here.to_csv() == there.to_csv() and not here["problem"].any() and len(here) > 100
