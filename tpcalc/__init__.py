@@ -17,7 +17,7 @@ Questions:
     coordinate_check, suggest (of modules of torch: what was measured, what to change),
     depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
     regularity (of weights along the depth, and the power of L that suits them),
-    recipe (its numbers in a script), transfer (best rates by depth),
+    recipe (its numbers in a script), transfer (best rates by width, depth),
     sweep (one question over a grid of settings of a study),
     dependencies, corrections, initial_weights (what limits are functions of),
     expect and closed_form (one Gaussian expectation), card (all about one parameterization)

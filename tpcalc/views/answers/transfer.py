@@ -15,7 +15,7 @@ from tpcalc.views.view import Part, View, view
 OO = "oo"
 _NOTE = (
     "Bands: two standard errors. Points: the least loss, with the rates between which the best one "
-    "lies. Losses far above the others are left out."
+    "lies. Losses far above the others are left out; a least one far below them is drawn nearer."
 )
 _EDGE = "At an edge of the rates that were tried the least loss may lie outside: try more of them."
 _SURE = "±: one standard error, over networks or samples. Without it: to the digits shown."
@@ -174,7 +174,7 @@ def _panels(found: Transfer) -> Iterable[Panel]:
             colour = "limit" if widths and line == OO else str(ink % COLOURS)
             label = f"n = {line}" if widths else f"L = {line}" if line else f"n = {beside}"
             series += _line(rows, best[_place(rows[0])], top, colour, label)
-        yield Panel(title, words, "learning rate", tuple(series), True, True, True)
+        yield Panel(title, words, "learning rate", tuple(series), True, top > 0, True)
 
 
 def _losses(rows: Iterable[LossRow]) -> list[Estimate]:
@@ -190,10 +190,11 @@ def _line(
         (rate, loss.value, _ERRORS * loss.stderr) for rate, loss in zip(rates, losses, strict=True)
     ]
     yield Series.of((one for one in points if one[1] <= top), colour, "line", label)
-    if best.loss.value <= top:
+    height = max(best.loss.value, min(loss.value for loss in losses) / _FAR)
+    if height <= top:
         ends = (best.low or rates[0], best.rate, best.high or rates[-1])
-        bar = Series.of(((rate, best.loss.value, 0.0) for rate in ends), colour, "dash", label)
-        yield from (bar, replace(bar, x=ends[1:2], y=bar.y[1:2], error=(0.0,), shape="dots"))
+        bar = Series.of(((rate, height, 0.0) for rate in ends), colour, "dash", label)
+        yield from (bar, replace(bar, x=ends[1:2], y=(height,), error=(0.0,), shape="dots"))
 
 
 @view.register
