@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.experiments.sweep_questions import QUESTIONS
 from tpcalc.progress import Progress
@@ -74,6 +75,7 @@ def sweep(
         'kernel'
     """
     needed("pandas", "dataframe")
+    checks.called(progress, "progress")
     given = {"sweep.grid": grid, "sweep.question": question}
     run = Run(study, [Flag(key, key, value) for key, value in given.items() if value is not None])
     run.go(work, progress)

@@ -23,7 +23,7 @@ class Sweep(Shown):
         cells: How many cells it has.
         rows: The table, cell by cell, with the same columns in each row: the axes; what a number or
             a word is of, where a cell has several; it (``value``, ``verdict``, ``z``); what is
-            known of it; ``problem``: why a cell has no answer.
+            known of it; ``problem``: why a cell has no answer. None: nothing, or no finite number.
         provenance: What it was computed from and with.
         notes: What a reader should know besides.
 

@@ -58,6 +58,10 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(values(inside[0]), max_size=2).map(tuple)
     if origin is tuple:
         return st.tuples(*(values(kind) for kind in inside))
+    if origin is dict:  # what is not finite is None there
+        finite = st.floats(allow_nan=False, allow_infinity=False)
+        plain = st.one_of(st.none(), st.booleans(), st.integers(), finite, st.text(max_size=5))
+        return st.dictionaries(values(inside[0]), plain, max_size=3)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return st.sampled_from(hint)
     if origin is Literal:
