@@ -71,6 +71,7 @@ class Asked:
         own = recipe, depth, width, multiplier, rate
         return Task(text, (_loss_at, *own), "|".join((*own[:3], *map(repr, own[3:]))))
 
+    @np.errstate(over="ignore", invalid="ignore")  # far above the best rate losses are huge
     def row(self, recipe: str, depth: str, width: str, multiplier: float, rate: float) -> LossRow:
         """The loss at a rate."""
         run = self.run(recipe, multiplier, rate)

@@ -95,6 +95,15 @@ def test_one_network_has_no_error():
     assert (best.low, best.high) == (None, None)
 
 
+def test_losses_beyond_floats_are_no_best_ones():
+    """Squares of losses overflow, and the warnings of tests are errors."""
+    asked = {"rates": (1.0, 30.0, 1e4), "widths": (16,)}
+    found = tp.transfer(run(tp.MLP(2, "relu"), steps=4), **asked)
+    (best,) = found.optima
+    assert best.rate == 1.0 and found.rows[1].loss.value > 1e100
+    assert "no longer finite" in found.rows[2].note
+
+
 def test_pictures_have_a_line_and_a_band_for_each_width():
     found = tp.transfer(run(), rates=RATES[6:9], widths=(16, "oo"))
     (panel,) = view(found).figures["transfer"].panels
