@@ -1,13 +1,17 @@
-"""A sweep of 200 checks on two processes of one thread beside this process alone, all warm.
+"""A sweep of 200 checks on two processes of one thread, and on Dask; tasks that wait.
 
 Run with ``python -m tests.benchmarks tests/benchmarks/test_sweep_speed.py``.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 import tpcalc as tp
 from tests.benchmarks.figures import figure
@@ -51,3 +55,55 @@ def test_two_processes_are_nearly_twice_as_fast(tmp_path: Path) -> None:
     figure("first", "sweep of 200 checks, 2 processes", two, peer=("1 process", one))
     assert (tmp_path / "1/sweep.csv").read_bytes() == (tmp_path / "2/sweep.csv").read_bytes()
     assert max(here, there) < 0.02 and one / two >= 1.8
+
+
+def test_dask_is_as_fast_as_processes(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    times: dict[str, list[float]] = {"processes": [], "Dask": []}
+    one = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**one) as cluster:
+        for turn in range(3):
+            for name in times:
+                place = {"jobs": 2} if name == "processes" else {"scheduler": cluster}
+                with tp.use(**place):
+                    swept(tmp_path / f"warm {name} {turn}", WARM)
+                    times[name].append(swept(tmp_path / f"{name} {turn}")[0])
+    local, dask = (min(found) for found in times.values())
+    print(
+        f"\n200 checks: {local:.2f} s in two processes, {dask:.2f} s on Dask ({dask / local:.2f})"
+    )
+    figure("first", "sweep of 200 checks, Dask with 2 workers", dask, peer=("2 processes", local))
+    assert dask / local < 1.15
+
+
+TASKS = """
+import resource, sys, time
+import tpcalc as tp
+from tests.benchmarks.test_sweep_speed import number
+from tpcalc.tasks.run import results
+from tpcalc.tasks.task import Task
+if __name__ == "__main__":
+    asked = [Task(f"task {k}", ({"model.depth": k, "lr": 0.1 * k},)) for k in range(10_000)]
+    began = time.perf_counter()
+    with tp.use(**PLACE):
+        assert len(results(number, asked, shared={"study": "x" * 10_000})) == 10_000
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter() - began)
+"""
+
+
+def number(shared: Any, cell: dict[str, float], progress: Any) -> Any:
+    """What a task of no work returns."""
+    return [cell, len(shared["study"])]
+
+
+@pytest.mark.parametrize("name", ["processes", "Dask"])
+def test_ten_thousand_tasks_take_little_memory(name: str) -> None:
+    distributed = pytest.importorskip("distributed")
+    root = str(Path(tp.__file__).parents[1])
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as one:
+        place = {"jobs": 2} if name == "processes" else {"scheduler": one.scheduler_address}
+        code = TASKS.replace("PLACE", repr(place))
+        ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root)
+    kilobytes, seconds = map(float, ran.stdout.split())
+    print(f"\n10,000 tasks, {name}: {kilobytes / 1024:.0f} MiB, {seconds:.1f} s")
+    assert kilobytes < 2**20
