@@ -96,7 +96,9 @@ def test_cells_without_an_answer_have_a_row(tpcalc: Callable[..., object], study
         (["depth=1,1"], "none of them twice"),
         (["limit.seed=" + ",".join(map(str, range(320))), "training.seed=" + ",".join(
             map(str, range(320)))], "it has 102400 cells; 1 to 100000 can be swept"),
+        (["depth=1", "model.depth=2"], "model.depth is given twice"),
         (["question=limit"], "'question'"),
+        (["sweep.question=check,limit"], "'sweep.question'"),
     ],
 )  # fmt: skip
 def test_a_grid_that_is_wrong_is_told_before_it_starts(

@@ -28,7 +28,9 @@ def sweep_of(sections: dict[str, Any], folder: Path, where: str | None) -> tuple
     for word, values in _flat(asked.grid):
         try:
             key = _key(word)
-            axes[key] = [*axes.get(key, ()), *_axis(key, values, folder)]
+            if key in axes:
+                raise UsageError(f"{key} is given twice.")
+            axes[key] = _axis(key, values, folder)
         except TpcalcError as error:
             problems.append((f"sweep.grid.{word}", error.told))
     cells = math.prod(map(len, axes.values())) if axes else 0
@@ -37,8 +39,7 @@ def sweep_of(sections: dict[str, Any], folder: Path, where: str | None) -> tuple
     flags = [flag for axis in axes.values() for flag in axis]
     problems = problems or [each for one in flags for each in _problems(merged_with({}, [one]))]
     if problems:
-        typed = [] if where else [Flag(key, key, None) for key, _ in problems]
-        raise refusal(problems, typed, where)
+        raise refusal(problems, [Flag(key, key, None) for key, _ in problems if not where], where)
     return asked.question, list(product(*axes.values()))
 
 
@@ -65,7 +66,7 @@ def _key(word: str) -> str:
     found = [key for key in keys if key.partition(".")[2] == word] or [word]
     if len(found) > 1:
         raise UsageError(f"several sections have this key: {', '.join(found)}.")
-    if "." not in found[0]:
+    if "." not in found[0] or found[0].startswith("sweep."):
         raise UnknownName("key of a study", word, keys)
     return found[0]
 

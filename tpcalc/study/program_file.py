@@ -258,11 +258,8 @@ def _user_errors(path: Path) -> Iterator[None]:
 def _user_line(path: Path, error: BaseException) -> str:
     own = path.resolve()
     frames = [
-        frame
+        f"{path}, line {frame.lineno}" + (f", in `{frame.line}`" if frame.line else "")
         for frame in traceback.extract_tb(error.__traceback__)
         if Path(frame.filename).resolve() == own
     ]
-    if not frames:
-        return str(path)
-    frame = frames[-1]
-    return f"{path}, line {frame.lineno}" + (f", in `{frame.line}`" if frame.line else "")
+    return frames[-1] if frames else str(path)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,27 +106,30 @@ def _connected(scheduler: Any) -> Use:
         ) from error
     if isinstance(scheduler, Client):
         return Use(client=scheduler)
-    named = scheduler if isinstance(scheduler, str | Path) else None
-    if named is not None and str(named).endswith(".json"):
-        if not Path(named).is_file():
-            raise UsageError("there is no such file of a scheduler.", where=str(named))
-        asked: dict[str, Any] = {"scheduler_file": str(named)}
-    elif named is not None and not re.fullmatch(r"\w+://\S+:\d+", str(named)):
-        raise UsageError(
-            f"{str(named)!r} is no address of a scheduler.",
-            hint="Write it as tcp://host:8786, as `dask scheduler` prints it.",
-        )
-    else:
-        asked = {"address": scheduler}
+    address = _address(str(scheduler)) if isinstance(scheduler, str | Path) else scheduler
     for name in ("client", "comm", "core"):  # what went wrong is said here, in one line
         logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
     try:
         client = Client(  # type: ignore[no-untyped-call]
-            **asked, timeout=WAIT, set_as_default=False
+            address, timeout=WAIT, set_as_default=False
         )
     except (OSError, ValueError, TypeError) as error:  # a timeout is an OSError
         raise EvaluationError(
-            f"no scheduler answers at {named or scheduler}: {error or type(error).__name__}.",
+            f"no scheduler answers at {address}: {error or type(error).__name__}.",
             hint="Start one with `dask scheduler`, and workers with `dask worker ADDRESS`.",
         ) from error
     return Use(client=client, own=True)
+
+
+def _address(named: str) -> str:
+    """The address of a scheduler, which its file names."""
+    found: Any = named
+    if named.endswith(".json"):
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            found = json.loads(Path(named).read_text("utf-8"))["address"]
+    if not re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", str(found)):
+        raise UsageError(
+            f"{named!r} is no address of a scheduler, and no file that one wrote.",
+            hint="Write it as tcp://host:8786, as `dask scheduler` prints it.",
+        )
+    return str(found)

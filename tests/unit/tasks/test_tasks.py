@@ -221,10 +221,19 @@ def test_other_versions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"jobs": "two"}, "whole number"),
         ({"jobs": 2, "scheduler": "tcp://a:1"}, "one of the two"),
         ({"scheduler": "a:1"}, "tcp://host:8786"),
-        ({"scheduler": "nowhere.json"}, "no such file"),
+        ({"scheduler": "ftp://a:1"}, "tcp://host:8786"),
+        ({"scheduler": "nowhere.json"}, "no file that one wrote"),
+        ({"scheduler": "words.json"}, "no file that one wrote"),
+        ({"scheduler": "list.json"}, "no file that one wrote"),
+        ({"scheduler": "other.json"}, "no file that one wrote"),
     ],
 )
-def test_places_that_are_none(asked: dict[str, Any], words: str) -> None:
+def test_places_that_are_none(
+    asked: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("words", "tcp://a:1"), ("list", "[]"), ("other", '{"address": 5}')):
+        Path(f"{name}.json").write_text(text)
     with pytest.raises(UsageError, match=words):
         tp.use(**asked)
 
