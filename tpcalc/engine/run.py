@@ -93,7 +93,7 @@ class Runner:
         progress: Progress | None,
     ) -> list[Outcome]:
         """Run replicates here, or some in each task where these are carried out elsewhere."""
-        size = -(-WORTH_A_TASK // numbers_made(schedule, setting))
+        size = -(-WORTH_A_TASK // max(1, numbers_made(schedule, setting)))  # a script may be empty
         if size >= len(seeds) or not elsewhere():
             return self._run(schedule, setting, seeds, progress)
         starts = range(0, len(seeds), size)
