@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from operator import add, sub
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.views.numbers import count, plain, superscript
@@ -124,30 +125,48 @@ def _fill(axes: Axes, panel: Panel) -> None:
 
 
 def _add(axes: Axes, series: Series) -> None:
-    ink = colour(series.colour)
     if series.shape == "dash":
-        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=DASHES["dash"])
-        return
-    if series.shape == "line":
-        axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)
-        if any(series.error):
-            low = [y - e for y, e in zip(series.y, series.error, strict=True)]
-            high = [y + e for y, e in zip(series.y, series.error, strict=True)]
-            axes.fill_between(series.x, low, high, color=ink, alpha=0.22, linewidth=0)
-        return
-    marker = MARKERS[int(series.colour) % len(MARKERS) if series.colour.isdigit() else 0]
+        guide(axes, series.x, series.y, series.colour)
+    elif series.shape == "line":
+        band(axes, series, 0.22)
+    else:
+        # Many steps leave less room for each point.
+        size = 6 if len(series.x) <= 16 else 4 if len(series.x) <= 40 else 2.5
+        dots(axes, series, series.error, size)
+
+
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], ink: str, **style: Any) -> None:
+    """Draw a line."""
+    axes.plot(x, y, color=colour(ink), linewidth=1.8, **style)
+
+
+def guide(axes: Axes, x: Sequence[float], y: Sequence[float], ink: str, **style: Any) -> None:
+    """Draw a dashed line, with which others are compared."""
+    axes.plot(x, y, color=colour(ink), linewidth=1.2, linestyle=DASHES["dash"], **style)
+
+
+def band(axes: Axes, series: Series, opacity: float) -> None:
+    """Draw a line with the band of its errors."""
+    line(axes, series.x, series.y, series.colour, zorder=2)
+    if any(series.error):
+        ink = colour(series.colour)
+        ends = [map(way, series.y, series.error) for way in (sub, add)]
+        axes.fill_between(series.x, *map(list, ends), color=ink, alpha=opacity, linewidth=0)
+
+
+def dots(axes: Axes, series: Series, error: Any, size: float) -> None:
+    """Draw points with bars, ``error`` as matplotlib takes it."""
     axes.errorbar(
         series.x,
         series.y,
-        yerr=series.error if any(series.error) else None,
+        yerr=error if any(series.error) else None,
         linestyle="none",
-        marker=marker,
-        # Many steps leave less room for each point.
-        markersize=6 if len(series.x) <= 16 else 4 if len(series.x) <= 40 else 2.5,
+        marker=MARKERS[int(series.colour) % len(MARKERS) if series.colour.isdigit() else 0],
+        markersize=size,
         markeredgewidth=0,
         elinewidth=1.2,
         capsize=0,
-        color=ink,
+        color=colour(series.colour),
         zorder=3,
     )
 
@@ -165,17 +184,13 @@ def _scale(axes: Axes, panel: Panel) -> None:
         axes.set_xlim(steps[0] - 0.35, steps[-1] + 0.35)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
     if panel.log_y:
-        heights = [y for s in panel.series for y in (*s.y, *map(_above, s.y, s.error)) if y > 0]
+        heights = [y for s in panel.series for y in (*s.y, *map(add, s.y, s.error)) if y > 0]
         logarithmic(axes, "y", min(heights) / 1.25, max(heights) * 1.25)
     else:
         low, high = axes.get_ylim()
         if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
             axes.set_ylim(low - 0.5, high + 0.5)
         axes.set_yticks(*round_ticks(*axes.get_ylim()))
-
-
-def _above(value: float, error: float) -> float:
-    return value + error
 
 
 def _numbers(axes: Axes, low: float, high: float, log: bool) -> None:
@@ -208,6 +223,12 @@ def logarithmic(axes: Axes, side: str, low: float, high: float) -> None:
     axes.set(**{f"{side}scale": "log", f"{side}lim": (low, high)})
     getattr(axes, f"set_{side}ticks")(ticks, [power_label(tick) for tick in ticks])
     axes.minorticks_off()
+
+
+def linear(axes: Axes, side: str, low: float, high: float) -> None:
+    """Let an axis go from one number to another."""
+    axes.set(**{f"{side}lim": (low, high)})
+    getattr(axes, f"set_{side}ticks")(*round_ticks(low, high))
 
 
 def decades(low: float, high: float) -> list[float]:

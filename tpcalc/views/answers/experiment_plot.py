@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tpcalc.results import Experiment, Run
 from tpcalc.views.numbers import count
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
-from tpcalc.views.plots import MARKERS, framed, logarithmic, round_ticks
+from tpcalc.views.plots import band, dots, framed, linear, logarithmic, round_ticks
 from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
@@ -149,30 +149,14 @@ def _painted(panel: Panel, top: float | None) -> Panel:
 
 
 def _add(axes: Axes, series: Series) -> None:
-    ink = colour(series.colour)
-    low = [y - e for y, e in zip(series.y, series.error, strict=True)]
-    high = [y + e for y, e in zip(series.y, series.error, strict=True)]
-    if series.shape == "dots":
-        axes.plot(series.x, series.y, color=ink, linewidth=1.0, alpha=0.6, zorder=2)
-        axes.errorbar(
-            series.x,
-            series.y,
-            # A logarithmic axis has no room for a bar that reaches 0.
-            yerr=[[y - max(each, 0.5) for y, each in zip(series.y, low, strict=True)], series.error]
-            if any(series.error)
-            else None,
-            linestyle="none",
-            marker=MARKERS[int(series.colour) % len(MARKERS)],
-            markersize=6,
-            markeredgewidth=0,
-            elinewidth=1.2,
-            color=ink,
-            zorder=3,
-        )
+    if series.shape != "dots":
+        band(axes, series, 0.2)
         return
-    axes.plot(series.x, series.y, color=ink, linewidth=1.8, zorder=2)
-    if any(series.error):
-        axes.fill_between(series.x, low, high, color=ink, alpha=0.2, linewidth=0)
+    ink = colour(series.colour)
+    axes.plot(series.x, series.y, color=ink, linewidth=1.0, alpha=0.6, zorder=2)
+    # A logarithmic axis has no room for a bar that reaches 0.
+    below = [y - max(y - e, 0.5) for y, e in zip(series.y, series.error, strict=True)]
+    dots(axes, series, [below, series.error], 6)
 
 
 def _steps(axes: Axes, panel: Panel, top: float) -> None:
@@ -181,8 +165,7 @@ def _steps(axes: Axes, panel: Panel, top: float) -> None:
     ticks, _ = round_ticks(0, max(last, 1.0))
     whole = [tick for tick in ticks if tick == round(tick)]
     axes.set_xticks(whole, [count(round(tick)) for tick in whole])
-    axes.set_ylim(0, top)
-    axes.set_yticks(*round_ticks(0, top))
+    linear(axes, "y", 0, top)
 
 
 def _layers(axes: Axes, panel: Panel) -> None:

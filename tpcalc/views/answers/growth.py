@@ -50,23 +50,33 @@ def growth_tables(found: DepthExperiment) -> Iterator[Table]:
 
 
 def _diagram(name: str, own: Sequence[Agreement]) -> Table:
-    powers = list(dict.fromkeys(one.alpha for one in own))
-    known = {(one.along, one.alpha): one for one in own}
-    laws = list(dict.fromkeys(one.along for one in own))
-    rows = ((Cell(law), *(_point(known.get((law, alpha))) for alpha in powers)) for law in laws)
-    head = texts("Along the depth") + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    means = [f"{one.networks.value:.2f} ({one.limit:.2f})" for one in own]
     note = (
         f"Networks, and in brackets infinite width, L = {own[0].depth}. Colours are what exponents "
         "say: explosion, critical, identity."
     )
-    return Table.of(f"log10 of {RATIOS[name]}", head, rows, note)
+    return _over_powers(f"log10 of {RATIOS[name]}", "Along the depth", own, means, note)
 
 
-def _point(one: Agreement | None) -> Cell:
-    if one is None:
-        return number("")
-    text = f"{one.networks.value:.2f} ({one.limit:.2f})"
-    return number(text, _TONES[one.regime])
+def _over_powers(
+    title: str,
+    laws: str,
+    own: Sequence[Agreement] | Sequence[TrainedRow],
+    shown: Sequence[str],
+    note: str,
+) -> Table:
+    """A row for each law along the depth, a column for each power of it."""
+    powers = list(dict.fromkeys(one.alpha for one in own))
+    known = {
+        (one.along, one.alpha): number(text, _TONES[one.regime])
+        for one, text in zip(own, shown, strict=True)
+    }
+    rows = (
+        (Cell(law), *(known.get((law, alpha), number("")) for alpha in powers))
+        for law in dict.fromkeys(one.along for one in own)
+    )
+    head = texts(laws) + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    return Table.of(title, head, rows, note)
 
 
 def _critical(found: DepthExperiment) -> Table:
@@ -115,25 +125,15 @@ def _paths(own: Sequence[WalkRow]) -> Table:
 
 
 def _heat(own: Sequence[TrainedRow]) -> Table:
-    powers = list(dict.fromkeys(one.alpha for one in own))
-    known = {(one.along, one.alpha): one for one in own}
-    laws = dict.fromkeys(one.along for one in own)
-    rows = ((Cell(law), *(_share(known.get((law, alpha))) for alpha in powers)) for law in laws)
-    head = texts("Along the depth at the start") + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    shares = [f"{measured(Measure.of(one.accuracy))} ({plain(one.rate, 2)})" for one in own]
     single = ", of which there is one" if own[0].accuracy.samples == 1 else ""
     note = (
         f"Shares of test images with the best learning rate, in brackets; L = {own[0].depth}, n = "
         f"{own[0].width}. ± is one standard error, of the images (binomial) and between networks"
         f"{single}. Colours are what exponents say of the start: explosion, critical, identity."
     )
-    return Table.of("Accuracy after training", head, rows, note)
-
-
-def _share(one: TrainedRow | None) -> Cell:
-    if one is None:
-        return number("")
-    share = measured(Measure.of(one.accuracy))
-    return number(f"{share} ({plain(one.rate, 2)})", _TONES[one.regime])
+    title, laws = "Accuracy after training", "Along the depth at the start"
+    return _over_powers(title, laws, own, shares, note)
 
 
 def _after(own: Sequence[TrainedRow]) -> Table:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tpcalc.results import Kernel
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.plots import decades, logarithmic, round_ticks
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import decades, guide, line, logarithmic, round_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,17 +128,16 @@ def _spectrum_panel(kernel: Kernel) -> Panel:
         points = [(float(rank), float(value), 0.0) for rank, value in ranked if value > 0]
         if points:
             series.append(Series.of(points, _COLOURS[kind], "line", kind.upper()))
-    for line in tuple(series):
-        off = kernel.resolution(line.label.lower())
-        lowest = min(line.y)
-        if lowest < off:
-            ends = (1.0, max(2.0, line.x[-1]))
-            word = f"error, {line.label}"
-            series.append(Series(ends, (off, off), (0.0, 0.0), line.colour, "dash", word))
+    for each in tuple(series):
+        off = kernel.resolution(each.label.lower())
+        if min(each.y) < off:
+            ends = (1.0, max(2.0, each.x[-1]))
+            word = f"error, {each.label}"
+            series.append(Series(ends, (off, off), (0.0, 0.0), each.colour, "dash", word))
     shown = ", ".join(
-        f"{line.label} from {plain(line.y[0], 3)} down to {plain(line.y[-1], 3)}"
-        for line in series
-        if line.shape == "line"
+        f"{each.label} from {plain(each.y[0], 3)} down to {plain(each.y[-1], 3)}"
+        for each in series
+        if each.shape == "line"
     )
     words = f"Eigenvalues against rank on logarithmic axes: {shown or 'all are 0'}."
     return Panel("Eigenvalues", words, "rank", tuple(series), log_x=True, log_y=True)
@@ -155,26 +153,25 @@ def _map_panel(kernel: Kernel, kind: str) -> Panel:
 
 def _draw_spectrum(figure: Canvas, panel: Panel) -> None:
     axes = figure.add_axes((0.16, 0.155, 0.78, 0.81), facecolor="none")
-    lines = [line for line in panel.series if line.shape == "line"]
-    errors = {line.colour: line.y[0] for line in panel.series if line.shape == "dash"}
-    for line in panel.series:
-        ink = colour(line.colour)
-        if line.shape == "dash":
-            axes.plot(line.x, line.y, color=ink, linewidth=1.2, linestyle=(0, (5, 4)))
-            continue
-        few = len(line.x) <= _MARKED
-        axes.plot(line.x, line.y, color=ink, linewidth=1.8, marker="o" if few else "", ms=4)
+    lines = [each for each in panel.series if each.shape == "line"]
+    errors = {each.colour: each.y[0] for each in panel.series if each.shape == "dash"}
+    for each in panel.series:
+        if each.shape == "dash":
+            guide(axes, each.x, each.y, each.colour)
+        else:
+            few = len(each.x) <= _MARKED
+            line(axes, each.x, each.y, each.colour, marker="o" if few else "", ms=4)
     if not lines:
         axes.set_axis_off()
         return
-    longest = max(line.x[-1] for line in lines)
+    longest = max(each.x[-1] for each in lines)
     axes.set_xscale("log")
     axes.set_xlim(0.9, max(longest, 2.0) * 1.1)
     ranks = decades(1.0, max(longest, 2.0))
     axes.set_xticks(ranks, [count(round(tick)) for tick in ranks])
     # Below its error a spectrum is rounding: of that only the beginning is shown.
-    low = min(max(min(line.y), errors.get(line.colour, 0.0) / 10) for line in lines)
-    high = max(line.y[0] for line in lines)
+    low = min(max(min(each.y), errors.get(each.colour, 0.0) / 10) for each in lines)
+    high = max(each.y[0] for each in lines)
     logarithmic(axes, "y", low / 1.6, high * 1.6)
     axes.set_xlabel(panel.x_label)
     axes.grid(axis="y")

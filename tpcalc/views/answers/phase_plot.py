@@ -125,10 +125,8 @@ def _fill(axes: Axes, diagram: PhaseDiagram) -> None:
             )
     axes.set_xlim(float(low_x), float(high_x))
     axes.set_ylim(float(low_y), float(high_y))
-    ticks, labels = _ticks(low_x, high_x)
-    axes.set_xticks(ticks, labels)
-    ticks, labels = _ticks(low_y, high_y)
-    axes.set_yticks(ticks, labels)
+    axes.set_xticks(*_ticks(low_x, high_x))
+    axes.set_yticks(*_ticks(low_y, high_y))
     axes.set_xlabel(_plain(diagram.symbols[0]))
     axes.set_ylabel(_plain(diagram.symbols[1]))
 

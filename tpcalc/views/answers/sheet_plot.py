@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from tpcalc.results import Sheets
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
-from tpcalc.views.plots import framed, logarithmic, round_ticks
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import framed, guide, line, linear, logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +37,7 @@ def sheet_figure(found: Sheets) -> Figure:
         ]
         words = f"{title}. {told(series) or 'Nothing to draw.'}"
         if kind in _IDENTITY and series:
-            ends = (min(line.x[0] for line in series), max(line.x[-1] for line in series))
+            ends = (min(one.x[0] for one in series), max(one.x[-1] for one in series))
             series.append(Series(ends, ends, (0.0, 0.0), "muted", "dash", "identity"))
         panels.append(_painted(Panel(title, words, x_label, tuple(series), log_x, log_y)))
     error = max(curve.error for each in drawn for curve in each.curves)
@@ -48,10 +47,11 @@ def sheet_figure(found: Sheets) -> Figure:
 
 def _painted(panel: Panel) -> Panel:
     def fill(axes: Axes) -> None:
-        for line in panel.series:
-            ink, dashed = colour(line.colour), line.shape == "dash"
-            style = {"linewidth": 1.2, "linestyle": (0, (5, 4))} if dashed else {"linewidth": 1.8}
-            axes.plot(line.x, line.y, color=ink, zorder=1 if dashed else 2, **style)
+        for each in panel.series:
+            if each.shape == "dash":
+                guide(axes, each.x, each.y, each.colour, zorder=1)
+            else:
+                line(axes, each.x, each.y, each.colour)
         if panel.series:
             _scale(axes, panel)
         else:
@@ -61,20 +61,18 @@ def _painted(panel: Panel) -> Panel:
 
 
 def _scale(axes: Axes, panel: Panel) -> None:
-    solid = [line for line in panel.series if line.shape == "line"]
-    xs = [x for line in solid for x in line.x]
+    solid = [each for each in panel.series if each.shape == "line"]
+    xs = [x for each in solid for x in each.x]
     if panel.log_x:
         logarithmic(axes, "x", min(xs), max(xs))
     else:
-        axes.set_xlim(min(xs), max(xs))
-        axes.set_xticks(*round_ticks(min(xs), max(xs)))
-    ys = [y for line in solid for y in line.y if y > 0 or not panel.log_y]
+        linear(axes, "x", min(xs), max(xs))
+    ys = [y for each in solid for y in each.y if y > 0 or not panel.log_y]
     if panel.log_y and ys:
         logarithmic(axes, "y", min(ys) / 1.25, max(ys) * 1.25)
     else:
         low, high = axes.get_ylim()
         if high - low < 1e-9 * max(abs(low), abs(high), 1.0):
             low, high = low - 0.5, high + 0.5
-            axes.set_ylim(low, high)
-        axes.set_yticks(*round_ticks(low, high))
+        linear(axes, "y", low, high)
     axes.minorticks_off()

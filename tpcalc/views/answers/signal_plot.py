@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tpcalc.results import Curve, Signal
 from tpcalc.views.numbers import plain, superscript
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.plots import logarithmic, round_ticks
+from tpcalc.views.plots import DASHES, guide, line, linear, logarithmic
 from tpcalc.views.svg import colour
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _SIZE = (400.0, 290.0)
 _NONE: tuple[float, ...] = ()
+_GUIDE: dict[str, Any] = {"linewidth": 1.2, "linestyle": DASHES["dash"]}
 _Drawer = Callable[["Axes", Signal], None]
 
 
@@ -88,7 +89,7 @@ def _lengths(found: Signal) -> Panel:
 
 def _draw_lengths(axes: Axes, found: Signal) -> None:
     curve, q = _curve(found, "length"), found.length.value
-    _line(axes, curve, "limit")
+    line(axes, curve.x, curve.y, "limit")
     _diagonal(axes, curve.x[-1])
     for point in found.fixed_points:
         if point.square.value <= curve.x[-1]:
@@ -113,7 +114,7 @@ def _correlations(found: Signal) -> Panel:
 
 def _draw_correlations(axes: Axes, found: Signal) -> None:
     curve = _curve(found, "correlation")
-    _line(axes, curve, "limit")
+    line(axes, curve.x, curve.y, "limit")
     _diagonal(axes, 1.0)
     stable = found.correlation.value
     if found.phase == "chaotic":
@@ -139,10 +140,8 @@ def _draw_dynamics(axes: Axes, found: Signal) -> None:
         x, y = list(curve.x), list(curve.y)
         if x[-1] < last:  # they were followed until they were all but c*
             x, y = [*x, last], [*y, found.correlation.value]
-        axes.plot(x, y, color=colour(str(k)), linewidth=1.8, zorder=3)
-    axes.axhline(
-        found.correlation.value, color=colour("muted"), linewidth=1.2, linestyle=(0, (5, 4))
-    )
+        line(axes, x, y, str(k), zorder=3)
+    axes.axhline(found.correlation.value, color=colour("muted"), **_GUIDE)
     _span(axes, 0.0, last, 0.0, 1.0)
     axes.set_ylabel("c")
 
@@ -156,7 +155,7 @@ def _gradients(found: Signal) -> Panel:
 
 def _draw_gradients(axes: Axes, found: Signal) -> None:
     curve = _curve(found, "gradient")
-    _line(axes, curve, "3")
+    line(axes, curve.x, curve.y, "3")
     low, high = min(*curve.y, 0.0), max(*curve.y, 0.0)
     if high - low < 0.5:
         low, high = low - 0.5, high + 0.5
@@ -200,13 +199,8 @@ def _draw_edge(axes: Axes, found: Signal) -> None:
         xs, ys = [0.0, *xs], [ys[0], *ys]
         axes.fill_between(xs, ys, low, color=colour("limit"), alpha=0.14, linewidth=0)
         axes.fill_between(xs, ys, 2 * high, color=colour("bad"), alpha=0.12, linewidth=0)
-    axes.plot(
-        curve.x if not one_to_one else xs,
-        curve.y if not one_to_one else ys,
-        color=colour("ink"),
-        linewidth=1.8,
-        zorder=3,
-    )
+    shown = (xs, ys) if one_to_one else (curve.x, curve.y)
+    line(axes, *shown, "ink", zorder=3)
     _point(axes, x, y, "good", True)
     _span(axes, 0.0, right, low, high)
     axes.set_ylabel("σ_w")
@@ -238,13 +232,12 @@ def _draw_scales(axes: Axes, found: Signal) -> None:
     for start, end in zip([0.0, *poles], [*poles, math.inf], strict=True):
         part = [(x, y) for x, y in kept if start < x < end]
         if part:
-            axes.plot(*zip(*part, strict=True), color=colour("limit"), linewidth=1.8)
+            line(axes, *zip(*part, strict=True), "limit")
     for pole in poles:
-        axes.axvline(pole, color=colour("ink"), linewidth=1.2, linestyle=(0, (5, 4)))
+        axes.axvline(pole, color=colour("ink"), **_GUIDE)
     if math.isfinite(own) and own > 0:
         _point(axes, found.weights, own, "good", True)
-    axes.set_xlim(curve.x[0], curve.x[-1])
-    axes.set_xticks(*round_ticks(curve.x[0], curve.x[-1]))
+    linear(axes, "x", curve.x[0], curve.x[-1])
     logarithmic(axes, "y", low / 1.3, top)
     axes.set_ylabel("layers")
     axes.grid(axis="y")
@@ -265,7 +258,7 @@ def _draw_variances(axes: Axes, found: Signal) -> None:
     low = max(min(heights), max(heights) * 1e-4)
     for k, curve in enumerate(curves):
         kept = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > low / 2]
-        axes.plot(*zip(*kept, strict=True), color=colour(str(k)), linewidth=1.8)
+        line(axes, *zip(*kept, strict=True), str(k))
     own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
     if own > 0:
         _point(axes, found.rank, own, "good", True)
@@ -277,19 +270,8 @@ def _draw_variances(axes: Axes, found: Signal) -> None:
     axes.grid(axis="y")
 
 
-def _line(axes: Axes, curve: Curve, ink: str) -> None:
-    axes.plot(curve.x, curve.y, color=colour(ink), linewidth=1.8, zorder=2)
-
-
 def _diagonal(axes: Axes, end: float) -> None:
-    axes.plot(
-        [0.0, end],
-        [0.0, end],
-        color=colour("muted"),
-        linewidth=1.2,
-        linestyle=(0, (5, 4)),
-        zorder=1,
-    )
+    guide(axes, [0.0, end], [0.0, end], "muted", zorder=1)
 
 
 def _point(axes: Axes, x: float, y: float, ink: str, filled: bool) -> None:
@@ -303,8 +285,6 @@ def _point(axes: Axes, x: float, y: float, ink: str, filled: bool) -> None:
 
 
 def _span(axes: Axes, left: float, right: float, low: float, high: float) -> None:
-    axes.set_xlim(left, right)
-    axes.set_ylim(low, high)
-    axes.set_xticks(*round_ticks(left, right))
-    axes.set_yticks(*round_ticks(low, high))
+    linear(axes, "x", left, right)
+    linear(axes, "y", low, high)
     axes.grid(axis="y")
