@@ -306,29 +306,29 @@ def _display(activation: Activation) -> Iterator[str]:
         return
     z = np.append(_grid(activation), [0.0] if activation.domain[0] < 0 else [])
     run = sympy.lambdify(argument, shown, modules=[{"erf": special.erf}, "numpy"])
-    found = np.broadcast_to(np.asarray(run(z), dtype=float), z.shape)
-    here = _values(activation, z)
-    bad = ~np.isclose(found, here, rtol=1e-11, atol=1e-13)
-    if bad.any():
-        point = int(np.argmax(bad))
-        yield f"at {z[point]:.4f} the sympy form is {found[point]}, the value {here[point]}"
+    for at, found, here in _apart(activation, z, run(z)):
+        yield f"at {at:.4f} the sympy form is {found}, the value {here}"
 
 
 def _pieces(activation: Activation) -> Iterator[str]:
-    import numpy as np
-
     made_of = getattr(activation.function, "pieces", None)
     if made_of is None:
         return
     # At a kink pieces may take another value: no Gaussian sees a point.
     z = _grid(activation)
     z = z[_distance(activation, z) > STEP]
-    found = np.broadcast_to(np.asarray(evaluate(Fn(made_of(Var(0)), 1), [z]), dtype=float), z.shape)
+    for at, found, here in _apart(activation, z, evaluate(Fn(made_of(Var(0)), 1), [z])):
+        yield f"at {at:.4f} the pieces make {found}, the value is {here}"
+
+
+def _apart(activation: Activation, z: Any, made: Any) -> Iterator[tuple[float, float, float]]:
+    """The first point where another form of a function has another value, with both."""
+    import numpy as np
+
+    found = np.broadcast_to(np.asarray(made, dtype=float), z.shape)
     here = _values(activation, z)
-    bad = ~np.isclose(found, here, rtol=1e-11, atol=1e-13)
-    if bad.any():
-        point = int(np.argmax(bad))
-        yield f"at {z[point]:.4f} the pieces make {found[point]}, the value is {here[point]}"
+    for point in np.flatnonzero(~np.isclose(found, here, rtol=1e-11, atol=1e-13))[:1]:
+        yield z[point], found[point], here[point]
 
 
 def _near_zero(activation: Activation) -> Iterator[str]:

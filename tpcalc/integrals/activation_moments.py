@@ -134,7 +134,7 @@ class Kernels:
         cs = np.array([c.value, c.value, c.value, c.value + c.error])
         limit = np.sqrt(ps * qs)
         cs = np.clip(cs, -limit, limit)
-        return _moved(*_evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
+        return _moved(*evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
 
 
 def average(expr: Expr, q: Bounded) -> Bounded:
@@ -156,11 +156,11 @@ def _at_variance(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
     """E f_1(s) f_2(s) ...; a small error of the variance is carried by a difference quotient."""
     size = len(factors)
     if q.error == 0:
-        found, method = _evaluated(factors, [[q.value] * size for _ in range(size)])
+        found, method = evaluated(factors, [[q.value] * size for _ in range(size)])
         return _with_method(float(found.value), float(found.error), method, q)
     step = max(q.error, SMALL * q.value)
     qs = np.array([q.value, q.value + step])
-    found, method = _evaluated(factors, [[qs] * size for _ in range(size)])
+    found, method = evaluated(factors, [[qs] * size for _ in range(size)])
     value = np.broadcast_to(found.value, 2)
     error = float(np.broadcast_to(found.error, 2)[0])
     error += abs(float(value[1]) - float(value[0])) * (q.error / step)
@@ -187,7 +187,7 @@ def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
     return _with_method(square.value - found.value, error, Method.QUADRATURE, p, q, c)
 
 
-def _evaluated(factors: tuple[Expr, ...], cov: Sequence[Sequence[Any]]) -> tuple[Computed, Method]:
+def evaluated(factors: tuple[Expr, ...], cov: Sequence[Sequence[Any]]) -> tuple[Computed, Method]:
     """An expectation of centred Gaussians, and how it was found."""
     means = [0.0] * len(factors)
     ways: list[tuple[Method, Any, Callable[..., Computed | None]]] = [

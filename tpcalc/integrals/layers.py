@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,8 +9,8 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.integrals import exact, quadrature
-from tpcalc.integrals.activation_moments import average
+from tpcalc.integrals import exact
+from tpcalc.integrals.activation_moments import average, evaluated
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.gap import gap
@@ -109,18 +106,6 @@ def method_of(factors: tuple[Expr, ...]) -> Method:
 
 
 def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> Computed:
-    mean = [0.0] * len(factors)
-    ways: list[tuple[Any, Callable[..., Computed | None]]] = [
-        (exact.supported, exact.expectation),
-        (quadrature.supported, quadrature.expectation),
-    ]
-    for supported, expectation in ways:
-        if supported(factors):
-            found = expectation(factors, mean, cov)
-            if found is not None:
-                value = np.asarray(found.value, dtype=np.float64)
-                return Computed(value, np.broadcast_to(found.error, value.shape))
-    raise EvaluationError(
-        f"no quadrature takes averages of {factors[0].text}.",
-        hint="Use an activation whose kinks are declared.",
-    )
+    found, _ = evaluated(factors, cov)
+    value = np.asarray(found.value, dtype=np.float64)
+    return Computed(value, np.broadcast_to(found.error, value.shape))

@@ -11,8 +11,9 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.laws import law_of
+from tpcalc.nonlinearity.sampled import median
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
@@ -53,18 +54,12 @@ class LinearRange(Shown):
     @property
     def median(self) -> Estimate:
         """MGLLA, the median of C; its error by order statistics."""
-        count = len(self.values)
-        value = float(np.median(self.values))
-        reach = sqrt(count) / 2
-        low = self.values[max(int(count / 2 - reach), 0)]
-        high = self.values[min(int(np.ceil(count / 2 + reach)), count - 1)]
-        if not np.isfinite(high):
-            raise EvaluationError(
-                f"the function leaves its linear approximation within {self.smallest:.0e} of the "
-                "spread of inputs in half of the draws: floating-point numbers do not resolve it."
-            )
-        error = float(high - low) / 2
-        return Estimate(value, error, Method.PARTICLES, samples=count, seed=self.seed)
+        return median(
+            self.values,
+            self.seed,
+            f"the function leaves its linear approximation within {self.smallest:.0e} of the "
+            "spread of inputs in half of the draws: floating-point numbers do not resolve it.",
+        )
 
 
 def linear_range(

@@ -13,7 +13,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.laws import Empirical, law_of
-from tpcalc.nonlinearity.sampled import measured, with_pilot
+from tpcalc.nonlinearity.sampled import measured, median, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows, Shown
@@ -218,7 +218,11 @@ def noise_limit(
             if worst.sum() > bound:
                 found[draw] = 1 / c if c > SMALLEST else np.inf
                 break
-    return _median(np.sort(found), seed)
+    return median(
+        np.sort(found),
+        seed,
+        f"the error grows within {SMALLEST:.0e} of the spread of inputs in half of the batches.",
+    )
 
 
 def misclassified(outputs: Array, labels: Any) -> Array:
@@ -260,19 +264,3 @@ def _errors(fault: Error, outputs: Array, labels: Any) -> Array:
 def _mean(values: Array, seed: int) -> Estimate:
     error = float(values.std(ddof=1)) / sqrt(len(values))
     return Estimate(float(values.mean()), error, Method.PARTICLES, samples=len(values), seed=seed)
-
-
-def _median(values: Array, seed: int) -> Estimate:
-    count = len(values)
-    reach = sqrt(count) / 2
-    low, high = (
-        values[max(int(count / 2 - reach), 0)],
-        values[min(int(np.ceil(count / 2 + reach)), count - 1)],
-    )
-    if not np.isfinite(high):
-        raise EvaluationError(
-            f"the error grows within {SMALLEST:.0e} of the spread of inputs in half of the batches."
-        )
-    return Estimate(
-        float(np.median(values)), float(high - low) / 2, Method.PARTICLES, samples=count, seed=seed
-    )

@@ -342,3 +342,15 @@ def _jackknife(values: list[float]) -> float:
         return float("inf")
     spread = float(np.sum((np.array(values) - np.mean(values)) ** 2))
     return sqrt(spread * (len(values) - 1) / len(values))
+
+
+def median(values: Array, seed: int, beyond: str) -> Estimate:
+    """The median of sorted draws, its error by order statistics; an infinite one is refused."""
+    count = len(values)
+    reach = sqrt(count) / 2
+    low = values[max(int(count / 2 - reach), 0)]
+    high = values[min(int(np.ceil(count / 2 + reach)), count - 1)]
+    if not np.isfinite(high):
+        raise EvaluationError(beyond)
+    value, error = float(np.median(values)), float(high - low) / 2
+    return Estimate(value, error, Method.PARTICLES, samples=count, seed=seed)

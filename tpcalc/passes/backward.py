@@ -112,6 +112,14 @@ class _Sweep:
             over, times = self.lost(self.axes(ref), self.axes(scalar, item), region)
             self.vector_terms[ref].append((number * times, scalar, item, over))
 
+    def to(self, ref: Ref, item: Ref | None, region: Axes) -> None:
+        """Add to the adjoint of a vector or scalar; None is the number 1."""
+        if self.builder.type(ref).kind is Kind.SCALAR:
+            self.to_scalar(ref, item, region)
+        else:
+            assert item is not None, "the number 1 is no vector"
+            self.to_vector(ref, Fraction(1), None, item, region)
+
     def to_scalar(self, ref: Ref, item: Ref | None, region: Axes) -> None:
         if not self.active[ref]:
             return
@@ -262,12 +270,7 @@ def _rename(node: Rename, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     names = tuple((new, old) for old, new in node.names if new in held)
     if bar is not None and names:
         bar = sweep.builder.add(Rename(bar, names))
-    of = sweep.builder.type(node.of)
-    if of.kind is Kind.SCALAR:
-        sweep.to_scalar(node.of, bar, of.axes)
-    else:
-        assert bar is not None
-        sweep.to_vector(node.of, Fraction(1), None, bar, of.axes)
+    sweep.to(node.of, bar, sweep.builder.type(node.of).axes)
 
 
 def _stack(node: Stack, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -278,11 +281,7 @@ def _stack(node: Stack, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
             continue
         own = sweep.cell(bar, node.axis, place)
         region = tuple(pair for pair in builder.type(ref).axes if pair[0] != node.axis)
-        if builder.type(of).kind is Kind.SCALAR:
-            sweep.to_scalar(of, own, region)
-        else:
-            assert own is not None
-            sweep.to_vector(of, Fraction(1), None, own, region)
+        sweep.to(of, own, region)
 
 
 def _nonlin(node: Nonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -326,10 +325,7 @@ def _rows(node: RowNonlin, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     parts = made(slots[0] * slots[1], ref, bar)
     total = builder.add(LinComb((Fraction(1),), (None,), (parts,), ((node.along,),)))
     own = made(node.row.adjoint(slots[0], slots[1], slots[2]), ref, bar, total)
-    if wide:
-        sweep.to_vector(node.of, Fraction(1), None, own, type_.axes)
-    else:
-        sweep.to_scalar(node.of, own, type_.axes)
+    sweep.to(node.of, own, type_.axes)
 
 
 def _lincomb(node: LinComb, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
@@ -404,14 +400,9 @@ def _scalar_fn(node: Nonlin, bar: Ref | None, sweep: _Sweep, region: Axes) -> No
 
 
 def _scale(node: Scale, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
-    bar: Ref | None = adjoint[0]
-    if sweep.builder.type(node.of).kind is Kind.VECTOR:
-        assert bar is not None
-        item = sweep.builder.add(Scale(bar, node.n_power, node.depth_power))
-        sweep.to_vector(node.of, Fraction(1), None, item, sweep.builder.type(ref).axes)
-        return
-    item = sweep.builder.add(Scale(sweep.product(1, bar), node.n_power, node.depth_power))
-    sweep.to_scalar(node.of, item, sweep.builder.type(ref).axes)
+    # A product of one factor is the factor, also where that is a vector.
+    item = sweep.builder.add(Scale(sweep.product(1, adjoint[0]), node.n_power, node.depth_power))
+    sweep.to(node.of, item, sweep.builder.type(ref).axes)
 
 
 _TABLE: dict[type, Callable[[Any, Ref, list[Any], _Sweep], None]] = {

@@ -94,22 +94,18 @@ class Template:
     @cached_property
     def parameters(self) -> Mapping[Ref, Mark]:
         """What is trained."""
-        drawn = ((ref, input_of(node)) for ref, node in enumerate(self.program.nodes))
-        return {
-            ref: node.family.mark
-            for ref, node in drawn
-            if node is not None and node.family.mark is not None and node.family.mark.trained
-        }
+        return {ref: mark for ref, mark in self._marks.items() if mark.trained}
 
     @cached_property
     def noise(self) -> frozenset[Ref]:
         """What is drawn anew for every copy."""
+        return frozenset(ref for ref, mark in self._marks.items() if not mark.trained)
+
+    @cached_property
+    def _marks(self) -> Mapping[Ref, Mark]:
         drawn = ((ref, input_of(node)) for ref, node in enumerate(self.program.nodes))
-        return frozenset(
-            ref
-            for ref, node in drawn
-            if node is not None and node.family.mark is not None and not node.family.mark.trained
-        )
+        marks = ((ref, node.family.mark) for ref, node in drawn if node is not None)
+        return {ref: mark for ref, mark in marks if mark is not None}
 
     @cached_property
     def zeros(self) -> frozenset[str]:

@@ -29,7 +29,7 @@ from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Merged, Step
 from tpcalc.passes.sums import fresh, one_hot, padded, picked, renamed
 from tpcalc.passes.template import WRITTEN, Contribution, Template, Watch
-from tpcalc.passes.weights import PRODUCT, Weights
+from tpcalc.passes.weights import PRODUCT, ZERO, Share, Weights
 from tpcalc.program.base import lincomb_of, references
 from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref
@@ -381,17 +381,19 @@ class _Run:
         chi, mean = self._counted(copy, step, chi)
         for ref, mark in self.whole.template.parameters.items():
             factor, exponent = schedule.rate(mark, step)
-            share, rate = number * mean, factor * mark.rate
+            rate = factor * mark.rate
+            share = Share(-rate * (number * mean), chi, exponent, count)
             pairs = [(copy.made[r], copy.made[c]) for r, c in gradients.matrices.get(ref, ())]
             adjoint = gradients.adjoints.get(ref)
             gradient = None if adjoint is None else copy.made[adjoint]
             if ref in self.weights.courses:
                 moved = pairs if gradient is None else gradient
-                self.weights.follow(ref, moved, share, chi, (rate, exponent), count)
+                plain = Share(number * mean, chi, ZERO, count)
+                self.weights.follow(ref, moved, plain, (rate, exponent))
             elif ref in gradients.matrices:
-                self.weights.update_matrix(ref, pairs, -rate * share, chi, exponent, count)
+                self.weights.update_matrix(ref, pairs, share)
             elif gradient is not None:
-                self.weights.update(ref, gradient, -rate * share, chi, exponent, count)
+                self.weights.update(ref, gradient, share)
 
     def _counted(self, copy: Step, step: int, chi: Ref | None) -> tuple[Ref | None, Fraction]:
         """The loss derivatives with how often each sample is there, and what is left of the mean.

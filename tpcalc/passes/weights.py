@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par
@@ -24,6 +25,15 @@ from tpcalc.program.types import Axes
 
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
 ONE, ZERO = as_ex(1), as_ex(0)
+
+
+class Share(NamedTuple):
+    """number * chi * n^(-exponent) of a gradient, summed over so many samples."""
+
+    number: Number
+    chi: Ref | None
+    exponent: Ex
+    samples: int
 
 
 @dataclass
@@ -129,93 +139,60 @@ class Weights:
             self.closed.add(found)
         return found
 
-    def update_matrix(
-        self,
-        ref: Ref,
-        pairs: Iterable[tuple[Ref, Ref]],
-        rate: Number,
-        chi: Ref | None,
-        exponent: Ex,
-        count: int,
-    ) -> None:
-        """Add rate * chi * n^(-exponent) times outer products, summed over ``count`` samples."""
+    def update_matrix(self, ref: Ref, pairs: Iterable[tuple[Ref, Ref]], share: Share) -> None:
+        """Add a share of outer products."""
         self.count[ref] = self.count.get(ref, 0) + 1
         history = self.history.setdefault(ref, {})
         for row, col in pairs:
-            item, axes = self._row(ref, row, col, chi, rate * ratio(self.out, col), count)
-            if exponent != ONE:
-                item = self.out.add(Scale(item, 1 - exponent))
+            item, axes = self._row(ref, row, col, share, ratio(self.out, col))
+            if share.exponent != ONE:
+                item = self.out.add(Scale(item, 1 - share.exponent))
             made = self.count[ref], item, padded(self.out, col, axes)
             history.setdefault(axes, []).append(made)
             self.stacks.pop((ref, axes), None)
 
     def _row(
-        self, ref: Ref, row: Ref, col: Ref, chi: Ref | None, number: Number, count: int
+        self, ref: Ref, row: Ref, col: Ref, share: Share, times: Number = 1
     ) -> tuple[Ref, Axes]:
         """The rows of a gradient with the loss derivative, along all axes it is summed over."""
-        out, family = self.out, dict(self.network.type(ref).axes)
+        out, family, chi = self.out, dict(self.network.type(ref).axes), share.chi
         parts = [row, col] if chi is None else [row, col, chi]
         both = {name: size for part in parts for name, size in out.type(part).axes}
-        both[self.sample] = count
+        both[self.sample] = share.samples
         axes = tuple(sorted(pair for pair in both.items() if pair[0] not in family))
-        return out.add(LinComb((number,), (chi,), (padded(out, row, axes),))), axes
+        return out.add(LinComb((share.number * times,), (chi,), (padded(out, row, axes),))), axes
 
     def follow(
-        self,
-        ref: Ref,
-        gradient: Ref | Iterable[tuple[Ref, Ref]],
-        number: Number,
-        chi: Ref | None,
-        rate: Rate,
-        count: int,
+        self, ref: Ref, gradient: Ref | Iterable[tuple[Ref, Ref]], share: Share, rate: Rate
     ) -> None:
-        """Add a step to the course of a parameter: number * chi * gradient, summed over samples."""
+        """Add a step to the course of a parameter: a share of its gradient, with its rate."""
         course = self.courses[ref]
-        number = number / course.unit
+        share = share._replace(number=share.number / course.unit)
         if isinstance(gradient, Ref):
             self.current(ref)
-            terms = self._changed(ref, gradient, number, chi, ZERO, count)
-            course.gradients.append(total(self.out, terms))
+            course.gradients.append(total(self.out, self._changed(ref, gradient, share)))
             self.moved.add(ref)
         else:
-            pairs = (
-                (self._row(ref, row, col, chi, number, count)[0], col) for row, col in gradient
-            )
+            pairs = ((self._row(ref, row, col, share)[0], col) for row, col in gradient)
             course.gradients.append(tuple(pairs))
         course.rates.append((rate[0] * course.unit**2, rate[1]))
 
-    def update(
-        self,
-        ref: Ref,
-        gradient: Ref,
-        rate: Number,
-        chi: Ref | None,
-        exponent: Ex,
-        count: int,
-    ) -> None:
-        """Add rate * chi * n^(-exponent) * gradient, summed over the axes that ``ref`` lacks."""
+    def update(self, ref: Ref, gradient: Ref, share: Share) -> None:
+        """Add a share of a gradient, summed over the axes that ``ref`` lacks."""
         self.current(ref)  # with the update before
-        self.last[ref] = self._changed(ref, gradient, rate, chi, exponent, count)
+        self.last[ref] = self._changed(ref, gradient, share)
         self.moved.add(ref)
 
-    def _changed(
-        self,
-        ref: Ref,
-        gradient: Ref,
-        rate: Number,
-        chi: Ref | None,
-        exponent: Ex,
-        count: int,
-    ) -> list[Term]:
+    def _changed(self, ref: Ref, gradient: Ref, share: Share) -> list[Term]:
         """The terms of an update."""
-        out = self.out
+        out, chi = self.out, share.chi
         kept = {name for name, _ in self.network.type(ref).axes}
         changed: list[Term] = []
         for number, scalar, item in self._opened(gradient, kept):
             if scalar is not None and not is_known(out, scalar):
                 item, scalar = out.add(LinComb((Fraction(1),), (scalar,), (item,))), None
-            if exponent != ZERO:
-                item = out.add(Scale(item, -exponent))
+            if share.exponent != ZERO:
+                item = out.add(Scale(item, -share.exponent))
             if chi is not None and scalar is not None:
                 item = out.add(LinComb((Fraction(1),), (chi,), (item,)))
             elif chi is not None:
@@ -223,8 +200,8 @@ class Weights:
             parts = [item] if scalar is None else [item, scalar]
             names = {name for part in parts for name, _ in out.type(part).axes}
             if self.sample not in names:  # what is the same for all of them
-                number = number * count
-            changed.append((rate * number, scalar, item, tuple(sorted(names - kept))))
+                number = number * share.samples
+            changed.append((share.number * number, scalar, item, tuple(sorted(names - kept))))
         return changed
 
     def _opened(self, gradient: Ref, kept: set[str]) -> Iterator[tuple[Number, Ref | None, Ref]]:

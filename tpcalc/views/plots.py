@@ -150,8 +150,8 @@ def band(axes: Axes, series: Series, opacity: float) -> None:
     line(axes, series.x, series.y, series.colour, zorder=2)
     if any(series.error):
         ink = colour(series.colour)
-        ends = [map(way, series.y, series.error) for way in (sub, add)]
-        axes.fill_between(series.x, *map(list, ends), color=ink, alpha=opacity, linewidth=0)
+        low, high = (list(map(way, series.y, series.error)) for way in (sub, add))
+        axes.fill_between(series.x, low, high, color=ink, alpha=opacity, linewidth=0)
 
 
 def dots(axes: Axes, series: Series, error: Any, size: float) -> None:

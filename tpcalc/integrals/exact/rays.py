@@ -29,12 +29,7 @@ def _powered(base: Any, exponent: float) -> Any:
 def single(exponent: Fraction, variance: Ball) -> Ball:
     """E max(x, 0)^p = (2 q)^(p / 2) Gamma((p + 1) / 2) / (2 sqrt pi)."""
     p = float(exponent)
-    value = _powered(2 * variance.value, p / 2)
-    spread = abs(p) / 2 * variance.relative * (1 + abs(p) * variance.relative) + ulps(4)
-    absolute: Any = 0.0
-    if not variance.clean:
-        absolute = abs(value) * _relative(variance, p / 2)
-    return Ball(value, spread, absolute, True) * _gamma((p + 1) / 2) * _half_root_pi()
+    return _scale(variance, p, 2) * _gamma((p + 1) / 2) * _half_root_pi()
 
 
 def _relative(x: Ball, exponent: float) -> Any:
@@ -125,9 +120,9 @@ def double(
     return front * scale * angular
 
 
-def _scale(variance: Ball, p: float) -> Ball:
-    """variance^(p / 2)."""
-    value = _powered(variance.value, p / 2)
+def _scale(variance: Ball, p: float, times: int = 1) -> Ball:
+    """(times variance)^(p / 2)."""
+    value = _powered(times * variance.value, p / 2)
     absolute: Any = 0.0
     if not variance.clean:
         absolute = abs(value) * _relative(variance, p / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from tpcalc.meanfield.operations import Number
 from tpcalc.meanfield.operations.operation import finite, positive, required, whole
@@ -102,10 +103,7 @@ class SpanBias:
     def __post_init__(self) -> None:
         _check(self.name, self.variance, self.rank)
 
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return "bias in the span"
+    name: ClassVar[str] = "bias in the span"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +135,7 @@ class SharedBias:
             "It is a number; None: not drawn yet.",
         )
 
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return "shared bias"
+    name: ClassVar[str] = "shared bias"
 
 
 def _check(where: str, variance: Number, rank: Number) -> None:

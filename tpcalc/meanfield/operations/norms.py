@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.operations.operation import Number, required, whole
@@ -35,12 +36,7 @@ class LayerNorm:
     centred: bool = True
 
     def __post_init__(self) -> None:
-        required(
-            0 <= self.epsilon < float("inf"),
-            "LayerNorm",
-            f"epsilon is {self.epsilon} (condition 22.7).",
-            "It is larger than 0, or 0 for the limit of small ones.",
-        )
+        _check(self.epsilon, "LayerNorm")
 
     @property
     def name(self) -> str:
@@ -98,12 +94,7 @@ class BatchNorm:
     epsilon: Number = Fraction(0)
 
     def __post_init__(self) -> None:
-        required(
-            0 <= self.epsilon < float("inf"),
-            "BatchNorm",
-            f"epsilon is {self.epsilon} (condition 22.7).",
-            "It is larger than 0, or 0 for the limit of small ones.",
-        )
+        _check(self.epsilon, "BatchNorm")
         required(
             self.batch is None or (whole(self.batch) and self.batch >= 4),
             "BatchNorm",
@@ -112,10 +103,7 @@ class BatchNorm:
             "an infinite batch.",
         )
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "batch norm"
+    name: ClassVar[str] = "batch norm"
 
     @property
     def excess(self) -> Bounded:
@@ -135,3 +123,12 @@ class BatchNorm:
         square = ratio(own.gap, under) if self.epsilon else Bounded(1.0)
         gradient = own.log_gradient - logarithm(under) + logarithm(self.excess)
         return State(Bounded(0.0), square, square, gradient)
+
+
+def _check(epsilon: Number, where: str) -> None:
+    required(
+        0 <= epsilon < float("inf"),
+        where,
+        f"epsilon is {epsilon} (condition 22.7).",
+        "It is larger than 0, or 0 for the limit of small ones.",
+    )

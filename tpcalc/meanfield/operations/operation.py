@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import isfinite, sqrt
 from numbers import Integral
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
@@ -106,10 +106,7 @@ class Addition:
             "Give one for each layer that is added, none of them 0.",
         )
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "addition"
+    name: ClassVar[str] = "addition"
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the layer.
@@ -167,10 +164,7 @@ class Bias:
             "It is larger than 0; leave the layer out for none.",
         )
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "bias"
+    name: ClassVar[str] = "bias"
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the layer.
@@ -249,10 +243,7 @@ class Gain:
     tau: Expr
     variance: Number
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "gain"
+    name: ClassVar[str] = "gain"
 
     @property
     def mean(self) -> Bounded:
@@ -300,10 +291,7 @@ class Input:
             "c is at least 0 and smaller than q.",
         )
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "input"
+    name: ClassVar[str] = "input"
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the inputs.
@@ -333,10 +321,7 @@ class Product:
         (4.0, 0.25, 4.0)
     """
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "product"
+    name: ClassVar[str] = "product"
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the layer.
@@ -379,10 +364,7 @@ class SharedBias:
     variance: Number
     drawn: float | None = None
 
-    @property
-    def name(self) -> str:
-        """For messages and tables."""
-        return "shared bias"
+    name: ClassVar[str] = "shared bias"
 
     @property
     def added(self) -> Bounded:

@@ -8,9 +8,8 @@ from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
-from tpcalc.networks.layers.given import axes_of, part, size_of, tracer
-from tpcalc.networks.layers.norms import scaled
-from tpcalc.networks.own import Layer
+from tpcalc.networks.layers.given import axes_of, size_of
+from tpcalc.networks.layers.norms import Norm, scaled
 from tpcalc.networks.tracer import NetworkTracer
 
 
@@ -63,7 +62,7 @@ def batch_norm(
     return scaled(centred * (variance + eps) ** Fraction(-1, 2), gain, bias)
 
 
-class BatchNorm(Layer):
+class BatchNorm(Norm):
     """Batch norm with a trained gain, which starts at 1, and a bias, which starts at 0.
 
     Args:
@@ -99,10 +98,8 @@ class BatchNorm(Layer):
         *,
         name: str = "",
     ) -> None:
-        t = tracer(t, "BatchNorm")
-        self.axis, self.eps = axes_of(axis, "batch norm"), eps
-        self.gain = t.parameter(part(name, "gain"), start=0) if gain else None
-        self.bias = t.parameter(part(name, "bias"), start=0) if bias else None
+        super().__init__(t, gain, bias, eps, name=name)
+        self.axis = axes_of(axis, "batch norm")
 
     def __call__(self, x: Vector) -> Vector:
         """The normalised block.
@@ -113,6 +110,4 @@ class BatchNorm(Layer):
         Raises:
             TraceError: There is no such axis, or it has a single cell.
         """
-        normed = batch_norm(x, self.axis, self.eps)
-        gain = None if self.gain is None else 1 + self.gain.vector(x.dim)
-        return scaled(normed, gain, None if self.bias is None else self.bias.vector(x.dim))
+        return self._scaled(batch_norm(x, self.axis, self.eps))

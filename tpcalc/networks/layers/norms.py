@@ -81,7 +81,7 @@ def _check(h: object, what: str) -> None:
         raise misuse(f"{what} is taken of a vector, not of {noun(h)}.")
 
 
-class _Norm(Layer):
+class Norm(Layer):
     """A normalisation with a trained gain and bias."""
 
     def __init__(
@@ -102,7 +102,7 @@ class _Norm(Layer):
         return scaled(x, None if gain is None else 1 + gain, bias)
 
 
-class LayerNorm(_Norm):
+class LayerNorm(Norm):
     """Layer norm with a trained gain, which starts at 1, and a bias, which starts at 0.
 
     Args:
@@ -133,7 +133,7 @@ class LayerNorm(_Norm):
         return self._scaled(layer_norm(h, self.eps))
 
 
-class RMSNorm(_Norm):
+class RMSNorm(Norm):
     """RMS norm with a trained gain, which starts at 1, and without a bias unless asked for.
 
     Args:

@@ -23,7 +23,7 @@ from tpcalc.passes.course import Course
 from tpcalc.passes.split import split
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Step
-from tpcalc.passes.weights import Weights
+from tpcalc.passes.weights import Share, Weights
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, matmul_of
 from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Node, Nonlin, Ref, Scale
@@ -215,12 +215,14 @@ class _Writing:
                 continue
             _, power = self.generic.training.rate(mark, step)
             rate = power - R * self.generic.speed[mark.label]
+            share = Share(-ONE, None, rate, 1)
             if ref in weights.courses:
-                weights.follow(ref, pairs if own is None else own, ONE, None, (ONE, rate), 1)
+                whole = Share(ONE, None, Ex(), 1)
+                weights.follow(ref, pairs if own is None else own, whole, (ONE, rate))
             elif own is not None:
-                weights.update(ref, own, -ONE, None, rate, 1)
+                weights.update(ref, own, share)
             else:
-                weights.update_matrix(ref, pairs, -ONE, None, rate, 1)
+                weights.update_matrix(ref, pairs, share)
 
     def scaled(self, ref: Ref, power: Ex) -> Ref:
         return ref if power == Ex() else self.out.add(Scale(ref, power))

@@ -61,7 +61,7 @@ def _diagram(name: str, own: Sequence[Agreement]) -> Table:
 def _over_powers(
     title: str,
     laws: str,
-    own: Sequence[Agreement] | Sequence[TrainedRow],
+    own: Sequence[Agreement | TrainedRow],
     shown: Sequence[str],
     note: str,
 ) -> Table:

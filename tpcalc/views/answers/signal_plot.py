@@ -199,8 +199,9 @@ def _draw_edge(axes: Axes, found: Signal) -> None:
         xs, ys = [0.0, *xs], [ys[0], *ys]
         axes.fill_between(xs, ys, low, color=colour("limit"), alpha=0.14, linewidth=0)
         axes.fill_between(xs, ys, 2 * high, color=colour("bad"), alpha=0.12, linewidth=0)
-    shown = (xs, ys) if one_to_one else (curve.x, curve.y)
-    line(axes, *shown, "ink", zorder=3)
+    else:
+        xs, ys = list(curve.x), list(curve.y)
+    line(axes, xs, ys, "ink", zorder=3)
     _point(axes, x, y, "good", True)
     _span(axes, 0.0, right, low, high)
     axes.set_ylabel("σ_w")
@@ -232,7 +233,8 @@ def _draw_scales(axes: Axes, found: Signal) -> None:
     for start, end in zip([0.0, *poles], [*poles, math.inf], strict=True):
         part = [(x, y) for x, y in kept if start < x < end]
         if part:
-            line(axes, *zip(*part, strict=True), "limit")
+            xs, ys = zip(*part, strict=True)
+            line(axes, xs, ys, "limit")
     for pole in poles:
         axes.axvline(pole, color=colour("ink"), **_GUIDE)
     if math.isfinite(own) and own > 0:
@@ -258,7 +260,8 @@ def _draw_variances(axes: Axes, found: Signal) -> None:
     low = max(min(heights), max(heights) * 1e-4)
     for k, curve in enumerate(curves):
         kept = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y > low / 2]
-        line(axes, *zip(*kept, strict=True), str(k))
+        xs, ys = zip(*kept, strict=True)
+        line(axes, xs, ys, str(k))
     own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
     if own > 0:
         _point(axes, found.rank, own, "good", True)

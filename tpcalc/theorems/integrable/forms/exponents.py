@@ -5,7 +5,7 @@ Biases are in the first layer alone; everything holds for every degree p, a numb
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -134,11 +134,7 @@ def first_updates(a: Sequence[object], c: Sequence[object], p: object = 1) -> tu
         >>> [str(e) for e in first_updates((0, 1, 1, 1), (-1, -2, -2, -1))]
         ['-1', '-1/2', '-1/2', '-1']
     """
-    rates = _row(c, "c")
-    needed = first_rates(a, p)
-    if len(rates) != len(needed):
-        raise UsageError(f"a has {len(needed)} exponents, c has {len(rates)}.")
-    return tuple(want - rate for want, rate in zip(needed, rates, strict=True))
+    return _less(c, lambda: first_rates(a, p))
 
 
 def first_rates(a: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
@@ -194,10 +190,7 @@ def later_updates(a: Sequence[object], c: Sequence[object]) -> tuple[Ex, ...]:
         >>> [str(e) for e in later_updates((0, 1, 1, 1), (-1, -2, -2, -1))]
         ['0', '0', '0', '0']
     """
-    rates, needed = _row(c, "c"), later_rates(a)
-    if len(rates) != len(needed):
-        raise UsageError(f"a has {len(needed)} exponents, c has {len(rates)}.")
-    return tuple(want - rate for want, rate in zip(needed, rates, strict=True))
+    return _less(c, lambda: later_rates(a))
 
 
 def later_rates(a: Sequence[object]) -> tuple[Ex, ...]:
@@ -313,6 +306,14 @@ def relative_displacements(
         first + rows[0],
         *(e + own - 1 for e, own in zip(others, rows[1:], strict=True)),
     )
+
+
+def _less(c: Sequence[object], rates: Callable[[], tuple[Ex, ...]]) -> tuple[Ex, ...]:
+    """By how much each rate is larger than the one at which its update is of order one."""
+    given, needed = _row(c, "c"), rates()
+    if len(given) != len(needed):
+        raise UsageError(f"a has {len(needed)} exponents, c has {len(given)}.")
+    return tuple(want - rate for want, rate in zip(needed, given, strict=True))
 
 
 def _powers(a: Sequence[Ex]) -> list[Ex]:

@@ -6,7 +6,7 @@ what it was on the query, and D comes from the backward pass, independent of bot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import copysign, sqrt
@@ -212,12 +212,8 @@ def _conditional(
     q = degree(inner)
     assert q is not None
     up, down = number_at(inner, 1.0), number_at(inner, -1.0)
-    total = ZERO
-    for side in (1, -1):
-        if number_at(outer, float(side)) == 0.0 and degree(outer) is not None:
-            continue
-        h = Var(0)
-        tilt = float(p) * (gate.right if side > 0 else -gate.left) * at.theta
+    total, h = ZERO, Var(0)
+    for side, tilt in _half_lines(outer, gate, at):
         mean = side * slope * h + tilt * at.mean * h ** (p - 1)
         spread = (left + tilt * tilt * at.variance * h ** (2 * p - 2)) ** Fraction(1, 2)
         power = up * _positive_power(mean, spread, int(q))
@@ -231,18 +227,23 @@ def _scaled(outer: Expr, inner: Expr, gate: Nonlinearity, at: _Floats) -> Estima
     """Y is a multiple of X or 0: all of the argument is a power of X times a Gaussian."""
     p, q = gate.degree, degree(inner)
     assert p is not None and q is not None
-    total = ZERO
-    for side in (1, -1):
-        if number_at(outer, float(side)) == 0.0 and degree(outer) is not None:
-            continue
-        h = Var(0)
-        tilt = float(p) * (gate.right if side > 0 else -gate.left) * at.theta
+    total, h = ZERO, Var(0)
+    for side, tilt in _half_lines(outer, gate, at):
         mean = side * at.both / at.first + tilt * at.mean
         own = substitute(outer, {h: side * h}) * h ** ((p - 1) * q) * STEP(h)
         moved = kept(tilt * tilt * at.variance, tilt and at.variance)
         rest = expect(_function(inner), moved, mean=mean)
         total = total + bounded(expect(_function(own), at.first)) * bounded(rest)
     return total.estimate()
+
+
+def _half_lines(outer: Expr, gate: Nonlinearity, at: _Floats) -> Iterator[tuple[int, float]]:
+    """The half-lines on which the outer function is not 0, and what the push is a multiple of."""
+    assert gate.degree is not None
+    for side in (1, -1):
+        if number_at(outer, float(side)) != 0.0 or degree(outer) is None:
+            slope = gate.right if side > 0 else -gate.left
+            yield side, float(gate.degree) * slope * at.theta
 
 
 def _positive_power(mean: Expr, spread: Expr, most: int) -> Expr:
