@@ -11,7 +11,7 @@ than what it is a gradient of.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -24,7 +24,7 @@ from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.sums import cell
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -196,11 +196,8 @@ def backward(
 
     Source: Hajjar, Chizat, Giraud, equations (2.3) and Appendix A, derived here for any program.
     """
-    active, wanted = [False] * len(builder), set(parameters)
-    order = _below(builder, [ref for ref, _ in outputs], given)
-    for ref in order:
-        below = references(builder.node(ref)) if ref not in given else ()
-        active[ref] = ref in wanted or any(active[r] for r in below)
+    wanted = set(parameters)
+    order, active = _below(builder, (ref for ref, _ in outputs), wanted, given)
     sweep = _Sweep(builder, active)
     for output, seed in outputs:
         sweep.to_scalar(output, seed, builder.type(output).axes)
@@ -237,16 +234,18 @@ def backward(
     return Gradients(matrices, adjoints)
 
 
-def _below(builder: Builder, tops: list[Ref], given: Container[Ref]) -> list[Ref]:
-    """What outputs are made of, in the order of the program, down to what is given."""
-    found, stack = set(tops), tops
-    while stack:
-        ref = stack.pop()
-        if ref not in given:
-            new = [below for below in references(builder.node(ref)) if below not in found]
-            found.update(new)
-            stack += new
-    return sorted(found)
+def _below(
+    builder: Builder, tops: Iterable[Ref], wanted: Container[Ref], given: Container[Ref]
+) -> tuple[list[Ref], list[bool]]:
+    """What outputs are made of, in order, and of all nodes whether they rest on a parameter."""
+
+    def below(ref: Ref) -> tuple[Ref, ...]:
+        return references(builder.node(ref)) if ref not in given else ()
+
+    order, active = sorted(reached(tops, below)), [False] * len(builder)
+    for ref in order:
+        active[ref] = ref in wanted or any(active[r] for r in below(ref))
+    return order, active
 
 
 def _leaf(node: Any, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:

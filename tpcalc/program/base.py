@@ -7,7 +7,7 @@ a node for what it is through a ``Table``, or a view of one class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +27,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.types import Ref
 
+H = TypeVar("H", bound=Hashable)
 N = TypeVar("N")
 R = TypeVar("R")
 
@@ -65,6 +66,22 @@ def references(node: Any) -> tuple[Ref, ...]:
         else:
             found += value
     return tuple(found)
+
+
+def reached(starts: Iterable[H], below: Callable[[H], Iterable[H]]) -> set[H]:
+    """Nodes with all that lies below them.
+
+    Example:
+        >>> sorted(reached([5], lambda node: range(node // 2)))
+        [0, 1, 5]
+    """
+    found, left = set[H](), list(starts)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += below(node)
+    return found
 
 
 def renumbered(node: N, to: Callable[[Ref], Ref]) -> N:

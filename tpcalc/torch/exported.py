@@ -19,6 +19,7 @@ import numpy as np
 from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError
+from tpcalc.program.base import reached
 from tpcalc.torch.graph import Place
 from tpcalc.torch.rules import rule_of
 
@@ -155,12 +156,9 @@ class Exported:
 
     def _check_writes(self) -> None:
         """Refuse parameters that forward writes into, and buffers that it trains."""
-        behind, left = set[Any](), [one for kind, _, one in self.results if kind == "USER_OUTPUT"]
-        while left:
-            node = left.pop()
-            if hasattr(node, "all_input_nodes") and node not in behind:
-                behind.add(node)
-                left += node.all_input_nodes
+        given = (one for kind, _, one in self.results if kind == "USER_OUTPUT")
+        outputs = (one for one in given if hasattr(one, "all_input_nodes"))
+        behind = reached(outputs, lambda node: node.all_input_nodes)
         for value, leaf in self._writes():
             kind, name = self.leaves[leaf.name]
             trained = kind == "BUFFER" and leaf in behind and value not in self.given

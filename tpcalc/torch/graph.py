@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tpcalc.program.base import reached
+
 Sizes = tuple[int, ...]  # of a dimension, width by width
 
 
@@ -84,6 +86,11 @@ class Op:
         """The sizes of its only result."""
         return self.shapes[0]
 
+    @property
+    def uses(self) -> list[int]:
+        """The operations that it reads."""
+        return _uses((self.args, tuple(self.kwargs.values())))
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -112,19 +119,13 @@ class Graph:
 
     def behind(self, index: int) -> frozenset[int]:
         """An operation and all that it needs."""
-        found, left = set[int](), [index]
-        while left:
-            index = left.pop()
-            if index not in found:
-                found.add(index)
-                left += _uses((self.ops[index].args, tuple(self.ops[index].kwargs.values())))
-        return frozenset(found)
+        return frozenset(reached([index], lambda own: self.ops[own].uses))
 
     @cached_property
     def read_once(self) -> frozenset[int]:
         """The operations that one operation reads, once."""
         held = (self.ops[index] for index in self.needed)
-        counts = Counter(use for op in held for use in _uses((op.args, tuple(op.kwargs.values()))))
+        counts = Counter(use for op in held for use in op.uses)
         return frozenset(index for index, count in counts.items() if count == 1)
 
 

@@ -21,7 +21,7 @@ from tpcalc.finite.networks.uses import uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
-from tpcalc.program.base import data_of, input_of, references
+from tpcalc.program.base import data_of, input_of, reached, references
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
@@ -221,15 +221,8 @@ class DrawnNetwork:
         return self._plans[known, wanted]
 
     def _needed(self, known: Collection[Ref], wanted: Collection[Ref]) -> set[Ref]:
-        found: set[Ref] = set()
-        stack = list(wanted)
-        while stack:
-            ref = stack.pop()
-            if ref not in found:
-                found.add(ref)
-                if ref not in known:
-                    stack.extend(references(self.program.nodes[ref]))
-        return found
+        nodes = self.program.nodes
+        return reached(wanted, lambda ref: () if ref in known else references(nodes[ref]))
 
     # ------------------------------------------------------------------------------------ layers
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tpcalc.functions import Expr
 from tpcalc.functions.expr import mul
+from tpcalc.integrals.connected import connected
 from tpcalc.integrals.exact.ball import Ball, finite_error
 
 
@@ -40,24 +41,14 @@ def grouped(
             functions[i] = factor
         else:
             functions[twin] = _product(functions[twin], factor)
-    groups = []
-    while kept:
-        members, stack = [], [kept.pop(0)]
-        while stack:
-            i = stack.pop()
-            members.append(i)
-            near = [j for j in kept if not _is_zero(cov[i][j])]
-            stack += near
-            kept = [j for j in kept if j not in near]
-        members.sort()
-        groups.append(
-            Group(
-                tuple(functions[i] for i in members),
-                tuple(mean[i] for i in members),
-                tuple(tuple(cov[i][j] for j in members) for i in members),
-            )
+    return [
+        Group(
+            tuple(functions[i] for i in members),
+            tuple(mean[i] for i in members),
+            tuple(tuple(cov[i][j] for j in members) for i in members),
         )
-    return groups
+        for members in connected(kept, lambda i, j: not _is_zero(cov[i][j]))
+    ]
 
 
 @lru_cache(maxsize=1024)

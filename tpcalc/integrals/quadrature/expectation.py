@@ -16,6 +16,7 @@ from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import walk
 from tpcalc.functions.form import least
 from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.connected import connected
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.dirac import Peak, continuous, given, peaks
 from tpcalc.integrals.quadrature.groups import group_mean
@@ -157,7 +158,7 @@ def _sum(left: Computed, right: Computed) -> Computed:
 def _product(shapes: list[Shape], mean: list[Array], cov: list[list[Array]]) -> Computed | None:
     """The product over groups of Gaussians that are independent of each other."""
     value, error = np.ones(()), np.zeros(())
-    for group in _groups(cov):
+    for group in connected(range(len(cov)), lambda i, j: bool(np.any(cov[i][j] != 0))):
         part = group_mean(
             [shapes[i] for i in group],
             [mean[i] for i in group],
@@ -169,17 +170,3 @@ def _product(shapes: list[Shape], mean: list[Array], cov: list[list[Array]]) -> 
         value = value * part.value
         error = error + EPS * np.abs(value)
     return Computed(value, error)
-
-
-def _groups(cov: list[list[Array]]) -> list[list[int]]:
-    left, groups = list(range(len(cov))), []
-    while left:
-        group, stack = [], [left.pop(0)]
-        while stack:
-            i = stack.pop()
-            group.append(i)
-            near = [j for j in left if np.any(cov[i][j] != 0)]
-            left = [j for j in left if j not in near]
-            stack.extend(near)
-        groups.append(sorted(group))
-    return groups

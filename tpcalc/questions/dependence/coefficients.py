@@ -7,7 +7,7 @@ covariance of the hats. Each replicate solves its own, so that the spread is the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod, sqrt
@@ -24,6 +24,7 @@ from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Product, Target, product_mean
 from tpcalc.limit.views import the_product
 from tpcalc.passes.sums import fresh
+from tpcalc.program.base import reached
 from tpcalc.program.nodes import Rename
 from tpcalc.questions.dependence.bits import Home
 from tpcalc.questions.dependence.sets import Sets
@@ -107,14 +108,11 @@ def is_large(sets: Sets, products: Iterable[LRef]) -> bool:
 
 def _with_earlier(sets: Sets, products: Iterable[LRef]) -> list[LRef]:
     """The products that have a correction, with those that theirs rest on, in order."""
-    found: set[LRef] = set()
-    stack = [ref for ref in products if sets.dots[ref].open]
-    while stack:
-        top = stack.pop()
-        if top not in found:
-            found.add(top)
-            stack += [q for q in sets.dots[top].open if sets.dots[q].open]
-    return sorted(found)
+
+    def corrected(refs: Iterable[LRef]) -> Iterator[LRef]:
+        return (ref for ref in refs if sets.dots[ref].open)
+
+    return sorted(reached(corrected(products), lambda ref: corrected(sets.dots[ref].open)))
 
 
 @dataclass

@@ -21,7 +21,7 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LNode, LRef, Product, Start
 from tpcalc.limit.views import function_of, product_of
 from tpcalc.passes.block import CARRY, SEED
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
@@ -153,13 +153,11 @@ class Correlation:
 
 def below(context: Context, ref: LRef) -> set[LRef]:
     """A vector with all that it is made of."""
-    seen, todo = {ref}, [ref]
-    while todo:
-        for other in references(context.nodes[todo.pop()]):
-            if other not in seen and context.dims[other] is not None:
-                seen.add(other)
-                todo.append(other)
-    return seen
+
+    def vectors(one: LRef) -> Iterable[LRef]:
+        return (own for own in references(context.nodes[one]) if context.dims[own] is not None)
+
+    return reached([ref], vectors)
 
 
 def _jumps(atom: Atom) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from tpcalc.exponents import as_ex
 from tpcalc.names import what_of
-from tpcalc.program.base import Table, matmul_of, references, renumbered
+from tpcalc.program.base import Table, matmul_of, reached, references, renumbered
 from tpcalc.program.nodes import (
     Input,
     LinComb,
@@ -170,13 +170,10 @@ def _behind_numbers(nodes: Sequence[Node], ref: Ref) -> Ref:
 
 def _maps(steps: FirstSteps, refs: Iterable[Ref]) -> set[Ref]:
     """The parameters of the maps that nodes are made of before any function."""
-    found, nodes, stack = set[Ref](), steps.network.nodes, list(refs)
-    while stack:
-        node = nodes[stack.pop()]
-        rows = (_behind_numbers(nodes, own) for own in _ROWS(node))
-        found.update(own for own in rows if own in steps.parameters)
-        stack += _SUMS(node)
-    return found
+    nodes = steps.network.nodes
+    sums = reached(refs, lambda ref: _SUMS(nodes[ref]))
+    rows = (_behind_numbers(nodes, own) for ref in sums for own in _ROWS(nodes[ref]))
+    return {own for own in rows if own in steps.parameters}
 
 
 def _uses(steps: FirstSteps, maps: Collection[Ref]) -> list[Ref]:

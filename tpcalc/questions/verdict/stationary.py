@@ -45,7 +45,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.names import Name
-from tpcalc.program.base import lincomb_of, matmul_of, references
+from tpcalc.program.base import lincomb_of, matmul_of, reached, references
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -192,13 +192,8 @@ def _mark(probe: Probe, state: State) -> None:
     """Find the nodes of the first pass at the query."""
     program = probe.program
     names = [*probe.f(0), *(name for own in probe.at("x", 0).values() for name in own)]
-    stack, seen = [program.ref(name) for name in names], set[Ref]()
-    while stack:
-        ref = stack.pop()
-        if ref not in seen:
-            seen.add(ref)
-            stack += references(program.nodes[ref])
-    for ref in sorted(seen):
+    made = reached(map(program.ref, names), lambda ref: references(program.nodes[ref]))
+    for ref in sorted(made):
         state.fixed[program.nodes[ref]] = ref
         node = lincomb_of(program.nodes[ref])
         if node is not None and not any(s is not None for s in node.scalars):
@@ -418,14 +413,13 @@ class NodeBounds:
 
     def of(self, ref: Ref) -> Bound | None:
         """The bound of a node; None where it has none."""
-        stack, new = [ref], set[Ref]()
-        while stack:
-            below = stack.pop()
-            if below not in self._known and below not in new:
-                new.add(below)
-                stack += references(self.builder.node(below))
-        for below in sorted(new):  # in the order of the program
-            self._known[below] = self._reached(below, self.builder.node(below))
+
+        def parts(one: Ref) -> tuple[Ref, ...]:
+            return () if one in self._known else references(self.builder.node(one))
+
+        for below in sorted(reached([ref], parts)):  # in the order of the program
+            if below not in self._known:
+                self._known[below] = self._reached(below, self.builder.node(below))
         return None if ref in self.lost else self._state.total(self._known[ref])
 
     def _reached(self, ref: Ref, node: Node) -> Value:

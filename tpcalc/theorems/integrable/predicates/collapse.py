@@ -19,7 +19,7 @@ from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
 from tpcalc.names import layered
-from tpcalc.program.base import Table, references
+from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.program import prune
 from tpcalc.results import Claim, Hypothesis, Theorem
@@ -202,21 +202,14 @@ def _largest(numbers: Sequence[tuple[float, float]]) -> tuple[str, bool | None]:
 
 def _is_constant(graph: LimitGraph, ref: LRef) -> bool:
     """Whether a variable is made of no Gaussian, and of no scalar that is random."""
-    stack, seen = [ref], set()
-    while stack:
-        here = stack.pop()
-        if here in seen:
-            continue
-        seen.add(here)
-        if graph.vector_dim[here] is None:
-            if _is_random(graph, here):
-                return False
-            continue
-        parts = _PARTS(graph.nodes[here])
-        if parts is None:
-            return False
-        stack += parts
-    return True
+
+    def parts(one: LRef) -> tuple[LRef, ...] | None:
+        return () if graph.vector_dim[one] is None else _PARTS(graph.nodes[one])
+
+    made = reached([ref], lambda one: parts(one) or ())
+    scalars = (one for one in made if graph.vector_dim[one] is None)
+    gaussian = any(parts(one) is None for one in made)
+    return not gaussian and not any(_is_random(graph, one) for one in scalars)
 
 
 def _arguments(node: Nonlin) -> tuple[LRef, ...]:
@@ -232,12 +225,5 @@ _PARTS: Table[tuple[LRef, ...] | None] = Table(
 
 def _is_random(graph: LimitGraph, ref: LRef) -> bool:
     """Whether a scalar rests on a random one."""
-    stack, seen = [ref], set()
-    while stack:
-        here = stack.pop()
-        if is_drawn(graph.nodes[here]):
-            return True
-        fresh = [other for other in references(graph.nodes[here]) if other not in seen]
-        seen.update(fresh)
-        stack += fresh
-    return False
+    made = reached([ref], lambda one: references(graph.nodes[one]))
+    return any(is_drawn(graph.nodes[one]) for one in made)
