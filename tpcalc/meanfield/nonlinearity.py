@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tpcalc.errors import UsageError
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.graph import LayerGraph, propagate
 from tpcalc.meanfield.operations import Addition, Input, Product
 from tpcalc.meanfield.reading import Layers, layers, numbered
 from tpcalc.meanfield.state import State, exponential, logarithm, ratio
+from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows, Shown
 
@@ -207,17 +207,11 @@ def _asked(
 
 def _check(graph: LayerGraph, start: int, last: int) -> None:
     if not 0 <= start <= last <= graph.last:
-        raise UsageError(
-            f"there are no layers {start} and {last} in this order.",
-            hint=f"They are numbered from 0 to {graph.last}.",
-        )
+        raise no_such_layers(start, last, graph.last)
     # What reaches the end without the start: a path around it.
     around = {0} - {start}
     for index in range(1, last + 1):
         if index != start and any(parent in around for parent in graph.layers[index].parents):
             around.add(index)
     if last in around:
-        raise UsageError(
-            f"layer {start} is no bottleneck for layer {last}: there is a path around it.",
-            hint="Take a layer that every path leads through.",
-        )
+        raise no_bottleneck(start, last)

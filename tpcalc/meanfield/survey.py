@@ -27,7 +27,7 @@ from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate, scale
 from tpcalc.meanfield.operations import Activation, Bias, Dense, Number, Operation
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.meanfield.spectra.finite import finite_moments
+from tpcalc.meanfield.spectra.finite import checked_family, finite_moments
 from tpcalc.meanfield.spectra.singular_values import PADDED, singular_values, slope_variance
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 from tpcalc.networks.own import is_network
@@ -92,8 +92,7 @@ def survey(
     begun = time.perf_counter()
     found, weights, biases, depth = _asked(activation, weights, biases, depth)
     tau, layers = found.expr, checks.whole(depth, "depth", least=1)
-    if family not in FAMILIES:
-        raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
+    checked_family(family, FAMILIES)
     given = LayerMap(tau, weights, biases, rank, square=1.0)
     moving = drift(given)
     layer = moving.scaled if moving else given

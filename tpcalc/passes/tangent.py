@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from types import MappingProxyType
+from typing import NamedTuple
 
 from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex, as_ex
@@ -57,6 +58,17 @@ class TangentProgram:
     groups: frozenset[str] = frozenset()
 
 
+class Side(NamedTuple):
+    """The gradients of one output, and where their nodes stand in the program of the kernel."""
+
+    of: Gradients
+    at: Callable[[Ref], Ref]
+
+    def products(self, ref: Ref) -> list[tuple[Ref, Ref]]:
+        """The outer products that the gradient of a matrix is the sum of."""
+        return [(self.at(row), self.at(col)) for row, col in self.of.matrices[ref]]
+
+
 @dataclass
 class _Kernel:
     """Writes kernel entries into a program."""
@@ -65,18 +77,11 @@ class _Kernel:
     parameters: Mapping[Ref, Mark]
     rate: Rate
 
-    def entry(
-        self,
-        left: Gradients,
-        right: Gradients,
-        left_ref: Callable[[Ref], Ref],
-        right_ref: Callable[[Ref], Ref],
-    ) -> Ref:
+    def entry(self, left: Side, right: Side) -> Ref:
         """The sum over parameters of rate * <gradient, gradient>."""
         terms: list[Ref] = []
         for ref, mark in self.parameters.items():
-            own = list(self._parts(ref, left, right, left_ref, right_ref))
-            terms += [self.rated(part, mark) for part in own]
+            terms += [self.rated(part, mark) for part in self._parts(ref, left, right)]
         return self.total(terms)
 
     def total(self, terms: Sequence[Ref]) -> Ref:
@@ -88,24 +93,15 @@ class _Kernel:
         total = add(Par(i) for i in range(len(terms)))
         return self.builder.add(Nonlin(Fn(total, 0, len(terms)), (), tuple(terms)))
 
-    def _parts(
-        self,
-        ref: Ref,
-        left: Gradients,
-        right: Gradients,
-        left_ref: Callable[[Ref], Ref],
-        right_ref: Callable[[Ref], Ref],
-    ) -> list[Ref]:
-        if ref in left.matrices and ref in right.matrices:
+    def _parts(self, ref: Ref, left: Side, right: Side) -> list[Ref]:
+        if ref in left.of.matrices and ref in right.of.matrices:
             return [
-                self._times(
-                    self.inner(left_ref(r), right_ref(s)), self.inner(left_ref(c), right_ref(d))
-                )
-                for r, c in left.matrices[ref]
-                for s, d in right.matrices[ref]
+                self._times(self.inner(r, s), self.inner(c, d))
+                for r, c in left.products(ref)
+                for s, d in right.products(ref)
             ]
-        if ref in left.adjoints and ref in right.adjoints:
-            a, b = left_ref(left.adjoints[ref]), right_ref(right.adjoints[ref])
+        if ref in left.of.adjoints and ref in right.of.adjoints:
+            a, b = left.at(left.of.adjoints[ref]), right.at(right.of.adjoints[ref])
             scalar = self.builder.type(a).kind is Kind.SCALAR
             return [self._times(a, b) if scalar else self.inner(a, b)]
         return []
@@ -172,7 +168,8 @@ def tangent_of_network(
             continue
         left, right = gradients[k], gradients[m]
         place = (i, k, j, m)
-        entry = kernel.entry(left, right, refs[i].__getitem__, refs[j].__getitem__)
+        sides = Side(left, refs[i].__getitem__), Side(right, refs[j].__getitem__)
+        entry = kernel.entry(*sides)
         out.output(cell_name("ntk", place), entry)
         for p, q in product(range(len(template.slots)), repeat=2):
             parts = []
@@ -211,7 +208,7 @@ def tangent_of_program(
             builder.output(cell_name("f", (i, 0)), ref)
     for i, left in enumerate(gradients):
         for j in range(i, len(refs)):
-            entry = kernel.entry(left, gradients[j], _same, _same)
+            entry = kernel.entry(Side(left, _same), Side(gradients[j], _same))
             builder.output(cell_name("ntk", (i, 0, j, 0)), entry)
     return TangentProgram(builder.finish(keep_unused=False), len(refs), 0, 1)
 

@@ -21,6 +21,7 @@ from tpcalc.finite.networks.uses import uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
+from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.program.base import data_of, input_of, reached, references
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.program import Program
@@ -277,19 +278,13 @@ class DrawnNetwork:
             UsageError: No such layers, or a path leads around ``start``.
         """
         if not self.is_bottleneck(start, end):
-            raise UsageError(
-                f"layer {start} is no bottleneck for layer {end}: there is a path around it.",
-                hint="Take a layer that every path leads through.",
-            )
+            raise no_bottleneck(start, end)
         return lambda x: self._from({start: x}, end)
 
     def is_bottleneck(self, start: int, end: int) -> bool:
         """Whether every path from the input to ``end`` leads through ``start``."""
         if not 0 <= start <= end < len(self.taps):
-            raise UsageError(
-                f"there are no layers {start} and {end} in this order.",
-                hint=f"They are numbered from 0 to {len(self.taps) - 1}.",
-            )
+            raise no_such_layers(start, end, len(self.taps) - 1)
         first, last = self.taps[start], self.taps[end].node
         return not first.cell and self._slot not in self._needed({first.node}, {last}) - {
             first.node

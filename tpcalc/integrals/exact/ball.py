@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from math import isfinite, sqrt
 from typing import Any, overload
 
+from tpcalc.errors import EvaluationError
+
 # A little more than half the distance of floats at 1, for the rounding of the bounds themselves.
 LEAST = 5e-324  # the smallest number above 0: nothing is divided by 0
 UNIT = 1.13e-16
@@ -210,3 +212,20 @@ def finite_error(error: Any) -> Any:
     if not found.size or isfinite(found.max()):  # the largest of some that are no numbers is none
         return found
     return np.where(np.isnan(found), np.inf, found)
+
+
+def no_covariance() -> EvaluationError:
+    """The error about a matrix that is none of covariances."""
+    return EvaluationError(
+        "a covariance is larger than the variances allow: the matrix is not one of covariances.",
+        hint="|cov(u, v)| is at most sqrt(var(u) var(v)).",
+    )
+
+
+def infinite() -> EvaluationError:
+    """The error about an integral that is infinite."""
+    return EvaluationError(
+        "the expectation of an exponential of a square is infinite: the variance is too large for "
+        "it.",
+        hint="exp(a z^2) needs 2 a Var(z) < 1.",
+    )

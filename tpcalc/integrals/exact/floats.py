@@ -13,7 +13,17 @@ from tpcalc.functions import Expr, const
 from tpcalc.functions.atoms import Call
 from tpcalc.functions.expr import Add, Const, Mul, Pow
 from tpcalc.integrals.exact import halflines, quadrants, rays
-from tpcalc.integrals.exact.ball import UNIT, Ball, better, quotient, root, total, ulps
+from tpcalc.integrals.exact.ball import (
+    UNIT,
+    Ball,
+    better,
+    infinite,
+    no_covariance,
+    quotient,
+    root,
+    total,
+    ulps,
+)
 from tpcalc.integrals.exact.piece import level
 from tpcalc.integrals.exact.weighted import Corner, weighted
 
@@ -81,11 +91,7 @@ class Floats:
         if not found.positive:
             least = found.value - found.error()
             if not (least > 0 if type(least) is float else (least > 0).all()):
-                raise EvaluationError(
-                    "the expectation of an exponential of a square is infinite: the variance is "
-                    "too large for it.",
-                    hint="exp(a z^2) needs 2 a Var(z) < 1.",
-                )
+                raise infinite()
             found.positive = True
         return found
 
@@ -323,11 +329,7 @@ def _cut(ball: Ball, size: Any) -> Ball:
     negative = value < 0 if type(value) is float else bool(value.size and value.min() < 0)
     if negative:
         if np.any(value < -SLACK * size - ball.absolute):
-            raise EvaluationError(
-                "a covariance is larger than the variances allow: the matrix is not one of "
-                "covariances.",
-                hint="|cov(u, v)| is at most sqrt(var(u) var(v)).",
-            )
+            raise no_covariance()
         ball.value = 0.0 if type(value) is float else np.maximum(value, 0.0)
     return ball
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.errors import EvaluationError
 from tpcalc.functions import Const, Expr
 from tpcalc.functions.symbolic import to_sympy
+from tpcalc.integrals.exact.ball import infinite, no_covariance
 from tpcalc.integrals.exact.gauss import Variables
 from tpcalc.integrals.exact.groups import Group, grouped
 from tpcalc.integrals.exact.piece import Unsupported
@@ -112,21 +112,13 @@ class Formulas:
     def minor(self, a: Any, d: Any, b: Any, c: Any, definite: bool) -> Any:
         found = self._sympy.expand(a * d - b * c)
         if definite and found.is_negative:
-            raise EvaluationError(
-                "a covariance is larger than the variances allow: the matrix is not one of "
-                "covariances.",
-                hint="|cov(u, v)| is at most sqrt(var(u) var(v)).",
-            )
+            raise no_covariance()
         return 0 if found.is_zero else found
 
     def tilted(self, square: Any, variance: Any) -> Any:
         found = self._sympy.expand(1 - 2 * square * variance)
         if found.is_nonpositive:
-            raise EvaluationError(
-                "the expectation of an exponential of a square is infinite: the variance is too "
-                "large for it.",
-                hint="exp(a z^2) needs 2 a Var(z) < 1.",
-            )
+            raise infinite()
         return found
 
     def root(self, x: Any) -> Any:

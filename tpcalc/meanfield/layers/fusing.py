@@ -42,6 +42,7 @@ from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 from tpcalc.registry.values import squared
 
+Terms = list[tuple[Number, int]]  # layers, each with its factor
 HINT = (
     "tp.kernel and tp.limit take programs as they are; for the recursion put a matrix in between."
 )
@@ -265,9 +266,9 @@ class Fusing:
             return self._alone(ref, found, rest, power)
         if any(holds(own, Par) for own in found.values()):
             raise self.averaged(ref, *found.values())
-        straight: list[tuple[Number, int]] = []
+        straight: Terms = []
         curved: list[tuple[int, Expr]] = []
-        starts: list[tuple[Number, int]] = []
+        starts: Terms = []
         for head, own in found.items():
             pair = linear(own)
             if pair is None or not self.made[head].gaussian:
@@ -286,12 +287,7 @@ class Fusing:
         return Part(layer, add((Var(0), shifted)), power)
 
     def _added(
-        self,
-        ref: Ref,
-        straight: list[tuple[Number, int]],
-        starts: list[tuple[Number, int]],
-        curved: list[tuple[int, Expr]],
-        rest: Expr,
+        self, ref: Ref, straight: Terms, starts: Terms, curved: list[tuple[int, Expr]], rest: Expr
     ) -> int:
         """A layer that adds layers, functions of layers and biases."""
         terms = list(straight)
@@ -305,14 +301,7 @@ class Fusing:
             self.sums[key] = self._sum_layer(ref, terms, starts, gaussian=not curved)
         return self.sums[key]
 
-    def _sum_layer(
-        self,
-        ref: Ref,
-        terms: list[tuple[Number, int]],
-        starts: list[tuple[Number, int]],
-        *,
-        gaussian: bool,
-    ) -> int:
+    def _sum_layer(self, ref: Ref, terms: Terms, starts: Terms, *, gaussian: bool) -> int:
         """A new layer that adds layers and biases."""
         place = self.program.place(ref)
         near = frozenset[str]().union(*(self.made[head].near for _, head in terms))

@@ -83,11 +83,7 @@ class LayerMap(Shown):
         checked_rank(self.rank, "LayerMap")
         w, b = checks.real(self.weights, "weights"), checks.real(self.biases, "biases")
         if not w > 0 or b < 0:
-            raise StudyError(
-                f"weights have the variance {self.weights}, biases {self.biases}.",
-                where="LayerMap",
-                hint="Weights above 0, biases from 0.",
-            )
+            raise _no_variances(self.weights, self.biases, "LayerMap")
         if self.square is not None and not checks.real(self.square, "square") > 0:
             raise StudyError(f"the length q is {self.square}.", where="LayerMap")
 
@@ -342,9 +338,10 @@ def low_rank_start(weights: float, biases: float, rank: float) -> Variances:
     """
     gamma = checked_rank(rank, "low_rank_start")
     if not weights > 0 or biases < 0 or not isfinite(weights + biases):
-        raise StudyError(
-            f"weights have the variance {weights}, biases {biases}.",
-            where="low_rank_start",
-            hint="Weights above 0, biases from 0.",
-        )
+        raise _no_variances(weights, biases, "low_rank_start")
     return Variances(weights / gamma, biases / gamma)
+
+
+def _no_variances(weights: object, biases: object, where: str) -> StudyError:
+    said = f"weights have the variance {weights}, biases {biases}."
+    return StudyError(said, where=where, hint="Weights above 0, biases from 0.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from tpcalc import checks
@@ -70,8 +70,7 @@ def finite_moments(
         raise StudyError(
             f"the rank is {rank} and the width {width}; {why}.", where="finite_moments"
         )
-    if family not in _LAYERS:
-        raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(_LAYERS)}.")
+    checked_family(family, _LAYERS)
     factor = n / r if variance is None else float(checks.real(variance, "variance"))
     if not factor > 0:
         raise StudyError(f"the variance is {variance}.", where="finite_moments")
@@ -138,3 +137,10 @@ _LAYERS: dict[str, Callable[[float, float], Rows]] = {
     "orthogonal": _orthogonal,
     "gaussian-gaussian": _both,
 }
+
+
+def checked_family(family: str, known: Collection[str], where: str | None = None) -> None:
+    """Refuse a family of weights that is none of the known ones."""
+    if family not in known:
+        hint = f"They are {', '.join(known)}."
+        raise StudyError(f"weights are {family!r}.", where=where, hint=hint)

@@ -12,6 +12,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
+from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 from tpcalc.shown import Shown
 
@@ -51,10 +52,7 @@ class WeightLaw(Shown):
     depth: int = 1
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise StudyError(
-                f"weights are {self.family!r}.", hint=f"They are {', '.join(FAMILIES)}."
-            )
+        checked_family(self.family, FAMILIES)
         checked_rank(self.rank, "WeightLaw")
         if checks.whole(self.depth, "depth", least=1) > DEEPEST:
             raise StudyError(

@@ -21,6 +21,7 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.operations import Number
+from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.meanfield.weights import Weights, gaussian_vectors
 from tpcalc.names import cell_name
 from tpcalc.networks.layers.low_rank import FAMILIES
@@ -184,12 +185,7 @@ def _fixed(
     tau: Expr, family: str, rank: Fraction | float, q: float, variance: float | None
 ) -> tuple[Number, float]:
     """The variance of the weights, and the variance of the bias that keeps q."""
-    if family not in FAMILIES:
-        raise StudyError(
-            f"weights are {family!r}.",
-            where="probe_program",
-            hint=f"They are {', '.join(FAMILIES)}.",
-        )
+    checked_family(family, FAMILIES, "probe_program")
     if not (isfinite(q) and q > 0):
         raise StudyError(f"q is {q}.", where="probe_program", hint="It is positive.")
     if not 0 < rank <= 1:

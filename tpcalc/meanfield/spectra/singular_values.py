@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
@@ -17,6 +17,7 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
+from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.meanfield.spectra.spectrum import FAMILIES, weight_spectrum
 from tpcalc.shown import Shown
 
@@ -99,9 +100,7 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
         # The columns that are kept meet the slopes that are not 0 by chance.
         return SingularValues(log_mean, whole, nonzero if count == 1 else rank * active)
     if family not in FAMILIES:
-        raise StudyError(
-            f"weights are {family!r}.", hint=f"They are {', '.join((*FAMILIES, PADDED))}."
-        )
+        checked_family(family, (*FAMILIES, PADDED))
     own = bounded(weight_spectrum(family, float(layer.rank), 1).relative_variance)
     own = own + Bounded(0.0, EPS * abs(own.value))
     return SingularValues(log_mean, (slopes + own) * count, nonzero)

@@ -20,6 +20,7 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.maps.edge import checked_rank
+from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.meanfield.spectra.finite import finite_moments as finite_moments
 from tpcalc.meanfield.spectra.finite import finite_variance as finite_variance
 from tpcalc.shown import Shown
@@ -130,8 +131,7 @@ def weight_spectrum(
         >>> weight_spectrum("orthogonal", Fraction(1, 4), 2).s
         (Fraction(-3, 1), Fraction(12, 1))
     """
-    if family not in FAMILIES:
-        raise StudyError(f"weights are {family!r}.", hint=f"They are {', '.join(FAMILIES)}.")
+    checked_family(family, FAMILIES)
     checked_rank(rank, "weight_spectrum")
     if not variance > 0:
         raise StudyError(f"the variance is {variance}.", where="weight_spectrum")

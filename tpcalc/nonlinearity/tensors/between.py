@@ -11,6 +11,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
+from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.nonlinearity.tensors.layer_moments import LayerMoments, layer_moments
 from tpcalc.nonlinearity.tensors.shard import Shard, numbers, shard_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
@@ -114,15 +115,9 @@ def _check(network: HasLayers, pairs: Sequence[tuple[int, int]], count: int) -> 
     leads: Callable[[int, int], bool] | None = getattr(network, "is_bottleneck", None)
     for start, end in pairs:
         if not 0 <= start < end < count:
-            raise UsageError(
-                f"there are no layers {start} and {end} in this order.",
-                hint=f"They are numbered from 0 to {count - 1}.",
-            )
+            raise no_such_layers(start, end, count - 1)
         if leads is not None and not leads(start, end):
-            raise UsageError(
-                f"layer {start} is no bottleneck for layer {end}: there is a path around it.",
-                hint="Take a layer that every path leads through.",
-            )
+            raise no_bottleneck(start, end)
 
 
 def _terms(

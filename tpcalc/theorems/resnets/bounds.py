@@ -20,9 +20,10 @@ from tpcalc.theorems.resnets.paper import paper
 SAFE = "the paper states this of D^2, and proves it of R^2: (R - 1)^2 <= D^2 <= (R + 1)^2"
 JENSEN = "the step (22) of its proof has a gap for res-2 and res-3: the side condition is heuristic"
 
+About = tuple[str, tuple[str, ...]]
 # What is bounded of a stream, and of its adjoint, with the assumptions that this takes.
-STREAM = "D^2", ("A1", "A2")
-ADJOINT = "Dp^2", ("A1", "A3", "A4")
+STREAM: About = "D^2", ("A1", "A2")
+ADJOINT: About = "Dp^2", ("A1", "A3", "A4")
 
 PRINTED = (
     "where C is large the printed condition on alpha_L is too weak for a step of its proof; "
@@ -69,7 +70,7 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
         >>> lemma_14(tp.ResNet("L", "relu", nonlin="between", layers=2), 100).stated
         'E D^2 = 0.646668'
     """
-    return _expected(network, depth, "Lemma 14", *STREAM)
+    return _expected(network, depth, "Lemma 14", STREAM)
 
 
 def proposition_7(network: Architecture, depth: int) -> Bound:
@@ -93,12 +94,11 @@ def proposition_7(network: Architecture, depth: int) -> Bound:
         >>> found.exact, round(found.lower, 6)
         (True, 0.646668)
     """
-    return _expected(network, depth, "Proposition 7", *ADJOINT)
+    return _expected(network, depth, "Proposition 7", ADJOINT)
 
 
-def _expected(
-    network: Architecture, depth: int, item: str, of: str, names: tuple[str, ...]
-) -> Bound:
+def _expected(network: Architecture, depth: int, item: str, about: About) -> Bound:
+    of, names = about
     case, alpha = _given(network, depth, 1, 0.5)
     conditions = _assumed(case, 1, *names)
     low, high = 0.5, 1.0
@@ -132,7 +132,7 @@ def proposition_2(network: Architecture, depth: int, width: int, delta: float) -
         >>> proposition_2(net, 1000, 40, 0.1).upper
         0.02
     """
-    return _few(network, depth, width, delta, "Proposition 2", *STREAM)
+    return _few(network, depth, width, delta, "Proposition 2", STREAM)
 
 
 def proposition_6(network: Architecture, depth: int, width: int, delta: float) -> Bound:
@@ -158,18 +158,13 @@ def proposition_6(network: Architecture, depth: int, width: int, delta: float) -
         >>> proposition_6(net, 1000, 40, 0.1).admissible
         True
     """
-    return _few(network, depth, width, delta, "Proposition 6", *ADJOINT)
+    return _few(network, depth, width, delta, "Proposition 6", ADJOINT)
 
 
 def _few(
-    network: Architecture,
-    depth: int,
-    width: int,
-    delta: float,
-    item: str,
-    of: str,
-    names: tuple[str, ...],
+    network: Architecture, depth: int, width: int, delta: float, item: str, about: About
 ) -> Bound:
+    of, names = about
     case, alpha = _given(network, depth, width, delta)
     tau = depth * alpha**2
     few = Hypothesis("L alpha_L^2 <= 1", tau <= 1 + 1e-12, f"{tau:.4g}")

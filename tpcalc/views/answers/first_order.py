@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 
 from tpcalc.results import Exponent, FirstOrder, MeasuredSize, ParameterMove, ReadPoint
 from tpcalc.results.first_order import kind_of
@@ -124,17 +125,27 @@ def _sizes(rows: Mapping[str, ParameterMove]) -> Figure | None:
     for kind, row in rows.items():
         told, power = row.measured, row.output.constant
         if told is not None and told.slope is not None and power is not None:
-            points = zip(told.widths, told.sizes, told.errors, strict=True)
-            dots = Series.of(((n, y, y * e) for n, y, e in points), "0", "dots", "networks")
-            last = told.widths[-1]
-            line = ((n, told.sizes[-1] * (n / last) ** float(power), 0.0) for n in told.widths)
-            guide = Series.of(line, "limit", "dash", "power of n, through the widest")
+            dots = over_widths(told, "0", "networks")
+            guide = power_of_width(told, power, "power of n, through the widest")
             title = f"{kind}: {row.output.raised('n')}"
             words = f"{title} against the width. {slope(told)}"
             panels.append(Panel(title, words, "width n", (dots, guide), True, True))
     note = "Geometric means over networks; bars: one standard error."
     title = "What a first step adds to the output"
     return Figure(title, note, tuple(panels)) if panels else None
+
+
+def over_widths(told: MeasuredSize, colour: str, label: str) -> Series:
+    """Sizes of networks of several widths, with their errors."""
+    points = zip(told.widths, told.sizes, told.errors, strict=True)
+    return Series.of(((n, y, y * error) for n, y, error in points), colour, "dots", label)
+
+
+def power_of_width(told: MeasuredSize, power: Fraction, label: str) -> Series:
+    """A power of the width through the size at the largest one."""
+    size, last = told.sizes[-1], told.widths[-1]
+    line = ((n, size * (n / last) ** float(power), 0.0) for n in told.widths)
+    return Series.of(line, "limit", "dash", label)
 
 
 def slope(told: MeasuredSize) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tpcalc.results import ModuleCheck, ModuleRow
 from tpcalc.results.first_order import kind_of
-from tpcalc.views.answers.first_order import FITS, slope
+from tpcalc.views.answers.first_order import FITS, over_widths, power_of_width, slope
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
 from tpcalc.views.tables import Cell, Table, numbers, texts
@@ -138,14 +138,10 @@ def _figure(modules: _Names) -> Figure | None:
 
 def _curves(row: ModuleRow) -> Iterator[Series]:
     own, colour = row.measured, str((row.step - 1) % COLOURS)
-    points = zip(own.widths, own.sizes, own.errors, strict=True)
-    bars = ((n, y, y * error) for n, y, error in points)
-    yield Series.of(bars, colour, "dots", f"after step {row.step}")
+    yield over_widths(own, colour, f"after step {row.step}")
     for power in dict.fromkeys((row.low.constant, row.high.constant)):
         if power is not None:
-            size, last = own.sizes[-1], own.widths[-1]
-            line = ((n, size * (n / last) ** float(power), 0.0) for n in own.widths)
-            yield Series.of(line, "limit", "dash", "derived power, through the widest")
+            yield power_of_width(own, power, "derived power, through the widest")
 
 
 def _not_flat(rows: _Rows) -> Iterator[str]:

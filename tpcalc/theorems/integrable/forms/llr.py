@@ -24,6 +24,7 @@ from tpcalc.theorems.integrable.forms.inputs import Input, covariances
 from tpcalc.theorems.integrable.forms.moments import Sizes, power_moment, scale_free, sizes
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
+Row = Sequence[Bounded]  # a number for each layer
 PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0\lambda_{l-1}"
 FIRST = r"\lambda_1=\mathbb{E}[\sigma(H_0)\,\sigma(H_\xi+\theta_1D_1\sigma'(H_0))]"
 RMS = r"\mathrm{rms}(h_1^l)=|\theta_l|V_{dx,l-1},\quad l\ge2"
@@ -240,7 +241,7 @@ def first_lambda(step: Step) -> Bounded:
     return pushed_mean(sigma.expr, sigma.expr, sigma, step.pair, push, step.seed)
 
 
-def rms(step: Step, thetas: Sequence[Bounded]) -> list[Bounded]:
+def rms(step: Step, thetas: Row) -> list[Bounded]:
     """The root mean squares of h_1^l."""
     squares = [theta * theta * dh for theta, dh in zip(thetas, step.sizes.dh, strict=True)]
     return [(step.pair.second + squares[0]).root(), *(square.root() for square in squares[1:])]
@@ -277,10 +278,7 @@ def _homogeneous(step: Step, p: Fraction) -> LLRStep:
 
 
 def _written(
-    step: Step,
-    numbers: tuple[Sequence[Bounded], Sequence[Bounded], Sequence[Bounded], Bounded],
-    formulas: Mapping[str, str],
-    item: str,
+    step: Step, numbers: tuple[Row, Row, Row, Bounded], formulas: Mapping[str, str], item: str
 ) -> LLRStep:
     """The numbers of a step with their formulas; ``item`` is where those of lambda_l are."""
     thetas, lambdas, nus, f = numbers
@@ -297,12 +295,7 @@ def _written(
 
 
 def _nus(
-    step: Step,
-    p: Fraction,
-    thetas: Sequence[Bounded],
-    evens: Sequence[Bounded],
-    means: Sequence[Bounded],
-    odd: Bounded,
+    step: Step, p: Fraction, thetas: Row, evens: Row, means: Row, odd: Bounded
 ) -> list[Bounded]:
     """From the last layer down; |theta|^(p-1) is the gate at h_1, 1 for p = 1."""
     if step.sigma.slope_at_zero is None and any(abs(t.value) <= t.error for t in thetas[1:]):
