@@ -119,6 +119,12 @@ def file(value: Any, name: str = "path") -> Path:
     return Path(value)
 
 
+def flag(value: Any, name: str) -> None:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
+
+
 def called(value: Any, name: str) -> None:
     """Something to call, or None."""
     if value is not None and not callable(value):

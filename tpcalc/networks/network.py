@@ -14,7 +14,7 @@ from tpcalc.dsl.handles import Scalar, Value
 from tpcalc.dsl.operands import locate, misuse, noun
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError
+from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError, TraceError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
@@ -195,11 +195,7 @@ def written(
     known[key] = program = known.get(key) or traced(network, dimension, outputs, between=between)
     for name, ref in program.outputs:
         if name == "f" and program.types[ref].width:
-            raise misuse(
-                f"the forward pass of {network.name} returns a vector, {program.place(ref)}.",
-                "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
-                where=network.line,
-            )
+            raise _no_readout(network, f"a vector, {program.place(ref)}")
     return program
 
 
@@ -239,11 +235,7 @@ def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]
         yield "f", found
         return
     if not isinstance(found, list | tuple) or not found:
-        raise misuse(
-            f"the forward pass of {network.name} returns {noun(found)}.",
-            "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
-            where=network.line,
-        )
+        raise _no_readout(network, noun(found))
     for place, value in enumerate(found):
         if not isinstance(value, Scalar):
             raise misuse(
@@ -252,6 +244,14 @@ def _outputs(found: object, network: Architecture) -> Iterator[tuple[str, Value]
                 where=network.line,
             )
         yield cell_name("f", (place,)), value
+
+
+def _no_readout(network: Architecture, returned: str) -> TraceError:
+    return misuse(
+        f"the forward pass of {network.name} returns {returned}.",
+        "It returns what the readout gives: t.linear(t.outputs, t.n)(x).",
+        where=network.line,
+    )
 
 
 def _check_used(t: NetworkTracer, program: Program) -> None:

@@ -19,3 +19,11 @@ def no_bottleneck(start: int, end: int) -> UsageError:
         f"layer {start} is no bottleneck for layer {end}: there is a path around it.",
         hint="Take a layer that every path leads through.",
     )
+
+
+def not_made_from(what: str, layer: int) -> UsageError:
+    """The error where something is not a function of a layer."""
+    return UsageError(
+        f"{what} is not computed from the layer {layer} that the network gives.",
+        hint="A network's layers are the tensors that later ones are made from.",
+    )

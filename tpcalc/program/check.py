@@ -71,10 +71,7 @@ class Checker:
         if known is None:
             check_family(family, tuple(self.dims))
             if (family.name, None) in self._leaves:
-                raise ProgramError(
-                    f"the input {family.name!r} is declared twice; one name stands for one object.",
-                    hint="Use the first one, or give the second another name.",
-                )
+                raise _twice(family.name)
             self.families[family.name] = family
 
     def node(self, node: Node, place: str) -> Type:
@@ -158,10 +155,7 @@ class Checker:
             if drawn is not None:
                 self.family(drawn.family)
             if leaf in self._leaves or (leaf[0] in self.families) == (drawn is None):
-                raise ProgramError(
-                    f"the input {node.name!r} is declared twice; one name stands for one object.",
-                    hint="Use the first one, or give the second another name.",
-                )
+                raise _twice(node.name)
         except ProgramError as error:
             place = before.place + (f" ({error.where})" if error.where else "")
             raise ProgramError(error.message, where=place, hint=error.hint) from None
@@ -195,3 +189,10 @@ _PLACED: Table[Callable[[Checker, Any, Typing], Ref | None] | None] = Table(
     },
     lambda node: None,
 )
+
+
+def _twice(name: str) -> ProgramError:
+    return ProgramError(
+        f"the input {name!r} is declared twice; one name stands for one object.",
+        hint="Use the first one, or give the second another name.",
+    )

@@ -150,8 +150,7 @@ def width_check(
     started = time.perf_counter()
     steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     network, chosen = training.network, training.parameterization
-    if not isinstance(verify, bool):
-        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    checks.flag(verify, "verify")
     seed = checks.whole(seed, "seed", least=0)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     written, beyond = _written(training, reading, deep)

@@ -146,8 +146,7 @@ def width_orders(
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
     large = is_read_as_blocks(source, reading, SOME)
     source = with_cells(rows_written(source)) if large else split(source)
-    if not isinstance(verify, bool):
-        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    checks.flag(verify, "verify")
     seed = checks.whole(seed, "seed", least=0)
     known = symbols(source)
     given = checks.powers(values, known) if values is not None else {}

@@ -102,8 +102,7 @@ def phases(
     steps = checks.whole(training.steps, "steps", least=int(not repeats), hint="Of updates.")
     seed = checks.whole(seed, "seed", least=0)
     most = checks.whole(most, "most", least=1, hint="It counts sample points.")
-    if not isinstance(verify, bool):
-        raise UsageError(f"verify is {verify!r}.", hint="It is True or False.")
+    checks.flag(verify, "verify")
     if not isinstance(box, Mapping):
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."

@@ -139,9 +139,8 @@ contribute order one, the output would grow like n^(1/2) at the next step
     if training.network.smallest.repeats:
         return depth_solve(training, {} if at is None else checks.powers(at, set(at)))
     kept = _kept(symbolic)
-    for name, value in (("multipliers", multipliers), ("verify", verify)):
-        if not isinstance(value, bool):
-            raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
+    checks.flag(multipliers, "multipliers")
+    checks.flag(verify, "verify")
     network = training.network
     given = training
     if isinstance(network, Module):

@@ -10,8 +10,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import UsageError
-from tpcalc.networks.order import no_bottleneck, no_such_layers
+from tpcalc.networks.order import no_bottleneck, no_such_layers, not_made_from
 from tpcalc.nonlinearity.tensors.layer_moments import LayerMoments, layer_moments
 from tpcalc.nonlinearity.tensors.shard import Shard, numbers, shard_of
 from tpcalc.nonlinearity.tensors.taps import HasLayers, measuring
@@ -148,10 +147,7 @@ def _terms(
             )
             for m, back in zip(starts, pulled, strict=True):
                 if back is None:
-                    raise UsageError(
-                        f"layer {end} is not computed from the layer {m} that the network gives.",
-                        hint="A network's layers are the tensors that later ones are made from.",
-                    )
+                    raise not_made_from(f"layer {end}", m)
                 g = _rows(back)
                 squares = (g @ away[m].T) ** 2
                 numerators[m, end].append(numbers(squares.mean(1)))

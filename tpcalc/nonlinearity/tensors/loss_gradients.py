@@ -10,6 +10,7 @@ import numpy as np
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
+from tpcalc.networks.order import not_made_from
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
 from tpcalc.nonlinearity.tensors.spread import spread_of
@@ -196,8 +197,5 @@ def _gradients(
     found = torch.autograd.grad(sources, layers, above, allow_unused=True)
     for index, g in enumerate(found):
         if g is None:
-            raise UsageError(
-                f"the output is not computed from the layer {index} that the network gives.",
-                hint="A network's layers are the tensors that later ones are made from.",
-            )
+            raise not_made_from("the output", index)
     return layers, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,10 @@ def _entry(label: str, shape: str, ink: str) -> Series:
     return Series(_NONE, _NONE, _NONE, ink, shape, label)
 
 
+def _entries(curves: Iterable[Curve]) -> Iterator[Series]:
+    return (_entry(curve.label, "line", str(k)) for k, curve in enumerate(curves))
+
+
 def _lengths(found: Signal) -> Panel:
     legend = (
         _entry("next layer", "line", "limit"),
@@ -126,10 +130,9 @@ def _draw_correlations(axes: Axes, found: Signal) -> None:
 
 def _dynamics(found: Signal) -> Panel:
     curves = found.curves_of("dynamics")
-    legend = [_entry(curve.label, "line", str(k)) for k, curve in enumerate(curves)]
-    legend.append(_entry("c*", "dash", "muted"))
     ends = "; ".join(f"{curve.label}: {plain(curve.y[-1], 3)} at the end" for curve in curves)
-    return Panel("Correlations by layer", f"Correlations by layer. {ends}.", "layer", tuple(legend))
+    legend = (*_entries(curves), _entry("c*", "dash", "muted"))
+    return Panel("Correlations by layer", f"Correlations by layer. {ends}.", "layer", legend)
 
 
 def _draw_dynamics(axes: Axes, found: Signal) -> None:
@@ -246,12 +249,9 @@ def _draw_scales(axes: Axes, found: Signal) -> None:
 
 
 def _variances(found: Signal) -> Panel:
-    legend = [
-        _entry(curve.label, "line", str(k)) for k, curve in enumerate(found.curves_of("variance"))
-    ]
-    legend.append(_entry("this network", "point", "good"))
+    legend = (*_entries(found.curves_of("variance")), _entry("this network", "point", "good"))
     words = "Variance of squared singular values over their squared mean, against rank over width."
-    return Panel("Variance against the rank", words, "rank over width γ", tuple(legend))
+    return Panel("Variance against the rank", words, "rank over width γ", legend)
 
 
 def _draw_variances(axes: Axes, found: Signal) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -180,43 +180,42 @@ def _hidden_layer(
     step: Step, first: LLRStep, place: int, straight: Bounded, turned: Bounded
 ) -> tuple[Bounded, Bounded]:
     """The same one layer up; the Gaussians are H and D of that layer."""
-    sigma = step.sigma
-
-    def integrals(which: int) -> Bounded:
-        def make(theta: float, a: float, b: float, h_size: float, d_size: float) -> Estimate:
-            def integrand(h: Expr, d: Expr) -> Expr:
-                gate = d * _at(sigma.slope, h)
-                once = theta * gate
-                twice = a * gate + b * sigma(h) * _at(sigma.slope, once)
-                return (sigma(h), sigma(once))[which] * sigma(twice)
-
-            return expect(integrand, [[h_size, 0.0], [0.0, d_size]], seed=step.seed)
-
-        sizes = (step.sizes.h[place], step.sizes.dx[place])
-        return through(make, _of(first.thetas[place]), straight, turned, *sizes)
-
-    return integrals(0), integrals(1)
+    sizes = (step.sizes.h[place], step.sizes.dx[place])
+    known = (_of(first.thetas[place]), straight, *sizes, turned)
+    make = _above(step, lambda x, d, b: b * x)
+    return through(make(1), *known), through(make(2), *known)
 
 
 def _last_layer(
     step: Step, first: LLRStep, straight: Bounded, rate: Bounded, turned: Bounded
 ) -> tuple[Bounded, Bounded, Bounded]:
     """E[U x_2^L], E[x_0^L x_2^L] and E[x_1^L x_2^L]; the Gaussians are H and U."""
+    sizes = (step.sizes.h[-1], Bounded(1.0))
+    known = (_of(first.thetas[-1]), straight, *sizes, rate, turned)
+    make = _above(step, lambda x, u, r, b: b * (u + r * x))
+    return through(make(0), *known), through(make(1), *known), through(make(2), *known)
+
+
+def _above(step: Step, turned: Callable[..., Expr]) -> Callable[[int], Callable[..., Estimate]]:
+    """E[D x_2], E[x_0 x_2] and E[x_1 x_2] of a layer, of the numbers that they are made of.
+
+    ``turned`` is what the second gradient is besides its gate, of x_0 = sigma(H), D and numbers.
+    """
     sigma = step.sigma
 
-    def integrals(which: int) -> Bounded:
-        def make(theta: float, a: float, r: float, b: float, h_size: float) -> Estimate:
-            def integrand(h: Expr, u: Expr) -> Expr:
-                gate = u * _at(sigma.slope, h)
+    def make(which: int) -> Callable[..., Estimate]:
+        def integral(theta: float, a: float, h_size: float, dx: float, *more: float) -> Estimate:
+            def integrand(h: Expr, d: Expr) -> Expr:
+                gate = d * _at(sigma.slope, h)
                 once = theta * gate
-                twice = a * gate + b * (u + r * sigma(h)) * _at(sigma.slope, once)
-                return (u, sigma(h), sigma(once))[which] * sigma(twice)
+                twice = a * gate + turned(sigma(h), d, *more) * _at(sigma.slope, once)
+                return (d, sigma(h), sigma(once))[which] * sigma(twice)
 
-            return expect(integrand, [[h_size, 0.0], [0.0, 1.0]], seed=step.seed)
+            return expect(integrand, [[h_size, 0.0], [0.0, dx]], seed=step.seed)
 
-        return through(make, _of(first.thetas[-1]), straight, rate, turned, step.sizes.h[-1])
+        return integral
 
-    return integrals(0), integrals(1), integrals(2)
+    return make
 
 
 def _of(form: ClosedForm) -> Bounded:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol, Unpack, cast
 
 from tpcalc import checks
-from tpcalc.errors import LimitError, ScaleError, UsageError
+from tpcalc.errors import LimitError, ScaleError
 from tpcalc.functions import Fn, Par
 from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architectures.mlp import MLP, biased_layers
@@ -166,8 +166,7 @@ def asked(
         >>> case.depth, case.verdict
         (3, None)
     """
-    if not isinstance(derive, bool):
-        raise UsageError(f"derive is {derive!r}.", hint="It is True or False.")
+    checks.flag(derive, "derive")
     run = as_training(architecture, parameterization, data, settings, steps=2)
     run.parameterization.layered()
     steps = run.steps if given is None else given.steps
