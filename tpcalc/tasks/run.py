@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter, deque
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
@@ -124,7 +125,7 @@ def _there(
 ) -> Ending:
     failures, deaths = Counter[int](), Counter[int]()
     done, seconds = 0, 0.0
-    with _pool(call, shared) as pool:
+    with _pool(call, shared, len(waiting)) as pool:
 
         def risky(number: int) -> bool:
             return deaths[number] >= pool.patience
@@ -160,7 +161,7 @@ def _again(reply: Reply, tries: int) -> bool:
     return bool(passing) and tries < TRIES
 
 
-def _pool(call: Call, shared: Any) -> Pool:
+def _pool(call: Call, shared: Any, tasks: int) -> Pool:
     data = packed((call, shared), "what all tasks share")
     digest, now = hashlib.sha256(data).hexdigest(), chosen()
     if now.client is not None:
@@ -169,7 +170,9 @@ def _pool(call: Call, shared: Any) -> Pool:
         return Cluster(now.client, Job(digest, versions(), processes(now.client)), data)
     from tpcalc.tasks.processes import Processes
 
-    return Processes(now.jobs, Job(digest, versions(), now.jobs), data)
+    # As many whenever a machine has the cores, so that they stay warm; else no more than have work.
+    jobs = min(now.jobs, max(tasks, os.cpu_count() or 1))
+    return Processes(jobs, Job(digest, versions(), jobs), data)
 
 
 class _Stopped(BaseException):

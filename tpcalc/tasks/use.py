@@ -13,6 +13,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, MissingBackend, UsageError
 
+MOST = 1024  # processes
 WAIT = 10  # seconds for an answer of a scheduler
 
 
@@ -85,6 +86,11 @@ def use(*, jobs: int | None = None, scheduler: Any = None) -> Use:
             hint="Give one of the two.",
         )
     chosen = Use(checks.whole(1 if jobs is None else jobs, "jobs", least=1))
+    if chosen.jobs > MOST:
+        raise UsageError(
+            f"jobs is {chosen.jobs}; a machine has room for {MOST} processes at most.",
+            hint="It is busy with as many as it has cores.",
+        )
     if scheduler is not None:
         chosen = _connected(scheduler)
     _CHOSEN.append(chosen)

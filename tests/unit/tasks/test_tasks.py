@@ -206,6 +206,24 @@ def test_what_cannot_be_sent_is_named() -> None:
         results(square, [Task("task 0", (lock,)), *TASKS])
 
 
+def test_no_more_processes_begin_than_have_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tpcalc.tasks.processes import Processes
+
+    begun: list[int] = []
+    made = Processes.__init__
+
+    def counted(own: Processes, jobs: int, *more: Any) -> None:
+        begun.append(jobs)
+        made(own, 2, *more)
+
+    monkeypatch.setattr(Processes, "__init__", counted)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    for jobs in (2, 4, 1000):
+        with tp.use(jobs=jobs):
+            assert results(square, TASKS, shared=2)[:3] == [0, 2, 8]
+    assert begun == [2, 4, len(TASKS)]
+
+
 def test_other_versions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from tpcalc.tasks.worker import Job, carry_out, versions
 
@@ -219,6 +237,7 @@ def test_other_versions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"jobs": 0}, "at least 1"),
         ({"jobs": "two"}, "whole number"),
+        ({"jobs": 10**6}, "1024 processes at most"),
         ({"jobs": 2, "scheduler": "tcp://a:1"}, "one of the two"),
         ({"scheduler": "a:1"}, "tcp://host:8786"),
         ({"scheduler": "ftp://a:1"}, "tcp://host:8786"),
