@@ -15,6 +15,7 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import Growth, GrowthRun, walks
 from tpcalc.experiments.heat import Heat, heat_rows
+from tpcalc.experiments.rates import OO
 from tpcalc.experiments.records import digest_of, records
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
@@ -38,8 +39,6 @@ from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
-
-OO = "oo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +232,7 @@ class _Profiles:
         cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, widths)
                  if w == OO or d != OO]  # fmt: skip
         tasks = [
-            Task(
-                f"{cell[0]}, L = {cell[1]}, n = {cell[2]}", (_Profiles.cell, *cell), "|".join(cell)
-            )
+            Task("{}, L = {}, n = {}".format(*cell), (_Profiles.cell, *cell), "|".join(cell))
             for cell in cells
         ]
         found: list[Profile] = []
