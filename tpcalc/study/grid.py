@@ -18,6 +18,7 @@ from tpcalc.study.schema import Study
 from tpcalc.study.sections import Flag, problems_of, refusal, value_of
 
 MOST = 100_000  # cells
+FIT = f"1 to {MOST} can be swept: name keys and values, as --grid depth=2,3"
 Cell = tuple[Flag, ...]
 
 
@@ -35,7 +36,7 @@ def sweep_of(sections: dict[str, Any], folder: Path, where: str | None) -> tuple
             problems.append((f"sweep.grid.{word}", error.told))
     cells = math.prod(map(len, axes.values())) if axes else 0
     if not problems and not 0 < cells <= MOST:
-        problems = [("sweep.grid", f"it has {cells} cells; 1 to {MOST} can be swept.")]
+        problems = [("sweep.grid", f"it has {cells} cells; {FIT}.")]
     flags = [flag for axis in axes.values() for flag in axis]
     problems = problems or [each for one in flags for each in _problems(merged_with({}, [one]))]
     if problems:
