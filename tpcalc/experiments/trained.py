@@ -20,6 +20,7 @@ from tpcalc.finite.training.loop import Common, first_rates, joined, train_trial
 from tpcalc.names import layered
 from tpcalc.progress import Progress, part
 from tpcalc.results import Experiment, Run, Setting, SlopeRow
+from tpcalc.results.data import grouped
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.tables import provenance
 from tpcalc.tasks.kept import Kept
@@ -159,11 +160,8 @@ def _digest(facts: object) -> str:
 
 def _slopes(runs: Sequence[Run]) -> tuple[tuple[str, tuple[SlopeRow, ...]], ...]:
     """The power of the width in calibrated rates, setting by setting."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(run.setting.text, []).append(run)
     found = []
-    for text, group in groups.items():
+    for text, group in grouped(runs, lambda run: run.setting.text).items():
         rates = {run.setting.width: run.rates for run in group}
         if len(rates) < _FITTED:
             few = Slope(reason=f"{len(rates)} of the {_FITTED} widths that a slope needs")

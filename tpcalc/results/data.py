@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
 from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.exponent import Exponent
 from tpcalc.shown import Rows
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 
 def as_plain(value: Any) -> Any:
@@ -93,6 +96,14 @@ def fields_of(record: Any) -> Iterator[tuple[str, Any]]:
         for one in fields(record):
             if one.repr and not one.name.startswith("_"):
                 yield one.name, getattr(record, one.name)
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items of each key, in the order in which keys come."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
 
 
 def is_rows(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tpcalc.names import Name
 from tpcalc.results import PLAIN, Comparison, SlopeRow
+from tpcalc.results.data import grouped
 from tpcalc.views.labels import place, quantity, sentence
 from tpcalc.views.numbers import ERRORS, count, plain
 from tpcalc.views.tables import bounded
@@ -103,10 +104,8 @@ class Figure:
 def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
     """The loss and f_t against t, a panel for each input (and output): limit, widths as points."""
     wanted = [t for t in traces if t.key.word in ("loss", "f") and t.key.step is not None]
-    groups: dict[tuple[str, int, int], list[Trace]] = {}
-    for trace in sorted(wanted, key=lambda t: t.key.word == "f"):
-        group_of = trace.key.word, trace.key.input or 0, trace.key.output or 0
-        groups.setdefault(group_of, []).append(trace)
+    ordered = sorted(wanted, key=lambda t: t.key.word == "f")
+    groups = grouped(ordered, lambda t: (t.key.word, t.key.input or 0, t.key.output or 0))
     widths = spread_out(sorted({p.width for t in wanted for p in t.points}), COLOURS)
     panels = []
     random = any(t.limit is not None and t.limit.sd is not None for t in wanted)

@@ -18,6 +18,7 @@ from tpcalc.results import (
     LimitTable,
     Method,
 )
+from tpcalc.results.data import grouped
 from tpcalc.views.numbers import Measure
 
 Item = TypeVar("Item")
@@ -78,13 +79,8 @@ def gather(
     gives limits and points as well; where the tables themselves are there, they are used.
     """
     limits = _limits(limit)
-    compared: dict[tuple[str, str], list[ComparisonRow]] = {}
-    for row in comparison.rows if comparison else ():
-        compared.setdefault((row.name, row.statistic), []).append(row)
-    simulated: dict[tuple[str, str], list[FiniteRow]] = {}
-    for finite_row in finite.rows if finite else ():
-        simulated.setdefault((finite_row.name, finite_row.statistic), []).append(finite_row)
-
+    compared = grouped(comparison.rows if comparison else (), lambda row: (row.name, row.statistic))
+    simulated = grouped(finite.rows if finite else (), lambda row: (row.name, row.statistic))
     traces = []
     for name, statistic in dict.fromkeys([*limits, *simulated, *compared]):
         rows = compared.get((name, statistic), [])

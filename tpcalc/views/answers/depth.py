@@ -16,6 +16,7 @@ from tpcalc.results import (
     Estimate,
     Exponent,
 )
+from tpcalc.results.data import grouped
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
 from tpcalc.views.answers.orders import region_lines
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
@@ -272,16 +273,13 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
 
 def _gaps(lacking: Sequence[DepthGap]) -> Table:
     """What has no number and why: names and depths of one reason in one line."""
-    alike: dict[str, list[DepthGap]] = {}
-    for gap in lacking:
-        alike.setdefault(gap.reason, []).append(gap)
     body = (
         (
             ", ".join(dict.fromkeys(gap.name or "all" for gap in gaps)),
             ", ".join(dict.fromkeys(gap.depth for gap in gaps)),
             reason,
         )
-        for reason, gaps in alike.items()
+        for reason, gaps in grouped(lacking, lambda gap: gap.reason).items()
     )
     return Table.of("No numbers", texts("Name", "L", "Why"), body)
 

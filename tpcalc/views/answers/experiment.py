@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tpcalc.results import Experiment, Run, SlopeRow
+from tpcalc.results.data import grouped
 from tpcalc.results.experiment import constant_class
 from tpcalc.views.answers.experiment_plot import experiment_figures, interval
 from tpcalc.views.numbers import Measure, count, counted, duration, measured, plain
@@ -47,12 +48,8 @@ def judge_experiment(found: Experiment) -> Judgement:
     changes = [(run, _change(run)) for run in found.runs]
     reasons = []
     for words in (_DOWN, _UP, _UNCLEAR, _UNMOVED):
-        groups: dict[str, list[str]] = {}
-        for run, change in changes:
-            if change == words:
-                text = run.setting.text
-                groups.setdefault(_kind(said.get(text, "")), []).append(text)
-        for kind, names in groups.items():
+        texts_of = [run.setting.text for run, change in changes if change == words]
+        for kind, names in grouped(texts_of, lambda text: _kind(said.get(text, ""))).items():
             limit = f" (in the limit: {kind})" if kind else ""
             reasons.append(f"{words}{limit}: {'; '.join(names)}.")
     reasons += [f"{run.setting.text}: {_diverged(run)}." for run in lost]
@@ -250,12 +247,9 @@ def _by_width(given: Experiment) -> Table:
 
 def _unmeasured(text: str, rows: Sequence[SlopeRow]) -> list[str]:
     """Why layers have no power, a sentence for each reason."""
-    layers: dict[str, list[int]] = {}
-    for layer, row in enumerate(rows, 1):
-        if row.slope is None and row.note:
-            layers.setdefault(row.note, []).append(layer)
+    noted = [layer for layer, row in enumerate(rows, 1) if row.slope is None and row.note]
     words = []
-    for reason, missing in layers.items():
+    for reason, missing in grouped(noted, lambda layer: rows[layer - 1].note).items():
         of = "" if len(missing) == len(rows) else f", layer {', '.join(map(str, missing))}"
         words.append(f"No power was measured for {text}{of}: {reason}.")
     return words

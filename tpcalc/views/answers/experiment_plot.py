@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tpcalc.results import Experiment, Run
+from tpcalc.results.data import grouped
 from tpcalc.views.numbers import count
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
 from tpcalc.views.plots import band, dots, framed, linear, logarithmic, round_ticks
@@ -112,10 +113,7 @@ def _over_layers(ranks: Sequence[Sequence[int]], ink: str, label: str) -> Series
 
 def _grouped(found: Experiment) -> dict[str, list[Run]]:
     """The runs of each parameterization."""
-    groups: dict[str, list[Run]] = {}
-    for run in found.runs:
-        groups.setdefault(run.setting.parameterization, []).append(run)
-    return groups
+    return grouped(found.runs, lambda run: run.setting.parameterization)
 
 
 def _colours(found: Experiment) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tpcalc.results import ModuleCheck, ModuleRow
+from tpcalc.results.data import grouped
 from tpcalc.results.first_order import kind_of
 from tpcalc.views.answers.first_order import FITS, over_widths, power_of_width, slope
 from tpcalc.views.numbers import count, plain
@@ -72,10 +73,10 @@ def _of(found: ModuleCheck, *whats: str) -> dict[str, _Rows]:
     sizes = {name: tuple(row.measured.sizes for row in own.values()) for name, own in names.items()}
     last = sorted(reversed(names), key=lambda name: _unfit(names[name]))
     kept = {sizes[name] if "start" in whats else name: name for name in last}
-    kinds: dict[tuple[str, ...], list[str]] = {}
-    for name in (name for name in names if name in kept.values()):
-        powers = (row.powers for row in names[name].values())
-        kinds.setdefault((kind_of(name), *powers), []).append(name)
+    kinds = grouped(
+        (name for name in names if name in kept.values()),
+        lambda name: (kind_of(name), *(row.powers for row in names[name].values())),
+    )
     alike = Counter(kind for kind, *_ in kinds)
     least = {key: max(own, key=lambda name: _unfit(names[name])) for key, own in kinds.items()}
     return {key[0] if alike[key[0]] == 1 else name: names[name] for key, name in least.items()}

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tpcalc.names import Name
 from tpcalc.results import PLAIN, Exponent, OrderRow, OrderTable, Solution
+from tpcalc.results.data import grouped
 from tpcalc.views.labels import index, symbol
 from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -126,12 +127,11 @@ def _where(letter: str, place: Place | None) -> str:
 def _bounds(rows: Iterable[OrderRow]) -> Table:
     """Bounds with their reasons; those of one size and reason in one row."""
     head = texts("Names") + numbers("Size") + texts("Why no more is known")
-    groups: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        groups.setdefault((size(row.n, row.status), row.reason), []).append(row.name)
+    groups = grouped(rows, lambda row: (size(row.n, row.status), row.reason))
+    names = [[row.name for row in group] for group in groups.values()]
     body = (
-        (name(names[0]) if len(names) == 1 else sentence(", ".join(names)), bound, reason)
-        for (bound, reason), names in groups.items()
+        (name(own[0]) if len(own) == 1 else sentence(", ".join(own)), *key)
+        for key, own in zip(groups, names, strict=True)
     )
     return Table.of("Upper bounds", head, body)
 

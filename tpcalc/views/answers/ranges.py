@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tpcalc.results import LimitTable
+from tpcalc.results.data import grouped
 from tpcalc.views.tables import (
     Cell,
     Table,
@@ -36,18 +37,8 @@ def readable(table: LimitTable) -> tuple[Table, ...]:
 
 def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
     """Scalars, and vectors by their mean squares: one row for what has one pattern and method."""
-    groups: dict[tuple[str, ...], list[Trace]] = {}
-    for trace in traces:
-        if trace.statistic != "mean" and trace.limit is not None:
-            random = "random" if trace.limit.sd is not None else ""
-            kind = (
-                trace.statistic,
-                _pattern(trace),
-                str(trace.n_power),
-                trace.limit.method,
-                random,
-            )
-            groups.setdefault(kind, []).append(trace)
+    shown = [one for one in traces if one.statistic != "mean" and one.limit is not None]
+    groups = grouped(shown, _kind)
     made = []
     for statistic, caption in (("value", "scalars"), ("second_moment", "mean squares of vectors")):
         chosen = [group for kind, group in groups.items() if kind[0] == statistic]
@@ -58,6 +49,13 @@ def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
             made.append(Table.of(f"Limits of {caption}", head, map(_row, chosen), missed))
     last = made[-1]
     return (*made[:-1], replace(last, note="\n".join(filter(None, (_NOTE, last.note)))))
+
+
+def _kind(trace: Trace) -> tuple[str, ...]:
+    """What traces of one row share; the statistic first."""
+    assert trace.limit is not None
+    random = "random" if trace.limit.sd is not None else ""
+    return trace.statistic, _pattern(trace), str(trace.n_power), trace.limit.method, random
 
 
 def _pattern(trace: Trace) -> str:

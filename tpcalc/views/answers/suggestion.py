@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from tpcalc.results import Exponent, Suggestion
+from tpcalc.results.data import grouped
 from tpcalc.results.first_order import FINE, kind_of
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.tables import Table, numbers, sentence, texts
@@ -81,11 +82,11 @@ def _diff(found: Suggestion, line: _Change, names: list[str]) -> Iterator[tuple[
 
 def _group(found: Suggestion, group: str, given: Exponent) -> tuple[str, ...]:
     own = [row for row in found.rows if (row.group, row.given) == (group, given)]
-    rates: dict[Exponent, list[str]] = {}
-    for row in own:
-        rates.setdefault(row.rate, []).append(row.name)
+    rates = grouped(own, lambda row: row.rate)
     right = len(rates.pop(given, []))
-    wrong = (f"{_names(names)}: {rate.raised('n')}" for rate, names in rates.items())
+    wrong = (
+        f"{_names(row.name for row in rows)}: {rate.raised('n')}" for rate, rows in rates.items()
+    )
     return group, given.raised("n"), f"{right} of {len(own)}", "; ".join(wrong)
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tpcalc.results import Exponent, Sweep
+from tpcalc.results.data import grouped
 from tpcalc.results.sweep import PROBLEM, QUANTITY, SHOWN
 from tpcalc.views.answers.phase_plot import INKS
 from tpcalc.views.numbers import Measure, count, counted, measured, plain, with_power
@@ -134,10 +135,7 @@ def _shown(found: Sweep) -> str:
 
 
 def _grouped(records: Records, keys: Sequence[str]) -> dict[tuple[Any, ...], Records]:
-    found: dict[tuple[Any, ...], Records] = {}
-    for record in records:
-        found.setdefault(tuple(record[key] for key in keys), []).append(record)
-    return found
+    return grouped(records, lambda record: tuple(record[key] for key in keys))
 
 
 def _place(record: dict[str, Any], keys: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from statistics import median
 
 from tpcalc.results import Estimate, LossRow, Method, Optimum, Transfer
+from tpcalc.results.data import grouped
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, only
@@ -29,7 +30,7 @@ def transfer_lead(found: Transfer) -> str:
 
 
 def _by_depth(found: Transfer) -> Iterable[str]:
-    for (recipe, width), own in _grouped(found.optima, "width").items():
+    for (recipe, width), own in grouped(found.optima, lambda one: (one.recipe, one.width)).items():
         slopes = [one.slope for one in own if one.slope is not None]
         if slopes:
             wide = "" if width == OO else f" at width {width}"
@@ -37,7 +38,7 @@ def _by_depth(found: Transfer) -> Iterable[str]:
 
 
 def _by_width(found: Transfer) -> Iterable[str]:
-    for (recipe, depth), own in _grouped(found.optima, "depth").items():
+    for (recipe, depth), own in grouped(found.optima, lambda one: (one.recipe, one.depth)).items():
         if len(own) > 1:
             slopes = [one.width_slope for one in own if one.width_slope is not None]
             power = f"the best rate goes like n^({slopes[-1]:.3g}) at the end; " if slopes else ""
@@ -93,11 +94,12 @@ def _by_rate(found: Transfer) -> Table:
 
 def _lost(rows: Sequence[LossRow], deep: bool) -> Table:
     """One line for each recipe, depth and width, with the smallest rate that has no loss."""
-    first: dict[tuple[str, str, str], LossRow] = {}
-    for row in sorted(rows, key=lambda row: row.rate):
-        first.setdefault((row.recipe, row.depth, row.width), row)
+    cells = grouped(sorted(rows, key=lambda row: row.rate), _place)
     head = (Cell("Recipe"), only(number("L"), deep), *numbers("Width", "From the rate"))
-    body = ((*key, plain(row.rate, 4), Cell(row.note, "sentence")) for key, row in first.items())
+    body = (
+        (*place, plain(first.rate, 4), Cell(first.note, "sentence"))
+        for place, (first, *_) in cells.items()
+    )
     return Table.of("Without a loss", (*head, Cell("Why")), body)
 
 
@@ -138,13 +140,6 @@ def short(value: Estimate | None) -> str:
     if value.method in (Method.PARTICLES, Method.FINITE):
         return f"{plain(value.value, 4)} ± {plain(value.stderr, 2)}"
     return plain(value.value, 6)
-
-
-def _grouped(optima: Sequence[Optimum], beside: str) -> dict[tuple[str, str], list[Optimum]]:
-    groups: dict[tuple[str, str], list[Optimum]] = {}
-    for one in optima:
-        groups.setdefault((one.recipe, getattr(one, beside)), []).append(one)
-    return groups
 
 
 def transfer_figure(found: Transfer) -> Figure:
