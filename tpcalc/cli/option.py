@@ -70,38 +70,29 @@ class Option:
         from tpcalc.study.load import Flag
 
         if self.type is list:
-            value = _whole_numbers(self.name, value)
+            value = whole_numbers(self.name, value)
         elif self.type is tuple:
             value = [word for word in value.split(",") if word]
         elif self.type is dict:
             value = _settings(self.name, value)
         elif self.type is set:
-            value = _values(self.name, self.metavar or "", value)
+            from tpcalc.cli.values import ANY, pairs
+            from tpcalc.study.sections import value_of
+
+            form = self.metavar or ""
+            read = value_of if "=" in form else str
+            value = {name: read(word) for name, word in pairs(self.name, value, form, ANY)}
         return [Flag(self.name, key, value) for key in self.keys]
 
 
-def _whole_numbers(name: str, text: str) -> list[int]:
+def whole_numbers(name: str, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
     try:
         return [int(word) for word in text.split(",")]
     except ValueError as error:
         raise UsageError(
             f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
         ) from error
-
-
-def _values(flag: str, form: str, texts: Iterable[str]) -> dict[str, Any]:
-    """Values by name, written in a form such as ``NAME=VALUE``."""
-    from tpcalc.study.sections import value_of
-
-    sign, found = form.removeprefix("NAME")[0], dict[str, Any]()
-    for text in texts:
-        name, _, value = (part.strip() for part in text.partition(sign))
-        if not name or not value:
-            raise UsageError(f"{flag}: {text!r} is not of the form {form}.")
-        if name in found:
-            raise UsageError(f"{flag}: {name} is given twice.")
-        found[name] = value_of(value) if sign == "=" else value
-    return found
 
 
 def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:

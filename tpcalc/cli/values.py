@@ -13,6 +13,7 @@ from tpcalc.registry.values import exact
 
 RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 STEPS, MOST = 13, 1000  # of a ladder
+ANY = re.compile(r".+")
 NAME = re.compile(r"[^\W\d]\w*(\[[\d, ]+\])?")  # a symbol, or an output such as f[0,0]
 COMMA = re.compile(r",(?![^\[]*\])")  # outside of brackets
 
@@ -26,7 +27,7 @@ def point(flag: str, typed: Iterable[str]) -> dict[str, Fraction]:
         >>> point("--given", ["f[0,0]=1/2,b=1"])
         {'f[0,0]': Fraction(1, 2), 'b': Fraction(1, 1)}
     """
-    return {name: rational(flag, value) for name, value in _pairs(flag, typed, "NAME=VALUE")}
+    return {name: rational(flag, value) for name, value in pairs(flag, _parts(typed), "NAME=VALUE")}
 
 
 def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]:
@@ -37,7 +38,7 @@ def box(flag: str, typed: Iterable[str]) -> dict[str, tuple[Fraction, Fraction]]
         (Fraction(-1, 1), Fraction(1, 2))
     """
     found = {}
-    for name, value in _pairs(flag, typed, "NAME=LOW:HIGH"):
+    for name, value in pairs(flag, _parts(typed), "NAME=LOW:HIGH"):
         low, colon, high = value.partition(":")
         if not colon:
             raise _misfit(flag, f"{name}={value}", "NAME=LOW:HIGH")
@@ -112,11 +113,18 @@ def words(flag: str, text: str, known: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _pairs(flag: str, typed: Iterable[str], form: str) -> Iterator[tuple[str, str]]:
-    seen = set()
-    for part in (part.strip() for text in typed for part in COMMA.split(text)):
-        name, equals, value = (word.strip() for word in part.partition("="))
-        if not equals or not NAME.fullmatch(name) or not value:
+def _parts(typed: Iterable[str]) -> Iterator[str]:
+    return (part.strip() for text in typed for part in COMMA.split(text))
+
+
+def pairs(
+    flag: str, typed: Iterable[str], form: str, names: re.Pattern[str] = NAME
+) -> Iterator[tuple[str, str]]:
+    """Names with what is typed of each, in a form such as ``NAME=VALUE``."""
+    sign, seen = form.removeprefix("NAME")[0], set()
+    for part in typed:
+        name, _, value = (word.strip() for word in part.partition(sign))
+        if not names.fullmatch(name) or not value:
             raise _misfit(flag, part, form)
         if name in seen:
             raise UsageError(f"{flag}: {name} is given twice.")

@@ -34,6 +34,7 @@ from tpcalc.results import (
     Reference,
     TrainedRow,
 )
+from tpcalc.results.data import grouped
 from tpcalc.results.tables import provenance
 from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
@@ -320,9 +321,8 @@ def _check_places(places: Sequence[float], depth: int) -> None:
 def _slopes(rows: Sequence[Profile]) -> list[Profile]:
     """Local slopes of distances, at the geometric mean of two places."""
     found = []
-    for step in dict.fromkeys(row.step for row in rows):
-        own = sorted((row for row in rows if row.step == step), key=lambda row: row.place)
-        for one, two in pairwise(own):
+    for step, own in grouped(rows, lambda row: row.step).items():
+        for one, two in pairwise(sorted(own, key=lambda row: row.place)):
             if min(one.value.value, two.value.value) <= 0:
                 continue
             span = math.log(two.place / one.place)

@@ -177,31 +177,25 @@ class GrowthRun:
         adjoint, alpha = row.name.endswith("p"), Fraction(row.alpha)
         regime = critical.regime("gradients" if adjoint else "outputs", alpha)
         limit, networks, beside = row.value.value, narrow, "infinite width"
-        same: bool | None
+        lost, same = "", None
         if not math.isfinite(narrow.stderr):
-            return self._made(
-                row, regime, limit, narrow, "no number: one network has no error", None
-            )
-        if adjoint and beyond is not None and regime != "unstable":
+            lost = "no number: one network has no error"
+        elif adjoint and beyond is not None and regime != "unstable":
             networks, beside = beyond, "infinite width, networks by a line in 1/n"
         elif adjoint and critical.side is not None and regime != "unstable":
             if alpha < critical.side:
-                words = "no number: at a fixed width it explodes; give three widths"
-                return self._made(row, regime, limit, narrow, words, None)
-            start = start_of(block_at_start(self.own(row.along, row.alpha)))
-            square = 10 ** (2 * limit) + start.side(int(row.depth)) / min(self.widths)
-            limit, beside = math.log10(square) / 2, "infinite width with the term of size n^(-1/2)"
-        same = abs(networks.value - limit) <= CLOSE + SURE * networks.stderr
-        if regime == "unstable":
-            same, beside = same or (networks.value > 0) == (limit > 0), "the sign alone"
-        return self._made(row, regime, limit, networks, beside, same)
-
-    @staticmethod
-    def _made(
-        row: Ratio, regime: str, limit: float, networks: Estimate, beside: str, same: bool | None
-    ) -> Agreement:
+                lost = "no number: at a fixed width it explodes; give three widths"
+            else:
+                start = start_of(block_at_start(self.own(row.along, row.alpha)))
+                square = 10 ** (2 * limit) + start.side(int(row.depth)) / min(self.widths)
+                limit = math.log10(square) / 2
+                beside = "infinite width with the term of size n^(-1/2)"
+        if not lost:
+            same = abs(networks.value - limit) <= CLOSE + SURE * networks.stderr
+            if regime == "unstable":
+                same, beside = same or (networks.value > 0) == (limit > 0), "the sign alone"
         return Agreement(
-            row.along, row.alpha, row.depth, row.name, regime, limit, networks, beside, same
+            row.along, row.alpha, row.depth, row.name, regime, limit, networks, lost or beside, same
         )
 
 

@@ -109,12 +109,12 @@ def _trained(
     off = _error(shares, len(nets.pictures.test_labels))
     value = Estimate(float(np.mean(shares)), off, Method.FINITE, samples=len(shares))
     setting = law, alpha, str(nets.depth), str(nets.width), regime, rate
-    if first is None:
-        yield TrainedRow(*setting, value, (), None, None, ())
-        return
-    found = regularity(first, alphas=())
-    path = first[:, 0, 0] / max(float(np.abs(first[:, 0, 0]).max()), 1e-300)
-    yield TrainedRow(*setting, value, (), found.hurst, found.smoothness, tuple(map(float, path)))
+    row = TrainedRow(*setting, value, (), None, None, ())
+    if first is not None:
+        found, one = regularity(first, alphas=()), first[:, 0, 0]
+        path = tuple(map(float, one / max(float(np.abs(one).max()), 1e-300)))
+        row = replace(row, hurst=found.hurst, smoothness=found.smoothness, path=path)
+    yield row
 
 
 def _error(shares: Sequence[float], tested: int) -> float:

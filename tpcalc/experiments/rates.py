@@ -109,11 +109,9 @@ class Asked:
 
 def best_of(rows: Sequence[LossRow]) -> Optimum | None:
     """The least loss of a recipe, a depth and a width, by rising rates of each multiplier."""
-    known = [row for row in rows if row.loss is not None]
-    if not known:
+    best = min(rows, key=_loss)
+    if best.loss is None:
         return None
-    best = min(known, key=_loss)
-    assert best.loss is not None
     same = [row for row in rows if row.multiplier == best.multiplier]
     place = same.index(best)
     low = next((r.rate for r in reversed(same[:place]) if _worse(r, best)), None)

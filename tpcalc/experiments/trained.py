@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import known_device, resolve_device
@@ -113,8 +114,8 @@ def _runs(
     """All trials of all settings, computed or kept: each is a task."""
     every, count = (*settings, *by_width), len(settings)
     tasks = [
-        *(task for own in settings for task in _trials(common, own, trials, kept)),
-        *(task for own in by_width for task in _calibrations(common, own, trials)),
+        *(task for own in settings for task in _tasks(common, own, trials, kept)),
+        *(task for own in by_width for task in _tasks(common, own, trials, None)),
     ]
     found = [run for (run,) in records(tasks, kept, Run, shared=common, progress=progress)]
     for place, (task, run) in enumerate(zip(tasks, found, strict=True)):
@@ -128,20 +129,16 @@ def _runs(
     return joint[:count], joint[count:]
 
 
-def _trials(common: Common, setting: Setting, trials: int, kept: Kept) -> Iterator[Task]:
-    digest = _digest(common.facts(setting))
+def _tasks(common: Common, setting: Setting, trials: int, kept: Kept | None) -> Iterator[Task]:
+    """Trials that are kept on their way; without a place for that the first rates alone."""
+    digest, what = _digest(common.facts(setting)), "" if kept else "rates of "
     for number in range(trials):
-        text = f"{setting.text}, n = {setting.width}, trial {number + 1}"
+        text = f"{what}{setting.text}, n = {setting.width}, trial {number + 1}"
         key = f"{text}, {digest}"
-        own = Checkpoint(kept.state(key), key)
-        yield Task(f"{text} of {trials}", (train_trial, setting, number, own), key)
-
-
-def _calibrations(common: Common, setting: Setting, trials: int) -> Iterator[Task]:
-    digest = _digest(common.facts(setting))
-    for number in range(trials):
-        text = f"rates of {setting.text}, n = {setting.width}, trial {number + 1}"
-        yield Task(f"{text} of {trials}", (first_rates, setting, number), f"{text}, {digest}")
+        call: tuple[Any, ...] = (first_rates, setting, number)
+        if kept is not None:
+            call = (train_trial, setting, number, Checkpoint(kept.state(key), key))
+        yield Task(f"{text} of {trials}", call, key)
 
 
 def _fits(run: Run, setting: Setting, steps: list[int]) -> bool:

@@ -70,11 +70,11 @@ def experiment(
     answer("experiment", model, found, title, as_json, written={"out": out})
 
 
-def _flags(given: dict[str, Any]) -> list[Flag]:
+def _flags(given: dict[str, Any], **keys: str) -> list[Flag]:
     from tpcalc.study.load import Flag
 
     return [
-        Flag(f"--{name}", f"training.{name}", value)
+        Flag(f"--{name}", keys.get(name, f"training.{name}"), value)
         for name, value in given.items()
         if value is not None
     ]
@@ -126,17 +126,11 @@ def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperimen
     from tpcalc.cli.progress import progress_bar
     from tpcalc.experiments.depth import depth_experiment
     from tpcalc.experiments.plans import load_depth_experiment
-    from tpcalc.study.load import Flag
 
-    keys = {"width": "depths.widths", "trials": "depths.seeds"}
-    flags = [
-        Flag(f"--{name}", keys.get(name, f"training.{name}"), [value] if name == "width" else value)
-        for name, value in {**given, "samples": run.samples}.items()
-        if value is not None
-    ]
-    if run.data != "digits":
-        flags.append(Flag("--data", "training.data", run.data))
-    plan = load_depth_experiment(file, flags)
+    widths = None if given["width"] is None else [given["width"]]
+    data = None if run.data == "digits" else run.data
+    typed = given | {"width": widths, "samples": run.samples, "data": data}
+    plan = load_depth_experiment(file, _flags(typed, width="depths.widths", trials="depths.seeds"))
     with progress_bar(plan.name) as progress:
         return depth_experiment(
             plan, seed=run.seed, device=run.device, work=run.work, progress=progress

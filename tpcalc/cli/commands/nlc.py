@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 from tpcalc.cli.many import many
-from tpcalc.cli.option import told
+from tpcalc.cli.option import told, whole_numbers
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
@@ -79,9 +79,10 @@ def nlc(
     }
     known_device(device)
     asked = _asked(model, {key: v for key, v in typed.items() if v is not None})
-    sampling = (
-        Sampling(_numbers(widths), seeds, inputs, seed=seed, device=device) if widths else None
-    )
+    sampling = None
+    if widths:
+        sizes = tuple(whole_numbers("--widths", widths))
+        sampling = Sampling(sizes, seeds, inputs, seed=seed, device=device)
     found = _computed(asked, sampling, seed)
     found = replace(found, notes=(*found.notes, *asked.notes))
     write_page(out, f"Nonlinearity: {asked.title}", found, program_text=found.text)
@@ -247,17 +248,6 @@ def _stray(name: str, why: str) -> UsageError:
     from tpcalc.errors import UsageError
 
     return UsageError(f"--{name}: {why}.", hint="Leave it out.")
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    from tpcalc.errors import UsageError
-
-    try:
-        return tuple(int(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(
-            f"--widths: {text!r} is no list of whole numbers.", hint="Write 64,256,1024."
-        ) from None
 
 
 def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlinearity:

@@ -11,7 +11,8 @@ from tpcalc.results import (
     Profile,
     Reference,
 )
-from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables
+from tpcalc.results.data import grouped
+from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables, same
 from tpcalc.views.answers.transfer import short, transfer_figure, transfer_lead, transfer_tables
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
@@ -29,9 +30,9 @@ _Z = 5  # standard errors beyond which a reference number is another one
 
 def judge_depth_experiment(found: DepthExperiment) -> Judgement:
     """The headline."""
-    same = [_agrees(found, one) for one in found.references]
-    same += [one.same for one in found.agreements]
-    known, apart = len(same) - same.count(None), same.count(False)
+    agree = [_agrees(found, one) for one in found.references]
+    agree += [one.same for one in found.agreements]
+    known, apart = len(agree) - agree.count(None), agree.count(False)
     lacking = tuple(f"{own}: {why}" for own, why in found.lacking)
     what = "numbers of networks and references" if found.agreements else "reference numbers"
     if apart:
@@ -52,16 +53,18 @@ def depth_experiment_lead(found: DepthExperiment) -> str:
 def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     """Reference numbers, numbers along the depth, best rates, what is lacking."""
     tables = [*_references(found), *growth_tables(found)]
-    for what in ("size", "distance", "slope"):
-        rows = [row for row in found.profiles if row.what == what]
-        if rows:
-            tables.append(_profiles(what, rows))
+    tables += [_profiles(what, rows) for what, rows in _by_what(found)]
     if found.transfer is not None:
         tables += transfer_tables(found.transfer)
     if found.lacking:
         lines = ((what, Cell(why, "sentence")) for what, why in found.lacking)
         tables.append(Table.of("No numbers", texts("Network", "Why"), lines))
     return tuple(tables)
+
+
+def _by_what(found: DepthExperiment) -> Iterable[tuple[str, list[Profile]]]:
+    known = grouped(found.profiles, lambda row: row.what)
+    return ((what, known[what]) for what in _WORDS if what in known)
 
 
 def _agrees(found: DepthExperiment, one: Reference) -> bool | None:
@@ -78,17 +81,18 @@ def _references(found: DepthExperiment) -> Iterable[Table]:
         return
     rows = []
     for one in found.references:
-        value, agrees = found.beside(one), _agrees(found, one)
+        value = found.beside(one)
         place = "" if one.what == "rate" else f", step {one.step}, at {plain(one.place, 6)}"
         what = f"{one.what}, {one.recipe}, L = {one.depth}{place}"
         if one.name:
             at = f" at {plain(one.place, 4)}" if one.what == "quantile" else ""
             what = f"{one.what} of {one.name}{at}, {one.along}, alpha = {one.alpha}, L = "
             what += f"{one.depth}, n = {one.width}"
-        tone = {True: "", False: "bad", None: "warn"}[agrees]
-        word = {True: "yes", False: "no", None: "not asked"}[agrees]
-        shown = "" if value is None else _found(value)
-        rows.append((one.where, what, plain(one.value, 7), shown, Cell(word, tone=tone)))
+        shown, agrees = (
+            "" if value is None else _found(value),
+            same(_agrees(found, one), "not asked"),
+        )
+        rows.append((one.where, what, plain(one.value, 7), shown, agrees))
     head = texts("Where", "What") + numbers("Reference", "Found") + texts("Same")
     yield Table.of("Reference numbers", head, rows)
 
@@ -130,11 +134,7 @@ def _sure(rows: Sequence[Profile]) -> str:
 def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
     """The figures, by the key of their section."""
     figures = {}
-    panels = [
-        panel
-        for what in ("size", "distance", "slope")
-        for panel in _along(what, [row for row in found.profiles if row.what == what])
-    ]
+    panels = [panel for what, rows in _by_what(found) for panel in _along(what, rows)]
     if panels:
         figures["blocks"] = Figure("Along the depth", _NOTE, tuple(panels))
     start = growth_figure(found)
@@ -148,13 +148,12 @@ def depth_experiment_figures(found: DepthExperiment) -> dict[str, Figure]:
 def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
     title, axis, log = _WORDS[what]
     widths = len({row.width for row in rows}) > 2
-    for recipe, step in dict.fromkeys((row.recipe, row.step) for row in rows):
-        own = [row for row in rows if (row.recipe, row.step) == (recipe, step)]
-        lines = list(dict.fromkeys((row.depth, row.width) for row in own))
+    for (recipe, step), own in grouped(rows, lambda row: (row.recipe, row.step)).items():
+        lines = grouped(own, lambda row: (row.depth, row.width))
         labels = list(dict.fromkeys(width if widths else depth for depth, width in lines))
         series = []
-        for depth, width in lines:
-            points = [(r.place, r.value) for r in own if (r.depth, r.width) == (depth, width)]
+        for (depth, width), line in lines.items():
+            points = [(row.place, row.value) for row in line]
             name = f"n = {width}" if widths else f"L = {depth}"
             series.append(_series(points, labels.index(width if widths else depth), width, name))
         words = f"{title}, {recipe}, step {step}: {len(series)} lines over the {axis}."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tpcalc.results import Agreement, DepthExperiment, Estimate, Ratio, TrainedRow, WalkRow
+from tpcalc.results.data import grouped
 from tpcalc.views.answers.depth import REGIMES
 from tpcalc.views.answers.depth_plot import RATIOS
 from tpcalc.views.numbers import Measure, measured, plain
@@ -35,8 +36,8 @@ def growth_tables(found: DepthExperiment) -> Iterator[Table]:
     """Diagrams, or networks beside infinite width; critical powers; paths."""
     diagram = len(found.critical) >= _SEVERAL
     if diagram:
-        for name in dict.fromkeys(one.name for one in found.agreements):
-            yield _diagram(name, [one for one in found.agreements if one.name == name])
+        for name, own in grouped(found.agreements, lambda one: one.name).items():
+            yield _diagram(name, own)
     if found.critical:
         yield _critical(found)
     shown = [one for one in found.agreements if not diagram or one.same is not True]
@@ -91,8 +92,6 @@ def _critical(found: DepthExperiment) -> Table:
 def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
     head = texts("Along the depth") + numbers("Power", "L") + texts("Ratio", "By exponents")
     head += numbers("Infinite width", "Networks") + texts("Compared with", "Same")
-    words = {True: "yes", False: "no", None: "not compared"}
-    tones = {True: "", False: "bad", None: "warn"}
     rows = (
         (
             one.along,
@@ -103,7 +102,7 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
             plain(one.limit, 4),
             measured(Measure.of(one.networks)),
             Cell(one.beside, "sentence"),
-            Cell(words[one.same], tone=tones[one.same]),
+            same(one.same, "not compared"),
         )
         for one in own
     )
@@ -113,6 +112,12 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
         "where blocks explode, of the same sign."
     )
     return Table.of(title, head, rows, note)
+
+
+def same(known: bool | None, unknown: str) -> Cell:
+    """Whether two numbers are the same, where that is known."""
+    words = {True: "yes", False: "no", None: unknown}
+    return Cell(words[known], tone={True: "", False: "bad", None: "warn"}[known])
 
 
 def _paths(own: Sequence[WalkRow]) -> Table:
@@ -154,8 +159,8 @@ def _known(value: Estimate | None) -> str:
 def _panels(found: DepthExperiment) -> Iterator[Panel]:
     """Against the number of blocks, along the depth, paths."""
     panels: list[Panel] = []
-    for law, name in dict.fromkeys((row.along, row.name) for row in found.ratios):
-        own = [row for row in found.ratios if (row.along, row.name) == (law, name)]
+    ratios = grouped(found.ratios, lambda row: (row.along, row.name))
+    for (law, name), own in ratios.items():
         panels += _against(law, name, [row for row in own if row.place == 1.0])
         panels += _on_the_way(law, name, own)
     yield from panels[:_PANELS]
