@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.growth import Growth, GrowthRun, walks
-from tpcalc.experiments.heat import Heat, heat_rows
+from tpcalc.experiments.growth import GrowthRun, walks
+from tpcalc.experiments.heat import heat_rows
+from tpcalc.experiments.parts import Growth, Heat, Rates, Shape
 from tpcalc.experiments.rates import OO
 from tpcalc.experiments.records import digest_of, records
 from tpcalc.experiments.transfer import transfer
@@ -40,38 +41,6 @@ from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is followed along the depth.
-
-    Args:
-        what: ``"size"`` or ``"distance"``.
-        places: Shares of the depth; of distances how far apart, from ``start``.
-        steps: The training steps.
-        start: Where distances begin.
-    """
-
-    what: str
-    places: tuple[float, ...]
-    steps: tuple[int, ...]
-    start: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Which learning rates are compared.
-
-    Args:
-        rates: The rates.
-        multipliers: Numbers in front of a block.
-        average: The losses of how many last steps are averaged.
-    """
-
-    rates: tuple[float, ...]
-    multipliers: tuple[float, ...] = (1.0,)
-    average: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import groupby, product
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.experiments.parts import Growth
 from tpcalc.experiments.records import records
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
@@ -30,25 +31,6 @@ OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 POINTS = 256  # of a path that is shown
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What is asked of networks at the start.
-
-    Args:
-        along: Laws of the weights along the depth.
-        alphas: Powers of 1/L in front of a block.
-        ratios: ``D``, ``R``, ``Dp``, ``Rp``.
-        places: Shares of the blocks that are gone through.
-        walks: How many sequences of each law are drawn and measured; 0: none.
-    """
-
-    along: tuple[str, ...]
-    alphas: tuple[str, ...]
-    ratios: tuple[str, ...] = ("D", "Dp")
-    places: tuple[float, ...] = (1.0,)
-    walks: int = 0
 
 
 @dataclass

@@ -12,6 +12,7 @@ import numpy as np
 
 from tpcalc.data import images
 from tpcalc.experiments.growth import own_law
+from tpcalc.experiments.parts import Heat
 from tpcalc.experiments.records import records
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.progress import Progress
@@ -24,23 +25,6 @@ from tpcalc.results.images import Images
 from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
 from tpcalc.training.training import Training
-
-
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """What is trained.
-
-    Args:
-        along: Laws of the weights along the depth at the start.
-        alphas: Powers of 1/L in front of a block.
-        rates: Learning rates, of which the best one is taken.
-        images: How many training images of the digits; all the rest are tested.
-    """
-
-    along: tuple[str, ...]
-    alphas: tuple[str, ...]
-    rates: tuple[float, ...]
-    images: int = 1000
 
 
 def heat_rows(
