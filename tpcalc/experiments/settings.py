@@ -36,8 +36,7 @@ def _numbers(value: object) -> str:
 
 
 _Steps = Annotated[
-    Annotated[Count, Tag(_ONE)] | Annotated[dict[str, Count], Tag(_EACH)],
-    Discriminator(_numbers),
+    Annotated[Count, Tag(_ONE)] | Annotated[dict[str, Count], Tag(_EACH)], Discriminator(_numbers)
 ]
 _UNCAPPED = 1e12  # growth with the width is hidden where rates reach a cap
 _Counts = Annotated[tuple[Count, ...], Field(strict=False)]
@@ -198,11 +197,7 @@ def load_experiment(path: str | Path, data: str, flags: Sequence[Flag] = ()) -> 
 
 
 def experiment_of(
-    sections: Mapping[str, Any],
-    data: str,
-    flags: Sequence[Flag] = (),
-    *,
-    where: str | None = None,
+    sections: Mapping[str, Any], data: str, flags: Sequence[Flag] = (), *, where: str | None = None
 ) -> Plan:
     """An experiment from nested mappings, as a TOML file gives them.
 
@@ -269,8 +264,7 @@ def _untrainable(settings: Sequence[Setting]) -> list[tuple[str, str]]:
         try:
             run_of(setting)
         except TpcalcError as error:
-            text = " ".join(part for part in (error.message, error.hint) if part)
-            problems.append(("training", text))
+            problems.append(("training", error.told))
     return list(dict.fromkeys(problems))
 
 

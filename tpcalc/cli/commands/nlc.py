@@ -158,11 +158,7 @@ def _design(typed: Typed) -> Design:
     biases, bias = _number(typed, "biases", "0"), typed.get("bias", "independent")
     words = (typed.get("norm", "none"), typed.get("family", "gaussian"), rank, bias)
     design = Design(
-        typed.get("act", "relu"),
-        _number(typed, "weights", "1"),
-        biases,
-        *words,
-        typed.get("batch"),
+        typed.get("act", "relu"), _number(typed, "weights", "1"), biases, *words, typed.get("batch")
     )
     share = Fraction(1) if rank is None else rank
     if "weights" in typed or not share:

@@ -12,6 +12,7 @@ from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
+ANSWERS = {True: "yes", False: "no", None: "not known"}
 _APART = 0.09  # of a layer, between dots of two steps
 _DOWN = 0.2  # of the power, how far the line of a bound reaches
 _WORDS = {
@@ -84,21 +85,17 @@ def _layers(layers: Sequence[LayerFacts]) -> Table:
     columns = texts("Update", "Features move", "Kernel evolves") + numbers("From step")
     body = []
     for layer in layers:
-        line = [layer.label, layer.update or _answer(layer.moves)]
+        line = [layer.label, layer.update or ANSWERS[layer.moves]]
         known = layer.features is not None or layer.kernel is not None
         if layer is layers[-1] and layer.moves is not None and not known:
             line += ["–", "–"]  # the output layer has no features
         else:
-            line += [_answer(layer.features), _answer(layer.kernel)]
+            line += [ANSWERS[layer.features], ANSWERS[layer.kernel]]
         body.append((*line, "" if layer.step is None else str(layer.step), layer.reason))
     used = {word for layer in layers for word in (layer.weights, layer.biases)}
     legend = "; ".join(f"{word}: {means}" for word, means in _UPDATES.items() if word in used)
     head = (*numbers("Layer"), *columns, why)
     return Table.of("Layer by layer", head, body, legend + "." if legend else "")
-
-
-def _answer(value: bool | None) -> str:
-    return "not known" if value is None else "yes" if value else "no"
 
 
 def update_figure(found: Verdict) -> Figure | None:

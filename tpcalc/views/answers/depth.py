@@ -17,6 +17,7 @@ from tpcalc.results import (
     Exponent,
 )
 from tpcalc.results.data import grouped
+from tpcalc.views.answers.check import ANSWERS
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
 from tpcalc.views.answers.orders import region_lines
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
@@ -44,7 +45,6 @@ REGIMES = {
 }
 _STATUS = {"derived": "derived, not proved"}
 _WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
-_ANSWERS = {True: "yes", False: "no", None: "not known"}
 SQUARES = (
     "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
     "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
@@ -73,13 +73,13 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
         return tuple(_start_tables(found))
     facts = (
         ("Verdict", f"{found.verdict} ({found.status})"),
-        ("Stable at the start", _ANSWERS[found.stable_start]),
-        ("Stable in training", _ANSWERS[found.stable]),
-        ("Outputs move by updates of blocks", _ANSWERS[found.moves]),
-        ("Features move", _ANSWERS[found.features]),
-        ("Preactivations in blocks of order 1 (faithful)", _ANSWERS[found.faithful]),
+        ("Stable at the start", ANSWERS[found.stable_start]),
+        ("Stable in training", ANSWERS[found.stable]),
+        ("Outputs move by updates of blocks", ANSWERS[found.moves]),
+        ("Features move", ANSWERS[found.features]),
+        ("Preactivations in blocks of order 1 (faithful)", ANSWERS[found.faithful]),
         ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
-        ("Blocks linear in their updates", _ANSWERS[found.linearized]),
+        ("Blocks linear in their updates", ANSWERS[found.linearized]),
         ("In front of a block", _power(found.alpha)),
     )
     tables = [
@@ -102,10 +102,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
                 "What updates of several matrices of a block add up to",
                 texts("Matrices") + numbers("Size"),
                 (
-                    (
-                        ", ".join(row.labels),
-                        _bounded(row.L.size("L"), row.status),
-                    )
+                    (", ".join(row.labels), _bounded(row.L.size("L"), row.status))
                     for row in found.sets
                 ),
                 "A bound: a product of updates may vanish faster.",

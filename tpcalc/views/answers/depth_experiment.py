@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tpcalc.results import (
-    DepthExperiment,
-    Estimate,
-    Method,
-    Profile,
-    Reference,
-)
+from tpcalc.results import DepthExperiment, Estimate, Method, Profile, Reference
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables, same
 from tpcalc.views.answers.transfer import short, transfer_figure, transfer_lead, transfer_tables

@@ -40,6 +40,11 @@ _LIMIT = "oo"
 _RANGE = 20.0  # from this ratio on an axis is logarithmic
 
 
+def on_the_way(ratio: str) -> str:
+    """The ratio of norms behind or in front of a block, in words."""
+    return RATIOS[ratio].replace("x_L", "x_l").replace("p_0", "p_l")
+
+
 def depth_figures(found: DepthTable) -> dict[str, Figure]:
     """The figures, by the key of their section."""
     if found.start:
@@ -96,7 +101,7 @@ def _trajectories(found: DepthTable) -> Figure | None:
         return None
     drawn = [sample for sample in found.samples if str(sample.depth) == depth]
     panels = []
-    for ratio, words in RATIOS.items():
+    for ratio in RATIOS:
         table = own[f"{ratio}^2"]
         pairs = zip(table.values, table.errors, strict=True)
         squares = [Estimate(float(value), float(error), table.method) for value, error in pairs]
@@ -109,8 +114,7 @@ def _trajectories(found: DepthTable) -> Figure | None:
             series.append(_series(kept, str(colour), "line", f"n = {sample.width}"))
         known = _logs(zip(table.places, squares, strict=True))
         series.append(_series(known, "limit", "line", "width → ∞"))
-        words = words.replace("x_L", "x_l").replace("p_0", "p_l")
-        panels.append(_panel(f"log10 of {words}", "p = l/L", series))
+        panels.append(_panel(f"log10 of {on_the_way(ratio)}", "p = l/L", series))
     note = (
         f"L = {depth}. Bands: mean and standard deviation of the logarithm over networks. "
         "Gradients go from p = 1 to 0."

@@ -152,12 +152,7 @@ def _accuracies(found: Experiment) -> Part:
         text = run.setting.text
         own = [constant_class(value, shares.get("", ())) for value in run.accuracies]
         limit = f"{shares[''][0]:.3f}" if text in found.vanishing and shares.get("") else ""
-        cells = [
-            text,
-            _said(run.accuracies),
-            _constant(own, len(shares.get("", ()))),
-            limit,
-        ]
+        cells = [text, _said(run.accuracies), _constant(own, len(shares.get("", ()))), limit]
         for table, data in tables:
             value = published.get((table, data, text))
             cells.append("" if value is None else _published(value, shares.get(data, ())))
@@ -203,10 +198,7 @@ def _ranks(found: Experiment) -> Part:
 def _rates(found: Experiment) -> Part:
     runs = [run for run in found.runs if run.setting.calibrated and run.rates]
     rows: list[tuple[Cell | str, ...]] = [
-        (
-            run.setting.text,
-            *(_rate(each, run.setting.cap) for each in zip(*run.rates, strict=True)),
-        )
+        (run.setting.text, *(_rate(each, run.setting.cap) for each in zip(*run.rates, strict=True)))
         for run in runs
     ]
     note = _interval_note(len(run.rates) for run in runs)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from tpcalc.results import Agreement, DepthExperiment, Estimate, Ratio, TrainedRow, WalkRow
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.depth import REGIMES
-from tpcalc.views.answers.depth_plot import RATIOS
+from tpcalc.views.answers.depth_plot import RATIOS, on_the_way
 from tpcalc.views.numbers import Measure, measured, plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts
@@ -60,11 +60,7 @@ def _diagram(name: str, own: Sequence[Agreement]) -> Table:
 
 
 def _over_powers(
-    title: str,
-    laws: str,
-    own: Sequence[Agreement | TrainedRow],
-    shown: Sequence[str],
-    note: str,
+    title: str, laws: str, own: Sequence[Agreement | TrainedRow], shown: Sequence[str], note: str
 ) -> Table:
     """A row for each law along the depth, a column for each power of it."""
     powers = list(dict.fromkeys(one.alpha for one in own))
@@ -225,9 +221,7 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
             )
             shape, beyond = ("dash", ", infinite width") if width == _OO else ("line", "")
             series.append(Series.of(points, str(ink), shape, f"L^(-{alpha}){beyond}"))
-    title = f"log10 {RATIOS[name].replace('_L', '_l').replace('p_0', 'p_l')}, {law}"
-    if name.endswith("p"):
-        title = f"log10 {RATIOS[name].replace('p_0', 'p_l')}, {law}"
+    title = f"log10 {on_the_way(name)}, {law}"
     axis = "share of the blocks gone through"
     yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
 

@@ -33,10 +33,7 @@ _FATES = {
     "edge": "inputs become alike, slowly",
     "chaotic": "inputs that are nearly alike part",
 }
-_METHODS = {
-    Method.EXACT: "closed form",
-    Method.QUADRATURE: "quadrature, with a bound on the error",
-}
+_METHODS = {Method.EXACT: "closed form", Method.QUADRATURE: "quadrature, with a bound on the error"}
 
 
 _STABILITY = (

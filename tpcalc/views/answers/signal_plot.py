@@ -39,7 +39,7 @@ def signal_figures(found: Signal) -> dict[str, Figure]:
     )
     edge = painted(((_edge(found), _draw_edge), (_scales(found), _draw_scales)))
     figures = {
-        "signal": Figure("Maps and layers", "Points on the diagonal are fixed points.", maps),
+        "signal": Figure("Maps and layers", "Points on the diagonal are fixed points.", maps)
     }
     if edge:
         figures["signal-edge"] = Figure(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tpcalc.names import Name
 from tpcalc.results import Card, Contrast, OrderRow
-from tpcalc.views.answers.check import at_start, judged
+from tpcalc.views.answers.check import ANSWERS, at_start, judged
 from tpcalc.views.answers.orders import size
 from tpcalc.views.labels import symbol
 from tpcalc.views.numbers import count, measured, with_power
@@ -74,12 +74,11 @@ def _facts(card: Card) -> dict[str, str]:
 
 
 def _moves(card: Card) -> dict[str, str]:
-    words = {True: "yes", False: "no", None: "not known"}
     layers, made = card.check.layers, {}
     for layer in layers:
-        made[f"Layer {layer.label}: its update is Θ(1)"] = words[layer.moves]
+        made[f"Layer {layer.label}: its update is Θ(1)"] = ANSWERS[layer.moves]
         if layer is not layers[-1]:
-            made[f"Layer {layer.label}: its features move"] = words[layer.features]
+            made[f"Layer {layer.label}: its features move"] = ANSWERS[layer.features]
     return made
 
 
