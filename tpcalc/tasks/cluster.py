@@ -64,8 +64,7 @@ class Cluster(Pool):
         self._told[number] = share, text
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        return dict(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _sent(self, args: bytes) -> Any:
         key = f"{self._name}-{uuid4().hex[:12]}"
@@ -75,7 +74,7 @@ class Cluster(Pool):
         from distributed.scheduler import KilledWorker
 
         try:
-            found: list[bytes] = future.result()
+            return list(future.result())
         except TpcalcError:
             raise
         except KilledWorker:
@@ -90,7 +89,6 @@ class Cluster(Pool):
                 f"a worker cannot do tasks: {type(error).__name__}: {error}.",
                 hint="Install the same tpcalc there as here.",
             ) from error
-        return found
 
 
 def processes(client: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tpcalc.errors import StudyError
 FORMAT = "tpcalc tasks 1"
 
 
-class Kept:
+class Kept(AbstractContextManager["Kept"]):
     """Values by key, in memory and in a file of lines; used within ``with``.
 
     A line is written for each value as soon as it is there. What a run that was killed left of
@@ -54,9 +54,6 @@ class Kept:
             except BaseException:
                 self.close()
                 raise
-
-    def __enter__(self) -> Kept:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

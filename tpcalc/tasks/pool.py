@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import queue
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from tpcalc.tasks.payload import packed, unpacked
@@ -14,15 +14,12 @@ from tpcalc.tasks.task import Reply, Task
 Bundle = tuple[int, ...]
 
 
-class Pool(ABC):
+class Pool(AbstractContextManager["Pool"]):
     """Processes that carry tasks out; used within ``with``, which leaves none of them busy."""
 
     def __init__(self) -> None:
         self._ended: queue.SimpleQueue[tuple[Bundle, Any]] = queue.SimpleQueue()
         self._futures: dict[Bundle, Any] = {}
-
-    def __enter__(self) -> Pool:
-        return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self.close(broken=kind is not None)

@@ -68,10 +68,9 @@ class Processes(Pool):
 
     def _found(self, future: Any) -> list[bytes] | None:
         try:
-            found: list[bytes] = future.result()
+            return list(future.result())
         except (CancelledError, RuntimeError):  # a process was killed: all that was under way ends
             return None
-        return found
 
 
 def _do(job: Job, place: Path, args: bytes) -> list[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ WAIT = 10  # seconds for an answer of a scheduler
 
 
 @dataclass
-class Use:
+class Use(AbstractContextManager["Use"]):
     """Where tasks are carried out: what ``use`` returns, for ``with``.
 
     Args:
@@ -30,9 +30,6 @@ class Use:
     jobs: int = 1
     client: Any = None
     own: bool = False
-
-    def __enter__(self) -> Use:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
