@@ -140,7 +140,7 @@ def test_a_gpu_has_the_draws_of_the_cpu(kind: str, name: str) -> None:
     assert gap(READ[kind](made(name), device="cuda"), in_place(kind, name)) < 1e-9
 
 
-@pytest.mark.parametrize("name", ["adam", "blocks", "haar-1"])
+@pytest.mark.parametrize("name", ["adam", pytest.param("blocks", marks=pytest.mark.slow), "haar-1"])
 @pytest.mark.parametrize(("kind", "word"), [("limit", "storage"), ("lazy", "dtype")])
 @pytest.mark.parametrize("format_", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_no_tensor_is_on_another_device(

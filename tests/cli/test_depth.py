@@ -165,6 +165,7 @@ def test_experiment_along_the_depth(tmp_path: Path) -> None:
     assert len(list((tmp_path / "kept").glob("[!.]*"))) == 1
 
 
+@pytest.mark.slow
 def test_report(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("--nonlin", "post", "--act", "identity", "--param", "depth-mup", "--steps", "1")

@@ -35,6 +35,7 @@ SLOW = (
     "how-to/asked-often.md",
     "how-to/my-module.md",
     "how-to/my-network-is-a-transformer.md",
+    "theory/depth.md",
     "theory/first-steps.md",
     "theory/integrable.md",
     "theory/modules.md",

@@ -30,6 +30,10 @@ def lines_of(page: str) -> tuple[str, list[str]]:
     return "".join(blocks), found
 
 
+LONG = (
+    'tp.integrable.nontrivial_stable(net(3, "relu^2"), "ip-llr:2")',
+    '[str(tp.depth.first_update("adam", k))',
+)
 CASES = [(page, line) for page in PAGES for line in lines_of(page)[1]]
 
 
@@ -45,7 +49,13 @@ def test_there_are_lines() -> None:
     assert len(CASES) >= 100
 
 
-@pytest.mark.parametrize(("page", "line"), CASES, ids=[line for _, line in CASES])
+@pytest.mark.parametrize(
+    ("page", "line"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case[1].startswith(LONG) else (), id=case[1])
+        for case in CASES
+    ],
+)
 def test_line_runs(page: str, line: str) -> None:
     found = eval(line, space_of(page))
     assert found is not None

@@ -129,10 +129,8 @@ def test_S1_28_activations_before_the_weights() -> None:
 GAMMAS = tuple(Fraction(k, 4) for k in range(5))
 
 
-@pytest.mark.parametrize(
-    "alpha",
-    [HALF, *(pytest.param(one, marks=pytest.mark.slow) for one in (Fraction(3, 4), Fraction(1)))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", [HALF, Fraction(3, 4), Fraction(1)])
 def test_S1_30_A29_blocks_of_two_layers(alpha: Fraction) -> None:
     survivors = 0
     for first, second in product(GAMMAS, GAMMAS):
@@ -173,6 +171,7 @@ LINEARIZED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LINEARIZED)
 def test_S1_22_blocks_that_are_linear_in_their_updates(case: tuple[str, str, int]) -> None:
     act, nonlin, layers = case
@@ -212,9 +211,8 @@ def figure_one(alpha: Fraction, gamma: Fraction) -> tuple[str, str]:
 
 
 # Points of the figure with relu and gelu are in the cases of A11.
-@pytest.mark.parametrize(
-    "act", ["identity", *(pytest.param(act, marks=pytest.mark.slow) for act in ("sin", "relu"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ["identity", "sin", "relu"])
 def test_S1_23_figure_1(act: str) -> None:
     net = tp.ResNet("L", act, alpha=tp.symbol("alpha"), nonlin="post", center=True)
     box = {"alpha": (Fraction(1, 4), Fraction(3, 2)), "gamma": (-HALF, Fraction(1))}

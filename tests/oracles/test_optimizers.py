@@ -163,6 +163,7 @@ def test_momentum_has_the_exponents_of_gradient_descent(optimizer: str) -> None:
     assert found(optimizer) == found("sgd")
 
 
+@pytest.mark.slow
 def test_a_readout_that_starts_at_zero() -> None:
     """O29: nothing moves at first but the readout; Adam's second step is .74414 of a sign step."""
 

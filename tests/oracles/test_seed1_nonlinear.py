@@ -217,7 +217,8 @@ def test_S1_27_limit_between_one_half_and_one() -> None:
     assert value == pytest.approx(ds[1](0.0) @ ds[1](0.0), rel=1e-8)
 
 
-@pytest.mark.parametrize("act", ["sin", pytest.param("gelu", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("act", ["sin", "gelu"])
 def test_programs_of_many_blocks_lead_to_the_limit(act: str) -> None:
     """The programs of L blocks, by samples, against the functional-integral limit."""
     run = deep_run((1.0, 0.8, 0.6), (1.0,) * 3, 0.5, 0.5, act, a=1.2, eta=0.7)
@@ -315,6 +316,7 @@ def test_S1_28_A28() -> None:
     assert want["leaky"] == pytest.approx(0.599010, abs=5e-7)
 
 
+@pytest.mark.slow
 def test_S1_29_A27_growth_without_mean_subtraction() -> None:
     """relu, alpha = 1/2: log q_L / sqrt(L) -> sqrt(2 / pi); alpha = 1: cosh^2(1 / sqrt(2 pi))."""
     run = deep_run((1.0,), (1.0,), 0.5, 0.5, "relu", center=False, steps=0)

@@ -92,7 +92,9 @@ def test_S0_17_case10_11(depth: int, updates: list[str], outputs: list[str]) -> 
     assert [row(found, f"f[{t},1]")[0] for t in (0, 1)] == outputs
 
 
-@pytest.mark.parametrize(("p", "act"), [(2, "relu^2"), (1, "relu")])
+@pytest.mark.parametrize(
+    ("p", "act"), [pytest.param(2, "relu^2", marks=pytest.mark.slow), (1, "relu")]
+)
 def test_S0_21_case17(p: int, act: str) -> None:
     """IP-LLR at the degree of its activation learns, and stays stable, for all t."""
     found = check(MLP(3, act, bias="first"), lookup("ip-llr", p=p))
