@@ -71,7 +71,9 @@ def test_particles(storage: str) -> None:
     texts: list[str] = []
 
     def ask() -> tp.Limit:
-        tell = lambda fraction, text: texts.append(text)  # noqa: E731
+        def tell(fraction: float, text: str) -> None:
+            texts.append(text)
+
         return tp.limit(program, method="particles", storage=storage, samples=2**14, progress=tell)
 
     found = both(lambda: ask().table)

@@ -133,12 +133,12 @@ def _there(
         while waiting or pool.flying:
             while waiting and pool.bundles < (pool.ahead if done else 2) * pool.slots:
                 # What may be what kills processes is done when nothing else is under way.
-                alone = risky(waiting[0])
-                if pool.flying and (alone or any(map(risky, pool.flying))):
+                suspect = risky(waiting[0])
+                if pool.flying and (suspect or any(map(risky, pool.flying))):
                     break
                 # Short tasks go together, so that sending them costs little.
                 share = len(waiting) // (SHARES * pool.slots)
-                size = min(int(BUNDLE * done / seconds), share) if seconds and not alone else 1
+                size = min(int(BUNDLE * done / seconds), share) if seconds and not suspect else 1
                 pool.submit([waiting.popleft() for _ in range(max(1, size))], tasks)
             for number, reply in pool.ended(POLL):
                 if reply is None and not risky(number):
