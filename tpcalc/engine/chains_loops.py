@@ -32,13 +32,15 @@ from tpcalc.engine.chains_tiles import (
     PITCH,
     ROWS,
     TINY,
+    Job,
+    Pair,
     angle,
     angle_small,
     arc,
     arc_small,
     gaps,
+    keep,
     starts,
-    store,
     versines,
 )
 from tpcalc.engine.kernels_compile import exact
@@ -82,29 +84,16 @@ def _plain_small(u: Array, k: Array, w: Array, form: Array) -> None:
 
 
 @exact
-def plain_tiles(
-    x: Array,
-    y: Array,
-    yt: Array,
-    same: bool,
-    rx: Array,
-    ry: Array,
-    fx: Array,
-    fy: Array,
-    form: Array,
-    layers: Index,
-    tiles: Index,
-    nngp: Array,
-    ntk: Array,
-) -> None:
+def plain_tiles(pair: Pair, fx: Array, fy: Array, form: Array, layers: Index, job: Job) -> None:
     """Tiles of the kernels of a |z| + b z without biases."""
+    tiles, same = job[0], pair[3]
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        versines(x, y, yt, same, rx, ry, i0, j0, panel, u)
+        versines(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
-        for r in range(min(ROWS, x.shape[0] - i0)):
+        for r in range(min(ROWS, len(pair[0]) - i0)):
             start = first[r]
             state, value, tangent = u[r][start:COLUMNS], k[r][start:COLUMNS], w[r][start:COLUMNS]
             for t in range(state.size):
@@ -117,10 +106,7 @@ def plain_tiles(
                     _plain_small(state, value, tangent, form)
             for t in range(state.size):
                 tangent[t] += form[5] * value[t]
-        if nngp.size:
-            store(k, same, fx, fy, i0, j0, first, nngp)
-        if ntk.size:
-            store(w, same, fx, fy, i0, j0, first, ntk)
+        keep(k, w, same, fx, fy, i0, j0, first, job)
 
 
 @exact
@@ -177,34 +163,21 @@ def _biased_layer(
 
 
 @exact
-def biased_tiles(
-    x: Array,
-    y: Array,
-    yt: Array,
-    same: bool,
-    rx: Array,
-    ry: Array,
-    norms_x: Array,
-    norms_y: Array,
-    forms: Array,
-    tiles: Index,
-    nngp: Array,
-    ntk: Array,
-) -> None:
+def biased_tiles(pair: Pair, norms_x: Array, norms_y: Array, forms: Array, job: Job) -> None:
     """Tiles of the kernels of a |z| + b z with biases."""
+    tiles, same = job[0], pair[3]
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
-    one_x, one_y = np.ones(rx.size), np.ones(ry.size)
+    one_x, one_y = np.ones(pair[4].size), np.ones(pair[5].size)
     count = forms.shape[0]
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        versines(x, y, yt, same, rx, ry, i0, j0, panel, u)
+        versines(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
-        for r in range(min(ROWS, x.shape[0] - i0)):
+        for r in range(min(ROWS, len(pair[0]) - i0)):
             i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
             begin = first[r]
-            state, value = u[r][begin:COLUMNS], k[r][begin:COLUMNS]
-            tangent = w[r][begin:COLUMNS]
+            state, value, tangent = u[r][begin:COLUMNS], k[r][begin:COLUMNS], w[r][begin:COLUMNS]
             own = norms_x[:, i]
             _biased_first(
                 state, value, own[:2], norms_y[0][start:stop], norms_y[1][start:stop], forms[0]
@@ -222,10 +195,7 @@ def biased_tiles(
                 )
             for t in range(state.size):
                 tangent[t] += forms[count - 1, 6] * value[t]
-        if nngp.size:
-            store(k, same, one_x, one_y, i0, j0, first, nngp)
-        if ntk.size:
-            store(w, same, one_x, one_y, i0, j0, first, ntk)
+        keep(k, w, same, one_x, one_y, i0, j0, first, job)
 
 
 @exact
@@ -288,39 +258,26 @@ def _erf_layer(
 
 @exact
 def erf_tiles(
-    x: Array,
-    y: Array,
-    yt: Array,
-    same: bool,
-    qx: Array,
-    qy: Array,
-    fx: Array,
-    fy: Array,
-    table_x: Array,
-    table_y: Array,
-    forms: Array,
-    tiles: Index,
-    nngp: Array,
-    ntk: Array,
+    pair: Pair, fx: Array, fy: Array, table_x: Array, table_y: Array, forms: Array, job: Job
 ) -> None:
     """Tiles of the kernels of erf."""
+    tiles, same = job[0], pair[3]
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
     count = forms.shape[0]
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        gaps(x, y, yt, same, qx, qy, i0, j0, panel, u)
+        gaps(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
-        for r in range(min(ROWS, x.shape[0] - i0)):
+        for r in range(min(ROWS, len(pair[0]) - i0)):
             i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
             begin = first[r]
-            state, value = u[r][begin:COLUMNS], k[r][begin:COLUMNS]
-            tangent = w[r][begin:COLUMNS]
+            state, value, tangent = u[r][begin:COLUMNS], k[r][begin:COLUMNS], w[r][begin:COLUMNS]
             _erf_first(
                 state,
                 tangent,
-                qx[i],
-                qy[start:stop],
+                pair[4][i],
+                pair[5][start:stop],
                 table_x[0, i],
                 table_y[0][start:stop],
                 forms[0],
@@ -339,7 +296,4 @@ def erf_tiles(
                 )
             for t in range(state.size):
                 tangent[t] += forms[count - 1, 3] * value[t]
-        if nngp.size:
-            store(k, same, fx, fy, i0, j0, first, nngp)
-        if ntk.size:
-            store(w, same, fx, fy, i0, j0, first, ntk)
+        keep(k, w, same, fx, fy, i0, j0, first, job)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.chains_layers import Chain, Gram
+
+if TYPE_CHECKING:
+    from tpcalc.engine.chains_tiles import Pair
 
 ROUNDING = 2.0**-52
 BLOCK = 2**20  # entries of inputs that are squared at once
@@ -37,46 +40,22 @@ class Table:
     @property
     def coordinates(self) -> int:
         """Of an input."""
-        return int(self.arguments[0].shape[1])
+        return int(self.arguments[0][0].shape[1])
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
-        self.loop(*self.arguments, tiles, nngp, ntk)
+        self.loop(*self.arguments, (tiles, nngp, ntk))
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Both sets of inputs as the loops want them.
-
-    Args:
-        x: Inputs (N, d).
-        y: The other inputs (M, d), or x.
-        yt: Transpose of y, padded by zero inputs to whole tiles.
-        same: Whether y is x.
-        qx: Squared norms of x.
-        qy: Squared norms of y, padded.
-    """
-
-    x: Array
-    y: Array
-    yt: Array
-    same: bool
-    qx: Array
-    qy: Array
-
-    @property
-    def head(self) -> tuple[Any, ...]:
-        return self.x, self.y, self.yt, self.same
-
-
-def _pair(gram: Gram) -> _Pair:
+def _pair(gram: Gram) -> Pair:
+    """Both sets of inputs as the loops want them, with their squared norms."""
     from tpcalc.engine.chains_tiles import COLUMNS
 
     x = gram.inputs
     y = x if gram.others is None else gram.others
     yt = np.zeros((y.shape[1], -(-len(y) // COLUMNS) * COLUMNS))
     yt[:, : len(y)] = y.T
-    return _Pair(x, y, yt, gram.others is None, _squares(x, len(x)), _squares(y, yt.shape[1]))
+    return x, y, yt, gram.others is None, _squares(x, len(x)), _squares(y, yt.shape[1])
 
 
 def _squares(x: Array, length: int) -> Array:
@@ -89,10 +68,11 @@ def _squares(x: Array, length: int) -> Array:
     return out
 
 
-def _inverse_norms(squares: Array) -> Array:
-    """1 / |x|, and 0 for a zero input."""
-    norms = np.sqrt(squares)
-    return np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
+def _inverse(pair: Pair) -> Pair:
+    """The same with the inverse norms, and 0 for a zero input."""
+    norms = [np.sqrt(squares) for squares in pair[4:]]
+    of_x, of_y = (np.divide(1.0, one, out=np.zeros_like(one), where=one > 0) for one in norms)
+    return (*pair[:4], of_x, of_y)
 
 
 def _strength(chain: Chain) -> float:
@@ -112,6 +92,7 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
     from tpcalc.engine.chains_loops import plain_tiles
 
     pair = _pair(gram)
+    qx, qy = pair[4:]
     shape = _shape(chain)
     gain = _strength(chain) * chain.weight_variance
     if chain.residual is None:
@@ -122,15 +103,13 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
         m0, m1, readout = 1 / (1 + gain), gain / (1 + gain), 1.0
         scale = _power(1 + gain, chain.depth)
     scale *= chain.first_weight * gram.factor
-    fx, fy = np.sqrt(pair.qx) * math.sqrt(scale), np.sqrt(pair.qy) * math.sqrt(scale)
-    long = _long_layers(chain.depth, m1 * shape[0], m1 * shape[1], m0)
+    fx, fy = np.sqrt(qx) * math.sqrt(scale), np.sqrt(qy) * math.sqrt(scale)
+    long = _long_layers(chain.depth, m1 * shape[0])
     peak = np.max(fx, initial=0.0) * np.max(fy, initial=0.0) * (chain.depth + 1)
     return Table(
         plain_tiles,
         (
-            *pair.head,
-            _inverse_norms(pair.qx),
-            _inverse_norms(pair.qy),
+            _inverse(pair),
             fx,
             fy,
             np.array([m0, m1, *shape, readout]),
@@ -149,7 +128,7 @@ def _power(base: float, exponent: int) -> float:
         return math.inf
 
 
-def _long_layers(depth: int, kappa: float, tau: float, m0: float) -> int:
+def _long_layers(depth: int, kappa: float) -> int:
     """Layers before which some half versine may exceed what the short polynomials take.
 
     The largest half versine that a layer makes of those up to v is found on a grid and raised by
@@ -173,6 +152,7 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
     from tpcalc.engine.chains_loops import biased_tiles
 
     pair = _pair(gram)
+    qx, qy = pair[4:]
     shape = _shape(chain)
     a0, a1, sigma = _step(chain, 1.0)
     a1 *= _strength(chain)
@@ -189,14 +169,12 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
             rows.append((form[0] + form[1]) * rows[-1] + form[2])
         return np.sqrt(np.array(rows))
 
-    norms_x, norms_y = norms(pair.qx), norms(pair.qy)
+    norms_x, norms_y = norms(qx), norms(qy)
     peak = np.max(norms_x, initial=0.0) * np.max(norms_y, initial=0.0) * (chain.depth + 1)
     return Table(
         biased_tiles,
         (
-            *pair.head,
-            _inverse_norms(pair.qx),
-            _inverse_norms(pair.qy),
+            _inverse(pair),
             norms_x,
             norms_y,
             np.array(forms),
@@ -220,6 +198,7 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
     from tpcalc.engine.chains_loops import erf_tiles
 
     pair = _pair(gram)
+    qx, qy = pair[4:]
     unit = chain.b**2
     a0, a1, sigma = _step(chain, unit)
     a1 *= chain.a**2
@@ -243,36 +222,34 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
         biased = chain.first_bias > 0 or chain.bias_variance > 0
         return np.where((squares > 0) | biased, unit, 0.0)
 
-    table_x, table_y = moments(pair.qx), moments(pair.qy)
+    table_x, table_y = moments(qx), moments(qy)
     scale = 1.0 if chain.residual is None else 1 / unit
     return Table(
         erf_tiles,
         (
-            *pair.head,
-            pair.qx,
-            pair.qy,
-            factors(pair.qx, scale),
-            factors(pair.qy, 1.0),
+            pair,
+            factors(qx, scale),
+            factors(qy, 1.0),
             table_x,
             table_y,
             np.array(forms),
         ),
         bool(np.isfinite(table_x).all() and np.isfinite(table_y).all()),
-        *_erf_errors(chain, pair, (table_x, table_y), (a0, a1)),
+        *_erf_errors(pair, (table_x, table_y), (a0, a1)),
     )
 
 
-def _rounding(chain: Chain, pair: _Pair) -> float:
+def _rounding(chain: Chain, pair: Pair) -> float:
     """Relative error of a |z| + b z: rounding of inner products, and of every layer.
 
     The maps of u are concave, so that its relative error does not grow from layer to layer; the
     constants cover what is measured against 40 digits, three times over.
     """
-    return ROUNDING * (8 + 2 * chain.depth) * (1 + int(pair.x.shape[1]) / 64)
+    return ROUNDING * (8 + 2 * chain.depth) * (1 + int(pair[0].shape[1]) / 64)
 
 
 def _erf_errors(
-    chain: Chain, pair: _Pair, tables: tuple[Array, Array], step: tuple[float, float]
+    pair: Pair, tables: tuple[Array, Array], step: tuple[float, float]
 ) -> tuple[float, float]:
     """Relative errors of erf, away from coincidence and near it.
 
@@ -286,7 +263,7 @@ def _erf_errors(
     largest, least = np.max(q, axis=1, initial=0.0), np.min(q, axis=1, initial=np.inf, where=q > 0)
     ratio = np.where(largest > 0, largest / np.minimum(least, np.maximum(largest, 1e-300)), 1.0)
     layers = 8 + float(np.sum(4 + np.minimum(12 * ratio, largest)))
-    away = ROUNDING * layers * (1 + int(pair.x.shape[1]) / 64)
+    away = ROUNDING * layers * (1 + int(pair[0].shape[1]) / 64)
     slopes = step[0] + step[1] * 4 / math.pi / np.sqrt(1 + 4 * np.minimum(least, largest))
     growth = float(np.sum(np.log(np.maximum(slopes[:-1], 1.0))))
     near = away + 4 * ROUNDING * math.exp(min(growth / 2, 80.0)) * float(largest.max(initial=0.0))

@@ -6,10 +6,9 @@ loops of ``chains_loops`` that are kept on disk must be thrown away (its file to
 
 from __future__ import annotations
 
-from typing import Any
-
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.kernels_compile import exact, inlined, loose
+from tpcalc.engine.kernels_compile import exact, loose
+from tpcalc.engine.kernels_polynomials import polynomial
 
 ROWS, COLUMNS = 64, 256  # of a tile
 PITCH = COLUMNS + 8  # of a tile in memory: rows 2048 bytes apart would share few cache sets
@@ -18,94 +17,42 @@ NEAR = 0.005  # half versine (1 - rho) / 2 below which it is formed from differe
 SMALL = 0.2699  # half versines for which the short polynomials hold
 TINY = 1e-300
 
+Pair = tuple[Array, Array, Array, bool, Array, Array]
+"""Inputs (N, d); the others (M, d), or the same; their transpose, padded by zero inputs to whole
+tiles; whether they are the same; a number of each input, and of each other one, padded."""
+Job = tuple[Index, Array, Array]
+"""First row and column of each tile; where NNGP and tangent kernels go, empty if not asked for."""
 
-@inlined
-def angle(s: float) -> Any:
-    """2 asin(sqrt s) / sqrt s for s in [0, 1/2]; relative error 4e-17 before rounding."""
-    p = 1.7785808735277375
-    p = p * s - 6.557866313479624
-    p = p * s + 11.515881662629397
-    p = p * s - 12.45859975079597
-    p = p * s + 9.284137819977687
-    p = p * s - 4.981761625245223
-    p = p * s + 2.0164033301068374
-    p = p * s - 0.5937410861379648
-    p = p * s + 0.15743222714004254
-    p = p * s - 0.005203075696599376
-    p = p * s + 0.026382005143507806
-    p = p * s + 0.02760689179178396
-    p = p * s + 0.03472856287820705
-    p = p * s + 0.04474316955864071
-    p = p * s + 0.060763926793503654
-    p = p * s + 0.08928571352523
-    p = p * s + 0.15000000000803632
-    p = p * s + 0.33333333333329973
-    p = p * s + 2.0
-    return p
-
-
-@inlined
-def angle_small(s: float) -> Any:
-    """The same for s in [0, 0.27]."""
-    p = 0.07614165656705787
-    p = p * s - 0.05967996130338319
-    p = p * s + 0.056105678113559564
-    p = p * s + 0.0021159887037901733
-    p = p * s + 0.022984415529369348
-    p = p * s + 0.02253984868954109
-    p = p * s + 0.027993671138234078
-    p = p * s + 0.03470050673865879
-    p = p * s + 0.044744584225958714
-    p = p * s + 0.0607638797988092
-    p = p * s + 0.08928571447108954
-    p = p * s + 0.1499999999980334
-    p = p * s + 0.33333333333334153
-    p = p * s + 2.0
-    return p
-
-
-@inlined
-def arc(s: float) -> Any:
-    """(sin x - x cos x) / s^(3/2), x = 2 asin(sqrt s), for s in [0, 1/2]; error 6e-17."""
-    p = 0.11366132592446036
-    p = p * s - 0.38489219072557274
-    p = p * s + 0.6269979801368656
-    p = p * s - 0.6245889328726089
-    p = p * s + 0.42909747522187885
-    p = p * s - 0.20794244601856987
-    p = p * s + 0.07840039475553413
-    p = p * s - 0.017704735518716593
-    p = p * s + 0.007915306613725855
-    p = p * s + 0.004226242976164667
-    p = p * s + 0.006643093513241805
-    p = p * s + 0.009249048024860408
-    p = p * s + 0.013767805682029654
-    p = p * s + 0.022095947639427637
-    p = p * s + 0.03968253995077448
-    p = p * s + 0.0857142857111221
-    p = p * s + 0.26666666666668143
-    p = p * s + 2.6666666666666665
-    return p
-
-
-@inlined
-def arc_small(s: float) -> Any:
-    """The same for s in [0, 0.27]."""
-    p = 0.00924433863081631
-    p = p * s - 0.006567499294146226
-    p = p * s + 0.0071520418262324
-    p = p * s + 0.001224445197051837
-    p = p * s + 0.00411734786731894
-    p = p * s + 0.004799123291192082
-    p = p * s + 0.0065790333613689345
-    p = p * s + 0.00925423208474457
-    p = p * s + 0.01376751298261655
-    p = p * s + 0.022095958555741046
-    p = p * s + 0.039682539703742706
-    p = p * s + 0.08571428571406085
-    p = p * s + 0.2666666666666676
-    p = p * s + 2.6666666666666665
-    return p
+angle = polynomial(
+    1.7785808735277375, -6.557866313479624, 11.515881662629397, -12.45859975079597,
+    9.284137819977687, -4.981761625245223, 2.0164033301068374, -0.5937410861379648,
+    0.15743222714004254, -0.005203075696599376, 0.026382005143507806, 0.02760689179178396,
+    0.03472856287820705, 0.04474316955864071, 0.060763926793503654, 0.08928571352523,
+    0.15000000000803632, 0.33333333333329973, 2.0,
+)  # fmt: skip
+"""2 asin(sqrt s) / sqrt s for s in [0, 1/2]; relative error 4e-17 before rounding."""
+angle_small = polynomial(
+    0.07614165656705787, -0.05967996130338319, 0.056105678113559564, 0.0021159887037901733,
+    0.022984415529369348, 0.02253984868954109, 0.027993671138234078, 0.03470050673865879,
+    0.044744584225958714, 0.0607638797988092, 0.08928571447108954, 0.1499999999980334,
+    0.33333333333334153, 2.0,
+)  # fmt: skip
+"""The same for s in [0, 0.27]."""
+arc = polynomial(
+    0.11366132592446036, -0.38489219072557274, 0.6269979801368656, -0.6245889328726089,
+    0.42909747522187885, -0.20794244601856987, 0.07840039475553413, -0.017704735518716593,
+    0.007915306613725855, 0.004226242976164667, 0.006643093513241805, 0.009249048024860408,
+    0.013767805682029654, 0.022095947639427637, 0.03968253995077448, 0.0857142857111221,
+    0.26666666666668143, 2.6666666666666665,
+)  # fmt: skip
+"""(sin x - x cos x) / s^(3/2), x = 2 asin(sqrt s), for s in [0, 1/2]; error 6e-17."""
+arc_small = polynomial(
+    0.00924433863081631, -0.006567499294146226, 0.0071520418262324, 0.001224445197051837,
+    0.00411734786731894, 0.004799123291192082, 0.0065790333613689345, 0.00925423208474457,
+    0.01376751298261655, 0.022095958555741046, 0.039682539703742706, 0.08571428571406085,
+    0.2666666666666676, 2.6666666666666665,
+)  # fmt: skip
+"""The same for s in [0, 0.27]."""
 
 
 @exact
@@ -150,19 +97,9 @@ def _distance(x: Array, y: Array, ratio: float) -> float:
 
 
 @exact
-def versines(
-    x: Array,
-    y: Array,
-    yt: Array,
-    same: bool,
-    rx: Array,
-    ry: Array,
-    i0: int,
-    j0: int,
-    panel: Array,
-    out: Array,
-) -> None:
-    """The state u of a tile; rx and ry are the inverse norms of the inputs."""
+def versines(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
+    """The state u of a tile; the numbers of a pair are the inverse norms of its inputs."""
+    x, y, yt, same, rx, ry = pair
     _gram(x, yt, i0, j0, panel, out)
     rows, columns = min(ROWS, x.shape[0] - i0), min(COLUMNS, y.shape[0] - j0)
     for r in range(rows):
@@ -184,19 +121,9 @@ def versines(
 
 
 @exact
-def gaps(
-    x: Array,
-    y: Array,
-    yt: Array,
-    same: bool,
-    qx: Array,
-    qy: Array,
-    i0: int,
-    j0: int,
-    panel: Array,
-    out: Array,
-) -> None:
+def gaps(pair: Pair, i0: int, j0: int, panel: Array, out: Array) -> None:
     """|x - y|^2 / 2 of a tile, or -|x + y|^2 / 2 where that is smaller; qx, qy: |x|^2, |y|^2."""
+    x, y, yt, same, qx, qy = pair
     _gram(x, yt, i0, j0, panel, out)
     rows, columns = min(ROWS, x.shape[0] - i0), min(COLUMNS, y.shape[0] - j0)
     for r in range(rows):
@@ -215,7 +142,7 @@ def gaps(
 
 
 @exact
-def store(
+def _store(
     tile: Array, same: bool, fx: Array, fy: Array, i0: int, j0: int, first: Index, out: Array
 ) -> None:
     """Write a tile times fx fy, and its mirror image; ``first`` is where each row starts."""
@@ -234,6 +161,17 @@ def store(
             mirror = out[j0 + t][i0 : i0 + rows]
             for r in range(min(rows, j0 + t - i0)):
                 mirror[r] = tile[r, t]
+
+
+@exact
+def keep(
+    k: Array, w: Array, same: bool, fx: Array, fy: Array, i0: int, j0: int, first: Index, job: Job
+) -> None:
+    """Write a tile of both kernels."""
+    if job[1].size:
+        _store(k, same, fx, fy, i0, j0, first, job[1])
+    if job[2].size:
+        _store(w, same, fx, fy, i0, j0, first, job[2])
 
 
 @exact

@@ -17,10 +17,32 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
+from tpcalc.engine.kernels_polynomials import polynomial
 
 STEP = 2.0**-31
 LN2 = math.log(2.0)
 SQRT2 = math.sqrt(2.0)
+_artanh = polynomial(*(1.0 / k for k in range(19, 0, -2)))  # of s^2, at most 0.0295: artanh(s) / s
+_top = polynomial(
+    2.5090809287301226727e3, 3.3430575583588128105e4, 6.7265770927008700853e4,
+    4.5921953931549871457e4, 1.3731693765509461125e4, 1.9715909503065514427e3,
+    1.3314166789178437745e2, 3.3871328727963666080e0,
+)  # fmt: skip
+_under = polynomial(
+    5.2264952788528545610e3, 2.8729085735721942674e4, 3.9307895800092710610e4,
+    2.1213794301586595867e4, 5.3941960214247511077e3, 6.8718700749205790830e2,
+    4.2313330701600911252e1, 1.0,
+)  # fmt: skip
+_above = polynomial(
+    7.74545014278341407640e-4, 2.27238449892691845833e-2, 2.41780725177450611770e-1,
+    1.27045825245236838258e0, 3.64784832476320460504e0, 5.76949722146069140550e0,
+    4.63033784615654529590e0, 1.42343711074968357734e0,
+)  # fmt: skip
+_below = polynomial(
+    1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
+    1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e0,
+    2.05319162663775882187e0, 1.0,
+)  # fmt: skip
 
 
 @inlined
@@ -33,18 +55,7 @@ def _log(p: float) -> Any:
     mantissa = mantissa * 0.5 if large else mantissa
     exponent = np.float64(np.int32(power)) + (1.0 if large else 0.0)
     s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s  # at most 0.0295
-    series = 1.0 / 19.0
-    series = series * z + 1.0 / 17.0
-    series = series * z + 1.0 / 15.0
-    series = series * z + 1.0 / 13.0
-    series = series * z + 1.0 / 11.0
-    series = series * z + 1.0 / 9.0
-    series = series * z + 1.0 / 7.0
-    series = series * z + 1.0 / 5.0
-    series = series * z + 1.0 / 3.0
-    series = series * z + 1.0
-    return exponent * LN2 + 2.0 * s * series
+    return exponent * LN2 + 2.0 * s * _artanh(s * s)
 
 
 @inlined
@@ -58,46 +69,14 @@ def _central(odd: float) -> Any:
     """The normal quantile at odd * 2^-31, odd in 1, 3, ..., 2^31 - 1, not in the tails."""
     q = 0.5 - _smaller_tail(odd)
     r = 0.180625 - q * q
-    top = 2.5090809287301226727e3
-    top = top * r + 3.3430575583588128105e4
-    top = top * r + 6.7265770927008700853e4
-    top = top * r + 4.5921953931549871457e4
-    top = top * r + 1.3731693765509461125e4
-    top = top * r + 1.9715909503065514427e3
-    top = top * r + 1.3314166789178437745e2
-    top = top * r + 3.3871328727963666080e0
-    under = 5.2264952788528545610e3
-    under = under * r + 2.8729085735721942674e4
-    under = under * r + 3.9307895800092710610e4
-    under = under * r + 2.1213794301586595867e4
-    under = under * r + 5.3941960214247511077e3
-    under = under * r + 6.8718700749205790830e2
-    under = under * r + 4.2313330701600911252e1
-    under = under * r + 1.0
-    return (-1.0 if odd < 2.0**30 else 1.0) * (q * top) / under
+    return (-1.0 if odd < 2.0**30 else 1.0) * (q * _top(r)) / _under(r)
 
 
 @inlined
 def _outer(odd: float) -> Any:
     """The normal quantile there, in the tails."""
     s = math.sqrt(-_log(_smaller_tail(odd))) - 1.6
-    above = 7.74545014278341407640e-4
-    above = above * s + 2.27238449892691845833e-2
-    above = above * s + 2.41780725177450611770e-1
-    above = above * s + 1.27045825245236838258e0
-    above = above * s + 3.64784832476320460504e0
-    above = above * s + 5.76949722146069140550e0
-    above = above * s + 4.63033784615654529590e0
-    above = above * s + 1.42343711074968357734e0
-    below = 1.05075007164441684324e-9
-    below = below * s + 5.47593808499534494600e-4
-    below = below * s + 1.51986665636164571966e-2
-    below = below * s + 1.48103976427480074590e-1
-    below = below * s + 6.89767334985100004550e-1
-    below = below * s + 1.67638483018380384940e0
-    below = below * s + 2.05319162663775882187e0
-    below = below * s + 1.0
-    return (-1.0 if odd < 2.0**30 else 1.0) * above / below
+    return (-1.0 if odd < 2.0**30 else 1.0) * _above(s) / _below(s)
 
 
 @exact

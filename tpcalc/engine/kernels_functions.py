@@ -12,6 +12,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine.crew import share
 from tpcalc.engine.kernels_compile import bits, exact, inlined, number
+from tpcalc.engine.kernels_polynomials import polynomial
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import NumpySpace, lower, run
 
@@ -20,6 +21,8 @@ CHUNK = 2**14  # samples handled at once
 ROUND = 1.5 * 2.0**52  # added to a number, leaves its whole part in the last bits
 LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # log 2 in two parts
 FAR = 20.0  # tanh is 1 in float64
+# (e^r - 1 - r) / r^2, by Taylor's series
+_exponential = polynomial(*(1.0 / math.factorial(k) for k in range(13, 1, -1)))
 
 
 @inlined
@@ -34,19 +37,7 @@ def _tanh(x: float) -> Any:
     whole = near - ROUND
     power = number((bits(near) + 1023) << 52)
     r = (-2.0 * size - whole * LOG2_HIGH) - whole * LOG2_LOW
-    series = 1.0 / 6227020800.0
-    series = series * r + 1.0 / 479001600.0
-    series = series * r + 1.0 / 39916800.0
-    series = series * r + 1.0 / 3628800.0
-    series = series * r + 1.0 / 362880.0
-    series = series * r + 1.0 / 40320.0
-    series = series * r + 1.0 / 5040.0
-    series = series * r + 1.0 / 720.0
-    series = series * r + 1.0 / 120.0
-    series = series * r + 1.0 / 24.0
-    series = series * r + 1.0 / 6.0
-    series = series * r + 0.5
-    series = series * r * r + r
+    series = _exponential(r) * r * r + r
     less = power * series + (power - 1.0)
     return math.copysign(less / (2.0 + less), x)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
+from numba import njit
 
 from tpcalc.engine import chains, chains_tables, chains_tiles
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
@@ -254,7 +255,7 @@ def test_short_polynomials_only_where_they_hold(kappa, m0):
     from tpcalc.engine.chains_loops import _plain_layer
 
     depth = 40
-    long = chains_tables._long_layers(depth, m1 * kappa, 0.0, m0)
+    long = chains_tables._long_layers(depth, m1 * kappa)
     for layer in range(depth):
         if layer >= long:
             assert u.min() >= 0
@@ -277,7 +278,7 @@ def _angles(small, s):
     angle, arc = chains_tiles.angle, chains_tiles.arc
     if small:
         angle, arc = chains_tiles.angle_small, chains_tiles.arc_small
-    return float(angle(s)), float(arc(s))
+    return njit(lambda s: (angle(s), arc(s)))(s)
 
 
 def test_progress_ends_at_one_and_comes_from_the_calling_thread():
