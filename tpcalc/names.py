@@ -12,11 +12,12 @@ a block of all inputs from 16 on.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 OPEN, CLOSE, COMMA, ALL, USE, SINCE = "[", "]", ",", ":", "@", "-"
+WITHOUT = "-"  # before a pattern of names that are left out
 SIGNS = frozenset(OPEN + CLOSE + COMMA + USE)  # which no label has
 _OPEN, _CLOSE, _SINCE = map(re.escape, (OPEN, CLOSE, SINCE))
 _WITHIN = rf"([^{_OPEN}{_CLOSE}]+)"
@@ -222,3 +223,17 @@ def fits(text: str, pattern: str) -> bool:
     own = re.match(r"\d+", text.removeprefix(block[1]))
     cell = own is not None and text.startswith(block[1]) and int(own[0]) >= int(block[2] or 0)
     return text == pattern or cell
+
+
+def is_wanted(own: Collection[str], patterns: Collection[str]) -> bool:
+    """Whether what has these names fits a pattern, and none of those after a minus.
+
+    Example:
+        >>> is_wanted(["f[2,0]"], ["f*"]), is_wanted(["g"], ["-f*"]), is_wanted(["f"], ["*", "-f"])
+        (True, True, False)
+    """
+    kept = [pattern for pattern in patterns if not pattern.startswith(WITHOUT)]
+    gone = [pattern.removeprefix(WITHOUT) for pattern in patterns if pattern not in kept]
+    if any(fits(name, pattern) for name in own for pattern in gone):
+        return False
+    return any(fits(name, pattern) for name in own for pattern in kept) if kept else bool(gone)

@@ -253,6 +253,37 @@ def test_a_program_of_the_user(tpcalc: Run, tmp_path: Path) -> None:
     assert "walk of mine.py" in out.read_text(encoding="utf-8").lower()
 
 
+SYMBOLS = """
+import tpcalc as tp
+
+@tp.program
+def layer(t):
+    x = t.gaussian("x")
+    h = tp.n ** -tp.symbol("a") * (t.matrix("W") @ x)
+    t.output("q", tp.mean(h * h))
+    t.output("far", tp.mean(tp.exp(x * x)))
+    t.output("g", tp.mean(tp.relu(x)))
+"""
+
+
+@pytest.mark.parametrize("command", ["limit", "simulate", "compare"])
+def test_symbols_get_numbers_and_outputs_are_left_out(
+    tpcalc: Run, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "layer.py"
+    path.write_text(SYMBOLS)
+    finite = () if command == "limit" else FINITE
+    own = (command, f"{path}:layer", *finite, "--json")
+    assert "'a', which has no value here" in tpcalc(*own).err
+    for chosen, names in (("-far,-g", ["q"]), ("q,g", ["q", "g"]), ("*,-f*,-g", ["q"])):
+        ran = tpcalc(*own, "--values", "a=0.5", "--only", chosen)
+        found = ran.json["result"]
+        rows = found.get("scalars") or found["rows"]
+        assert (ran.code, list(dict.fromkeys(row["name"] for row in rows))) == (0, names)
+    assert "no output called 'h'" in tpcalc(*own, "--values", "a=1", "--only", "-h").err
+    assert "leaves none" in tpcalc(*own, "--values", "a=1", "--only", "-*").err
+
+
 def test_a_data_file_with_queries_and_batches(tpcalc: Run, tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("x1,x2,y\n1,0,1\n0,1,-1\n1,1,1\n")
     (tmp_path / "query.csv").write_text("x1,x2\n0.5,0.5\n")

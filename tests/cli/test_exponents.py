@@ -72,7 +72,7 @@ def test_orders_of_a_network(tpcalc: Run, asked: Asked) -> None:
     (program,), named = asked.only("orders")
     assert isinstance(program, Program)
     point = {"a": HALF, "b": Fraction(2), "p": Fraction(1, 10)}
-    assert named == {"at": point, "budget": None, "verify": True, "seed": 3}
+    assert named == {"at": point, "values": None, "budget": None, "verify": True, "seed": 3}
 
 
 def test_orders_of_contributions_are_asked_for(tpcalc: Run, asked: Asked) -> None:
@@ -124,7 +124,8 @@ def test_orders_of_a_program_in_a_file(tpcalc: Run, asked: Asked, tmp_path: Path
     assert ran.code == 0
     (program,), named = asked.only("orders")
     assert [name for name, _ in program.outputs] == ["size"]
-    assert named == {"at": None, "budget": Fraction(3, 2), "verify": False, "seed": 0}
+    budget = Fraction(3, 2)
+    assert named == {"at": None, "values": None, "budget": budget, "verify": False, "seed": 0}
 
 
 def test_orders_beside_slopes(tpcalc: Run, asked: Asked) -> None:
@@ -268,7 +269,7 @@ def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     args, named = asked.only("phases")
     assert args == (tp.Training(tp.MLP(3), BOX[1], steps=2),)
-    assert named == {"box": {"a": (0, 1), "c": (-2, 1)}}
+    assert named == {"box": {"a": (0, 1), "c": (-2, 1)}, "values": None}
     assert "feature-learning" in ran.out and ran.out.splitlines()[-1] == str(out)
     assert out.read_text(encoding="utf-8") == phase_svg(DIAGRAM)
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from tpcalc.errors import UsageError
+
 if TYPE_CHECKING:
     from tpcalc.cli.option import Flags
     from tpcalc.results import PhaseDiagram
@@ -45,6 +47,9 @@ def deep(model: str, flags: Flags) -> tuple[Network, tuple[str, ...]] | None:
     network = open_network(model, symbol)
     if not network.training.network.smallest.repeats:
         return None
+    strange = sorted({flag.name for flag in flags if flag.name in ("--values", "--only")})
+    if strange:
+        raise UsageError(f"{', '.join(strange)}: it is of programs of a depth that is a number.")
     return network, tuple(word for word in words if word != "L")
 
 

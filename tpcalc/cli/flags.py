@@ -29,7 +29,7 @@ Deep = Annotated[int | None, told("flags", "deep")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE, SWEEP = (
+NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE, SWEEP = (
     options(**group) for group in _GROUPS.values()
 )
 
@@ -69,6 +69,7 @@ INPUTS = tuple(
     if option.name in _INPUTS
 )
 SEED = tuple(option for option in RUN if option.name == "--seed")
+VALUES = tuple(option for option in ASKED if option.name == "--values")
 
 
 def takes(

@@ -72,7 +72,9 @@ class Option:
         if self.type is list:
             value = whole_numbers(self.name, value)
         elif self.type is tuple:
-            value = [word for word in value.split(",") if word]
+            from tpcalc.cli.values import COMMA
+
+            value = [word for word in COMMA.split(value) if word]
         elif self.type is dict:
             value = _settings(self.name, value)
         elif self.type is set:

@@ -118,8 +118,9 @@ def orders_of(model: Model, at: Point, verify: bool, budget: Fraction | None = N
     """The orders of all outputs of a model."""
     from tpcalc.questions.orders import width_orders
 
-    seed = model.study.limit.seed
-    return width_orders(model.program, at=at or None, budget=budget, verify=verify, seed=seed)
+    part = model.study.limit
+    own: dict[str, Any] = {"values": part.values, "at": at or None}
+    return width_orders(model.program, budget=budget, verify=verify, seed=part.seed, **own)
 
 
 def slopes_of(study: Study, orders: Orders) -> OrderTable:

@@ -76,7 +76,7 @@ def limit(
         max_samples: Where the doubling stops.
         threads: How many share the work (default: one for each core).
         outputs: Names or patterns of the outputs wanted: ``"f*"``, or ``"f[2,16:]"`` for the cells
-            from 16 on; default all.
+            from 16 on, ``"-g"`` for what is left out; default all.
         values: Numbers for symbols in exponents, by name.
         given: Values of random scalars, by name: of random inputs of the program, and of outputs
             that are Gaussian in the limit. The limit is that of networks in which they have these

@@ -3,3 +3,4 @@
 from tpcalc.exponents.ex import Ex as Ex
 from tpcalc.exponents.ex import as_ex as as_ex
 from tpcalc.exponents.ex import parse_ex as parse_ex
+from tpcalc.exponents.ex import without_number as without_number

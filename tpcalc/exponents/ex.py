@@ -23,6 +23,15 @@ Monomial = tuple[tuple[str, int], ...]
 NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation
 
 
+def without_number(name: str, *, where: str | None = None, more: str = "") -> ScaleError:
+    """The error for a symbol in the exponents of a program that has no number."""
+    hint = f"Give it one, values={{{name!r}: '1/2'}}{more}."
+    if name == "L":
+        hint = "It is the depth: tp.at_depth(program, 8) writes the program of 8 blocks."
+    message = f"an exponent of the program holds the symbol {name!r}, which has no value here."
+    return ScaleError(message, where=where, hint=hint)
+
+
 @dataclass(frozen=True)
 class Ex:
     """A polynomial over Q in named symbols.
@@ -87,11 +96,7 @@ class Ex:
             part = coefficient
             for name, degree in monomial:
                 if name not in point:
-                    raise ScaleError(
-                        f"the exponent {self} holds the symbol {name!r}, which has no value here.",
-                        hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}}, or write a "
-                        "number in its place.",
-                    )
+                    raise without_number(name, where=f"n^({self})")
                 part *= Fraction(point[name]) ** degree
             total += part
         return total

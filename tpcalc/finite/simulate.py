@@ -20,7 +20,7 @@ from tpcalc.finite.compile import compile_program
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.passes.as_blocks import MANY, cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program, prune, selected
+from tpcalc.program.program import Program, cells, prune, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
@@ -69,7 +69,8 @@ def simulate(
         threads: How many share the work (lazy, without a device).
         values: Numbers for symbols in exponents, by name.
         memory_limit: Bytes to stay within.
-        outputs: Names or patterns (``"f*"``) of the outputs wanted; default all.
+        outputs: Names or patterns (``"f*"``) of the outputs wanted, ``"-g"`` for what is left out;
+            default all.
         reading: ``"blocks"`` as they are written, or ``"cells"``; ``"auto"``: blocks where cells
             are many.
         progress: Called with a fraction and a text.
@@ -97,7 +98,10 @@ def simulate(
         [('square', 1000, 3)]
     """
     checks.one_of("backend", backend, SEEDS)
-    found = _read(program, outputs, reading)
+    source = filled(program, reading)
+    wanted = None if outputs is None else checks.names(outputs, "outputs")
+    found = _read(source, wanted, reading)
+    asked = {cell for name in source.output for cell in cells(source, name, wanted)}
     widths = check_widths(widths)
     if seeds is None:
         seeds = SEEDS[backend]
@@ -135,13 +139,14 @@ def simulate(
         rows.extend(
             FiniteRow(name, statistic, width, tuple(float(v) for v in array))
             for (name, statistic), array in results.items()
+            if name in asked
         )
     if error is not None and not rows:
         raise error
     settings = {"backend": backend, "seeds": str(seeds)}
     if device is not None:
         settings |= {"device": device, "dtype": dtype}
-    record = provenance(found.digest, seed, settings, time.perf_counter() - started)
+    record = provenance(source.digest, seed, settings, time.perf_counter() - started)
     notes = tuple(
         f"at width {', '.join(map(str, at))}: numbers leave the floating-point range at {name}; "
         "it and the outputs after it have none there"
@@ -159,10 +164,9 @@ def _backend(name: str, threads: int | None) -> Callable[..., Results]:
     return run_dense
 
 
-def _read(program: Program, outputs: Sequence[str] | None, reading: ReadAs) -> Program:
+def _read(source: Program, wanted: Sequence[str] | None, reading: ReadAs) -> Program:
     """What is wanted of a program: blocks where cells are many, else a node for each cell."""
-    wanted = None if outputs is None else checks.names(outputs, "outputs")
-    found = selected(filled(program, reading), wanted)
+    found = selected(source, wanted)
     large = not found.has_blocks and cells_of(found) > MANY
     return found if large or is_read_as_blocks(found, reading) else split(found)
 

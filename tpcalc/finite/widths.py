@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from tpcalc import checks
 from tpcalc.errors import ScaleError, UsageError
+from tpcalc.exponents import without_number
 from tpcalc.program.nodes import Dim, Scale
 
 
@@ -86,12 +87,7 @@ def scale_factor(
     for power in (node.n_power, node.depth_power):
         missing = sorted(power.symbols - set(point))
         if missing:
-            raise ScaleError(
-                f"the power {power} holds the symbol {missing[0]!r}; a finite width needs numbers.",
-                where=place,
-                hint=f"Give one, as in values={{{missing[0]!r}: Fraction(1, 2)}}, or write a "
-                "number in its place.",
-            )
+            raise without_number(missing[0], where=place)
     factor = _power(width, node.n_power.at(point))
     if node.depth_power.terms:
         if point.get("L", Fraction(0)) <= 0:

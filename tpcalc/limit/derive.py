@@ -14,6 +14,7 @@ from itertools import combinations, product
 from typing import Any
 
 from tpcalc.errors import LimitError, ScaleError
+from tpcalc.exponents import without_number
 from tpcalc.exponents.chamber import Chamber, Power
 from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
@@ -106,11 +107,7 @@ def cover(
     Source: Hajjar, Chizat, Giraud, Theorem B.1 (Yang's Master Theorem), for the rules.
     """
     for name in sorted(symbols(program) - (values or {}).keys()):
-        raise ScaleError(
-            f"an exponent of the program holds the symbol {name!r}, which has no value here.",
-            hint=f"Give one, as in values={{{name!r}: Fraction(1, 2)}} (the power of relu^p is "
-            "written in the program); tp.orders takes symbols.",
-        )
+        raise without_number(name, more=" (that of relu^p in the program); tp.orders takes symbols")
     found: dict[str, Target | NotCovered] = {}
     record = Record()
     open_ = list(program.outputs)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import ScaleError, Undecided
-from tpcalc.exponents import Ex, as_ex
+from tpcalc.exponents import Ex, as_ex, without_number
 from tpcalc.exponents.chamber import Chamber, Power, Region
 from tpcalc.functions import Call
 from tpcalc.functions.expr import walk
@@ -252,12 +252,8 @@ def scales(
         )
     known = given.keys() | point.keys() | set(pending.values())
     for name in sorted((program.symbols | degrees) - known):
-        raise ScaleError(
-            f"an exponent of the program holds the symbol {name!r}, which has no value here.",
-            hint=f"Give a number (values={{{name!r}: Fraction(1, 2)}}), or a sample point to keep "
-            f"it as a symbol (at={{{name!r}: Fraction(1, 2)}}, on the command line --at "
-            f"{name}=1/2).",
-        )
+        kept = f", or a point to keep it as a symbol, at={{{name!r}: '1/2'}}"
+        raise without_number(name, more=kept)
     context = Context(
         program,
         ranking=Ranking(_Solving(point, pending.values(), given), depth),

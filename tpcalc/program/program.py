@@ -9,8 +9,8 @@ from functools import cached_property
 from itertools import product
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, UnknownName
-from tpcalc.names import cell_name, fits
+from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.names import WITHOUT, cell_name, fits, is_wanted
 from tpcalc.program.base import cone, input_of, leaf_of, references, renumbered, repeat_of, scale_of
 from tpcalc.program.check import Checker
 from tpcalc.program.family import Family
@@ -276,9 +276,7 @@ def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> 
     """The names of the cells of an output, or of those that are wanted."""
     axes = program.types[program.ref(name)].axes
     found = [cell_name(name, cell) for cell in product(*(range(size) for _, size in axes))]
-    if outputs is None or not axes:
-        return found
-    return [own for own in found if any(fits(one, p) for p in outputs for one in (name, own))]
+    return [own for own in found if outputs is None or is_wanted((name, own), outputs)]
 
 
 def selected(program: Program, outputs: Sequence[str] | None) -> Program:
@@ -287,14 +285,14 @@ def selected(program: Program, outputs: Sequence[str] | None) -> Program:
         raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
     if outputs is None:
         return program
-    owner = {cell: name for name, _ in program.outputs for cell in (name, *cells(program, name))}
-    names: set[str] = set()
+    known = [cell for name, _ in program.outputs for cell in (name, *cells(program, name))]
     for pattern in outputs:
-        found = {name for cell, name in owner.items() if fits(cell, pattern)}
-        if not found:
-            raise UnknownName("output", pattern, list(owner))
-        names |= found
-    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
+        own = pattern.removeprefix(WITHOUT)
+        if not any(fits(cell, own) for cell in known):
+            raise UnknownName("output", own, known)
+    kept = tuple((name, ref) for name, ref in program.outputs if cells(program, name, outputs))
+    if not kept:
+        raise UsageError("outputs leaves none of the outputs.", hint="Leave fewer of them out.")
     return prune(replace(program, outputs=kept))
 
 
@@ -302,4 +300,4 @@ def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
     """The names that are wanted: all, none, or those that fit a pattern."""
     if isinstance(wanted, bool):
         return list(names) if wanted else []
-    return [name for name in names if any(fits(name, pattern) for pattern in wanted)]
+    return [name for name in names if is_wanted((name,), wanted)]

@@ -148,7 +148,7 @@ def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> d
     for name in sorted(known - set(box) - given.keys()):
         raise ScaleError(
             f"the exponents hold the symbol {name!r}, which has no interval.",
-            hint=f"Add it to the box, or give a number for it: values={{{name!r}: 1}}.",
+            hint=f"Add it to the box, or give a number for it: values={{{name!r}: '1'}}.",
         )
     return given
 

@@ -105,6 +105,7 @@ _Inputs = Annotated[
 ]
 _Biases = Annotated[Any, known(partial(bias_variance_of, where="model.bias_variance"))]
 _Power = Annotated[Any, known(partial(exponent, what="alpha"))]
+_Values = dict[str, Annotated[Any, known(partial(exact, what="a value"))]]
 _Shape = Annotated[str, known(_shape)]
 ActivationWord = Annotated[str, known(entries.lookup)]
 ParameterizationWord = Annotated[str, known(parameterizations.lookup)]
@@ -271,6 +272,8 @@ class LimitPart(Part):
         method: How expectations are evaluated: auto tries closed forms, quadrature, particles.
         threads: Threads over replicates; the answer does not depend on them.
         seed: Seed of the draws.
+        values: Numbers for symbols in exponents, by name.
+        outputs: Names or patterns of what is wanted; after a minus of what is left out.
     """
 
     samples: _Particles | None = None
@@ -282,6 +285,8 @@ class LimitPart(Part):
     method: Literal["auto", "exact", "quadrature", "particles"] = "auto"
     threads: Count | None = None
     seed: _Seed = 0
+    values: _Values | None = None
+    outputs: list[str] | None = None
 
 
 class SimulatePart(Part):
@@ -295,6 +300,8 @@ class SimulatePart(Part):
         dtype: Precision there.
         threads: Networks run at once by ``lazy``.
         seed: Seed of the first network.
+        values: Numbers for symbols in exponents, by name.
+        outputs: Names or patterns of what is wanted; after a minus of what is left out.
     """
 
     widths: _Counts = (256, 1024, 4096)
@@ -304,6 +311,8 @@ class SimulatePart(Part):
     dtype: Literal["float64", "float32", "bfloat16"] = "float64"
     threads: Count | None = None
     seed: _Seed = 0
+    values: _Values | None = None
+    outputs: list[str] | None = None
 
 
 class SweepPart(Part):

@@ -49,6 +49,8 @@ device = "cuda:1"
 dtype = "float32"
 threads = 1
 seed = 8
+values = {a = "1/2"}
+outputs = ["f*", "-f[1,0]"]
 """
 
 

@@ -13,6 +13,7 @@ from tpcalc.cli.flags import (
     NETWORK,
     SEED,
     TRAINING,
+    VALUES,
     AsJson,
     At,
     Deep,
@@ -52,7 +53,7 @@ AT_FIRST = {
 
 @clean
 @many
-@takes(NETWORK, MODULE, TRAINING, MEASURE, SEED)
+@takes(NETWORK, MODULE, TRAINING, MEASURE, VALUES, SEED)
 def check(
     model: NetworkWord,
     flags: Flags,
@@ -88,8 +89,8 @@ def check(
 
     check_measured(flags, measured)
     more: dict[str, Any] = {}
-    chosen = point("--at", at or ())
     opened = open_network(model, flags)
+    chosen = {**point("--at", at or ()), **(opened.study.limit.values or {})}
     seed = opened.study.limit.seed
     if at_width is not None and not (first or suggest):
         raise UsageError("--at-width tells sizes of first steps.", hint="Add --first.")

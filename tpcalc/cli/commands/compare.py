@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
+    ASKED,
     DATA,
     DEVICE,
     LIMIT,
@@ -21,7 +22,7 @@ from tpcalc.cli.many import many
 
 @clean
 @many
-@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.cli.runs import limit_of, networks_of

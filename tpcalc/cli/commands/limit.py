@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
+    ASKED,
     DATA,
     DEVICE,
     LIMIT,
@@ -21,7 +22,7 @@ from tpcalc.cli.many import many
 
 @clean
 @many
-@takes(NETWORK, MODULE, DATA, LIMIT, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, ASKED, RUN, DEVICE)
 def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli.depths import deep

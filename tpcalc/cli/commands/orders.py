@@ -12,6 +12,7 @@ from tpcalc.cli.flags import (
     MODULE,
     NETWORK,
     SEED,
+    VALUES,
     AsJson,
     At,
     Flags,
@@ -28,7 +29,7 @@ Budget = Annotated[str | None, told("orders", "budget")]
 
 @clean
 @many
-@takes(NETWORK, MODULE, DATA, MEASURE, SEED)
+@takes(NETWORK, MODULE, DATA, MEASURE, VALUES, SEED)
 def orders(
     model: ModelWord,
     flags: Flags,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tpcalc.cli.exits import clean
-from tpcalc.cli.flags import NETWORK, RATES_OPEN, AsJson, Flags, NetworkWord, takes
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, VALUES, AsJson, Flags, NetworkWord, takes
 from tpcalc.cli.option import told
 
 Box = Annotated[list[str] | None, told("phases", "box")]
@@ -14,7 +14,7 @@ Picture = Annotated[Path | None, told("phases", "picture")]
 
 
 @clean
-@takes(NETWORK, RATES_OPEN)
+@takes(NETWORK, RATES_OPEN, VALUES)
 def phases(
     model: NetworkWord,
     flags: Flags,
@@ -39,7 +39,7 @@ def phases(
                 hint="Write a number in place of the others in --param.",
             )
     opened = open_network(model, flags)
-    found = mapped(opened.run(steps=2), box=sides)
+    found = mapped(opened.run(steps=2), box=sides, values=opened.study.limit.values)
     if svg is not None:
         from tpcalc.views.answers.phases import phase_svg
 

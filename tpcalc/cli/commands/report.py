@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
+    ASKED,
     DATA,
     DEVICE,
     LIMIT,
@@ -44,7 +45,7 @@ FORMULAS = (
 
 @clean
 @many
-@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
 def report(
     model: ModelWord,
     flags: Flags,
@@ -146,6 +147,8 @@ def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:
 
     if opened.network is None or not opened.study.training.steps:
         return None, ""
+    if opened.study.limit.values:
+        return None, "none is made: its powers are symbols. Write numbers in their place."
     try:
         return card_of(opened.network, limits), ""
     except UsageError as error:  # a network that no verdict is made of has a limit all the same

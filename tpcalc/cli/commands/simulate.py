@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
+    ASKED,
     DATA,
     DEVICE,
     MODULE,
@@ -20,7 +21,7 @@ from tpcalc.cli.many import many
 
 @clean
 @many
-@takes(NETWORK, MODULE, DATA, SIMULATE, RUN, DEVICE)
+@takes(NETWORK, MODULE, DATA, SIMULATE, ASKED, RUN, DEVICE)
 def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
     """The same program at finite widths, averaged over random networks."""
     from tpcalc.cli.runs import networks_of

@@ -9,6 +9,7 @@ from tpcalc.cli.flags import (
     MODULE,
     NETWORK,
     RATES_OPEN,
+    VALUES,
     AsJson,
     At,
     Deep,
@@ -26,7 +27,7 @@ Width = Annotated[int | None, told("solve", "at-width")]
 
 
 @clean
-@takes(NETWORK, MODULE, RATES_OPEN)
+@takes(NETWORK, MODULE, RATES_OPEN, VALUES)
 def solve(
     model: NetworkWord,
     flags: Flags,
@@ -46,8 +47,8 @@ def solve(
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()
-    chosen = point("--at", at or ()) or None
     opened = open_network(model, flags)
+    chosen = {**point("--at", at or ()), **(opened.study.limit.values or {})} or None
     found = solved(
         opened.training,
         symbolic=names,

@@ -47,8 +47,7 @@ def generic_block(
         for symbol in sorted({s for one in drawn.arguments for s in one.symbols} - set(at)):
             raise ScaleError(
                 f"{name} is {law} along the depth, and {symbol!r} has no value here.",
-                hint=f"Write a number, or keep it as a symbol at a sample point: at={{{symbol!r}: "
-                f"Fraction(3, 4)}}, on the command line --at {symbol}=3/4.",
+                hint=f"Write a number, or keep the symbol at a point, at={{{symbol!r}: '3/4'}}.",
             )
         if drawn.row.path is not None:
             raise UsageError(
