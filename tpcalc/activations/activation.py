@@ -92,6 +92,13 @@ class ActivationFamily:
     variadic: bool = False
     domain: tuple[float, float] = (-inf, inf)
 
+    @classmethod
+    def of(
+        cls, function: Atom | Composite, text: str, source: Source, **more: Any
+    ) -> ActivationFamily:
+        """The entry of a function without parameters, under its own name."""
+        return cls(function.text, lambda: function, text, source, **more)
+
     def __call__(self, *values: object) -> Activation:
         """The member with these parameters; defaults stand in for those left out."""
         return _member(self, self._check(values))

@@ -19,6 +19,8 @@ from tpcalc.program.family import Mark
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
+Power = Ex | Fraction | int
+
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
@@ -274,14 +276,14 @@ def exponent(value: object, *, what: str) -> Ex:
     return as_ex(exact(value, what=what))
 
 
-def layers(depth: int, first: Ex, hidden: Ex, last: Ex) -> tuple[Ex, ...]:
+def layers(depth: int, first: Power, hidden: Power, last: Power) -> tuple[Ex, ...]:
     """One exponent for each of the layers 1..L+1: the first, L - 1 in between, the last.
 
     Example:
-        >>> [str(a) for a in layers(3, as_ex(0), as_ex(1), as_ex(2))]
+        >>> [str(a) for a in layers(3, 0, 1, 2)]
         ['0', '1', '1', '2']
     """
-    return (first, *(hidden,) * (depth - 1), last)
+    return tuple(map(as_ex, (first, *(hidden,) * (depth - 1), last)))
 
 
 def reinitialised(exponents: Exponents, power: Ex | None) -> Exponents:

@@ -8,7 +8,7 @@ from tpcalc.activations.activation import ActivationFamily
 from tpcalc.activations.entries.sign import SIGN
 from tpcalc.activations.entries.step import STEP
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import NONLINEARITY
 
 ABS = Atom(
     "abs",
@@ -21,9 +21,4 @@ ABS = Atom(
     pieces=lambda z: 2 * z * STEP(z) - z,
 )
 
-ENTRY = ActivationFamily(
-    "abs",
-    make=lambda: ABS,
-    text="|z|",
-    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
-)
+ENTRY = ActivationFamily.of(ABS, "|z|", NONLINEARITY.at("Table 2.1"))

@@ -151,16 +151,6 @@ ENTRIES = (
         source=ELU_SOURCE,
         parameters=ALPHA,
     ),
-    ActivationFamily(
-        "selu",
-        make=lambda: SELU,
-        text="1.0507 times elu with alpha = 1.6733",
-        source=SELU_SOURCE,
-    ),
-    ActivationFamily(
-        "selu_slope",
-        make=lambda: SELU_SLOPE,
-        text="the slope of selu",
-        source=SELU_SOURCE,
-    ),
+    ActivationFamily.of(SELU, "1.0507 times elu with alpha = 1.6733", SELU_SOURCE),
+    ActivationFamily.of(SELU_SLOPE, "the slope of selu", SELU_SOURCE),
 )

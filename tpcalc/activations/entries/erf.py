@@ -24,9 +24,8 @@ ERF = Atom(
     pieces=lambda z: 2 * NORMAL_CDF(ROOT_TWO * z) - 1,
 )
 
-ENTRY = ActivationFamily(
-    "erf",
-    make=lambda: ERF,
-    text="the error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to z",
-    source=Source("Williams, Computing with infinite networks", "the sigmoidal transfer function"),
+ENTRY = ActivationFamily.of(
+    ERF,
+    "the error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to z",
+    Source("Williams, Computing with infinite networks", "the sigmoidal transfer function"),
 )

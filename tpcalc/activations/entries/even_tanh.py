@@ -8,7 +8,7 @@ from tpcalc.activations.activation import ActivationFamily
 from tpcalc.activations.entries.sign import SIGN
 from tpcalc.activations.entries.tanh import TANH
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import NONLINEARITY
 
 EVEN_TANH = Atom(
     "even_tanh",
@@ -18,9 +18,4 @@ EVEN_TANH = Atom(
     sympy=in_sympy(lambda sp, z: sp.tanh(sp.Abs(z))),
 )
 
-ENTRY = ActivationFamily(
-    "even_tanh",
-    make=lambda: EVEN_TANH,
-    text="tanh |z|",
-    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
-)
+ENTRY = ActivationFamily.of(EVEN_TANH, "tanh |z|", NONLINEARITY.at("Table 2.1"))

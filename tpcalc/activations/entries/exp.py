@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tpcalc.activations.activation import ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import DLMF
 
 EXP: Atom = Atom(
     "exp",
@@ -14,9 +14,8 @@ EXP: Atom = Atom(
     sympy=in_sympy(lambda sp, z: sp.exp(z)),
 )
 
-ENTRY = ActivationFamily(
-    "exp",
-    make=lambda: EXP,
-    text="exp(z); grows faster than every power, so no theorem covers a vector of it",
-    source=Source("NIST Digital Library of Mathematical Functions", "4.2.19"),
+ENTRY = ActivationFamily.of(
+    EXP,
+    "exp(z); grows faster than every power, so no theorem covers a vector of it",
+    DLMF.at("4.2.19"),
 )

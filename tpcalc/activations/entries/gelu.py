@@ -18,9 +18,8 @@ GELU = Atom(
     pieces=lambda z: z * NORMAL_CDF(z),
 )
 
-ENTRY = ActivationFamily(
-    "gelu",
-    make=lambda: GELU,
-    text="z times the distribution function of N(0, 1)",
-    source=Source("Hendrycks, Gimpel, Gaussian error linear units", "section 2", "1606.08415"),
+ENTRY = ActivationFamily.of(
+    GELU,
+    "z times the distribution function of N(0, 1)",
+    Source("Hendrycks, Gimpel, Gaussian error linear units", "section 2", "1606.08415"),
 )

@@ -21,11 +21,10 @@ IDENTITY = Composite(
     sympy=lambda z: z,
 )
 
-ENTRY = ActivationFamily(
-    "identity",
-    make=lambda: IDENTITY,
-    text="z",
-    source=Source(
+ENTRY = ActivationFamily.of(
+    IDENTITY,
+    "z",
+    Source(
         "Saxe, McClelland, Ganguli, Exact solutions to the nonlinear dynamics of "
         "learning in deep linear neural networks",
         arxiv="1312.6120",

@@ -6,7 +6,7 @@ from math import inf
 
 from tpcalc.activations.activation import ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import DLMF
 
 LOG = Atom(
     "log",
@@ -17,10 +17,6 @@ LOG = Atom(
     sympy=in_sympy(lambda sp, z: sp.log(z)),
 )
 
-ENTRY = ActivationFamily(
-    "log",
-    make=lambda: LOG,
-    text="the natural logarithm, for z > 0 (of scalars, say)",
-    source=Source("NIST Digital Library of Mathematical Functions", "4.2.2"),
-    domain=(0.0, inf),
+ENTRY = ActivationFamily.of(
+    LOG, "the natural logarithm, for z > 0 (of scalars, say)", DLMF.at("4.2.2"), domain=(0.0, inf)
 )

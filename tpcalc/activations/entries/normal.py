@@ -7,7 +7,7 @@ from math import pi, sqrt
 
 from tpcalc.activations.activation import ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import DLMF
 
 PEAK = 1.0 / sqrt(2.0 * pi)
 ROOT_HALF = sqrt(0.5)
@@ -31,16 +31,6 @@ NORMAL_CDF = Atom(
 )
 
 ENTRIES = (
-    ActivationFamily(
-        "normal_cdf",
-        make=lambda: NORMAL_CDF,
-        text="the distribution function of N(0, 1)",
-        source=Source("NIST Digital Library of Mathematical Functions", "7.20(iii)"),
-    ),
-    ActivationFamily(
-        "normal_pdf",
-        make=lambda: NORMAL_PDF,
-        text="the density of N(0, 1)",
-        source=Source("NIST Digital Library of Mathematical Functions", "7.20(iii)"),
-    ),
+    ActivationFamily.of(NORMAL_CDF, "the distribution function of N(0, 1)", DLMF.at("7.20(iii)")),
+    ActivationFamily.of(NORMAL_PDF, "the density of N(0, 1)", DLMF.at("7.20(iii)")),
 )

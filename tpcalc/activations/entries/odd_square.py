@@ -8,7 +8,7 @@ from tpcalc.activations.activation import ActivationFamily
 from tpcalc.activations.entries.abs import ABS
 from tpcalc.activations.entries.step import STEP
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import NONLINEARITY
 
 ODD_SQUARE = Atom(
     "odd_square",
@@ -25,9 +25,4 @@ ODD_SQUARE = Atom(
     pieces=lambda z: 2 * z**2 * STEP(z) - z**2,
 )
 
-ENTRY = ActivationFamily(
-    "odd_square",
-    make=lambda: ODD_SQUARE,
-    text="z |z|",
-    source=Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1"),
-)
+ENTRY = ActivationFamily.of(ODD_SQUARE, "z |z|", NONLINEARITY.at("Table 2.1"))

@@ -8,9 +8,9 @@ from tpcalc.activations.activation import ActivationFamily, Composite, Parameter
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Facts, const, in_sympy
 from tpcalc.functions.expr import add, mul, power
-from tpcalc.sources import Source
+from tpcalc.sources import NONLINEARITY
 
-SOURCE = Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1")
+SOURCE = NONLINEARITY.at("Table 2.1")
 
 
 def polynomial(*coefficients: Fraction) -> Composite:

@@ -18,9 +18,8 @@ RELU = Atom(
     pieces=lambda z: z * STEP(z),
 )
 
-ENTRY = ActivationFamily(
-    "relu",
-    make=lambda: RELU,
-    text="max(z, 0)",
-    source=Source("Nair, Hinton, Rectified linear units improve restricted Boltzmann machines"),
+ENTRY = ActivationFamily.of(
+    RELU,
+    "max(z, 0)",
+    Source("Nair, Hinton, Rectified linear units improve restricted Boltzmann machines"),
 )

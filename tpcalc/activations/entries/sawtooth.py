@@ -7,7 +7,7 @@ from typing import Any
 
 from tpcalc.activations.activation import ActivationFamily, Parameter
 from tpcalc.functions import Atom, Facts
-from tpcalc.sources import Source
+from tpcalc.sources import NONLINEARITY
 
 # Kinks are declared as far as a Gaussian with a standard deviation of 10 amplitudes reaches. Under
 # wider ones every phase is as likely, and one period tells all.
@@ -74,7 +74,7 @@ def sawtooth(amplitude: Fraction) -> Atom:
     return Atom("sawtooth", evaluate, square_wave(amplitude), facts, (amplitude,), display)
 
 
-SOURCE = Source("Schoenherr, The Nonlinearity Coefficient", "Table 2.1")
+SOURCE = NONLINEARITY.at("Table 2.1")
 AMPLITUDE = (Parameter("amplitude", "largest value", default=Fraction(1), above=Fraction(0)),)
 
 ENTRIES = (

@@ -23,11 +23,10 @@ SIGMOID: Atom = Atom(
     sympy=in_sympy(lambda sp, z: 1 / (1 + sp.exp(-z))),
 )
 
-ENTRY = ActivationFamily(
-    "sigmoid",
-    make=lambda: SIGMOID,
-    text="1 / (1 + exp(-z))",
-    source=Source(
+ENTRY = ActivationFamily.of(
+    SIGMOID,
+    "1 / (1 + exp(-z))",
+    Source(
         "Rumelhart, Hinton, Williams, Learning representations by back-propagating errors", "eq. 2"
     ),
     aliases=("logistic",),

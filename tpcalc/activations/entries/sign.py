@@ -7,7 +7,7 @@ from fractions import Fraction
 from tpcalc.activations.activation import ActivationFamily
 from tpcalc.activations.entries.step import STEP
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import DLMF
 
 SIGN = Atom(
     "sign",
@@ -20,9 +20,6 @@ SIGN = Atom(
     pieces=lambda z: 2 * STEP(z) - 1,
 )
 
-ENTRY = ActivationFamily(
-    "sign",
-    make=lambda: SIGN,
-    text="-1, 0 or 1 (the slope of abs)",
-    source=Source("NIST Digital Library of Mathematical Functions", "common notations: sign"),
+ENTRY = ActivationFamily.of(
+    SIGN, "-1, 0 or 1 (the slope of abs)", DLMF.at("common notations: sign")
 )

@@ -32,6 +32,6 @@ SOURCE = Source(
 )
 
 ENTRIES = (
-    ActivationFamily("sin", make=lambda: SIN, text="the sine", source=SOURCE),
-    ActivationFamily("cos", make=lambda: COS, text="the cosine", source=SOURCE),
+    ActivationFamily.of(SIN, "the sine", SOURCE),
+    ActivationFamily.of(COS, "the cosine", SOURCE),
 )

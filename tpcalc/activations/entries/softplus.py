@@ -27,11 +27,10 @@ SOFTPLUS = Atom(
     sympy=in_sympy(lambda sp, z: sp.log(1 + sp.exp(z))),
 )
 
-ENTRY = ActivationFamily(
-    "softplus",
-    make=lambda: SOFTPLUS,
-    text="log(1 + exp(z))",
-    source=Source(
+ENTRY = ActivationFamily.of(
+    SOFTPLUS,
+    "log(1 + exp(z))",
+    Source(
         "Dugas, Bengio, Belisle, Nadeau, Garcia, Incorporating second-order functional "
         "knowledge for better option pricing",
         "the softplus",

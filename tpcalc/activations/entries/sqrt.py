@@ -7,7 +7,7 @@ from math import inf
 
 from tpcalc.activations.activation import ActivationFamily, Composite
 from tpcalc.functions import Facts, in_sympy
-from tpcalc.sources import Source
+from tpcalc.sources import DLMF
 
 SQRT = Composite(
     "sqrt",
@@ -16,10 +16,6 @@ SQRT = Composite(
     sympy=in_sympy(lambda sp, z: sp.sqrt(z)),
 )
 
-ENTRY = ActivationFamily(
-    "sqrt",
-    make=lambda: SQRT,
-    text="the square root, for z >= 0 (of scalars, say)",
-    source=Source("NIST Digital Library of Mathematical Functions", "4.2.26"),
-    domain=(0.0, inf),
+ENTRY = ActivationFamily.of(
+    SQRT, "the square root, for z >= 0 (of scalars, say)", DLMF.at("4.2.26"), domain=(0.0, inf)
 )

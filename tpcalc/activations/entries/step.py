@@ -23,10 +23,9 @@ STEP = Atom(
     sympy=in_sympy(lambda sp, z: sp.Heaviside(z, 0)),
 )
 
-ENTRY = ActivationFamily(
-    "step",
-    make=lambda: STEP,
-    text="1 for z > 0, else 0 (the slope of relu)",
-    source=Source("Cho, Saul, Kernel methods for deep learning", "section 2.2"),
+ENTRY = ActivationFamily.of(
+    STEP,
+    "1 for z > 0, else 0 (the slope of relu)",
+    Source("Cho, Saul, Kernel methods for deep learning", "section 2.2"),
     aliases=("heaviside",),
 )

@@ -17,10 +17,9 @@ SWISH = Atom(
     sympy=in_sympy(lambda sp, z: z / (1 + sp.exp(-z))),
 )
 
-ENTRY = ActivationFamily(
-    "swish",
-    make=lambda: SWISH,
-    text="z / (1 + exp(-z))",
-    source=Source("Ramachandran, Zoph, Le, Searching for activation functions", "", "1710.05941"),
+ENTRY = ActivationFamily.of(
+    SWISH,
+    "z / (1 + exp(-z))",
+    Source("Ramachandran, Zoph, Le, Searching for activation functions", "", "1710.05941"),
     aliases=("silu",),
 )

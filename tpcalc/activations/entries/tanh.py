@@ -16,9 +16,8 @@ TANH: Atom = Atom(
     sympy=in_sympy(lambda sp, z: sp.tanh(z)),
 )
 
-ENTRY = ActivationFamily(
-    "tanh",
-    make=lambda: TANH,
-    text="the hyperbolic tangent",
-    source=Source("LeCun, Bottou, Orr, Mueller, Efficient backprop", "the sigmoid"),
+ENTRY = ActivationFamily.of(
+    TANH,
+    "the hyperbolic tangent",
+    Source("LeCun, Bottou, Orr, Mueller, Efficient backprop", "the sigmoid"),
 )

@@ -24,13 +24,7 @@ def powers(alpha: object, gamma: object, base: object = 1) -> DepthPowers:
 
 
 def deep_family(
-    name: str,
-    alpha: str,
-    gamma: str,
-    text: str,
-    *,
-    source: Source = TABLE,
-    aliases: tuple[str, ...] = (),
+    name: str, alpha: str, gamma: str, text: str, source: Source = TABLE, *aliases: str
 ) -> ParameterizationFamily:
     """An entry with these powers in the depth."""
     return ParameterizationFamily(
@@ -46,6 +40,18 @@ def deep_family(
     )
 
 
+FAMILIES = (
+    ("depth-standard", "0", "0", "nothing is scaled; the stream explodes at large depth"),
+    (
+        "depth-standard-slow", "0", "1",
+        "updates of 1/L, blocks are not scaled; the stream explodes at large depth",
+    ),
+    (
+        "depth-only-multiplier", "1/2", "0",
+        "branches are scaled, rates of Adam are not; training explodes at large depth",
+    ),
+    ("depth-mup", "1/2", "1/2", "blocks learn, and differ from each other"),
+)  # fmt: skip
 ENTRIES = (
     ParameterizationFamily(
         "depth",
@@ -61,40 +67,17 @@ ENTRIES = (
         deep=powers,
         by_updates=True,
     ),
-    deep_family(
-        "depth-standard",
-        "0",
-        "0",
-        "nothing is scaled; the stream explodes at large depth",
-    ),
-    deep_family(
-        "depth-standard-slow",
-        "0",
-        "1",
-        "updates of 1/L, blocks are not scaled; the stream explodes at large depth",
-    ),
-    deep_family(
-        "depth-only-multiplier",
-        "1/2",
-        "0",
-        "branches are scaled, rates of Adam are not; training explodes at large depth",
-    ),
-    deep_family(
-        "depth-mup",
-        "1/2",
-        "1/2",
-        "blocks learn, and differ from each other",
-    ),
+    *(deep_family(*row) for row in FAMILIES),
     deep_family(
         "complete-p",
         "1",
         "0",
         "blocks learn and are not linear in their updates; features are redundant",
-        source=Source(
+        Source(
             "Dey and others, Don't be lazy: CompleteP enables compute-efficient deep transformers",
             "Table 1; the (1, 0) of Tensor Programs VI, section 7",
             "2505.01618",
         ),
-        aliases=("depth-ode",),
+        "depth-ode",
     ),
 )

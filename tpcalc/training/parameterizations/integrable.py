@@ -29,8 +29,7 @@ def naive_ip(depth: int, step: int) -> Exponents:
 
     Source: Hajjar, Chizat, Giraud, section 2.2.
     """
-    zero, one, two = as_ex(0), as_ex(1), as_ex(2)
-    return shared(layers(depth, zero, one, one), layers(depth, -one, -two, -one))
+    return shared(layers(depth, 0, 1, 1), layers(depth, -1, -2, -1))
 
 
 NAIVE_IP = ParameterizationFamily(
@@ -49,8 +48,7 @@ def make_ip(c: object) -> Rule:
     rates = table(c, "c")
 
     def exponents(depth: int, step: int) -> Exponents:
-        zero, one = as_ex(0), as_ex(1)
-        return shared(layers(depth, zero, one, one), rates(depth, step))
+        return shared(layers(depth, 0, 1, 1), rates(depth, step))
 
     return exponents
 
@@ -191,12 +189,11 @@ def ip_bias(depth: int, step: int) -> Exponents:
 
     Source: Hajjar, Chizat, Giraud, section 5.2, equations (5.4) and (5.5).
     """
-    zero, one = as_ex(0), as_ex(1)
     later = naive_ip(depth, step)
-    rates, bias_rates = later.c, layers(depth, -one, -one, zero)
+    rates, bias_rates = later.c, layers(depth, -1, -1, 0)
     if step == 0:
         rates, bias_rates = _first_rates(depth)
-    return Exponents(later.a, rates, layers(depth, zero, zero, zero), bias_rates)
+    return Exponents(later.a, rates, layers(depth, 0, 0, 0), bias_rates)
 
 
 IP_BIAS = ParameterizationFamily(

@@ -11,7 +11,7 @@ from tpcalc.training.parameterization import Exponents, ParameterizationFamily, 
 
 def exponents(depth: int, step: int) -> Exponents:
     """No powers of layers: those of parameters stand in their place."""
-    none = layers(depth, as_ex(0), as_ex(0), as_ex(0))
+    none = layers(depth, 0, 0, 0)
     return shared(none, none)
 
 

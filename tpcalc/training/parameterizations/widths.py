@@ -18,7 +18,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from tpcalc.exponents import as_ex
 from tpcalc.sources import Source
 from tpcalc.training.parameterization import (
     Argument,
@@ -30,6 +29,8 @@ from tpcalc.training.parameterization import (
     shared,
 )
 
+HALF = Fraction(1, 2)
+
 
 def mup(depth: int, step: int) -> Exponents:
     """The table of muP: a = (0, 1/2, ..., 1/2, 1), c = -1; biases 0 with rates (-1, ..., -1, 0).
@@ -40,12 +41,11 @@ def mup(depth: int, step: int) -> Exponents:
     Source: Hajjar, Chizat, Giraud, section 2.2; Yang and Hu, Definition 5.1 after Remark 2.1; for
         biases Yang, Hu and others, Tensor Programs V (2203.03466), Table 3.
     """
-    zero, half, one = as_ex(0), as_ex(Fraction(1, 2)), as_ex(1)
     return Exponents(
-        layers(depth, zero, half, one),
-        layers(depth, -one, -one, -one),
-        layers(depth, zero, zero, zero),
-        layers(depth, -one, -one, zero),
+        layers(depth, 0, HALF, 1),
+        layers(depth, -1, -1, -1),
+        layers(depth, 0, 0, 0),
+        layers(depth, -1, -1, 0),
     )
 
 
@@ -56,10 +56,8 @@ def mup_entrywise(depth: int, step: int) -> Exponents:
 
     Source: Yang, Hu and others, Tensor Programs V (2203.03466), Table 3, in this gauge.
     """
-    zero, half = as_ex(0), as_ex(Fraction(1, 2))
-    found = mup(depth, step)
-    flat = layers(depth, zero, zero, zero)
-    return replace(found, c=layers(depth, zero, half, zero), bias_c=flat)
+    flat = layers(depth, 0, 0, 0)
+    return replace(mup(depth, step), c=layers(depth, 0, HALF, 0), bias_c=flat)
 
 
 MUP = ParameterizationFamily(
@@ -80,9 +78,8 @@ def ntk(depth: int, step: int) -> Exponents:
 
     Source: Hajjar, Chizat, Giraud, section 2.2; Jacot, Gabriel, Hongler, section 3, for biases.
     """
-    half, zero = as_ex(Fraction(1, 2)), as_ex(0)
-    flat = layers(depth, zero, zero, zero)
-    return Exponents(layers(depth, zero, half, half), flat, flat, flat)
+    flat = layers(depth, 0, 0, 0)
+    return Exponents(layers(depth, 0, HALF, HALF), flat, flat, flat)
 
 
 def ntk_entrywise(depth: int, step: int) -> Exponents:
@@ -90,8 +87,7 @@ def ntk_entrywise(depth: int, step: int) -> Exponents:
 
     Source: Yang, Littwin, Tensor Programs IVb (2308.01814), the neural tangent parameterization.
     """
-    half, one, zero = as_ex(Fraction(1, 2)), as_ex(1), as_ex(0)
-    rates, shifts = layers(depth, half, one, half), layers(depth, half, half, zero)
+    rates, shifts = layers(depth, HALF, 1, HALF), layers(depth, HALF, HALF, 0)
     return replace(ntk(depth, step), c=rates, bias_c=shifts)
 
 
@@ -114,8 +110,7 @@ def make_standard(c: object = 0, *, gauge: int = 2) -> Rule:
     slow = exponent(c, what="c of standard")
 
     def exponents(depth: int, step: int) -> Exponents:
-        half = as_ex(Fraction(1, 2))
-        a = layers(depth, as_ex(0), half, half)
+        a = layers(depth, 0, HALF, HALF)
         return replace(shared(a, (slow - gauge * power for power in a)), stored=a)
 
     return exponents
