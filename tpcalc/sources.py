@@ -37,8 +37,6 @@ class Source:
 INTEGRABLE = Source(
     "Hajjar, Chizat, Giraud, Training integrable parameterizations", arxiv="2110.15596"
 )
-DLMF = Source("NIST Digital Library of Mathematical Functions")
-NONLINEARITY = Source("Schoenherr, The Nonlinearity Coefficient")
 
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "sympy")
 

@@ -22,6 +22,9 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
+DLMF = Source("NIST Digital Library of Mathematical Functions")
+NONLINEARITY = Source("Schoenherr, The Nonlinearity Coefficient")
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:

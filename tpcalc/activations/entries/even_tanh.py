@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import NONLINEARITY, ActivationFamily
 from tpcalc.activations.entries.sign import SIGN
 from tpcalc.activations.entries.tanh import TANH
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import NONLINEARITY
 
 EVEN_TANH = Atom(
     "even_tanh",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import DLMF, ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import DLMF
 
 EXP: Atom = Atom(
     "exp",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import DLMF, ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import DLMF
 
 LOG = Atom(
     "log",

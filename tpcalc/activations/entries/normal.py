@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import pi, sqrt
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import DLMF, ActivationFamily
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import DLMF
 
 PEAK = 1.0 / sqrt(2.0 * pi)
 ROOT_HALF = sqrt(0.5)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import NONLINEARITY, ActivationFamily
 from tpcalc.activations.entries.abs import ABS
 from tpcalc.activations.entries.step import STEP
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import NONLINEARITY
 
 ODD_SQUARE = Atom(
     "odd_square",

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.activations.activation import ActivationFamily, Composite, Parameter, listed
+from tpcalc.activations.activation import (
+    NONLINEARITY,
+    ActivationFamily,
+    Composite,
+    Parameter,
+    listed,
+)
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Facts, const, in_sympy
 from tpcalc.functions.expr import add, mul, power
-from tpcalc.sources import NONLINEARITY
 
 SOURCE = NONLINEARITY.at("Table 2.1")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from tpcalc.activations.activation import ActivationFamily, Parameter
+from tpcalc.activations.activation import NONLINEARITY, ActivationFamily, Parameter
 from tpcalc.functions import Atom, Facts
-from tpcalc.sources import NONLINEARITY
 
 # Kinks are declared as far as a Gaussian with a standard deviation of 10 amplitudes reaches. Under
 # wider ones every phase is as likely, and one period tells all.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.activations.activation import ActivationFamily
+from tpcalc.activations.activation import DLMF, ActivationFamily
 from tpcalc.activations.entries.step import STEP
 from tpcalc.functions import Atom, Facts, in_sympy
-from tpcalc.sources import DLMF
 
 SIGN = Atom(
     "sign",

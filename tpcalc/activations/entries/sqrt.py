@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf
 
-from tpcalc.activations.activation import ActivationFamily, Composite
+from tpcalc.activations.activation import DLMF, ActivationFamily, Composite
 from tpcalc.functions import Facts, in_sympy
-from tpcalc.sources import DLMF
 
 SQRT = Composite(
     "sqrt",
