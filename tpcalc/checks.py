@@ -4,57 +4,64 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Set
+from contextlib import suppress
 from fractions import Fraction
 from math import isfinite
 from numbers import Rational, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tpcalc.doors import numbers
+from tpcalc.doors.numbers import MOST
 from tpcalc.errors import StudyError, UnknownName, UsageError, short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def whole(value: Any, name: str, *, least: int | None = None, hint: str | None = None) -> int:
-    """A whole number, numpy's too.
+def whole(
+    value: Any, name: str, *, least: int | None = None, most: int = MOST, hint: str | None = None
+) -> int:
+    """A whole number, numpy's too, or its text.
 
     Example:
-        >>> whole(3, "steps", least=0)
-        3
+        >>> whole(3, "steps", least=0), whole("3", "steps")
+        (3, 3)
     """
-    given = f"{name} is {_shown(value)}"
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    given, found = f"{name} is {_shown(value)}", None
+    if isinstance(value, str):
+        found = numbers.whole(value)
+    elif hasattr(value, "__index__") and not isinstance(value, bool):
+        with suppress(TypeError):  # an array has the method, and no use for it
+            found = int(value.__index__())
+    if found is None:
         raise UsageError(f"{given}; it must be a whole number.", hint=hint)
-    try:
-        found = int(value.__index__())
-    except TypeError as error:  # an array has the method, and no use for it
-        raise UsageError(f"{given}; it must be a whole number.", hint=hint) from error
     if least is not None and found < least:
         raise UsageError(f"{given}; it must be at least {least}.", hint=hint)
+    if abs(found) > most:
+        raise UsageError(f"{given}; it must be at most {most}.", hint=hint)
     return found
 
 
+def seed(value: Any) -> int:
+    """The seed of what is random."""
+    return whole(value, "seed", least=0, most=2**128)
+
+
 def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
-    """A finite real number: exact where it is rational, else a float.
+    """A finite real number, or its text: exact where it is rational, else a float.
 
     Example:
-        >>> real(2, "lr"), real(0.5, "lr")
-        (Fraction(2, 1), 0.5)
+        >>> real(2, "lr"), real(0.5, "lr"), real("1/2", "lr")
+        (Fraction(2, 1), 0.5, Fraction(1, 2))
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, Real | str):
         raise UsageError(f"{name} is {_shown(value)}; it must be a number.", hint=hint)
     try:
-        finite = isfinite(value)
-    except OverflowError:
-        finite = False
-    if not finite:
-        raise UsageError(
-            f"{name} is {_shown(value)}; it must be finite, in the range of a float.", hint=hint
-        )
-    if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    return float(value)
+        found = numbers.exact(value, what=name)
+    except StudyError as error:
+        raise UsageError(error.message, hint=hint or error.hint) from None
+    return found if isinstance(value, Rational | str) else float(value)
 
 
 def text(value: Any, name: str, *, hint: str | None = None) -> str:
@@ -135,21 +142,21 @@ def powers(value: Any, known: Set[str]) -> dict[str, Fraction]:
     """Numbers for the symbols in exponents (``values=``).
 
     Example:
-        >>> powers({"a": 0.1}, {"a"})
-        {'a': Fraction(1, 10)}
+        >>> powers({"a": 0.1, "b": "1/2"}, {"a", "b"})
+        {'a': Fraction(1, 10), 'b': Fraction(1, 2)}
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise UsageError(
             f"values is {_shown(value)}; it must map symbols in exponents to numbers.",
-            hint="Write it as values={'a': Fraction(1, 2)}.",
+            hint="Write it as values={'a': '1/2'}.",
         )
     found = {}
     for name, number in value.items():
         if name not in known:
             raise UnknownName("symbol in the exponents of this program", name, known)
-        taken = real(number, f"the value of {name!r}", hint="Write it as Fraction(1, 2) or 0.5.")
+        taken = real(number, f"the value of {name!r}", hint="Write it as '1/2' or 0.5.")
         found[name] = taken if isinstance(taken, Fraction) else Fraction(repr(taken))
     return found
 
@@ -279,4 +286,7 @@ def _is_row(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return short(" ".join(repr(value).split()))
+    try:
+        return short(" ".join(repr(value).split()))
+    except Exception:  # a number of 5000 digits, or a repr of somebody else that fails
+        return f"a {type(value).__name__} that cannot be printed"

@@ -17,7 +17,8 @@
         ├── MissingBackend
         ├── OutOfMemory
         ├── Exploded
-        └── TaskFailed
+        ├── TaskFailed
+        └── TooLong
 
 Wording: what was wrong, where, why the theory forbids it, what to do.
 """
@@ -191,3 +192,9 @@ class TaskFailed(EvaluationError):
     """One of many tasks that failed, and failed again."""
 
     code = "TPC604"
+
+
+class TooLong(EvaluationError):
+    """A run that would take longer than is allowed."""
+
+    code = "TPC605"

@@ -225,8 +225,8 @@ def test_S2_20_regularity_of_weights(tmp_path: Path) -> None:
     found = result("regularity", *words)
     assert found["kind"] == "smooth" and found["critical"] == ["1", "1"]
     (tmp_path / "bad.csv").write_text("a,b", encoding="utf-8")
-    assert "cannot be read as numbers" in run("regularity", str(tmp_path / "bad.csv"), code=3)
-    assert "cannot be read" in run("regularity", str(tmp_path / "none.npy"), code=3)
+    assert "no table that can be read" in run("regularity", str(tmp_path / "bad.csv"), code=3)
+    assert "no such file" in run("regularity", str(tmp_path / "none.npy"), code=3)
     np.save(tmp_path / "few.npy", weights[:4])
     assert "too few" in run("regularity", str(tmp_path / "few.npy"), code=2)
 

@@ -31,7 +31,7 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         (["limit", "net.txt"], "MODEL is a study file"),
         (["limit", "mlp", "--act", "tanhh"], "--act: there is no activation called 'tanhh'"),
         (["limit", "mlp", "--depth", 0, "--lr", -1], "2 problems:"),
-        (["limit", "mlp", "--classes", "a,b"], "--classes: 'a,b' is not a list of whole numbers"),
+        (["limit", "mlp", "--classes", "a,b"], "--classes is 'a'; it must be a whole number"),
         (["limit", "mlp", "--particles", 1000], "such as 512 or 1024"),
         (
             ["limit", "mlp", "--group", "hidden: lr=1", "--group", "hidden: lr=5"],
@@ -65,7 +65,10 @@ SMALL = ("--depth", 1, "--steps", 1, "--watch", "h")
         ),
         (["compare", "mlp", "--seeds", 1], "--seeds: one network of each width"),
         (["report", "mlp", "--out", "page.pdf"], "--out: a report is written as .html or .md"),
-        (["report", "mlp", "--out", "no/where/page.html"], "--out: there is no folder"),
+        (
+            ["report", "mlp", "--out", "no/where/page.html"],
+            "--out: the report cannot be written: there is no folder",
+        ),
         (["list", "networks"], "there is no kind of entry called 'networks'"),
     ],
 )
@@ -79,7 +82,7 @@ def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["limit", "nowhere.toml"], "nowhere.toml: there is no such study file"),
+        (["limit", "nowhere.toml"], "nowhere.toml: there is no such file"),
         (["limit", "nowhere.py:net"], "nowhere.py: there is no such file"),
         (["limit", "nowhere.json"], "nowhere.json"),
         (["limit", "mlp", "--data", "nowhere.csv"], "nowhere.csv: there is no such file"),

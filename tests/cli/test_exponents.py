@@ -320,7 +320,10 @@ def test_study_files(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
         (["phases", "mlp", "--box", "a=1:0"], "a runs from 1 to 0, which is no interval"),
         (["phases", "mlp", "--box", "a=1"], "--box: 'a=1' is not of the form NAME=LOW:HIGH"),
         (["phases", "mlp", *BOX, "--svg", "a.png"], "--svg: a picture is written as .svg"),
-        (["phases", "mlp", *BOX, "--svg", "no/where/a.svg"], "--svg: there is no folder"),
+        (
+            ["phases", "mlp", *BOX, "--svg", "no/where/a.svg"],
+            "--svg: the picture cannot be written: there is no folder",
+        ),
         (
             ["phases", "mlp", *BOX, "--box", "b=0:1", "--svg", "a.svg"],
             "--svg: a picture shows two symbols; --box gives 3",

@@ -226,7 +226,7 @@ def test_programs_bring_their_inputs(
         (["--method", "magic"], "--method: 'magic' is none of auto, exact, quadrature, particles"),
         (["--samples", "0"], "--samples: it should be greater than or equal to 1"),
         (["--save", "k.txt"], "--save: a kernel is written as .npz"),
-        (["--save", "no/where/k.npz"], "--save: there is no folder"),
+        (["--save", "no/where/k.npz"], "--save: the kernel cannot be written: there is no folder"),
         (["--out", "k.pdf"], "--out: a report is written as .html or .md"),
         (["--steps", "3"], "--steps: a kernel is that of the network at the start"),
         (["--particles", "64"], "No such option"),
@@ -245,7 +245,7 @@ def test_wrong_usage_is_2_and_nothing_is_run(
     ("words", "code", "message"),
     [
         (["perceptron"], 2, "there is no architecture called 'perceptron'"),
-        (["none.toml"], 3, "there is no such study file"),
+        (["none.toml"], 3, "there is no such file"),
         (["mlp", "--data", "none.csv"], 3, "there is no such file"),
         (["mlp", "--samples", "1798"], 3, "these classes have 1797"),
     ],

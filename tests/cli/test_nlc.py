@@ -65,7 +65,7 @@ def test_networks_beside_it(tpcalc: Run) -> None:
     [
         (("mpl",), "'mpl' is neither mlp nor resnet, nor a file. Write one layer a line"),
         (("tanh",), "'tanh' is neither mlp nor resnet, nor a file. Write mlp --act tanh."),
-        (("mlp", "--widths", "a"), "--widths: 'a' is not a list"),
+        (("mlp", "--widths", "a"), "--widths is 'a'; it must be a whole number"),
         (("mlp", "--weights", "-1"), "variance of the weights is -1"),
         (("mlp", "--rank", "0"), "a layer of rank 0"),
         (("mlp", "--norm", "group"), "normalisation is 'group'"),

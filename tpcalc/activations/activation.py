@@ -14,12 +14,12 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var
 from tpcalc.functions.expr import number_text
 from tpcalc.functions.tape import evaluate
-from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
 DLMF = Source("NIST Digital Library of Mathematical Functions")

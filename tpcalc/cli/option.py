@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,12 +90,7 @@ class Option:
 
 def whole_numbers(name: str, text: str) -> list[int]:
     """Whole numbers with commas between them."""
-    try:
-        return [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise UsageError(
-            f"{name}: {text!r} is not a list of whole numbers.", hint="Write them as 1,2,3."
-        ) from error
+    return [checks.whole(word, name, hint="Write them as 1,2,3.") for word in text.split(",")]
 
 
 def _settings(name: str, texts: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tpcalc.errors import UsageError
+from tpcalc.doors import write
+from tpcalc.errors import StudyError, UsageError
 
 
 def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> None:
@@ -14,13 +15,10 @@ def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> 
             f"{flag}: {what} is written as {' or '.join(suffixes)}, and {path} does not end so.",
             hint=f"Call it {path.stem or 'answer'}{suffixes[0]}.",
         )
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"{flag}: there is no folder {str(path.parent)!r}.",
-            hint="Create it, or choose another.",
-        )
-    if path.is_dir():
-        raise UsageError(f"{flag}: {str(path)!r} is a folder.", hint="Name a file in it.")
+    try:
+        write.check(path, what.removeprefix("a "))
+    except StudyError as error:
+        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
 
 
 def check_page(out: Path | None) -> None:

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from tpcalc.errors import StudyError, UsageError
-from tpcalc.registry.values import exact
+from tpcalc.doors import numbers
+from tpcalc.doors.numbers import exact
+from tpcalc.errors import StudyError, UsageError, short
 
 RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 STEPS, MOST = 13, 1000  # of a ladder
@@ -62,8 +63,8 @@ def rational(flag: str, text: str) -> Fraction:
         return exact(text, what=flag)
     except StudyError:
         raise UsageError(
-            f"{flag}: {text!r} is not a number.",
-            hint="Write it as 1/2, 0.5 or -3, in the range of a float.",
+            f"{flag}: {short(text)!r} is not a number.",
+            hint=f"Write it as 1/2, 0.5 or -3, {numbers.RANGE}.",
         ) from None
 
 

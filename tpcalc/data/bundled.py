@@ -62,7 +62,7 @@ def digits(
         (64, ((-1.0,), (1.0,), (-1.0,), (1.0,)))
     """
     kinds = _checked_classes(classes)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     if samples is not None:
         samples = checks.whole(samples, "samples")
     encoding = _checked_encoding(encoding, len(kinds))
@@ -113,7 +113,7 @@ def digits_images(
     """
     import numpy as np
 
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     images, labels = _load()
     rows = np.array(_dealt(labels, tuple(range(10)), seed))
     kinds = labels[rows]

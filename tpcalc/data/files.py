@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from tpcalc.doors import files
 from tpcalc.errors import StudyError
 
 _GZIP = b"\x1f\x8b"
@@ -58,20 +59,11 @@ class ByteStream:
 @contextmanager
 def opened(path: Path) -> Iterator[ByteStream]:
     """A file as a stream; what starts like gzip data is unpacked, whatever the file is called."""
-    with ExitStack() as stack:
-        try:
-            if not path.is_file():  # devices and pipes may never end, or never start
-                reason = "this is no regular file" if path.exists() else "there is no such file"
-                raise StudyError(f"{reason}.", where=str(path), hint="Check the path.")
-            file = stack.enter_context(path.open("rb"))
-            packed = file.read(len(_GZIP)) == _GZIP
-            file.seek(0)
-            size = None if packed else path.stat().st_size
-        except (OSError, ValueError) as error:  # a path with a zero character is a ValueError
-            reason = getattr(error, "strerror", None) or str(error)
-            raise StudyError(f"cannot be read ({reason}).", where=str(path)) from None
-        source: Any = stack.enter_context(gzip.GzipFile(fileobj=file)) if packed else file
-        yield ByteStream(path, source, size)
+    with files.opened(path) as file:
+        packed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        source: Any = gzip.GzipFile(fileobj=file) if packed else file
+        yield ByteStream(path, source, None if packed else path.stat().st_size)
 
 
 def present(folder: Path, inside: tuple[str, ...], names: tuple[str, ...]) -> Path | None:

@@ -46,7 +46,7 @@ def mixture_images(
     distance = float(checks.real(separation, "separation"))
     if distance < 0:
         raise UsageError(f"separation is {distance:g}; it must be 0 or more.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)]
     centres = streams[0].standard_normal((_CLASSES, dimension)) * distance / (2 * dimension) ** 0.5
     parts = []

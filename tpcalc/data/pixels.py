@@ -80,7 +80,7 @@ def prepared(
     """
     import numpy as np
 
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     kept = [
         _first(len(part.labels), limit, seed, name, origin)
         for part, limit, name in zip((train, test), limits, ("train", "test"), strict=True)

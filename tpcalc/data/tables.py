@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.doors import files
 from tpcalc.errors import StudyError
 from tpcalc.results import Samples
 
@@ -72,7 +73,7 @@ def queries(path: str | Path, dimension: int | None = None) -> tuple[tuple[float
 
 def _read(path: Path, *, targets_needed: bool) -> _Table:
     # Universal newlines are the csv module's own work; StringIO must not do it twice.
-    reader = _csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    reader = _csv.reader(io.StringIO(files.text(path, "CSV file"), newline=""), strict=True)
     header: list[str] | None = None
     dimension = 0
     rows: list[tuple[float, ...]] = []
@@ -96,30 +97,6 @@ def _read(path: Path, *, targets_needed: bool) -> _Table:
     if not rows:
         raise StudyError("there is a header and no sample.", where=str(path))
     return _Table(tuple(rows), dimension)
-
-
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError as error:
-        raise StudyError(
-            "there is no such file.", where=str(path), hint="Check the path."
-        ) from error
-    except IsADirectoryError as error:
-        raise StudyError("this is a folder, not a CSV file.", where=str(path)) from error
-    except OSError as error:
-        raise StudyError(
-            f"the file cannot be read ({error.strerror or error}).", where=str(path)
-        ) from error
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise StudyError(
-            f"byte {raw[error.start]:#04x} is not UTF-8 text.",
-            where=f"{path}, line {line}",
-            hint="Save the file as plain CSV in UTF-8.",
-        ) from error
 
 
 def _dimension(header: list[str], place: str, targets_needed: bool) -> int:
@@ -161,7 +138,7 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return text.isascii()
 
 
 def _numbers(cells: list[str], header: list[str], place: str) -> tuple[float, ...]:

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpcalc.arrays import Array, Index
+from tpcalc.doors.machine import available_cores, available_memory, memory_text
 from tpcalc.engine.chains_layers import Chain as Chain
 from tpcalc.engine.chains_layers import Family as Family
 from tpcalc.engine.chains_layers import Gram as Gram
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
 from tpcalc.engine.crew import watch
-from tpcalc.engine.memory import available_cores, available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.progress import Progress
 

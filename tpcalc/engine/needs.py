@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tpcalc.doors.machine import memory_text
 from tpcalc.engine.directions import IMAGES
 from tpcalc.engine.draws import STOCK
 from tpcalc.engine.instructions import Multiply, Noise
-from tpcalc.engine.memory import memory_text
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import OutOfMemory

@@ -12,10 +12,10 @@ from functools import partial
 
 from threadpoolctl import ThreadpoolController
 
+from tpcalc.doors.machine import available_cores, available_memory
 from tpcalc.engine.crew import at_work, watch
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
-from tpcalc.engine.memory import available_cores, available_memory
 from tpcalc.engine.needs import memory_needed, numbers_made, too_large
 from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan

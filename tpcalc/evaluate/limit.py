@@ -121,7 +121,7 @@ def limit(
     """
     started = time.perf_counter()
     source = filled(program, reading)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     checks.called(progress, "progress")
     device = device_name(device)
     values = checks.powers(values, source.symbols) if values is not None else None

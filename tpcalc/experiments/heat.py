@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from tpcalc.data import images
+from tpcalc.doors.numbers import exact
 from tpcalc.experiments.growth import own_law
 from tpcalc.experiments.parts import Heat
 from tpcalc.experiments.records import records
@@ -19,7 +20,6 @@ from tpcalc.progress import Progress
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.critical import critical_powers
 from tpcalc.questions.depth.regularity import regularity
-from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Samples, TrainedRow
 from tpcalc.results.images import Images
 from tpcalc.tasks.kept import Kept

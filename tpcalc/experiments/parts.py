@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
+from tpcalc.doors.numbers import exact
 from tpcalc.program.along import along_of
-from tpcalc.registry.values import exact
 from tpcalc.study.schema import Count, ParameterizationWord, Part, Positive, known
 from tpcalc.study.sections import Flag, problems_of, refusal
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
 from tpcalc.networks.network import Architecture
@@ -21,7 +22,6 @@ from tpcalc.progress import Progress
 from tpcalc.questions.depth.at_depth import at_depth
 from tpcalc.questions.depth.limit import depth_limit
 from tpcalc.questions.losses import loss_of
-from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, LossRow, Method, Optimum, Status
 from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup

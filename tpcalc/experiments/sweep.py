@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.doors.files import content
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.experiments.sweep_questions import QUESTIONS
 from tpcalc.progress import Progress
@@ -189,4 +190,4 @@ def _digest(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _read(path: str, changed: int) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return hashlib.sha256(content(Path(path))).hexdigest()

@@ -116,7 +116,7 @@ def transfer(
         _widths(widths),
         checks.whole(seeds, "seeds", least=1),
         checks.whole(average, "average", least=1),
-        checks.whole(seed, "seed", least=0),
+        checks.seed(seed),
         device,
         bool(recipes),
     )

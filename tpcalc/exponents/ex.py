@@ -18,6 +18,7 @@ from tpcalc.errors import ScaleError, short
 
 # Of a sum and of a single term: an opened power of a sum grows fast in its number of terms.
 _LARGEST_POWERS = (12, 1000)
+_BITS = 4096  # of a number in a power
 
 Monomial = tuple[tuple[str, int], ...]
 NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation
@@ -238,6 +239,10 @@ def _decimal(node: ast.Constant, text: str) -> Fraction:
     return Fraction(shown)
 
 
+def _bits(term: tuple[Monomial, Fraction]) -> int:
+    return max(abs(term[1].numerator), term[1].denominator).bit_length()
+
+
 def _combine(node: ast.BinOp, text: str) -> Ex:
     left, right = _read(node.left, text), _read(node.right, text)
     if isinstance(node.op, ast.Add):
@@ -252,6 +257,8 @@ def _combine(node: ast.BinOp, text: str) -> Ex:
     if isinstance(node.op, ast.Pow) and number is not None:
         largest = _LARGEST_POWERS[len(left.terms) <= 1]
         if number.denominator == 1 and 0 <= number <= largest:
+            if max(map(_bits, left.terms), default=0) * number > _BITS:
+                raise _broken(text, "a number in it is too large")
             return left ** int(number)
         raise _broken(text, f"a power of {left} must be a whole number from 0 to {largest}")
     raise _broken(text, f"{ast.unparse(node)[:40]!r} is not a polynomial")

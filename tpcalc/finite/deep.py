@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tpcalc.arrays import Array
-from tpcalc.engine.memory import available_cores
+from tpcalc.doors.machine import available_cores
 from tpcalc.finite.draws import Network
 from tpcalc.finite.paths import draw_paths
 from tpcalc.functions import Fn

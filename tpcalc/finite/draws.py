@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
-from tpcalc.engine.memory import available_cores
+from tpcalc.doors.machine import available_cores
 from tpcalc.engine.starts import factor
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family

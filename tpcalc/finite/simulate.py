@@ -106,7 +106,7 @@ def simulate(
     if seeds is None:
         seeds = SEEDS[backend]
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     device = device_name(DEVICES[backend] if device is None else device)
     checks.text(dtype, "dtype")
     checks.called(progress, "progress")

@@ -21,10 +21,12 @@ from math import gcd, lcm
 from numbers import Real
 from operator import is_
 
-from tpcalc.errors import ProgramError
+from tpcalc.errors import ProgramError, short
 from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, finite, rational, rounded, whole_power
 from tpcalc.functions.numbers import number_text as number_text
+
+LARGEST_POWER = 1000
 
 
 class Expr:
@@ -405,6 +407,11 @@ def power(base: Expr, exponent: Fraction) -> Expr:
     whole = exponent.denominator == 1
     if isinstance(base, Const):
         return _number_power(base, exponent)
+    if abs(exponent) > LARGEST_POWER:
+        raise ProgramError(
+            f"a power of {short(str(exponent), 20)}; it must be at most {LARGEST_POWER}.",
+            hint="The average of a larger one leaves the range of a float.",
+        )
     if isinstance(base, Pow) and whole:  # (x**a)**n = x**(a n) holds for every real x only then
         return power(base.base, base.exponent * exponent)
     if isinstance(base, Mul) and whole:

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from tpcalc.errors import ProgramError, short
+from tpcalc.doors.numbers import exact
+from tpcalc.errors import ProgramError, StudyError, short
 from tpcalc.functions.atoms import Atom
 from tpcalc.functions.expr import Const, Expr, Par, Var, add, const, mul, power
 from tpcalc.functions.fn import Fn
-from tpcalc.functions.numbers import Number, is_finite
+from tpcalc.functions.numbers import Number
 
 AtomOf = Callable[[str, tuple[Number, ...]], Atom]
 
@@ -52,19 +53,13 @@ def parse_number(text: str) -> Number:
         (Fraction(-1, 2), 1e-05)
     """
     try:
-        if re.fullmatch(r"[+-]?[0-9]+(/[0-9]+)?", text):
-            number: Number = Fraction(text)
-        elif re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
-            number = float(text)
-        else:
-            number = float("nan")
-    except (ValueError, ZeroDivisionError):  # too many digits, or a denominator of 0
-        number = float("nan")
-    if is_finite(number):
-        return number
-    raise ProgramError(
-        f"{short(text)!r} is not a number.", hint="Write 3, -1/2, 0.25 or 1e-3, nothing infinite."
-    )
+        number = exact(text, what="a number")
+    except StudyError:
+        raise ProgramError(
+            f"{short(text)!r} is not a number in the range of a float.",
+            hint="Write 3, -1/2, 0.25 or 1e-3, nothing infinite.",
+        ) from None
+    return float(text) if re.search(r"[.eE]", text) else number
 
 
 def _terms(text: str) -> list[str]:

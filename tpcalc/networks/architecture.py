@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any
 
 from tpcalc.activations.given import as_activation
+from tpcalc.doors.numbers import exact
 from tpcalc.dsl.vectors import Vector, nonlin
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr, Fn
@@ -16,7 +17,6 @@ from tpcalc.functions.numbers import root as root
 from tpcalc.networks.layers.norms import layer_norm, rms_norm
 from tpcalc.networks.network import Architecture as Architecture
 from tpcalc.networks.tracer import NetworkTracer
-from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
 Number = Fraction | float

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc.doors.numbers import exact
 from tpcalc.dsl.handles import Value, axes_of
 from tpcalc.dsl.operands import misuse, number_or_none, user_line
 from tpcalc.dsl.powers import Power
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import ScaleError
+from tpcalc.errors import ScaleError, StudyError
 from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.names import SIGNS, layered
@@ -301,7 +302,6 @@ def _read(value: object) -> tuple[Number, Ex] | None:
         return None
     try:
         exponent = found["inner"] or found["bare"] or ("1" if found["n"] else "0")
-        factor = Fraction((found["number"] or "1").replace(" ", ""))
-        return factor, parse_ex(exponent)
-    except (ScaleError, ValueError, ZeroDivisionError):
+        return exact(found["number"] or "1", what="init"), parse_ex(exponent)
+    except (ScaleError, StudyError):
         return None

@@ -75,7 +75,7 @@ def pair_nlc(inputs: Any, labels: Any, *, seed: int = 0) -> PairNonlinearity:
     scales = [_variance(rows) for rows in (x, y)]
     if not all(scale > 0 for scale in scales):
         raise EvaluationError("all inputs or all labels are the same: there is nothing to compare.")
-    left, right, sampled = _pairs(len(x), checks.whole(seed, "seed", least=0))
+    left, right, sampled = _pairs(len(x), checks.seed(seed))
     values = []
     for start in range(0, len(left), BLOCK):
         i, j = left[start : start + BLOCK], right[start : start + BLOCK]

@@ -106,7 +106,7 @@ def linear_range(
         [1.0, 1.0, 1.0, 1.0, 1.0]
     """
     known = law_of(law)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     size, count = checks.whole(batch, "batch", least=1), checks.whole(draws, "draws", least=2)
     most = float(checks.real(factor, "factor"))
     if not most > 1:

@@ -46,7 +46,7 @@ def meta_gaussian(q: float, c: float, *, samples: int, neurons: int, seed: int) 
         checks.whole(value, name, least=1)
         for value, name in ((samples, "samples"), (neurons, "neurons"))
     )
-    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     means = rng.standard_normal(shape[1]) * sqrt(shared)
     return np.asarray(means + rng.standard_normal(shape) * sqrt(square - shared))
 
@@ -83,7 +83,7 @@ def elem_like(q: float, c: float, *, count: int, dimension: int, seed: int | Non
         )
     axes = np.eye(number, size)
     if seed is not None:
-        rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+        rng = np.random.default_rng(checks.seed(seed))
         axes = np.linalg.qr(rng.standard_normal((size, number)))[0].T
     # The square root of (q - c) I + c 1 1^T.
     lone = sqrt(square - shared)
@@ -167,7 +167,7 @@ def elem_like_test(inputs: Any, *, seed: int = 0) -> ElemLike:
     if len(rows) < 4:
         raise UsageError(f"there are {len(rows)} inputs; a spread with an error needs 4.")
     if len(rows) > MOST_INPUTS:
-        rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+        rng = np.random.default_rng(checks.seed(seed))
         rows = rows[rng.choice(len(rows), MOST_INPUTS, replace=False)]
     gram = rows @ rows.T / rows.shape[1]
     squares = np.diag(gram).copy()

@@ -79,7 +79,7 @@ def noise_identity(
         raise UsageError(
             "the identity needs fresh inputs; an array has none.", hint="Give a law of inputs."
         )
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     count = checks.whole(samples, "samples", least=64)
     box = with_pilot(Blackbox(function, known.dimension, jacobian), known, seed)
     nlc = measured(box, known, seed, count).nlc
@@ -138,7 +138,7 @@ def noise_curve(
     shares = [float(checks.real(weight, "a weight")) for weight in weights]
     if not shares or not all(0 <= share <= 1 for share in shares):
         raise UsageError("weights of noise are between 0 and 1, and at least one.")
-    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     factor = law.factor(rng)
     shape = (times, len(law.inputs), factor.shape[1])
     noise = rng.standard_normal(shape) @ factor.T
@@ -202,7 +202,7 @@ def noise_limit(
         raise UsageError(f"a batch of {size} of {len(law.inputs)} inputs.", hint="Lower batch=.")
     count = checks.whole(draws, "draws", least=2)
     allowed = 1 + float(checks.real(excess, "excess"))
-    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     factor = law.factor(rng)
     grid = np.geomspace(SMALLEST, 1.0, round(-np.log10(SMALLEST) * PER_DECADE) + 1)
     found = np.ones(count)

@@ -69,7 +69,7 @@ def sampled_nlc(
         (True, 'particles')
     """
     known = law_of(law)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     count = checks.whole(samples, "samples", least=2 * GROUPS)
     box = Blackbox(function, known.dimension, jacobian, jvp)
     return measured(with_pilot(box, known, seed), known, seed, count)

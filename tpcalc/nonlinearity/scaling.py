@@ -62,7 +62,7 @@ def triangle_network(
     sizes = [checks.whole(width, "a width", least=1) for width in widths]
     if len(sizes) < 2:
         raise UsageError("a network needs widths of inputs and outputs.")
-    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     weights = [rng.standard_normal((a, b)) / sqrt(a) for a, b in pairwise(sizes)]
     a = float(checks.real(amplitude, "amplitude"))
 

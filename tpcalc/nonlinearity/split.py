@@ -58,7 +58,7 @@ def sampled_split(
         (True, True, True)
     """
     known = law_of(law)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     least = max(4 * GROUPS, PER_INPUT * (known.dimension + 1))
     count = checks.whole(samples, "samples", least=least)
     box = Blackbox(function, known.dimension, jacobian)

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tpcalc.errors import ProgramError, StudyError
+from tpcalc.doors import files
+from tpcalc.doors.write import put
+from tpcalc.errors import ProgramError
 from tpcalc.functions.parse import AtomOf
 from tpcalc.program.parse import RowOf, from_text, no_rows
 from tpcalc.program.program import Program
@@ -50,10 +52,7 @@ def save(program: Program, path: str | Path) -> None:
         StudyError: The file cannot be written.
     """
     text = json.dumps(to_json(program), indent=1) + "\n"
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StudyError(f"cannot be written: {error.strerror}.", where=str(path)) from None
+    put(Path(path), text, "program")
 
 
 def load(path: str | Path, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
@@ -63,14 +62,6 @@ def load(path: str | Path, atoms: AtomOf, rows: RowOf = no_rows) -> Program:
         StudyError: The file cannot be read or is not JSON.
         ProgramError: Its content is not a program.
     """
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"cannot be read: {error.strerror}.", where=str(path)) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
-        raise StudyError(
-            f"is not a JSON file: {error}.",
-            where=str(path),
-            hint="tp.load reads what tp.save wrote; the text of a program is read by tp.parse.",
-        ) from None
+    hint = "tp.load reads what tp.save wrote; the text of a program is read by tp.parse."
+    data = files.from_json(files.text(Path(path), "program"), str(path), hint=hint)
     return from_json(data, atoms, rows)

@@ -151,7 +151,7 @@ def width_check(
     steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     network, chosen = training.network, training.parameterization
     checks.flag(verify, "verify")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     written, beyond = _written(training, reading, deep)
     if written is None:

@@ -94,7 +94,7 @@ def coordinates(
     """
     started = time.perf_counter()
     widths = sorted(check_widths(widths))
-    first, used = checks.whole(seed, "seed", least=0), checks.whole(seeds, "seeds", least=2)
+    first, used = checks.seed(seed), checks.whole(seeds, "seeds", least=2)
     if len(widths) < 2:
         raise UsageError("a slope takes two widths or more.", hint="Write widths=(64, 256).")
     sizes: dict[Spot, dict[int, list[float]]] = {}

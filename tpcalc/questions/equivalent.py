@@ -100,7 +100,7 @@ def equivalent(
     """
     started = time.perf_counter()
     left, right = (split(filled(_written(one))) for one in (first, second))
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     names = _shared(left, right, outputs)
     left, right = _only(left, names), _only(right, names)
     notes: list[str] = []

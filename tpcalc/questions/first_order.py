@@ -120,7 +120,7 @@ def first_order(
         '-1/2'
     """
     run = as_run(architecture, parameterization, data, settings, steps=1)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     values = {} if at is None else checks.powers(at, set(at))
     tests = particle_tests(seed) if verify else None
     asked = MEASURED_AT if width is not None and measure in (None, "auto") else measure

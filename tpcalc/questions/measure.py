@@ -100,7 +100,7 @@ def measure(
         )
     asked = sorted(check_widths(WIDTHS if widths is None else widths))
     count = SEEDS if seeds is None else checks.whole(seeds, "seeds", least=2)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     values = _numbers(found)
     sizes: dict[str, dict[int, Values]] = {row.name: {} for row in found.table.rows}
     options: dict[str, Any] = {

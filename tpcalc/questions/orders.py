@@ -147,7 +147,7 @@ def width_orders(
     large = is_read_as_blocks(source, reading, SOME)
     source = with_cells(rows_written(source)) if large else split(source)
     checks.flag(verify, "verify")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     known = symbols(source)
     given = checks.powers(values, known) if values is not None else {}
     point = checks.powers(at, known) if at is not None else {}

@@ -100,7 +100,7 @@ def phases(
     training = as_run(architecture, parameterization, data, settings, steps=2)
     repeats = bool(training.network.smallest.repeats)
     steps = checks.whole(training.steps, "steps", least=int(not repeats), hint="Of updates.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     most = checks.whole(most, "most", least=1, hint="It counts sample points.")
     checks.flag(verify, "verify")
     if not isinstance(box, Mapping):

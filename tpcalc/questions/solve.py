@@ -157,7 +157,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
             f"{network.words}.",
             hint="tp.check takes weights that start at 0 or are not trained.",
         )
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     if "L" in kept:
         return in_depth(run, at, started)
     first, edits = ((), ()) if kept or multipliers else _first(given, at, _ratio(base, width))

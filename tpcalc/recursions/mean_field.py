@@ -13,7 +13,7 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from tpcalc.arrays import Array
-from tpcalc.engine.memory import available_memory, memory_text
+from tpcalc.doors.machine import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate

@@ -21,8 +21,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import factorial
 
 from tpcalc.arrays import Array
+from tpcalc.doors.machine import available_memory, memory_text
 from tpcalc.engine import residual
-from tpcalc.engine.memory import available_memory, memory_text
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.exponents import as_ex

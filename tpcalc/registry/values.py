@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import isfinite, isqrt, sqrt
-from numbers import Rational, Real
+from math import isqrt, sqrt
 
 from tpcalc import checks
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import ScaleError, StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.functions.numbers import Number, root
 
-_QUOTIENT = re.compile(r"([+-]?\d{1,300})\s*/\s*(\d{1,300})", re.ASCII)
-# Decimal exponents beyond this are outside the range of a float, and slow to expand.
-_LARGEST = 330
 _DIGITS = 120  # of a root that is not rational, in bits
-
-
-def exact(value: object, *, what: str) -> Fraction:
-    """A number or its text as the fraction it was meant to be.
-
-    Example:
-        >>> exact("0.2", what="slope"), exact(0.2, what="slope")
-        (Fraction(1, 5), Fraction(1, 5))
-    """
-    found = _fraction(value)
-    if found is not None:
-        try:
-            float(found)
-        except OverflowError:
-            raise StudyError(f"{what} is outside the range of a float.") from None
-        return found
-    raise StudyError(
-        f"{what} must be a number, not {value!r}.",
-        hint="Write it as 2, 0.2, 1/5 or 1e-3.",
-    )
 
 
 def not_negative(value: object, what: str, *, above: bool = False) -> Number:
@@ -50,31 +26,6 @@ def not_negative(value: object, what: str, *, above: bool = False) -> Number:
     if found < 0 or (above and found == 0):
         raise UsageError(f"{what} is {value}; it must be {'above' if above else 'at least'} 0.")
     return found
-
-
-def _fraction(value: object) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, Real):
-        # The shortest decimal that is this float is the one that was meant.
-        return Fraction(repr(float(value))) if isfinite(value) else None
-    return _read(value.strip()) if isinstance(value, str) else None
-
-
-def _read(text: str) -> Fraction | None:
-    quotient = _QUOTIENT.fullmatch(text)
-    if quotient is not None:
-        over = int(quotient[2])
-        return Fraction(int(quotient[1]), over) if over else None
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        return None
-    if not number.is_finite() or abs(number.adjusted()) > _LARGEST:
-        return None
-    return Fraction(number)
 
 
 def exponent(value: object, *, what: str) -> Ex:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc import results
+from tpcalc.doors import files
+from tpcalc.doors.write import put
 from tpcalc.errors import StudyError, UnknownName, short
 
 SCHEMA = 1
@@ -76,10 +78,7 @@ def save(record: Any, path: str | Path) -> None:
         StudyError: The file cannot be written.
     """
     text = json.dumps(to_json(record), indent=1, allow_nan=False) + "\n"
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StudyError(f"cannot be written: {error.strerror}.", where=str(path)) from None
+    put(Path(path), text, "result")
 
 
 def load(path: str | Path) -> Any:
@@ -88,13 +87,7 @@ def load(path: str | Path) -> Any:
     Raises:
         StudyError: The file cannot be read, is not JSON, or holds no result of this version.
     """
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StudyError(f"cannot be read: {error.strerror}.", where=str(path)) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, or not JSON
-        raise StudyError(f"is not a JSON file: {error}.", where=str(path)) from None
-    return from_json(data)
+    return from_json(files.from_json(files.text(Path(path), "result"), str(path)))
 
 
 @cache

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
+from tpcalc.doors.files import from_json
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.results.estimate import Method
 from tpcalc.results.kernel_file import misfit, read_matrices, write_matrices
@@ -344,10 +345,7 @@ def load_kernel(path: str | Path) -> Kernel:
     """
     place = checks.file(path)
     text, arrays = read_matrices(place, KINDS)
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        raise misfit(place, "its description is not JSON") from None
+    data = from_json(text, str(place))
     version = data.get("schema") if isinstance(data, Mapping) else None
     if version != SCHEMA:
         raise StudyError(

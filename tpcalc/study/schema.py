@@ -19,17 +19,18 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from tpcalc.activations import entries
+from tpcalc.doors.numbers import MOST, exact, whole
 from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
-from tpcalc.registry.values import exact, exponent
+from tpcalc.registry.values import exponent
 from tpcalc.study.names import find_architecture
 from tpcalc.training import losses, parameterizations, schedules
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_Seed = Annotated[int, Field(ge=0, lt=2**63)]
+_Seed = Annotated[int, Field(ge=0, le=MOST)]
 # TOML has arrays, not tuples: strictness is for the numbers in them.
 _Counts = Annotated[tuple[Count, ...], Field(strict=False, min_length=1)]
 
@@ -73,7 +74,8 @@ def _depth(value: Any, check: Callable[[Any], int]) -> Any:
     if isinstance(value, str) and "oo" in value.split(","):
         text = "one number of blocks, or L, is asked here; lists and oo are for limits and transfer"
         raise PydanticCustomError("unknown_name", text)
-    return check(int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value)
+    number = whole(value) if isinstance(value, str) else None
+    return check(value if number is None else number)
 
 
 def _gammas(value: Any) -> None:
@@ -236,7 +238,7 @@ class TrainingPart(Part):
     lr_depth: Annotated[Any, known(_gammas)] = None
     groups: GroupsPart = Field(default_factory=dict)
     loss: Annotated[str, known(losses.lookup)] = "mse"
-    steps: Annotated[int, Field(ge=0)] = 3
+    steps: Annotated[int, Field(ge=0, le=MOST)] = 3
     data: str | None = None
     inputs: _Rows | None = None
     targets: Annotated[_Rows | None, BeforeValidator(_as_rows)] = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from tpcalc.doors import files
+from tpcalc.doors.files import from_toml
+from tpcalc.doors.numbers import exact, whole
 from tpcalc.errors import StudyError, UsageError, short
 
 BRANCH = "|"
@@ -37,30 +39,16 @@ def value_of(text: str) -> Any:
     """A number or a truth value where a text says one."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
+    number = whole(text)
+    if number is None:
+        with suppress(StudyError):
+            return float(exact(text, what="a value"))
+    return text if number is None else number
 
 
 def read_sections(path: Path) -> dict[str, Any]:
     """Section -> key -> value, of a TOML file."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise StudyError("there is no such study file.", where=str(path)) from error
-    except IsADirectoryError as error:
-        raise StudyError("this is a folder, not a study file.", where=str(path)) from error
-    except OSError as error:
-        raise StudyError(
-            f"the study file cannot be read ({error.strerror or error}).", where=str(path)
-        ) from error
-    except UnicodeDecodeError as error:
-        raise StudyError("the study file is not UTF-8 text.", where=str(path)) from error
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise StudyError(f"this is not TOML: {error}.", where=str(path)) from error
+    return from_toml(files.text(path, "study file"), str(path))
 
 
 def problems_of(error: ValidationError, root: type[BaseModel]) -> list[tuple[str, str]]:

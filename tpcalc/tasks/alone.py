@@ -14,7 +14,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-_BESIDE: list[int] = []  # of the process: threads that are started do not inherit a context
+from tpcalc.doors.machine import SHARING, beside
+
 _TORCH: list[int] = []
 _INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 
@@ -24,14 +25,9 @@ def inside() -> bool:
     return _INSIDE.get()
 
 
-def beside() -> int:
-    """Processes that share the cores and the memory of this machine, this one included."""
-    return _BESIDE[-1] if _BESIDE else 1
-
-
 def hold(torch: Any) -> None:
     """Keep torch on one thread while a task runs; it may be loaded there for the first time."""
-    if _BESIDE:
+    if SHARING:
         if not _TORCH:
             _TORCH.append(torch.get_num_threads())
         torch.set_num_threads(1)
@@ -48,7 +44,7 @@ def alone(processes: int = 1) -> Iterator[None]:
     """
     import scipy.linalg  # noqa: F401  # it brings a BLAS of its own, which is limited as well
 
-    _BESIDE.append(max(processes, beside()))  # a task within one has no more of the machine
+    SHARING.append(max(processes, beside()))  # a task within one has no more of the machine
     token = _INSIDE.set(True)
     try:
         if sys.modules.get("torch"):
@@ -57,6 +53,6 @@ def alone(processes: int = 1) -> Iterator[None]:
             yield
     finally:
         _INSIDE.reset(token)
-        _BESIDE.pop()
-        if _TORCH and not _BESIDE:
+        SHARING.pop()
+        if _TORCH and not SHARING:
             sys.modules["torch"].set_num_threads(_TORCH.pop())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.doors.files import content
 from tpcalc.errors import StudyError
 
 FORMAT = "tpcalc tasks 1"
@@ -91,7 +92,7 @@ class Kept(AbstractContextManager["Kept"]):
     def _open(self) -> None:
         whole = 0
         with _allowed(self._path, "what is kept here cannot be used"):
-            data = self._path.read_bytes() if self._path.exists() else b""
+            data = content(self._path, "file of values", 1 << 34) if self._path.exists() else b""
             for number, line in enumerate(data.splitlines(keepends=True), 1):
                 if not line.endswith(b"\n"):
                     break  # the run was killed while it wrote
@@ -110,7 +111,7 @@ class Kept(AbstractContextManager["Kept"]):
                 self._values[entry["key"]] = entry["value"]
                 return
             found = entry["file"], entry["of"]
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self.refused(f"is damaged in line {number}") from error
         if found != (FORMAT, self._label):
             raise self.refused("holds values of something else")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from contextlib import AbstractContextManager, suppress
@@ -11,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, MissingBackend, UsageError
+from tpcalc.doors import files
+from tpcalc.errors import EvaluationError, MissingBackend, StudyError, UsageError
 
 MOST = 1024  # processes
 WAIT = 10  # seconds for an answer of a scheduler
@@ -128,8 +128,8 @@ def _address(named: str) -> str:
     """The address of a scheduler, which its file names."""
     found: Any = named
     if named.endswith(".json"):
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            found = json.loads(Path(named).read_text("utf-8"))["address"]
+        with suppress(StudyError, LookupError, TypeError):
+            found = files.from_json(files.text(Path(named)), named)["address"]
     if not re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", str(found)):
         raise UsageError(
             f"{named!r} is no address of a scheduler, and no file that one wrote.",

@@ -13,6 +13,7 @@ from typing import Any
 
 from tpcalc import checks
 from tpcalc.activations.entries.sign import SIGN
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var, const
@@ -22,7 +23,6 @@ from tpcalc.functions.form import RECIPROCAL
 from tpcalc.functions.numbers import Number, root
 from tpcalc.functions.tape import evaluate
 from tpcalc.passes.course import Path, Rate
-from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 from tpcalc.training.optimizer_sizes import (
     SIDES,

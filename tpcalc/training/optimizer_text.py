@@ -10,14 +10,14 @@ from functools import partial
 from tpcalc import checks
 from tpcalc.activations.entries.abs import ABS
 from tpcalc.activations.entries.sign import SIGN
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError, UnknownName
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Const, Expr, const
-from tpcalc.functions.expr import Mul, Pow, add, mul, power
+from tpcalc.functions.expr import LARGEST_POWER, Mul, Pow, add, mul, power
 from tpcalc.functions.form import least, reciprocal
 from tpcalc.functions.numbers import Number, root
 from tpcalc.passes.separate import sign_of
-from tpcalc.registry.values import exact
 
 ZERO = as_ex(0)
 DECAYS = {"": "g = g + decay w", "w": "w = (1 - lr decay) w"}  # coupled, decoupled: by suffix
@@ -105,6 +105,8 @@ class Reader:
         if not isinstance(exponent, Const) or set(right) - {ZERO}:
             raise broken(self._of, self._at, "a power is a number")
         number = Fraction(exponent.value)
+        if abs(number) > LARGEST_POWER:
+            raise broken(self._of, self._at, f"a power is at most {LARGEST_POWER}")
         if number.denominator == 1 and number >= 0 and not _is_number(left):
             found: Powers = number_of(Fraction(1), ZERO)
             for _ in range(int(number)):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc import checks
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
 from tpcalc.networks.depth_powers import DepthPowers
 from tpcalc.program.family import Mark
-from tpcalc.registry.values import exact
 from tpcalc.sources import Source
 
 Power = Ex | Fraction | int

@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex
 from tpcalc.networks.depth_powers import DepthPowers, one_base
-from tpcalc.registry.values import exact, exponent, not_negative
+from tpcalc.registry.values import exponent, not_negative
 from tpcalc.results import Recipe, RecipeRow
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer

@@ -10,11 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tpcalc.doors.write import put
 from tpcalc.errors import MissingBackend, StudyError, UsageError
 from tpcalc.results.codec import is_record, to_json
 from tpcalc.results.data import as_plain, flat, rows_of
 from tpcalc.views import notebook, terminal
-from tpcalc.views.page import put, render_html, render_markdown
+from tpcalc.views.page import render_html, render_markdown
 from tpcalc.views.record import FIELDS, ReportInput
 from tpcalc.views.view import View, view
 
@@ -81,7 +82,7 @@ def save(record: Any, path: str | Path) -> Path:
             where=str(target),
             hint=f"Call it {target.stem or 'answer'}.json.",
         )
-    return put(writer(_table(record)), target)
+    return put(target, writer(_table(record)), "table")
 
 
 def _json(record: Any) -> str:

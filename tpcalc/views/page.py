@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tpcalc.doors.write import put
 from tpcalc.errors import StudyError
 from tpcalc.results import Formula
 from tpcalc.views.content import Content, compose, content_of
@@ -82,30 +83,7 @@ def write(report: ReportInput | View, path: str | Path) -> Path:
             where=str(target),
             hint=f"Call it {target.stem or 'report'}.html or {target.stem or 'report'}.md.",
         )
-    return put(renderer(report), target)
-
-
-def put(content: str | bytes, target: Path) -> Path:
-    """Write a text or bytes to a file.
-
-    Raises:
-        StudyError: A folder that does not exist, or a place that cannot be written.
-    """
-    if not target.parent.is_dir():
-        raise StudyError(
-            f"the folder {str(target.parent)!r} does not exist.",
-            where=str(target),
-            hint="Create it, or choose another.",
-        )
-    try:
-        target.write_bytes(content if isinstance(content, bytes) else content.encode())
-    except OSError as error:
-        raise StudyError(
-            f"cannot be written: {error.strerror or error}.",
-            where=str(target),
-            hint="Choose a place where you may write.",
-        ) from error
-    return target
+    return put(target, renderer(report), "report")
 
 
 def _pictures(figure: Figure, key: str) -> tuple[Markup, ...]:

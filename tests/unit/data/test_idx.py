@@ -137,7 +137,7 @@ def test_a_bomb_is_unpacked_no_further_than_its_header_says(tmp_path: Path) -> N
 def test_missing_files_folders_and_strange_paths(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="there is no such file"):
         read_idx(tmp_path / "nowhere", 1)
-    with pytest.raises(StudyError, match="no regular file"):
+    with pytest.raises(StudyError, match="a folder, not a file"):
         read_idx(tmp_path, 1)
     with pytest.raises(StudyError):
         read_idx("zero\0byte", 1)

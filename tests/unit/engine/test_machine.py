@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from tpcalc.engine import memory
+from tpcalc.doors import machine
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.tasks.alone import alone
 
 
 def test_processes_share_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_system_free", lambda: 2**20)
-    monkeypatch.setattr(memory, "_container_free", lambda: None)
-    monkeypatch.setattr(memory.os, "sched_getaffinity", lambda _: range(6), raising=False)
-    own = memory.available_cores(), memory.available_memory()
+    monkeypatch.setattr(machine, "_system_free", lambda: 2**20)
+    monkeypatch.setattr(machine, "_container_free", lambda: None)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: range(6), raising=False)
+    own = machine.available_cores(), machine.available_memory()
     with alone(4), alone():  # a task within a task has no more than that
-        assert (memory.available_cores(), memory.available_memory()) == (1, 2**18)
+        assert (machine.available_cores(), machine.available_memory()) == (1, 2**18)
     with alone(2):
-        assert memory.available_cores() == 3
-    assert own == (memory.available_cores(), memory.available_memory()) == (6, 2**20)
+        assert machine.available_cores() == 3
+    assert own == (machine.available_cores(), machine.available_memory()) == (6, 2**20)
 
 
 @pytest.mark.torch

@@ -127,7 +127,7 @@ def test_how_networks_are_trained() -> None:
             {"optimizer": "adam(decay=0.1)"},
             "training.optimizer: an entrywise function of the initial weights, a random matrix",
         ),
-        ({"optimizer": "nowhere.opt"}, "training.optimizer: the file of an optimizer cannot"),
+        ({"optimizer": "nowhere.opt"}, "training.optimizer: there is no such file"),
         ({"schedule": "wramup:2"}, "training.schedule: there is no schedule called 'wramup'"),
         ({"schedule": [1, 0.5]}, "training: a schedule shorter than the run: it has 2 factors"),
         ({"groups": {"hiden": {"lr": 0}}}, "training: the group 'hiden' fits no parameter. Labels"),
@@ -227,7 +227,7 @@ def test_files_are_read(tmp_path: Path) -> None:
     path.write_text("name = \n")
     with pytest.raises(StudyError, match="at line 1"):
         load_experiment(path, "digits")
-    with pytest.raises(StudyError, match="no such study file"):
+    with pytest.raises(StudyError, match="no such file"):
         load_experiment(tmp_path / "none.toml", "digits")
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from unit.finite.dense_programs import EXP, RECIPROCAL_OF_ZERO, every_node, plain, round_trip
 
+from tpcalc.doors.machine import _container_free
 from tpcalc.engine.device.devices import free_memory, resolve_device, resolve_dtype
 from tpcalc.engine.device.space import TorchSpace
-from tpcalc.engine.memory import _container_free
 from tpcalc.errors import (
     Exploded,
     MissingBackend,

@@ -112,18 +112,18 @@ def test_unknown_functions_say_where() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [(b"{", "is not a JSON file"), (b"\xff\xfe", "is not a JSON file")]
+    ("content", "message"), [(b"{", "is not a JSON file"), (b"\xff\xfe", "is not UTF-8 text")]
 )
 def test_files_that_are_no_json(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "broken.json"
     path.write_bytes(content)
     with pytest.raises(StudyError, match=message) as caught:
         load(path, atoms)
-    assert caught.value.where == str(path)
+    assert (caught.value.where or "").startswith(str(path))
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="cannot be read"):
+    with pytest.raises(StudyError, match="no such file"):
         load(tmp_path / "absent.json", atoms)
     with pytest.raises(StudyError, match="cannot be written"):
         save(PROGRAM, tmp_path / "absent" / "program.json")

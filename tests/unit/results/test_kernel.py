@@ -206,11 +206,11 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"written as \.npz, not as '\.txt'.*Call it k\.npz"):
         KERNEL.save(tmp_path / "k.txt")
-    with pytest.raises(StudyError, match="could not be written: No such file"):
+    with pytest.raises(StudyError, match="cannot be written: there is no folder"):
         KERNEL.save(tmp_path / "none" / "k.npz")
     folder = tmp_path / "folder.npz"
     folder.mkdir()
-    with pytest.raises(StudyError, match="could not be written: it is a folder"):
+    with pytest.raises(StudyError, match="cannot be written: it is a folder"):
         KERNEL.save(folder)
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder.npz"]
 
@@ -269,7 +269,7 @@ def rewritten(path: Path, **changes: Any) -> None:
         ({"ntk": np.full((8, 8), np.nan)}, "entry 0, 0 of the NTK is nan"),
         ({"kernel": None}, "it has no description"),
         ({"kernel": np.array(1.0)}, "it has no description"),
-        ({"kernel": np.array("{")}, "its description is not JSON"),
+        ({"kernel": np.array("{")}, "not a JSON file"),
         ({"kernel": np.array("[1]")}, "has version None"),
         ({"ntk": np.array([None, {}])}, "damaged"),
     ],
@@ -289,11 +289,11 @@ def test_other_files(tmp_path: Path) -> None:
         load_kernel(tmp_path)
     text = tmp_path / "text.npz"
     text.write_text("1,2,3")
-    with pytest.raises(StudyError, match="no file that tpcalc wrote"):
+    with pytest.raises(StudyError, match="no kernel that can be read"):
         load_kernel(text)
     array = tmp_path / "array.npy"
     np.save(array, np.eye(2))
-    with pytest.raises(StudyError, match="one array without its description"):
+    with pytest.raises(StudyError, match="no kernel that can be read"):
         load_kernel(array)
     with pytest.raises(UsageError, match="must be the path of a file"):
         load_kernel(3)  # type: ignore[arg-type]
@@ -304,7 +304,7 @@ def test_truncated_files(tmp_path: Path, share: float) -> None:
     path = KERNEL.save(tmp_path / "k.npz")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(StudyError, match="no file that tpcalc wrote a kernel to, or it is damaged"):
+    with pytest.raises(StudyError, match="no kernel that can be read, or it is damaged"):
         load_kernel(path)
 
 

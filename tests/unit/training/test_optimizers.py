@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[TpcalcError], str]] = {
         StudyError,
         "the hyperparameter eps of adam must be a number, not 'tiny'",
     ),
-    "no file": (lambda: lookup("none.opt"), UsageError, "none.opt: .*cannot be read"),
+    "no file": (lambda: lookup("none.opt"), StudyError, "none.opt: there is no such file"),
     "a name in a text": (lambda: mine("w = w - lr beta g"), UnknownName, "'beta'"),
     "a function": (lambda: mine("w = w - lr tanh(g)"), UnknownName, "'tanh'.*abs, .*sign, sqrt"),
     "no weight": (lambda: mine("m = g"), StudyError, "no line says what becomes of w"),

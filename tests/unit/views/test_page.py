@@ -300,7 +300,7 @@ def test_write_by_suffix(report: ReportInput, tmp_path: Path, name: str, start: 
     [
         ("report.pdf", "not as '.pdf'"),
         ("report", "not as 'a bare name'"),
-        ("missing/report.html", "does not exist"),
+        ("missing/report.html", "there is no folder"),
         ("folder.html", "cannot be written"),
     ],
 )

@@ -47,8 +47,8 @@ def _findings() -> dict[str, Any]:
     import platform
 
     import tpcalc
+    from tpcalc.doors.machine import available_cores
     from tpcalc.engine.device.devices import devices, free_memory
-    from tpcalc.engine.memory import available_cores
     from tpcalc.sources import library_versions
 
     found = dict(library_versions(LIBRARIES))

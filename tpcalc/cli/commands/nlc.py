@@ -206,10 +206,11 @@ def _typed(number: Any) -> str:
 
 
 def _read(model: str) -> str:
+    from tpcalc.doors import files
     from tpcalc.errors import UsageError
 
     place = Path(model)
-    if not place.is_file():
+    if not place.exists():
         hint = (
             "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5); or give "
             "a network of a file, file.py:net."
@@ -217,10 +218,7 @@ def _read(model: str) -> str:
         if _is_activation(model):
             hint = f"Write mlp --act {model}."
         raise UsageError(f"{model!r} is neither mlp nor resnet, nor a file.", hint=hint)
-    try:
-        return place.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{model} cannot be read: {error}.") from error
+    return files.text(place, "file of layers")
 
 
 def _is_activation(word: str) -> bool:

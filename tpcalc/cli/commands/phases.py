@@ -41,7 +41,8 @@ def phases(
     opened = open_network(model, flags)
     found = mapped(opened.run(steps=2), box=sides, values=opened.study.limit.values)
     if svg is not None:
+        from tpcalc.doors.write import put
         from tpcalc.views.answers.phases import phase_svg
 
-        svg.write_text(phase_svg(found), encoding="utf-8", newline="\n")
+        put(svg, phase_svg(found), "picture")
     answer("phases", opened.description, found, opened.title, as_json, written={"svg": svg})

@@ -62,22 +62,6 @@ def _network(flags: Flags) -> ResNet | None:
 
 def _numbers(file: Path) -> Any:
     """The numbers of a file."""
-    import warnings
+    from tpcalc.doors import arrays
 
-    import numpy as np
-
-    from tpcalc.errors import StudyError
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of an empty file
-            if file.suffix == ".npy":
-                return np.load(file, allow_pickle=False)
-            comma = "," if file.suffix == ".csv" else None
-            return np.loadtxt(file, delimiter=comma, ndmin=2)
-    except (OSError, ValueError, EOFError, UserWarning) as error:
-        raise StudyError(
-            f"it cannot be read as numbers: {error}",
-            where=str(file),
-            hint="np.save('weights.npy', np.stack([block.weight for block in blocks])).",
-        ) from None
+    return arrays.array(file, "array") if file.suffix == ".npy" else arrays.table(file, "table")

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.engine.memory import available_memory
+from tpcalc.doors.machine import available_memory
 from tpcalc.errors import MissingBackend, UnknownName
 from tpcalc.tasks.alone import alone, hold
 

@@ -82,7 +82,7 @@ class DrawnNetwork:
     ) -> None:
         self.program, self._values = program, values
         self.width = checks.whole(width, "width", least=1)
-        self.seed = checks.whole(seed, "seed", least=0)
+        self.seed = checks.seed(seed)
         self.device, self.dtype = resolve_device(device), resolve_dtype(dtype)
         self.taps = tuple(taps) or shown(program, program.inputs[INPUT])
         self.outputs = tuple(ref for name, ref in program.outputs if what_of(name) == "f")

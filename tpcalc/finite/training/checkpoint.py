@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
-from tpcalc.errors import StudyError
-from tpcalc.results.kernel_file import BROKEN, write_whole
+from tpcalc.doors.arrays import arrays
+from tpcalc.errors import StudyError, short
+from tpcalc.results.kernel_file import write_whole
 
 _PREFIX = "at/"  # of arrays that a network goes on from
 
@@ -71,8 +72,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return Trial(np.full(steps, np.nan), np.full(steps, np.nan)), {}
         try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-                entries = {name: found[name] for name in found.files}
+            entries = arrays(self.path, "checkpoint")
             key, (step, seconds) = str(entries["key"][()]), entries["numbers"]
             trial = Trial(
                 losses=np.array(entries["losses"], dtype=np.float64),
@@ -83,8 +83,10 @@ class Checkpoint:
                 step=int(step),
                 seconds=float(seconds),
             )
-        except (*BROKEN, TypeError, AttributeError) as error:
-            raise self.refused(f"damaged ({' '.join(str(error).split())[:120]})") from None
+        except StudyError as error:
+            raise self.refused(f"damaged ({error.message})") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self.refused(f"damaged ({short(str(error))})") from None
         if key != self.key or trial.losses.shape != (steps,) or not 0 < trial.step < steps:
             raise self.refused("of another trial")
         size = len(_PREFIX)

@@ -14,8 +14,8 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.doors.machine import memory_text
 from tpcalc.engine.device.devices import free_memory, known_device, load_torch, resolve_device
-from tpcalc.engine.memory import memory_text
 from tpcalc.errors import Exploded, OutOfMemory, UsageError
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
@@ -66,7 +66,7 @@ class Common:
     every: int = 20
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", checks.whole(self.seed, "seed", least=0))
+        object.__setattr__(self, "seed", checks.seed(self.seed))
         object.__setattr__(self, "every", checks.whole(self.every, "every", least=1))
         ranks = checks.whole(self.ranks, "ranks", least=0, hint="It counts images.")
         object.__setattr__(self, "ranks", min(ranks, len(self.images.train)))

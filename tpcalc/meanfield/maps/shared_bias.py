@@ -69,7 +69,7 @@ def shared_bias_lengths(
     count = checks.whole(samples, "samples", least=2)
     if not checks.real(start, "start") > 0:
         raise StudyError(f"the length is {start}.", where="shared_bias_lengths")
-    rng = np.random.default_rng(checks.whole(seed, "seed", least=0))
+    rng = np.random.default_rng(checks.seed(seed))
     w, b = (part.value for part in layer.effective)
     plain = LayerMap(layer.tau, w)
     q, found = np.full(count, float(start)), []

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tpcalc import checks
+from tpcalc.doors.numbers import exact
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import L, Layer, Power
 from tpcalc.dsl.vectors import Vector, nonlin
@@ -35,7 +36,7 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.laws import LAWS
-from tpcalc.registry.values import exact, exponent
+from tpcalc.registry.values import exponent
 from tpcalc.sources import Source
 
 T = TypeVar("T")

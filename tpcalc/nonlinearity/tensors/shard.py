@@ -117,7 +117,7 @@ def shard_of(x: Any, batch: int | None = None, seed: int = 0) -> Shard:
         )
     if not bool(torch.isfinite(rows).all()):
         raise StudyError("an entry is not finite.", where="x", hint="Drop or repair that input.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     size = min(_BATCH, len(rows)) if batch is None else checks.whole(batch, "batch", least=1)
     kept = len(rows) // size * size
     if kept < 2:

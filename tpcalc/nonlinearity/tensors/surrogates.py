@@ -113,7 +113,7 @@ def _shape(count: int, features: int, square: float, comean: float) -> tuple[int
 
 
 def _stream(seed: int, features: int) -> np.random.Generator:
-    words = [checks.whole(seed, "seed", least=0), _INPUTS, features]
+    words = [checks.seed(seed), _INPUTS, features]
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
 
 

@@ -108,7 +108,7 @@ def depth_limit(
     """
     started = time.perf_counter()
     checks.called(progress, "progress")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     settings: dict[str, Any] = {"samples": samples, "replicates": replicates, "threads": threads}
     settings["progress"] = progress
     wanted = [depth_text(one) for one in checks.sequence(depths, "depths")]

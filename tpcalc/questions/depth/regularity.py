@@ -18,13 +18,13 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import FRESH, check_autocovariance
 from tpcalc.questions.depth.critical import critical_powers, verdict_at
 from tpcalc.recursions.start import Displacement, Start
-from tpcalc.registry.values import exact
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow
 from tpcalc.results.tables import provenance
 
@@ -106,7 +106,7 @@ def regularity(
     started = time.perf_counter()
     asked = [exact(one, what="alpha") for one in checks.sequence(alphas, "alphas")]
     average = checks.whole(sequences, "sequences", least=1)
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     if (weights is None) == (autocovariance is None):
         raise UsageError("weights or an autocovariance: one of them is given.")
     if weights is not None and average > 1:

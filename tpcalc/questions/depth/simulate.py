@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from tpcalc import checks
-from tpcalc.engine.memory import available_memory, memory_text
+from tpcalc.doors.machine import available_memory, memory_text
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import OutOfMemory, UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
 from tpcalc.program.laws import LAWS
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
-from tpcalc.registry.values import exact
 from tpcalc.results import DepthSample
 from tpcalc.results.tables import provenance
 
@@ -72,7 +72,7 @@ def depth_simulate(
     depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
     width = checks.whole(width, "width", least=1, hint="It is the number of coordinates.")
     seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
     if not places or not all(0 <= place <= 1 for place in places):

@@ -114,7 +114,7 @@ def kernel(
     wanted = _kinds(kinds)
     chosen(method)
     checks.called(progress, "progress")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
     if isinstance(labels, str) or not isinstance(labels, Iterable):

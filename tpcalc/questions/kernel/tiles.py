@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.arrays import Array
-from tpcalc.engine.memory import available_cores
+from tpcalc.doors.machine import available_cores
 from tpcalc.integrals.numeric import Answer, Numeric
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries

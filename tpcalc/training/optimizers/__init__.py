@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tpcalc.errors import StudyError, UnknownName, UsageError
+from tpcalc.doors import files
+from tpcalc.errors import StudyError, UnknownName
 from tpcalc.registry.registry import Registry, discover
 from tpcalc.sources import Source
 from tpcalc.training.optimizer import Optimizer as Optimizer
@@ -13,6 +14,7 @@ from tpcalc.training.optimizer import Optimizer as Optimizer
 REGISTRY: Registry[Optimizer] = discover(__name__, "optimizer", Optimizer)
 
 FILES = ".opt"
+LARGEST = 1 << 16  # bytes of a text, which is a few lines
 _CALL = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?\s*")
 _HEAD = re.compile(r"\s*optimizer\s+(\S.*)")
 
@@ -33,14 +35,8 @@ def lookup(name: str | Optimizer) -> Optimizer:
     if _HEAD.match(name):
         return _read(name, "its text")
     if name.strip().endswith(FILES):
-        try:
-            return _read(Path(name.strip()).read_text(encoding="utf-8"), name.strip())
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"the file of an optimizer cannot be read: {error}.",
-                where=name.strip(),
-                hint=f"Give a name, or the path of a text file *{FILES}.",
-            ) from error
+        path = Path(name.strip())
+        return _read(files.text(path, "optimizer file", LARGEST), str(path))
     entry, values = called(name)
     return REGISTRY[entry].with_settings(**values)
 

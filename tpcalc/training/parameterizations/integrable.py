@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.registry.values import exact
 from tpcalc.sources import INTEGRABLE
 from tpcalc.training.parameterization import (
     Argument,

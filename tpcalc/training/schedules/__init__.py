@@ -7,10 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.registry.registry import Registry, discover
-from tpcalc.registry.values import exact, not_negative
+from tpcalc.registry.values import not_negative
 from tpcalc.training.schedule import Factors as Factors
 from tpcalc.training.schedule import RateSchedule as RateSchedule
 

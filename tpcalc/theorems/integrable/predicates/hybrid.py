@@ -83,7 +83,7 @@ def learning_rate_correction(
             f"the data have {data.outputs} outputs.", hint="The correction is for one output."
         )
     width = checks.whole(width, "width", least=1, hint="It is the width n.")
-    seed = checks.whole(seed, "seed", least=0)
+    seed = checks.seed(seed)
     return _correction(case, width, seed)
 
 
