@@ -142,7 +142,7 @@ def test_an_answer_is_written(name: str, ending: str, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"written as \.json, \.csv.*not as '\.pdf'"):
         asked("check").save(tmp_path / "answer.pdf")
-    with pytest.raises(StudyError, match="does not exist"):
+    with pytest.raises(StudyError, match="there is no folder"):
         asked("check").save(tmp_path / "nowhere" / "answer.json")
 
 
