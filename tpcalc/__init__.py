@@ -171,9 +171,7 @@ __all__ = [*_HOMES, "__version__"]
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         value: Any = resolve_name(_HOMES[name])
-    elif name.startswith("_"):
-        raise AttributeError(f"module 'tpcalc' has no attribute {name!r}")
-    elif find_spec(f"tpcalc.{name}"):
+    elif not name.startswith("_") and find_spec(f"tpcalc.{name}"):
         value = import_module(f"tpcalc.{name}")
     else:
         value = _activation(name)
@@ -186,13 +184,12 @@ def _activation(name: str) -> Any:
     from tpcalc.activations import rows
     from tpcalc.activations.entries import REGISTRY
     from tpcalc.activations.public import as_function
-    from tpcalc.errors import UnknownName
+    from tpcalc.dsl.operands import instead, no_attribute
 
     if name in rows.REGISTRY:
         return rows.REGISTRY[name]
     if name not in REGISTRY:
-        known = [*_HOMES, *REGISTRY, *rows.REGISTRY]
-        raise AttributeError(str(UnknownName("name in tpcalc", name, known)))
+        raise no_attribute("tpcalc", name, [*_HOMES, *REGISTRY, *rows.REGISTRY], instead(name))
     return as_function(REGISTRY[name])
 
 

@@ -7,6 +7,7 @@
     │   └── UsageError               a flag or argument that does not fit
     ├── TraceError        TPC2xx     misuse of the DSL
     │   ├── UnknownName              a name that nothing carries (the nearest ones are listed)
+    │   │   └── UnknownAttribute     the same behind a dot: an AttributeError as well
     │   └── DimMismatch              a vector or matrix on the wrong dimension class
     ├── ProgramError      TPC3xx     not a Tensor Program, or a text that does not parse
     ├── ScaleError        TPC4xx     powers of n that the question cannot take
@@ -104,19 +105,28 @@ class UnknownName(TraceError):
         name: The name asked for.
         known: The names that exist.
         where: Where it was asked.
+        instead: What to write, where that is known; else the nearest names are listed.
     """
 
     code = "TPC201"
     exit_code = 2
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        where: str | None = None,
+        instead: str | None = None,
     ) -> None:
         names = sorted(known)
         near = []
         if isinstance(name, str):  # something else may be asked for by mistake
             near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-        if near:
+        if instead:
+            hint = instead
+        elif near:
             hint = f"Did you mean {', '.join(repr(word) for word in near)}?"
         elif names:
             shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
@@ -126,6 +136,10 @@ class UnknownName(TraceError):
         self.kind = kind
         self.name = name
         super().__init__(f"there is no {kind} called {name!r}.", where=where, hint=hint)
+
+
+class UnknownAttribute(UnknownName, AttributeError):  # type: ignore[misc]  # both name it
+    """An attribute that a value of a program does not have; what to write instead is said."""
 
 
 class DimMismatch(TraceError):

@@ -72,8 +72,22 @@ class Value(Handle):
         node = Rename(self.ref, tuple(names.items()))
         return self._at_node(self.recorder.add(node))
 
-    def rows(self, fn: RowFn, along: str) -> Self:
-        """A function of each row along an axis: ``tp.softmax(s, along="p")``."""
+    def sqrt(self) -> Self:
+        """The root of each of its numbers."""
+        root: Self = self ** Fraction(1, 2)  # type: ignore[operator]
+        return root
+
+    def rows(self, fn: RowFn, along: str | None = None) -> Self:
+        """A function of each row along an axis, the only one if not said: ``tp.softmax(s)``."""
+        if along is None:
+            if len(self.axes) != 1:
+                hint = f"Say which: tp.{fn.name}(x, along={next(iter(self.axes), 'p')!r})."
+                if not self.axes:
+                    hint = f"Of several it is tp.{fn.name}(t.stack([x, y], 'k')), over coordinates "
+                    hint += "tp.exp(x) / tp.mean(tp.exp(x)) / tp.n."
+                axes = ", ".join(self.axes) or "none"
+                raise misuse(f"{fn.name} is along a finite axis; {self.noun} has {axes}.", hint)
+            (along,) = self.axes
         return self._at_node(self.recorder.add(RowNonlin(fn, self.ref, along)))
 
     def at(self, **cells: int) -> Self:

@@ -24,6 +24,7 @@ class Matrix(Handle):
 
     __slots__ = ("_cols", "_front", "_rows", "_scalars", "name", "ref", "transposed")
     noun: ClassVar[str] = "a matrix"
+    others: ClassVar[str] = "A matrix is only applied, W @ x or W.T @ x, times numbers."
 
     def __init__(self, recorder: Recorder, ref: Ref, name: str, dims: tuple[str, str]) -> None:
         super().__init__(recorder)
@@ -76,6 +77,9 @@ class Matrix(Handle):
         for scalar in self._scalars:
             product = scalar * product
         return product
+
+    def __call__(self, other: object) -> NoReturn:
+        raise misuse(f"{self.text} is called with {noun(other)}.", f"Write {self.text} @ x.")
 
     def _mismatch(self, other: Vector) -> TraceError:
         shown = bracketed(other.text)

@@ -10,15 +10,17 @@ import operator
 import os
 import re
 import sys
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from tpcalc.errors import TpcalcError, TraceError
+from tpcalc.errors import TpcalcError, TraceError, UnknownAttribute
 from tpcalc.functions import Expr
 from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, is_finite
@@ -144,20 +146,41 @@ class Operand:
     __slots__ = ()
     noun: ClassVar[str] = "a value"
 
+    others: ClassVar[str] = (
+        "Functions come from tpcalc: tp.{0}(x), where there is one, else tp.function({0!r}, ...)."
+    )
+
+    no_number: ClassVar[str] = (
+        "Functions of it come from tpcalc (tp.tanh, not math.tanh or np.tanh); its value comes "
+        "from tp.limit or tp.simulate."
+    )
+
     def _refuse(self, what: str, hint: str) -> TraceError:
         return misuse(f"{self.noun} of a program {what}.", hint)
+
+    if not TYPE_CHECKING:  # a checker of types knows what there is
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute(self.noun, name, (), instead(name) or self.others.format(name))
+
+    def _foreign(self, library: str, name: str) -> TraceError:
+        """The error for a function of another library."""
+        return self._refuse(
+            f"holds no numbers and cannot go through {library}'s {name}",
+            instead(name) or self.others.format(name),
+        )
 
     def __bool__(self) -> NoReturn:
         raise self._refuse(
             "has no truth value: it stands for every width and every draw",
-            "Choices between coordinates are activations (tp.relu, tp.function); choices between "
-            "programs depend on Python values.",
+            "Choices between coordinates are activations: tp.relu, tp.step; those between programs "
+            "depend on Python values.",
         )
 
     def _compare(self, other: object) -> NoReturn:
         raise self._refuse(
             "cannot be compared: it has no value before the program is run",
-            "Use an activation with a jump, as in tp.step(x - y), or `is` for identity.",
+            "max(x, 0) is tp.relu(x), a jump is tp.step(x - y), identity is `is`.",
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = _compare
@@ -177,26 +200,33 @@ class Operand:
             "Finite dimensions are Python lists of vectors.",
         )
 
-    def __getitem__(self, index: object) -> NoReturn:
+    def __getitem__(self, index: object, value: object = None) -> NoReturn:
         raise self._refuse(
             "has no entry to take: coordinates are exchangeable and infinitely many",
             "Finite dimensions are Python lists of vectors; averages are t.mean and t.moment.",
         )
 
+    __setitem__ = __getitem__
+
     def __contains__(self, item: object) -> NoReturn:
         self.__iter__()
 
-    def __float__(self) -> NoReturn:
-        raise self._refuse(
-            "is not a number",
-            "Functions of it come from tpcalc (tp.tanh, not math.tanh or np.tanh); its value comes "
-            "from tp.limit or tp.simulate.",
-        )
+    def _number(self, digits: object = None) -> NoReturn:
+        raise self._refuse("is not a number", self.no_number)
 
-    __int__ = __complex__ = __float__
+    __float__ = __int__ = __complex__ = __index__ = __round__ = _number
+
+    def __format__(self, spec: str) -> str:
+        return self._number() if spec else str(self)
 
     def __abs__(self) -> NoReturn:
-        raise self._refuse("has no built-in abs", "Use the activation abs of the catalogue.")
+        raise self._refuse("has no built-in abs", "Write tp.abs(x).")
+
+    def _no_operation(self, other: object = None) -> NoReturn:
+        raise self._refuse("has no //, %, &, | and ~", "It has +, -, *, /, ** and, of a matrix, @.")
+
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operation
+    __and__ = __rand__ = __or__ = __ror__ = __invert__ = _no_operation
 
     def __array__(self, dtype: object = None, copy: object = None) -> NoReturn:
         raise self._refuse(
@@ -214,11 +244,63 @@ class Operand:
                 f"{noun(arrays[0])} and {self.noun} of a program meet in numpy's {ufunc.__name__}.",
                 "Finite dimensions are written out: one handle for each entry, in a Python loop.",
             )
-        raise self._refuse(
-            f"cannot go through numpy's {ufunc.__name__}: it holds no numbers yet",
-            f"Use tpcalc's function (tp.{ufunc.__name__}, if the catalogue has it), or bring your "
-            f"own with tp.function({ufunc.__name__!r}, np.{ufunc.__name__}, derivative=...).",
-        )
+        raise self._foreign("numpy", "sum" if method == "reduce" else ufunc.__name__)
+
+    def __array_function__(self, function: Any, *call: object) -> NoReturn:
+        raise self._foreign("numpy", function.__name__)
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: object, args: Any = (), kwargs: object = None
+    ) -> Any:
+        if hasattr(args[0], "new_tensor"):  # a tensor comes first: the handle's own operator
+            return NotImplemented
+        handles = (item for item in _flat(args) if isinstance(item, Operand))
+        raise next(handles)._foreign("torch", function.__name__)
+
+
+def _flat(values: Any) -> Iterator[Any]:
+    for value in values:
+        yield from _flat(value) if isinstance(value, list | tuple) else (value,)
+
+
+@cache
+def _instead() -> dict[str, str]:
+    return tomllib.loads(Path(__file__).with_name("instead.toml").read_text(encoding="utf-8"))
+
+
+def instead(word: str) -> str | None:
+    """What to write in place of a word that there is not."""
+    return _instead().get(word)
+
+
+def no_attribute(kind: str, name: str, known: Iterable[str], told: str | None) -> AttributeError:
+    """The error for what is asked of a value behind a dot, with what to write instead."""
+    if name.startswith("_"):
+        return AttributeError(f"{kind} has no attribute {name!r}")
+    kind = f"attribute of {kind}"
+    return UnknownAttribute(kind, name, known, where=user_line(), instead=told)
+
+
+_CALL = re.compile(r"\w*(?:Tracer|Arrays)\.(\w+)\(\) (.+)")
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Run a user's function of a tracer: errors name its lines, and calls that do not fit."""
+    try:
+        yield
+    except TpcalcError as error:
+        locate(error)
+        raise
+    except TypeError as error:
+        call = _CALL.fullmatch(str(error))
+        if call is None:
+            raise
+        word = re.search(r"keyword argument '(\w+)'", call[2])
+        where = last_user_line(error.__traceback__)
+        hint = instead(f"{word[1]}=") if word else None
+        raise misuse(f"t.{call[1]}() {call[2]}.", hint, where=where) from error
 
 
 def noun(value: object) -> str:
@@ -257,6 +339,8 @@ def unsupported(verb: str, left: object, right: object) -> TraceError:
 
 def number_or_none(value: object) -> Number | None:
     """A real number as Fraction (where it is exact) or float; None for anything else."""
+    if isinstance(value, Operand):
+        return None
     if not isinstance(value, Real) and getattr(value, "shape", None) == ():
         value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, Real):
@@ -278,7 +362,9 @@ def _short(value: object) -> str:
 
 
 def number(value: object, what: str) -> Number:
-    """A real number."""
+    """A real number; of a text the exact one."""
+    if isinstance(value, str):
+        return as_rational(value, what)
     try:
         found = number_or_none(value)
     except TraceError as error:

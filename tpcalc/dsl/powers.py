@@ -68,6 +68,8 @@ class Power(Operand):
     depth_power: Ex = Ex()
     factor: Number = Fraction(1)
     noun: ClassVar[str] = "a power of n"
+    others: ClassVar[str] = "Powers are written with **: tp.n**0.5."
+    no_number: ClassVar[str] = others
 
     def __mul__(self, other: Power | Numeric) -> Power:
         if isinstance(other, Power):

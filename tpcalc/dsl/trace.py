@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
-from tpcalc.dsl.operands import line_of, locate, misuse, noun, user_line
+from tpcalc.dsl.operands import line_of, misuse, noun, recording, user_line
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.tracer import Tracer
-from tpcalc.errors import TpcalcError, TraceError, UnknownName, UsageError
+from tpcalc.errors import TraceError, UnknownName, UsageError
 from tpcalc.program.base import data_of
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
@@ -129,7 +129,7 @@ class Traced(Shown):
 def _record(
     recorder: Recorder, function: Callable[..., object], parameters: dict[str, Any]
 ) -> Program:
-    try:
+    with recording():
         function(Tracer(recorder), **parameters)
         if not recorder.builder.outputs:
             raise TraceError(
@@ -138,9 +138,6 @@ def _record(
                 hint='Name a result in it: t.output("h", h).',
             )
         return recorder.finish()
-    except TpcalcError as error:
-        locate(error)
-        raise
 
 
 def program(function: Callable[..., object]) -> Traced:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tpcalc.dsl.arrays import Arrays
 from tpcalc.dsl.elementwise import Coordinatewise, formula_of
@@ -15,7 +16,9 @@ from tpcalc.dsl.matrices import Matrix
 from tpcalc.dsl.operands import (
     Operand,
     as_rational,
+    instead,
     misuse,
+    no_attribute,
     noun,
     number,
     number_or_none,
@@ -48,6 +51,13 @@ class Tracer(Arrays):
         >>> start.groups[0].cov[0]
         (Fraction(2, 1), Fraction(1, 1))
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [word for word in dir(type(self)) if not word.startswith("_")]
+            told = None if get_close_matches(name, known, 1, 0.7) else Operand.others.format(name)
+            raise no_attribute("a tracer", name, known, instead(name) or told)
 
     # --------------------------------------------------------------------------------- inputs
 

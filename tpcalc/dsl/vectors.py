@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn
 
 from tpcalc.dsl.handles import Binary, Handle, Scalar, Value, no_exponential, rational_power
 from tpcalc.dsl.operands import Number, misuse, noun, number_or_none, unsupported, user_line
-from tpcalc.dsl.powers import Numeric, Power
+from tpcalc.dsl.powers import Numeric, Power, n
 from tpcalc.dsl.recorder import Recorder, Term, bracketed
 from tpcalc.errors import DimMismatch, TraceError
 from tpcalc.functions import Expr, Fn, Par, Var, const
@@ -21,7 +21,7 @@ from tpcalc.functions.expr import add, substitute
 from tpcalc.functions.forms import factored
 from tpcalc.program.nodes import Moment, Nonlin, OuterNonlin, Ref
 
-ONE = Fraction(1)
+ONE, HALF = Fraction(1), Fraction(1, 2)
 # A longer sum is recorded in parts, so that adding terms in a loop stays linear in their number.
 LONGEST_SUM = 256
 
@@ -83,6 +83,12 @@ class Vector(Value):
             "a vector of a program has no transpose.",
             "x.T @ y / n is t.inner(x, y), the average of x*y over the coordinates.",
         )
+
+    def norm(self) -> Scalar:
+        """The root of the sum of the squares of its coordinates; it grows like n^(1/2)."""
+        square = self.recorder.add(Moment(Fn(Var(0) ** 2, 1), (self.ref,)))
+        ratio = self.recorder.builder.dim_of(self.dim).ratio
+        return n**HALF * (ratio * Scalar(self.recorder, square)).sqrt()
 
     def _linear(self, terms: tuple[Term, ...]) -> Vector:
         return Vector(self.recorder, self.dim, None, terms, self.recorder.line or user_line())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tpcalc.errors import TraceError
 from tpcalc.functions.expr import Expr
 from tpcalc.sources import Source
 
@@ -34,6 +35,12 @@ class RowFn:
     source: Source = field(default=Source(""), compare=False, repr=False)
     aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
-    def __call__(self, value: Any, along: str) -> Any:
-        """The function of a block, along one of its axes."""
-        return value.rows(self, along)
+    def __call__(self, value: Any, along: str | None = None) -> Any:
+        """The function of a block, along one of its axes; the only one if none is said."""
+        rows = getattr(value, "rows", None)
+        if not callable(rows):
+            raise TraceError(
+                f"{self.name} takes a block of a program.",
+                hint=f"Several scalars are one: tp.{self.name}(t.stack([s, r], 'k')).",
+            )
+        return rows(self, along)

@@ -11,10 +11,10 @@ from math import prod
 from typing import ClassVar
 
 from tpcalc.dsl.handles import Scalar, Value
-from tpcalc.dsl.operands import locate, misuse, noun
+from tpcalc.dsl.operands import misuse, noun, recording
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import NotDifferentiable, StudyError, TpcalcError, TraceError
+from tpcalc.errors import NotDifferentiable, StudyError, TraceError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
@@ -205,7 +205,7 @@ def traced(
     """The program that a forward pass writes, its data a slot and its parameters marked."""
     recorder = Recorder(network.name)
     t = NetworkTracer(recorder, outputs)
-    try:
+    with recording():
         x = Scalar(recorder, recorder.add(Data(INPUT, (), _axes(network, dimension))))
         found = network.forward(t, x)
         for name, f in _outputs(found, network):
@@ -224,9 +224,6 @@ def traced(
                     recorder.builder.output(layered("between", label), factor)
         program = prune(recorder.finish())
         _check_used(t, program)
-    except TpcalcError as error:
-        locate(error)
-        raise
     return network.finished(_placed(program))
 
 

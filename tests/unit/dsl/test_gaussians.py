@@ -143,7 +143,7 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
         (lambda t: t.gaussians(["a"], cov=3), "cov must be a list of numbers, not the number 3"),
         (lambda t: t.gaussians(["a"], cov=[3]), "a row of the covariance must be a list"),
         (lambda t: t.gaussians(["a"], cov=[[float("nan")]]), "of 'a' and 'a': the number nan"),
-        (lambda t: t.gaussians(["a"], cov=[["1"]]), "real number, not the text '1'"),
+        (lambda t: t.gaussians(["a"], cov=[["x"]]), "the text 'x', which is not a rational number"),
         (lambda t: t.gaussians(["a", "b"], mean=[1]), "2 vectors and 1 means"),
         (lambda t: t.gaussians(["a"], mean=1), "must be a list of numbers, not the number 1"),
         (lambda t: t.gaussians(["a"], mean=[float("inf")]), "the mean of 'a': the number inf"),
@@ -151,7 +151,7 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
         (lambda t: t.gaussians(3), "a list, not the number 3"),
         (lambda t: t.gaussians(["a", "a"]), "already an input called 'a'"),
         (lambda t: [t.gaussian("a", var=-1)], "variance of 'a' is -1, which is negative"),
-        (lambda t: [t.gaussian("a", var="1")], "variance of 'a' must be a real number"),
+        (lambda t: [t.gaussian("a", var=[1])], "variance of 'a' must be a real number"),
         (lambda t: [t.gaussian("a", dim="d")], "no dimension class called 'd'"),
     ],
 )
