@@ -276,7 +276,7 @@ def test_symbols_get_numbers_and_outputs_are_left_out(
     own = (command, f"{path}:layer", *finite, "--json")
     assert "'a', which has no value here" in tpcalc(*own).err
     for chosen, names in (("-far,-g", ["q"]), ("q,g", ["q", "g"]), ("*,-f*,-g", ["q"])):
-        ran = tpcalc(*own, "--values", "a=0.5", "--only", chosen)
+        ran = tpcalc(*own, "--values", "a=1/2", "--only", chosen)
         found = ran.json["result"]
         rows = found.get("scalars") or found["rows"]
         assert (ran.code, list(dict.fromkeys(row["name"] for row in rows))) == (0, names)

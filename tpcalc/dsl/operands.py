@@ -20,7 +20,8 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from tpcalc.errors import TpcalcError, TraceError, UnknownAttribute
+from tpcalc.doors import numbers
+from tpcalc.errors import StudyError, TpcalcError, TraceError, UnknownAttribute
 from tpcalc.functions import Expr
 from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, is_finite
@@ -383,12 +384,9 @@ def as_rational(value: object, what: str) -> Fraction:
     """
     if isinstance(value, str):
         try:
-            return Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise misuse(
-                f"{what} is the text {value!r}, which is not a rational number.",
-                "Write it as '1/2', '-3' or '0.25'.",
-            ) from None
+            return numbers.exact(value, what=what)
+        except StudyError as error:
+            raise misuse(error.message, error.hint) from None
     found = number(value, what)
     if isinstance(found, float):
         # The decimal that the user sees is what is meant: 0.1 is 1/10.

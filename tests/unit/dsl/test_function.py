@@ -201,7 +201,7 @@ def horner_slope(coefficients: list[int]) -> Callable[[Any], Any]:
         (lambda: function("f", np.exp, homogeneity=2), "declared homogeneous of degree 2"),
         (
             lambda: function("f", np.exp, kinks=["a"]),
-            "a kink of 'f' is the text 'a', which is not a rational number",
+            "a kink of 'f' must be a number, not 'a'",
         ),
         (lambda: function("f", np.exp, growth="x"), "the growth is the text 'x'"),
         (lambda: function("f", sympy.tanh(sympy.Symbol("z"))), "no function called 'tanh'"),

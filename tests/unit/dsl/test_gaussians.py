@@ -143,7 +143,7 @@ def test_what_rounding_does_not_explain_is_refused() -> None:
         (lambda t: t.gaussians(["a"], cov=3), "cov must be a list of numbers, not the number 3"),
         (lambda t: t.gaussians(["a"], cov=[3]), "a row of the covariance must be a list"),
         (lambda t: t.gaussians(["a"], cov=[[float("nan")]]), "of 'a' and 'a': the number nan"),
-        (lambda t: t.gaussians(["a"], cov=[["x"]]), "the text 'x', which is not a rational number"),
+        (lambda t: t.gaussians(["a"], cov=[["x"]]), "must be a number, not 'x'"),
         (lambda t: t.gaussians(["a", "b"], mean=[1]), "2 vectors and 1 means"),
         (lambda t: t.gaussians(["a"], mean=1), "must be a list of numbers, not the number 1"),
         (lambda t: t.gaussians(["a"], mean=[float("inf")]), "the mean of 'a': the number inf"),
