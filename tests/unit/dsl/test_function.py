@@ -203,7 +203,7 @@ def horner_slope(coefficients: list[int]) -> Callable[[Any], Any]:
             lambda: function("f", np.exp, kinks=["a"]),
             "a kink of 'f' must be a number, not 'a'",
         ),
-        (lambda: function("f", np.exp, growth="x"), "the growth is the text 'x'"),
+        (lambda: function("f", np.exp, growth="x"), "the growth must be a number, not 'x'"),
         (lambda: function("f", sympy.tanh(sympy.Symbol("z"))), "no function called 'tanh'"),
         (
             lambda: function("f", sympy.Symbol("a") * sympy.Symbol("b")),
