@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b
 from typing import Any
 
 from numba import njit, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
 
@@ -65,7 +70,39 @@ def _compile(function: Callable[..., Any], fastmath: set[str], inline: str = "ne
         "error_model": "numpy",
         "inline": inline,
     }
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # no place on this machine where compiled code could be kept
-        return njit(**options)(function)
+    compiled = njit(**options)(function)
+    with suppress(RuntimeError):  # no place on this machine where compiled code could be kept
+        compiled._cache = _OnDisk(function)
+    return compiled
+
+
+class _Whole(CompileResultCacheImpl):  # type: ignore[misc]
+    """Compiled code beside its digest: a changed byte would be run."""
+
+    def reduce(self, code: Any) -> tuple[str, bytes]:
+        written = dumps(super().reduce(code))
+        return blake2b(written).hexdigest(), written
+
+    def rebuild(self, target: Any, kept: tuple[str, bytes]) -> Any:
+        digest, written = kept
+        if blake2b(written).hexdigest() != digest:
+            raise ValueError("compiled code that has changed on disk")
+        return super().rebuild(target, pickle.loads(written))
+
+
+class _OnDisk(FunctionCache):  # type: ignore[misc]
+    """Compiled code on disk: what is damaged is compiled anew, what cannot be written is not."""
+
+    _impl_class = _Whole
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        try:
+            return super().load_overload(signature, target)
+        except Exception:  # whatever a reader makes of bytes that are none of its own
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        with suppress(Exception):  # a full disk, a damaged index that may not be written
+            super().save_overload(signature, code)
