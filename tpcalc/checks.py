@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
 from fractions import Fraction
+from inspect import signature
 from math import isfinite
 from numbers import Rational, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tpcalc.doors import numbers
 from tpcalc.doors.numbers import MOST
-from tpcalc.errors import StudyError, UnknownName, UsageError, short
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 
 def whole(
@@ -89,7 +92,7 @@ def names(value: Any, name: str) -> tuple[str, ...]:
     """
     if isinstance(value, str):
         return (value,)
-    found = tuple(value) if isinstance(value, Iterable) else (value,)
+    found = tuple(value) if _is_row(value) or isinstance(value, Set | Mapping) else (value,)
     for entry in found:
         if not isinstance(entry, str):
             raise UsageError(
@@ -105,7 +108,11 @@ def one_of(kind: str, name: Any, known: Collection[Any], *, where: str | None = 
     Example:
         >>> one_of("backend", "lazy", ("lazy", "dense"))
     """
-    if name not in known:
+    try:
+        there = name in known
+    except TypeError:  # a list, say, is no name
+        there = False
+    if not there:
         raise UnknownName(kind, name, known, where=where)
 
 
@@ -132,13 +139,48 @@ def flag(value: Any, name: str) -> None:
         raise UsageError(f"{name} is {value!r}.", hint="It is True or False.")
 
 
-def called(value: Any, name: str) -> None:
-    """Something to call, or None."""
+def of_type(value: Any, kind: type[T], name: str, *, hint: str | None = None) -> T:
+    """A record of a type.
+
+    Example:
+        >>> of_type(Path("a"), Path, "work").name
+        'a'
+    """
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} is {_shown(value)}, not of type {kind.__name__}.", hint=hint)
+    return value
+
+
+def called(value: Any, name: str, *arguments: Any, hint: str | None = None) -> None:
+    """Something to call with such arguments, or None."""
     if value is not None and not callable(value):
-        raise UsageError(f"{name} is {_shown(value)}; it must be a function.")
+        raise UsageError(f"{name} is {_shown(value)}; it must be a function.", hint=hint)
+    try:
+        if value is not None:
+            signature(value).bind(*arguments)
+    except TypeError as error:
+        raise UsageError(
+            f"{name} is a function that takes other arguments ({error}).", hint=hint
+        ) from error
+    except ValueError:
+        pass  # some built-in functions do not say what they take
 
 
-def powers(value: Any, known: Set[str]) -> dict[str, Fraction]:
+def answer(function: Callable[..., Any], *arguments: Any, name: str) -> Any:
+    """What a function of a user gives; what it raises is told as theirs."""
+    called(function, name, *arguments)
+    try:
+        return function(*arguments)
+    except TpcalcError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"{name} is a function that raises {type(error).__name__}: {short(str(error))}",
+            hint=f"It was called with {', '.join(map(repr, arguments))}.",
+        ) from error
+
+
+def powers(value: Any, known: Set[str] | None = None) -> dict[str, Fraction]:
     """Numbers for the symbols in exponents (``values=``).
 
     Example:
@@ -154,8 +196,8 @@ def powers(value: Any, known: Set[str]) -> dict[str, Fraction]:
         )
     found = {}
     for name, number in value.items():
-        if name not in known:
-            raise UnknownName("symbol in the exponents of this program", name, known)
+        if not isinstance(name, str) or (known is not None and name not in known):
+            raise UnknownName("symbol in the exponents of this program", name, known or ())
         taken = real(number, f"the value of {name!r}", hint="Write it as '1/2' or 0.5.")
         found[name] = taken if isinstance(taken, Fraction) else Fraction(repr(taken))
     return found

@@ -122,7 +122,7 @@ def limit(
     started = time.perf_counter()
     source = filled(program, reading)
     seed = checks.seed(seed)
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     device = device_name(device)
     values = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):

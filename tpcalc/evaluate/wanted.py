@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import product
 
 from tpcalc import checks
-from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
+from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError, short
 from tpcalc.evaluate.closure.chance import Chance, random_nodes
 from tpcalc.evaluate.settle import tested, tested_on_samples
 from tpcalc.functions import Expr, Fn, Par
@@ -63,6 +63,8 @@ def fixed(
     program: Program, source: Program, given: Mapping[str, float]
 ) -> tuple[Program, dict[str, float]]:
     """The program with given values of random inputs, and the values of outputs that are given."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"given is {short(repr(given))}.", hint="Write it as given={'f[0,0]': 1}.")
     numbers = {name: float(checks.real(value, f"given[{name!r}]")) for name, value in given.items()}
     inputs = {name for name, one in source.families.items() if not one.width and one.std != 0}
     outputs = dict(source.outputs)

@@ -76,7 +76,7 @@ def sweep(
         'kernel'
     """
     needed("pandas", "dataframe")
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     given = {"sweep.grid": grid, "sweep.question": question}
     run = Run(study, [Flag(key, key, value) for key, value in given.items() if value is not None])
     run.go(work, progress)

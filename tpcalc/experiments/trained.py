@@ -56,7 +56,7 @@ def trained(
     """
     started = time.perf_counter()
     trials = checks.whole(trials, "trials", least=1)
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     common = Common(images, seed, device_for_tasks(device), ranks)
     place = "".join(sign if sign.isalnum() else "-" for sign in name)
     with Kept(work, place or "experiment", f"the experiment {name}") as kept:

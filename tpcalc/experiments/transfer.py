@@ -103,8 +103,9 @@ def transfer(
         ('oo', 0.5, 'exact')
     """
     started = time.perf_counter()
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     known_device(device)
+    checks.of_type(training, Training, "training", hint="Give tp.Training(network, 'mup', data).")
     if training.data is None:
         raise no_samples(None)
     asked = Asked(

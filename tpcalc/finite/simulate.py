@@ -109,7 +109,7 @@ def simulate(
     seed = checks.seed(seed)
     device = device_name(DEVICES[backend] if device is None else device)
     checks.text(dtype, "dtype")
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     if values is not None:
         values = checks.powers(values, found.symbols)
     if threads is not None:

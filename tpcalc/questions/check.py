@@ -133,7 +133,7 @@ layer 3; without this the first updates would not vanish
     """
     training = as_run(architecture, parameterization, data, settings, steps=3)
     if training.network.smallest.repeats:
-        return _in_depth(training, {} if at is None else checks.powers(at, set(at)), seed, verify)
+        return _in_depth(training, checks.powers(at), seed, verify)
     return width_check(training, at=at, verify=verify, seed=seed, reading=reading, deep=deep)
 
 
@@ -155,9 +155,9 @@ def width_check(
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     written, beyond = _written(training, reading, deep)
     if written is None:
-        values = {} if at is None else checks.powers(at, set(at))
+        values = checks.powers(at)
         return _by_first(training, values, seed, verify, NOT_ASKED.format(beyond))
-    point = {} if at is None else checks.powers(at, symbols(written.program))
+    point = checks.powers(at, symbols(written.program))
     line = FirstLine(training, point, seed, verify)
     first = _by_line(line, written, deep)
     known = _is_known(first)

@@ -18,6 +18,7 @@ from tpcalc.evaluate.limit import limit
 from tpcalc.evaluate.settle import tested
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import slope
+from tpcalc.finite.widths import check_widths
 from tpcalc.limit.derive import derive
 from tpcalc.limit.same import Sameness, same_targets
 from tpcalc.passes.split import split
@@ -101,6 +102,11 @@ def equivalent(
     started = time.perf_counter()
     left, right = (split(filled(_written(one))) for one in (first, second))
     seed = checks.seed(seed)
+    seeds = checks.whole(seeds, "seeds", least=1)
+    checks.called(at_width, "at_width", 64, 0, hint="It takes a width and a seed.")
+    outputs = None if outputs is None else checks.names(outputs, "outputs")
+    widths = checks.sequence(widths, "widths")
+    widths = check_widths(widths) if widths else ()
     names = _shared(left, right, outputs)
     left, right = _only(left, names), _only(right, names)
     notes: list[str] = []

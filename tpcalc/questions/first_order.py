@@ -121,7 +121,7 @@ def first_order(
     """
     run = as_run(architecture, parameterization, data, settings, steps=1)
     seed = checks.seed(seed)
-    values = {} if at is None else checks.powers(at, set(at))
+    values = checks.powers(at)
     tests = particle_tests(seed) if verify else None
     asked = MEASURED_AT if width is not None and measure in (None, "auto") else measure
     explicit = None if asked is None or isinstance(asked, str) else check_widths(asked)

@@ -124,7 +124,7 @@ def orders(
         ...
     """
     if isinstance(program, Training) and program.network.smallest.repeats:
-        return depth_orders(program, {} if at is None else checks.powers(at, set(at)))
+        return depth_orders(program, checks.powers(at))
     return width_orders(
         program, values=values, at=at, budget=budget, verify=verify, seed=seed, reading=reading
     )
@@ -149,8 +149,8 @@ def width_orders(
     checks.flag(verify, "verify")
     seed = checks.seed(seed)
     known = symbols(source)
-    given = checks.powers(values, known) if values is not None else {}
-    point = checks.powers(at, known) if at is not None else {}
+    given = checks.powers(values, known)
+    point = checks.powers(at, known)
     limit = DEPTHS[-1] if budget is None else Fraction(str(checks.real(budget, "budget")))
     if limit < 0:
         raise UsageError(f"budget is {budget}.", hint="It is a power of 1/n, such as 1.")

@@ -137,7 +137,7 @@ contribute order one, the output would grow like n^(1/2) at the next step
     training = as_run(architecture, parameterization, data, settings, steps=3)
     checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
     if training.network.smallest.repeats:
-        return depth_solve(training, {} if at is None else checks.powers(at, set(at)))
+        return depth_solve(training, checks.powers(at))
     kept = _kept(symbolic)
     checks.flag(multipliers, "multipliers")
     checks.flag(verify, "verify")
@@ -202,7 +202,7 @@ def _first(
 ) -> tuple[tuple[StableRate, ...], tuple[StableEdit, ...]]:
     """The largest rates by first steps, and edits; none where symbols have no numbers."""
     with suppress(ScaleError):
-        return stable_rates(training, {} if at is None else checks.powers(at, set(at)), ratio)
+        return stable_rates(training, checks.powers(at), ratio)
     return (), ()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
@@ -17,6 +18,7 @@ from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterization import exponent
 
+WRITTEN = "Groups are written as {'bias': {'lr': 0}, 'blocks.*.up': {'power': '-1/2'}}."
 Groups = Mapping[str, Mapping[str, Any]]
 """Settings by pattern: ``{"bias": {"lr": 0}, "blocks.*.up": {"power": "-1/2"}}``."""
 
@@ -81,7 +83,9 @@ def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
 
 def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tuple[Group, ...]:
     """Groups with exact numbers, all of which have parameters."""
-    pairs = groups.items() if isinstance(groups, Mapping) else ((one, one) for one in groups)
+    named = isinstance(groups, Mapping)
+    given: Any = groups if named else checks.sequence(groups, "groups", hint=WRITTEN)
+    pairs = given.items() if named else ((one, one) for one in given)
     found = tuple(own if isinstance(own, Group) else _group(name, own) for name, own in pairs)
     for group in found:
         if not any(map(group.fits, marks)):
@@ -97,10 +101,11 @@ def read_groups(groups: Groups | Sequence[Group], marks: Sequence[Mark]) -> tupl
 
 
 def _group(pattern: Any, settings: Any) -> Group:
-    if not isinstance(pattern, str) or not isinstance(settings, Mapping):
+    keys = (pattern, *settings) if isinstance(settings, Mapping) else (None,)
+    if not all(isinstance(key, str) for key in keys):
         raise UsageError(
             f"the group {pattern!r} is {settings!r}.",
-            hint="Groups are written as {'bias': {'lr': 0}, 'blocks.*.up': {'power': '-1/2'}}.",
+            hint=WRITTEN,
         )
     of = f"of the group {pattern!r}"
     read: dict[str, Callable[[Any], Any]] = {

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from inspect import signature
 from math import prod
 from typing import Any, Self, TypedDict, Unpack
 
@@ -226,7 +225,7 @@ class Training(Shown):
         lr = self.lr
         if callable(lr):
             what = f"the learning rate of layer {layer} at step {step}"
-            lr = not_negative(lr(layer, step), what)
+            lr = not_negative(checks.answer(lr, layer, step, name="lr"), what)
         return lr * self.factors[step]
 
     def rate(self, mark: Mark, step: int) -> tuple[Number, Ex]:
@@ -279,6 +278,9 @@ class Training(Shown):
 
     def replace(self, **changes: Any) -> Self:
         """The same run with other arguments."""
+        known = ("network", "parameterization", "data", *Settings.__annotations__)
+        for name in changes:
+            checks.one_of("argument of a training run", name, known)
         return replace(self, **{"network": self._given, **changes})
 
     @cached_property
@@ -412,15 +414,7 @@ def checked_rate(lr: Rate | str) -> Rate:
     """The factor of a learning rate: a number, or what takes a layer and a step."""
     if not callable(lr):
         return not_negative(lr, "lr")
-    try:
-        signature(lr).bind(1, 0)
-    except TypeError as error:
-        raise UsageError(
-            f"lr is a function that cannot be called with a layer and a step ({error}).",
-            hint="Write it as lambda layer, step: 0.5.",
-        ) from error
-    except ValueError:
-        pass  # some built-in functions do not say what they take
+    checks.called(lr, "lr", 1, 0, hint="It takes a layer and a step: lambda layer, step: 0.5.")
     return lr
 
 

@@ -288,7 +288,7 @@ def test_a_power_may_be_a_symbol_of_a_diagram() -> None:
         ({"hidden": 0.1}, "the group 'hidden' is 0.1"),
         ({3: {"lr": 1}}, "the group 3 is"),
         ([("hidden", {})], "the group"),
-        ("hidden", "the group"),
+        ("hidden", "groups is 'hidden'"),
     ],
 )
 def test_groups_that_are_none(groups: Any, words: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import overload
 
 from tpcalc import checks
+from tpcalc.dsl import as_program
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.networks.deep import AtDepth
@@ -60,8 +61,9 @@ def at_depth(
         network = AtDepth(source.network, blocks, powers, base)
         width = replace(source.parameterization, deep=None)  # its powers of L are numbers now
         return source.replace(network=network, parameterization=width, lr_depth=None)
-    build = getattr(source, "build", None)  # a function decorated with tp.program
-    return passes.at_depth(source if build is None else build(), depth, 1 if base is None else base)
+    count = None if depth is None else checks.whole(depth, "depth", least=1)
+    base = checks.whole(1 if base is None else base, "base", least=1)
+    return passes.at_depth(as_program(source), count, base)
 
 
 def _check_start(run: Training, block: Block) -> None:

@@ -16,11 +16,12 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.names import stepped
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.progress import Progress
 from tpcalc.questions.depth.check import depth_check
 from tpcalc.questions.depth.profile import ARRAYS, profile
 from tpcalc.questions.depth.sampled import sampled
-from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
+from tpcalc.questions.depth.shape import Unlike, block_at_start, depth_places, start_of
 from tpcalc.questions.depth.start import COMPARE, start_found
 from tpcalc.questions.depth.trunk import trunk_of
 from tpcalc.recursions.finite import finite
@@ -107,15 +108,16 @@ def depth_limit(
         0.202562 (exact)
     """
     started = time.perf_counter()
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     seed = checks.seed(seed)
     settings: dict[str, Any] = {"samples": samples, "replicates": replicates, "threads": threads}
     settings["progress"] = progress
     wanted = [depth_text(one) for one in checks.sequence(depths, "depths")]
-    shares = tuple(map(_place, checks.sequence(places, "places")))
-    if isinstance(training, Architecture):
-        block = block_at_start(training)
-        own = partial(start_found, training, block, places=shares, seed=seed, settings=settings)
+    shares = depth_places(places)
+    if not isinstance(training, Training):
+        network = as_network(training)
+        block = block_at_start(network)
+        own = partial(start_found, network, block, places=shares, seed=seed, settings=settings)
         digest = block.program.digest
         return _table(wanted, lambda: start_of(block), own, digest, seed, started)
     if not training.network.smallest.repeats:
@@ -198,13 +200,6 @@ def _followed(solve: Callable[[int], T], most: int) -> tuple[int, T, str]:
     if not found:
         raise why
     return low, found[0], why.told
-
-
-def _place(value: float) -> float:
-    found = float(checks.real(value, "a place"))
-    if not 0 <= found <= 1:
-        raise UsageError(f"{value} is no place along the depth.", hint="A share of it, 0 to 1.")
-    return found
 
 
 def _passes(

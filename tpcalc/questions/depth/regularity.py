@@ -107,6 +107,7 @@ def regularity(
     asked = [exact(one, what="alpha") for one in checks.sequence(alphas, "alphas")]
     average = checks.whole(sequences, "sequences", least=1)
     seed = checks.seed(seed)
+    network = RES3 if network is None else checks.of_type(network, ResNet, "network")
     if (weights is None) == (autocovariance is None):
         raise UsageError("weights or an autocovariance: one of them is given.")
     if weights is not None and average > 1:
@@ -158,7 +159,7 @@ def regularity(
     short = fits and _differ(slope, coarse) and abs(coarse.value - 0.5) < abs(slope.value - 0.5)
     gap = curves[1][0] / (2 * variance)
     kind, law, exponent = _kind(slope, coarse, smooth, gap, depth, short)
-    network = replace(RES3 if network is None else network, hurst=None, along=law)
+    network = replace(network, hurst=None, along=law)
     critical = critical_powers(network)
     best = max(critical[:2])
     powers = sorted({best, *asked})

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
@@ -36,6 +38,15 @@ class Unlike(Exception):
 def block_at_start(network: Architecture) -> Block:
     """The repeated block of a network with its powers of n."""
     return block_of(network_program(network, lookup("mup"), network.tokens, 1))
+
+
+def depth_places(places: Any) -> tuple[float, ...]:
+    """Shares of the depth, from 0 to 1."""
+    found = tuple(float(checks.real(one, "a place")) for one in checks.sequence(places, "places"))
+    for one in found:
+        if not 0 <= one <= 1:
+            raise UsageError(f"{one} is no place along the depth.", hint="A share of it, 0 to 1.")
+    return found
 
 
 def start_of(block: Block, at: Mapping[str, Fraction] | None = None) -> Start:

@@ -12,9 +12,10 @@ from tpcalc.doors.numbers import exact
 from tpcalc.errors import OutOfMemory, UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
+from tpcalc.networks.own import as_network
 from tpcalc.program.along import along_of
 from tpcalc.program.laws import LAWS
-from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
+from tpcalc.questions.depth.shape import Unlike, block_at_start, depth_places, start_of
 from tpcalc.results import DepthSample
 from tpcalc.results.tables import provenance
 
@@ -75,8 +76,11 @@ def depth_simulate(
     seed = checks.seed(seed)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
-    if not places or not all(0 <= place <= 1 for place in places):
-        raise UsageError(f"places are shares of the depth, and {places} are given.")
+    checks.called(progress, "progress", 0.0)
+    shares = depth_places(places)
+    if not shares:
+        raise UsageError("places is empty.", hint="Give shares of the depth, 0 to 1.")
+    network = as_network(network)
     block = block_at_start(network)
     try:
         start = start_of(block)
@@ -106,13 +110,14 @@ def depth_simulate(
             f"{memory_text(room)} may be used.",
             hint="Take a smaller width or fewer blocks; tp.depth_limit has no width.",
         )
-    powers = [start.alpha] if alphas is None else [exact(one, what="alpha") for one in alphas]
+    asked = [start.alpha] if alphas is None else checks.sequence(alphas, "alphas")
+    powers = [exact(one, what="alpha") for one in asked]
     networks, numbers = range(seed, seed + seeds), list(map(float, powers))
-    logs = run_deep(start, depth, width, networks, numbers, threads, places, progress)
+    logs = run_deep(start, depth, width, networks, numbers, threads, shares, progress)
     settings = {"depth": str(depth), "width": str(width), "seeds": str(seeds)}
     made = provenance(block.program.digest, seed, settings, time.perf_counter() - started)
     shown = tuple(
         tuple(tuple(tuple(map(float, row)) for row in rows) for rows in at) for at in logs
     )
     alphas = tuple(map(str, powers))
-    return DepthSample(depth, width, alphas, NAMES, shown, made, tuple(map(float, places)))
+    return DepthSample(depth, width, alphas, NAMES, shown, made, shares)

@@ -113,7 +113,7 @@ def kernel(
         )
     wanted = _kinds(kinds)
     chosen(method)
-    checks.called(progress, "progress")
+    checks.called(progress, "progress", 0.0, "")
     seed = checks.seed(seed)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)

@@ -45,7 +45,7 @@ def factors(schedule: Factors | None, steps: int) -> tuple[Number, ...]:
         return tuple(_written(_stretches(schedule), steps))
     given: Sequence[Any]
     if callable(schedule):
-        given = [schedule(step) for step in range(steps)]
+        given = [checks.answer(schedule, step, name="schedule") for step in range(steps)]
     else:
         given = checks.sequence(schedule, "schedule", hint=FORMS)
     if len(given) < steps:
