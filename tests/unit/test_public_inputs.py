@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import StudyError, TpcalcError, TraceError, UnknownName, UsageError
+from tpcalc.errors import (
+    EvaluationError,
+    StudyError,
+    TpcalcError,
+    TraceError,
+    UnknownName,
+    UsageError,
+)
 
 SMALL: dict[str, Any] = {"samples": 2**4, "replicates": 2, "threads": 1}
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
@@ -328,6 +335,12 @@ def test_a_function_outside_its_domain_is_no_explosion(act: str) -> None:
         with pytest.raises(TpcalcError, match="outside its domain") as caught:
             ask()
         assert "explodes" not in str(caught.value)
+
+
+def test_a_program_without_outputs_is_told() -> None:
+    empty = tp.parse("tpcalc program 2\ndim n 1\n")
+    for ask in (tp.orders, tp.limit, lambda program: tp.simulate(program, [8], seeds=1)):
+        refused(lambda ask=ask: ask(empty), EvaluationError, "has no outputs")  # type: ignore[misc]
 
 
 def test_memory_is_told_in_fitting_words() -> None:

@@ -192,11 +192,29 @@ def written(
         )
     known: dict[tuple[int, int, bool], Program] = network.__dict__.setdefault("_written", {})
     key = dimension, outputs, between
-    known[key] = program = known.get(key) or traced(network, dimension, outputs, between=between)
+    if key not in known:
+        known[key] = traced(network, dimension, outputs, between=between)
+        check_same(network, _layers(network.smallest), _layers(known[key]))
+    program = known[key]
     for name, ref in program.outputs:
         if name == "f" and program.types[ref].width:
             raise _no_readout(network, f"a vector, {program.place(ref)}")
     return program
+
+
+def check_same(network: Architecture, one: object, other: object) -> None:
+    """Refuse a network of which two readings differ: numbers of both would be put together."""
+    if one != other:
+        raise StudyError(
+            f"{network.name} writes another network when it is called again.",
+            where=network.line,
+            hint="It must be the same at every call: draw nothing at random in it, count nothing.",
+        )
+
+
+def _layers(program: Program) -> list[tuple[str, int, str]]:
+    marks = (family.mark for family in program.families.values())
+    return [(mark.label, mark.layer, mark.role) for mark in marks if mark is not None]
 
 
 def traced(

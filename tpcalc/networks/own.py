@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tpcalc.dsl.handles import Scalar, axes_of
@@ -11,8 +12,9 @@ from tpcalc.dsl.operands import line_of, misuse, noun, user_line
 from tpcalc.dsl.trace import is_forward_pass
 from tpcalc.errors import UnknownName, UsageError
 from tpcalc.networks.maps import Fused, Linear, Parameter
-from tpcalc.networks.network import Architecture
+from tpcalc.networks.network import Architecture, check_same, traced
 from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.program.program import Program
 
 
 class Network:
@@ -146,6 +148,12 @@ class Own(Architecture):
             f"the network {self.name}{f'({given})' if given else ''} of {count} "
             f"parameter{'s' if count != 1 else ''}"
         )
+
+    @cached_property
+    def smallest(self) -> Program:
+        first, again = (traced(self, self.tokens, 1) for _ in range(2))
+        check_same(self, first.nodes, again.nodes)
+        return first
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Any:
         """The outputs for one input."""

@@ -16,7 +16,7 @@ from tpcalc.limit.scales import Scales, symbols
 from tpcalc.names import Name
 from tpcalc.passes.as_blocks import SOME, is_read_as_blocks, rows_written, with_cells
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program
+from tpcalc.program.program import Program, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.orders import depth_orders
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
@@ -142,7 +142,7 @@ def width_orders(
 ) -> Orders:
     """The same of a program without a repeated block."""
     started = time.perf_counter()
-    source = filled(program, reading)
+    source = selected(filled(program, reading), None)
     # Both have an output for each cell; nodes that stay blocks are fewer, and tested together.
     large = is_read_as_blocks(source, reading, SOME)
     source = with_cells(rows_written(source)) if large else split(source)

@@ -137,16 +137,26 @@ def _contradictions(study: Study) -> list[tuple[str, str]]:
     if training.inputs is not None and training.data is not None:
         problems.append(("training.data", "data and inputs exclude each other; keep one."))
     problems += _beside_module(study) if study.module.make else _without_module(study)
-    problems += _strange(study.model)
-    if not (problems or study.module.make):
-        try:
-            architecture(study.model)
-        except TpcalcError as error:
-            problems.append(("model", error.told))
     try:
         parameterization(study.model)
     except TpcalcError as error:
         problems.append(("model.p", error.told))
+    if not (problems and split_model(study.model.architecture)):
+        problems += _of_architecture(study, bool(problems))
+    return problems
+
+
+def _of_architecture(study: Study, wrong: bool) -> list[tuple[str, str]]:
+    """What is wrong with the network; a Python file of its own runs here."""
+    model = study.model
+    try:
+        problems = _strange(model)
+        if not (wrong or problems or study.module.make):
+            architecture(model)
+    except TpcalcError as error:
+        if split_model(model.architecture) is None:
+            return [("model", error.told)]
+        return [("model.architecture", f"{error.where}: {error.told}")]
     return problems
 
 
@@ -185,7 +195,11 @@ def _strange(model: ModelPart) -> list[tuple[str, str]]:
     """What was given and is no parameter of the architecture."""
     family = find_architecture(model.architecture)
     takes = [name for name in type(model).model_fields if name in family.parameters]
+    own = ["parameters"] if family.own is not None else []
+    listed = ", ".join([*takes, *own])
+    strange = sorted(model.model_fields_set - {*_OF_ALL, *takes, *own})
+    if family.own is None and model.parameters:
+        strange.append("parameters")
     return [
-        (f"model.{name}", f"{family.name} has no {name}; it takes {', '.join(takes)}.")
-        for name in sorted(model.model_fields_set - {*_OF_ALL, *takes})
+        (f"model.{name}", f"{family.name} has no {name}; it takes {listed}.") for name in strange
     ]

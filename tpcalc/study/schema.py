@@ -25,6 +25,7 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.registry.values import exponent
 from tpcalc.study.names import find_architecture
+from tpcalc.study.program_file import split_model
 from tpcalc.training import losses, parameterizations, schedules
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -54,6 +55,12 @@ def known(find: Callable[[Any], object]) -> AfterValidator:
         return name
 
     return AfterValidator(check)
+
+
+def _listed(name: str) -> None:
+    """Check a name of the catalogue; Python files run when all else has been checked."""
+    if split_model(name) is None:
+        find_architecture(name)
 
 
 def _power_of_two(samples: int) -> int:
@@ -157,7 +164,7 @@ class ModelPart(Part):
         parameters: What a network in a file takes besides, by name.
     """
 
-    architecture: Annotated[str, known(find_architecture)] = "mlp"
+    architecture: Annotated[str, known(_listed)] = "mlp"
     depth: Annotated[Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
     length: Count = 4
     act: ActivationWord | None = None

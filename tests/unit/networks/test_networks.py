@@ -370,3 +370,19 @@ def test_what_training_cannot_do_names_the_line_of_the_forward_pass() -> None:
     assert f"test_networks.py:{line}" in found["f[0,0]"].reason
     with pytest.raises(ScaleError, match=f"test_networks.py:{line}"):
         tp.kernel(growing, [[1.0, 0.5]])
+
+
+@pytest.mark.parametrize("change", [1, 2])
+def test_a_network_is_the_same_at_every_call(change: int) -> None:
+    calls = 0
+
+    def net(t: NetworkTracer, x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        h = t.linear(t.n, "in")(x)
+        for _ in range(1 if calls <= change else 2):
+            h = t.linear(t.n, t.n)(tp.relu(h))
+        return t.linear(t.outputs, t.n)(h)
+
+    with pytest.raises(StudyError, match="net writes another network when it is called again"):
+        tp.train(net, "mup", tp.Samples([[1.0]], [1.0]), steps=1)  # type: ignore[arg-type]

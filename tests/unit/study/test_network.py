@@ -135,3 +135,28 @@ def test_a_network_of_ones_own_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(OWN.replace("t.outputs, t.n", "t.outputs, 'n' * 2"))
     with pytest.raises(TraceError, match=r"net\.py:12: a map from the axis 'nn'"):
         open_network(word)
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("p = 0\n", "model.p: "),
+        ("[training]\nsteps = -1\n", "training.steps"),
+        ('[training]\noptimizer = "nosuch"\n', "training.optimizer"),
+        ("[training]\ninputs = [[1]]\n", "training.targets"),
+        ("", "model.architecture: {folder}/net.py, line 1, in `1 / 0`: ZeroDivisionError"),
+    ],
+)
+def test_a_python_file_runs_when_all_else_is_right(rest: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("1 / 0\n")
+    study = tmp_path / "study.toml"
+    study.write_text(f'[model]\narchitecture = "net.py:net"\n{rest}')
+    with pytest.raises(StudyError) as caught:
+        open_network(str(study))
+    assert message.format(folder=tmp_path) in str(caught.value)
+
+
+def test_parameters_are_those_of_python_files(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text("[model]\nparameters = {a = 1}\n")
+    with pytest.raises(StudyError, match=r"model\.parameters: mlp has no parameters"):
+        open_network(str(tmp_path / "study.toml"))
