@@ -121,7 +121,7 @@ def haar(law: str, rows: float, cols: float, width: int, **options: object) -> H
             return SobolDraws(20, size.bit_length() - 1, seed)
 
     draws = [make(size, seed) for seed, size in enumerate(sizes)]
-    return HaarMatrix(law, *spaces, 40, *draws, **options)  # type: ignore[arg-type]
+    return HaarMatrix(law, spaces, 40, draws, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("law", ["limit", "finite"])

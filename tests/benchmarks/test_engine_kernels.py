@@ -113,7 +113,7 @@ def test_products(benchmark, read_rate, samples, storage):
     steps = 32
     space = SampleSpace(samples)
     draws = [PlainDraws(samples, seed) for seed in (0, 1)]
-    matrix = LimitMatrix(space, space, steps, steps, *draws, storage=storage)
+    matrix = LimitMatrix((space, space), (steps, steps), draws, storage=storage)
     rng = np.random.default_rng(2)
     inputs = [rng.standard_normal(samples) for _ in range(2 * steps)]
     rows = {False: rng.standard_normal(samples), True: rng.standard_normal(samples)}

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -35,6 +36,10 @@ from tpcalc.engine.directions_store import materialise as materialise
 from tpcalc.engine.draws import Draws
 from tpcalc.errors import EvaluationError, Exploded
 
+Spaces = tuple[SampleSpace, SampleSpace]
+"""Those of W x and of x."""
+Normals = tuple[Draws, Draws]
+"""Fresh normals on each of them."""
 IMAGES = "float32"  # of limits: fresh draws, which single precision holds as they are
 
 
@@ -69,24 +74,20 @@ class MatrixSide:
         dtype: Storage type of directions.
         images: Storage type of images.
         tolerance: Residuals below this part of their vector add no direction.
+        kept: Largest number of images; None: as many.
     """
 
     def __init__(
-        self,
-        space: SampleSpace,
-        output: SampleSpace,
-        capacity: int,
-        dtype: DTypeLike,
-        images: DTypeLike,
-        tolerance: float,
-    ) -> None:
+        self, space: SampleSpace, output: SampleSpace, capacity: int, dtype: DTypeLike,
+        images: DTypeLike, tolerance: float, kept: int | None = None,
+    ) -> None:  # fmt: skip
         self.space = space
         self.output = output
-        replicates = space.replicates
+        replicates, kept = space.replicates, capacity if kept is None else kept
         self.q = Basis(
             space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
         )
-        self.e = Store(output.size, capacity, images, output.block, replicates, output.memory)
+        self.e = Store(output.size, kept, images, output.block, replicates, output.memory)
 
     @property
     def rows(self) -> int:
@@ -103,47 +104,48 @@ class MatrixSide:
         self.e.clear()
 
 
-class _Matrix:
-    """What the limit of a matrix and a finite one have in common: two sides, and draws."""
+class TwoSided:
+    """What all random matrices have in common: two sides, and draws."""
 
-    def __init__(
-        self,
-        row_space: SampleSpace,
-        col_space: SampleSpace,
-        capacity_forward: int,
-        capacity_transposed: int,
-        draws_rows: Draws,
-        draws_cols: Draws,
-        storage: str,
-        images: str,
-        tolerance: float,
-    ) -> None:
-        check_spaces(row_space, col_space, storage)
-        options = np.dtype(storage), np.dtype(images), tolerance
-        self.forward = MatrixSide(col_space, row_space, capacity_forward, *options)
-        self.transposed = MatrixSide(row_space, col_space, capacity_transposed, *options)
-        self._draws = {False: draws_rows, True: draws_cols}
+    def __init__(self, forward: Any, transposed: Any, draws: Normals) -> None:
+        self.forward = forward
+        self.transposed = transposed
+        self._draws = dict(zip((False, True), draws, strict=True))
         self._work: dict[bool, list[Vector]] = {False: [], True: []}
 
-    def side(self, transpose: bool) -> MatrixSide:
+    def side(self, transpose: bool) -> Any:
         """The side that ``multiply(..., transpose)`` uses: what it reads from and writes to."""
         return self.transposed if transpose else self.forward
 
     @property
     def min_ratios(self) -> Vector:
         """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
-        return np.minimum(self.forward.q.min_ratios, self.transposed.q.min_ratios)
+        return np.asarray(np.minimum(self.forward.q.min_ratios, self.transposed.q.min_ratios))
+
+    def reset(self, *draws: Draws) -> None:
+        """Forget all directions and keep the memory, for the next replicate."""
+        self.forward.clear()
+        self.transposed.clear()
+        self._draws = dict(zip((False, True), draws, strict=True))
+
+
+class _Matrix(TwoSided):
+    """What the limit of a matrix and a finite one have in common."""
+
+    def __init__(
+        self, spaces: Spaces, capacities: tuple[int, int], draws: Normals, storage: str,
+        images: str, tolerance: float,
+    ) -> None:  # fmt: skip
+        check_spaces(spaces, storage)
+        options = np.dtype(storage), np.dtype(images), tolerance
+        rows, cols = spaces
+        forward = MatrixSide(cols, rows, capacities[0], *options)
+        super().__init__(forward, MatrixSide(rows, cols, capacities[1], *options), draws)
 
     @property
     def min_ratio(self) -> float:
         """The smallest of them."""
         return float(self.min_ratios.min())
-
-    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
-        """Forget all directions and keep the memory, for the next replicate."""
-        self.forward.clear()
-        self.transposed.clear()
-        self._draws = {False: draws_rows, True: draws_cols}
 
 
 class LimitMatrix(_Matrix):
@@ -160,12 +162,10 @@ class LimitMatrix(_Matrix):
     ``adjoint`` draws are projected off them, so that y·(W x) = (W^T y)·x holds on the samples too.
 
     Args:
-        row_space: The space W x lives in.
-        col_space: The space x lives in.
-        capacity_forward: Largest number of directions of W (all inputs of ``transpose=False``).
-        capacity_transposed: The same of W^T.
-        draws_rows: Fresh normals on ``row_space``.
-        draws_cols: Fresh normals on ``col_space``.
+        spaces: Those that W x and x live in.
+        capacities: Largest number of directions of W (all inputs of ``transpose=False``), and of
+            W^T.
+        draws: Fresh normals on each space.
         storage: Of directions, ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
         tolerance: Residuals below this part of their vector are dropped.
         adjoint: Whether draws are projected; it takes a quarter as much time again.
@@ -180,7 +180,7 @@ class LimitMatrix(_Matrix):
     Example:
         >>> from tpcalc.engine.draws import SobolDraws
         >>> space, draws = SampleSpace(4096), SobolDraws(2, 12, 0)
-        >>> matrix = LimitMatrix(space, space, 1, 1, draws, draws)
+        >>> matrix = LimitMatrix((space, space), (1, 1), (draws, draws))
         >>> v, x, y = (space.zeros() for _ in range(3))
         >>> v[:] = 1.0
         >>> product = matrix.multiply([v], transpose=True)
@@ -193,32 +193,20 @@ class LimitMatrix(_Matrix):
     """
 
     def __init__(
-        self,
-        row_space: SampleSpace,
-        col_space: SampleSpace,
-        capacity_forward: int,
-        capacity_transposed: int,
-        draws_rows: Draws,
-        draws_cols: Draws,
-        storage: str = "float64",
-        tolerance: float = 1e-5,
-        adjoint: bool = False,
-    ) -> None:
-        super().__init__(
-            row_space, col_space, capacity_forward, capacity_transposed,
-            draws_rows, draws_cols, storage, IMAGES, tolerance,
-        )  # fmt: skip
+        self, spaces: Spaces, capacities: tuple[int, int], draws: Normals,
+        storage: str = "float64", tolerance: float = 1e-5, adjoint: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(spaces, capacities, draws, storage, IMAGES, tolerance)
         self._adjoint = adjoint
         # off[transpose][r, i, p] = q'_p·e_i / N, by direction of this side and of the other one
-        shape = (capacity_forward, capacity_transposed)
         self._off = {
-            side: np.zeros((row_space.replicates, *counts) if adjoint else 0)
-            for side, counts in ((False, shape), (True, shape[::-1]))
+            side: np.zeros((spaces[0].replicates, *counts) if adjoint else 0)
+            for side, counts in ((False, capacities), (True, capacities[::-1]))
         }
 
-    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
+    def reset(self, *draws: Draws) -> None:
         """Forget all directions and keep the memory, for the next replicate."""
-        super().reset(draws_rows, draws_cols)
+        super().reset(*draws)
         for table in self._off.values():  # replicates with fewer directions read zeros beyond
             table.fill(0.0)
 
@@ -261,12 +249,10 @@ class FiniteMatrix(_Matrix):
     fresh draw, projected off the q'_p, adds the rest.
 
     Args:
-        row_space: The space W x lives in.
-        col_space: The space x lives in.
-        capacity_forward: Largest number of directions of W (all inputs of ``transpose=False``).
-        capacity_transposed: The same of W^T.
-        draws_rows: Fresh normals on ``row_space``.
-        draws_cols: Fresh normals on ``col_space``.
+        spaces: Those that W x and x live in.
+        capacities: Largest number of directions of W (all inputs of ``transpose=False``), and of
+            W^T.
+        draws: Fresh normals on each space.
         storage: ``"float64"`` or ``"float32"``.
         tolerance: Residuals below this part of their vector are dropped.
 
@@ -276,7 +262,7 @@ class FiniteMatrix(_Matrix):
     Example:
         >>> from tpcalc.engine.draws import PlainDraws
         >>> space, draws = SampleSpace(5), PlainDraws(5, 0)
-        >>> matrix = FiniteMatrix(space, space, 1, 1, draws, draws)
+        >>> matrix = FiniteMatrix((space, space), (1, 1), (draws, draws))
         >>> x, y, image, back = (space.zeros() for _ in range(4))
         >>> x[:5], y[:5] = 1.0, range(5)
         >>> materialise(image, [(matrix.forward.e, matrix.multiply([x]).coords[:, 0])])
@@ -286,28 +272,18 @@ class FiniteMatrix(_Matrix):
     """
 
     def __init__(
-        self,
-        row_space: SampleSpace,
-        col_space: SampleSpace,
-        capacity_forward: int,
-        capacity_transposed: int,
-        draws_rows: Draws,
-        draws_cols: Draws,
-        storage: str = "float64",
-        tolerance: float = 1e-10,
-    ) -> None:
-        super().__init__(
-            row_space, col_space, capacity_forward, capacity_transposed,
-            draws_rows, draws_cols, storage, storage, tolerance,
-        )  # fmt: skip
-        widths = [space.size / space.ratio for space in (row_space, col_space)]
+        self, spaces: Spaces, capacities: tuple[int, int], draws: Normals,
+        storage: str = "float64", tolerance: float = 1e-10,
+    ) -> None:  # fmt: skip
+        super().__init__(spaces, capacities, draws, storage, storage, tolerance)
+        widths = [space.size / space.ratio for space in spaces]
         if not math.isclose(*widths, rel_tol=1e-9):
             raise EvaluationError(
                 f"the two spaces of a matrix belong to the widths {widths[0]:g} and {widths[1]:g}.",
                 hint="The ratio of a space at finite width n is its size divided by n.",
             )
         # known[r, i, p] = q'_p·W q_i, by direction of W and of W^T
-        self._known = np.zeros((row_space.replicates, capacity_forward, capacity_transposed))
+        self._known = np.zeros((spaces[0].replicates, *capacities))
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
         """Products of W (or of its transpose) with several vectors."""
@@ -352,8 +328,9 @@ class FiniteMatrix(_Matrix):
             side.e.row_view(row, replicate)[:] = image
 
 
-def check_spaces(row_space: SampleSpace, col_space: SampleSpace, storage: str) -> None:
+def check_spaces(spaces: Spaces, storage: str) -> None:
     """Refuse spaces that no matrix lies between, and numbers that are none."""
+    row_space, col_space = spaces
     if storage not in ("float64", "float32"):
         raise EvaluationError(
             f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."

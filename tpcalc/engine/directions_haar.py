@@ -25,56 +25,41 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.directions import Product, check_spaces
-from tpcalc.engine.directions_basis import Basis, Push
-from tpcalc.engine.directions_store import SampleSpace, Store, Vector
+from tpcalc.engine.directions import (
+    MatrixSide,
+    Normals,
+    Product,
+    Spaces,
+    TwoSided,
+    check_spaces,
+)
+from tpcalc.engine.directions_basis import Push
+from tpcalc.engine.directions_store import SampleSpace, Vector
 from tpcalc.engine.draws import Draws
 
 Law = Literal["limit", "finite"]
 SINGULAR = 1e-6  # of a draw: what is left of it in a space that is used up
 
 
-class HaarSide:
-    """What one side of a Haar matrix reads from, with the interface of ``MatrixSide``.
+def haar_side(
+    space: SampleSpace, output: SampleSpace, capacity: int, dtype: DTypeLike, tolerance: float
+) -> MatrixSide:
+    """What one side of a Haar matrix reads from.
 
     A product is a combination of the directions of the other side, so that ``e`` has no rows.
-
-    Args:
-        space: Where the inputs of this side live.
-        output: Where its products live.
-        capacity: Largest number of directions.
-        dtype: Storage type.
-        tolerance: Residuals below this part of their vector add no direction.
     """
-
-    def __init__(
-        self,
-        space: SampleSpace,
-        output: SampleSpace,
-        capacity: int,
-        dtype: DTypeLike,
-        tolerance: float,
-    ) -> None:
-        self.space = space
-        self.output = output
-        replicates = space.replicates
-        self.q = Basis(
-            space.size, capacity, dtype, space.block, tolerance, replicates, space.memory
-        )
-        self.e = Store(output.size, 0, dtype, output.block, replicates)
+    return MatrixSide(space, output, capacity, dtype, dtype, tolerance, kept=0)
 
 
-class HaarMatrix:
+class HaarMatrix(TwoSided):
     """A Haar matrix scaled to entries of mean square 1/n: its limit, or exact in law at finite n.
 
     Args:
         law: ``"limit"``: samples of the coordinates of an infinite matrix. ``"finite"``: a matrix
             of the sizes of the spaces.
-        row_space: The space W x lives in.
-        col_space: The space x lives in.
+        spaces: Those that W x and x live in.
         capacity: Largest number of directions of each space: all products, with W and with W^T.
-        draws_rows: Fresh normals on ``row_space``.
-        draws_cols: Fresh normals on ``col_space``.
+        draws: Fresh normals on each space.
         storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
         tolerance: Residuals below this part of their vector are dropped; None: as for Gaussian
             matrices, 1e-5 in the limit and 1e-10 at finite n.
@@ -92,7 +77,7 @@ class HaarMatrix:
         >>> from tpcalc.engine.draws import SobolDraws
         >>> large, small = SampleSpace(1024, 1.0), SampleSpace(1024, 0.25)
         >>> draws = SobolDraws(2, 10, 0), SobolDraws(2, 10, 1)
-        >>> matrix = HaarMatrix("limit", large, small, 2, *draws)
+        >>> matrix = HaarMatrix("limit", (large, small), 2, draws)
         >>> z, x, back = small.zeros(), large.zeros(), small.zeros()
         >>> z[:] = 1.0
         >>> materialise(x, [(matrix.side(True).q, matrix.multiply([z]).echo[:, 0])])
@@ -102,63 +87,45 @@ class HaarMatrix:
     """
 
     def __init__(
-        self,
-        law: Law,
-        row_space: SampleSpace,
-        col_space: SampleSpace,
-        capacity: int,
-        draws_rows: Draws,
-        draws_cols: Draws,
-        storage: str = "float64",
-        tolerance: float | None = None,
-        sides: Callable[..., Any] = HaarSide,
-    ) -> None:
-        check_spaces(row_space, col_space, storage)
-        dtype = np.dtype(storage)
+        self, law: Law, spaces: Spaces, capacity: int, draws: Normals, storage: str = "float64",
+        tolerance: float | None = None, sides: Callable[..., Any] = haar_side,
+    ) -> None:  # fmt: skip
+        check_spaces(spaces, storage)
         if tolerance is None:
             tolerance = 1e-5 if law == "limit" else 1e-10
+        rows, cols = spaces
+        options = capacity, np.dtype(storage), tolerance
+        super().__init__(sides(cols, rows, *options), sides(rows, cols, *options), draws)
         self.law = law
-        self.forward: HaarSide = sides(col_space, row_space, capacity, dtype, tolerance)
-        self.transposed: HaarSide = sides(row_space, col_space, capacity, dtype, tolerance)
-        self._draws = {False: draws_rows, True: draws_cols}
-        self._tall = row_space.ratio >= col_space.ratio  # whether W itself maps S into L
+        self._tall = rows.ratio >= cols.ratio  # whether W itself maps S into L
         # Row i: coordinates of the image of p_i in S, on its directions, and in S'.
-        replicates = row_space.replicates
+        replicates = rows.replicates
         self._inside = np.zeros((replicates, capacity, capacity))
         self._outside = np.zeros((replicates, capacity, capacity))
         self._hidden = [0] * replicates  # directions of S' met so far
         self._least = np.ones(replicates)
-        self._work: dict[bool, list[Vector]] = {False: [], True: []}
 
     @property
-    def _small(self) -> HaarSide:
+    def _small(self) -> Any:
         """The side that reads vectors of S."""
         return self.forward if self._tall else self.transposed
 
     @property
-    def _large(self) -> HaarSide:
+    def _large(self) -> Any:
         """The side that reads vectors of L."""
         return self.transposed if self._tall else self.forward
-
-    def side(self, transpose: bool) -> HaarSide:
-        """The side that ``multiply(..., transpose)`` uses: what it reads from."""
-        return self.transposed if transpose else self.forward
 
     @property
     def min_ratios(self) -> Array:
         """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
-        return np.minimum(
-            self._least, np.minimum(self.forward.q.min_ratios, self.transposed.q.min_ratios)
-        )
+        return np.minimum(self._least, super().min_ratios)
 
-    def reset(self, draws_rows: Draws, draws_cols: Draws) -> None:
+    def reset(self, *draws: Draws) -> None:
         """Forget all directions and keep the memory, for the next replicate."""
-        for side in (self.forward, self.transposed):
-            side.q.clear()
+        super().reset(*draws)
         self._inside[:] = 0.0
         self._outside[:] = 0.0
         self._hidden[:], self._least[:] = [0] * len(self._hidden), 1.0
-        self._draws = {False: draws_rows, True: draws_cols}
 
     def multiply(self, vectors: Sequence[Vector], transpose: bool = False) -> Product:
         """Products of W (or of its transpose) with several vectors."""
@@ -267,7 +234,7 @@ class HaarMatrix:
             outside = np.append(outside, _chi(draws.scalar(r), left))
         return coords * math.sqrt(small.size), outside
 
-    def _fresh(self, side: HaarSide, counts: Index) -> Push:
+    def _fresh(self, side: MatrixSide, counts: Index) -> Push:
         """Add fresh normal draws to the directions that a side reads, orthogonal to them."""
         key, most = self._tall == (side is self._small), int(counts.max())
         if not most:

@@ -82,7 +82,6 @@ class Workspace(Registers):
                     )
                     self._rows[(kind, name, False)] = store
                     self._capacity[(kind, name, False)] = count
-        self._matrices: dict[str, LimitMatrix | FiniteMatrix | HaarMatrix] = {}
         self._tables: dict[Key, Table] = {}
         self._known: dict[tuple[type, object], Any] = {}
         self._scalars: Array = np.zeros((0, replicates))
@@ -107,19 +106,8 @@ class Workspace(Registers):
         scalars = np.empty((len(seeds), len(script.results)))
         for column, register in enumerate(script.results):
             scalars[:, column] = self._scalars[register]
-        ratios = np.ones(len(seeds))
-        for matrix in self._matrices.values():
-            ratios = np.minimum(ratios, matrix.min_ratios)
         self._vectors.clear()
-        return [
-            Outcome(
-                tuple(own),
-                tuple(vector[r] for vector in vectors),
-                float(ratio),
-                self.setting.storage,
-            )
-            for r, (own, ratio) in enumerate(zip(scalars.tolist(), ratios, strict=True))
-        ]
+        return self._outcomes(scalars.tolist(), vectors)
 
     # -- set-up of a bundle ------------------------------------------------------------------
 
@@ -147,23 +135,20 @@ class Workspace(Registers):
 
     def _make_matrix(self, given: Matrix, draws: tuple[Draws, Draws]) -> None:
         name = given.name
-        forward = self.plan.directions.get((name, False), 0)
-        transposed = self.plan.directions.get((name, True), 0)
-        spaces = self._spaces[given.rows], self._spaces[given.cols]
+        spaces, capacities = self._sides(given)
         options: dict[str, Any] = {"storage": self.setting.storage}
         if self.setting.tolerance is not None:
             options["tolerance"] = self.setting.tolerance
         matrix: LimitMatrix | FiniteMatrix | HaarMatrix
-        if given.law == "orthogonal":  # what it was applied to and what came out share one basis
-            forward = transposed = forward + transposed
-            matrix = HaarMatrix(self.setting.mode, *spaces, forward, *draws, **options)
+        if given.law == "orthogonal":
+            matrix = HaarMatrix(self.setting.mode, spaces, capacities[0], draws, **options)
         elif self.setting.mode == "limit":
             options["adjoint"] = given.adjoint
-            matrix = LimitMatrix(*spaces, forward, transposed, *draws, **options)
+            matrix = LimitMatrix(spaces, capacities, draws, **options)
         else:
-            matrix = FiniteMatrix(*spaces, forward, transposed, *draws, **options)
+            matrix = FiniteMatrix(spaces, capacities, draws, **options)
         self._matrices[name] = matrix
-        for transpose, capacity in ((False, forward), (True, transposed)):
+        for transpose, capacity in zip((False, True), capacities, strict=True):
             side = matrix.side(transpose)
             self._rows[("e", name, transpose)] = side.e
             self._rows[("q", name, transpose)] = side.q

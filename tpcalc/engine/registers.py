@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tpcalc.engine.directions_store import SampleSpace
 from tpcalc.engine.instructions import (
     Dot,
     DrawScalar,
     Gram,
     Map,
+    Matrix,
     Mean,
     Multiply,
     Noise,
@@ -21,6 +24,7 @@ from tpcalc.engine.instructions import (
     Starts,
     Sum,
 )
+from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import Key
@@ -34,6 +38,7 @@ class Registers(ABC):
     def __init__(self, plan: Plan, setting: Setting, replicates: int) -> None:
         self.plan, self.setting, self.replicates = plan, setting, replicates
         self._spaces: dict[str, SampleSpace] = {}
+        self._matrices: dict[str, Any] = {}
         self._vectors: dict[int, Any] = {}
         self._waiting: dict[tuple[str, frozenset[Key]], list[int]] = {}
         self._scalars: Any = None
@@ -80,6 +85,25 @@ class Registers(ABC):
         for vector in (*ended, *thinned):
             if vector.has_spare:  # multiples of an ended vector may refer to it still
                 vector.dense = None
+
+    def _outcomes(self, scalars: Any, vectors: Sequence[Any]) -> list[Outcome]:
+        """What a run leaves of each replicate: numbers (replicates, results), and vectors."""
+        ratios = np.ones(self.replicates)
+        for matrix in self._matrices.values():
+            ratios = np.minimum(ratios, matrix.min_ratios)
+        return [
+            Outcome(tuple(own), tuple(v[r] for v in vectors), float(ratio), self.setting.storage)
+            for r, (own, ratio) in enumerate(zip(scalars, ratios, strict=True))
+        ]
+
+    def _sides(self, given: Matrix) -> tuple[tuple[SampleSpace, SampleSpace], tuple[int, int]]:
+        """The spaces of a matrix, and how many directions each of its sides meets."""
+        forward, transposed = (
+            self.plan.directions.get((given.name, side), 0) for side in (False, True)
+        )
+        if given.law == "orthogonal":  # what it was applied to and what came out share one basis
+            forward = transposed = forward + transposed
+        return (self._spaces[given.rows], self._spaces[given.cols]), (forward, transposed)
 
     def _draw_scalar(self, step: DrawScalar) -> None:
         self._scalars[step.out] = step.value + step.std * self._normals()

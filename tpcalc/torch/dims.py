@@ -107,6 +107,12 @@ def times(dim: Sequence[Leaf], widths: int) -> Sizes:
     return tuple(prod(leaf.sizes[k] for leaf in dim) for k in range(widths))
 
 
+def fix(dim: Sequence[Leaf]) -> None:
+    """Say that something counts the cells of a row of leaves."""
+    for leaf in dim:
+        leaf.fixed = True
+
+
 def whole_ratio(large: Sizes, small: Sizes) -> bool:
     """Whether sizes are whole multiples of others, at all widths."""
     return all(a % b == 0 for a, b in zip(large, small, strict=True))

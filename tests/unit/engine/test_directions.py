@@ -84,13 +84,13 @@ class DenseLimit:
 
 def limit_matrix(rows, cols, seed=0, capacity=40, **options):
     draws = Recorded(rows.size, seed), Recorded(cols.size, seed + 1000)
-    return LimitMatrix(rows, cols, capacity, capacity, *draws, **options), draws
+    return LimitMatrix((rows, cols), (capacity, capacity), draws, **options), draws
 
 
 def finite_matrix(n, ratios, seed, capacity=12, **options):
     rows, cols = (SampleSpace(round(ratio * n), ratio) for ratio in ratios)
     draws = PlainDraws(rows.size, [seed, 0]), PlainDraws(cols.size, [seed, 1])
-    return FiniteMatrix(rows, cols, capacity, capacity, *draws, **options)
+    return FiniteMatrix((rows, cols), (capacity, capacity), draws, **options)
 
 
 PROGRAM = [False, True, False, True, True, False, False, True, False]
@@ -260,7 +260,7 @@ def test_iterated_products_have_marchenko_pastur_moments(r1, r2):
     for seed in range(12):
         rows, cols = SampleSpace(2048, r1), SampleSpace(2048, r2)
         draws = SobolDraws(8, 11, [seed, 0]), SobolDraws(8, 11, [seed, 1])
-        limit = LimitMatrix(rows, cols, 4, 4, *draws)
+        limit = LimitMatrix((rows, cols), (4, 4), draws)
         for kind, matrix in (("limit", limit), ("finite", finite_matrix(2000, (r1, r2), seed))):
             space = matrix.transposed.space
             rng = np.random.default_rng(seed)
@@ -344,7 +344,7 @@ def test_same_bits_on_one_thread_and_on_two():
     def replicate(seed):
         space = SampleSpace(4096)
         draws = SobolDraws(12, 12, [seed, 0]), SobolDraws(12, 12, [seed, 1])
-        matrix = LimitMatrix(space, space, 12, 12, *draws)
+        matrix = LimitMatrix((space, space), (12, 12), draws)
         x = [padded(space, np.cos(np.arange(4096) * (k + 1))) for k in range(3)]
         for transpose in (True, False, True, False):
             product = matrix.multiply(x, transpose)
@@ -405,7 +405,7 @@ def test_misuse_is_an_error_and_not_a_number():
         limit_matrix(space, SampleSpace(20, block=256))
     draws = PlainDraws(20, 0), PlainDraws(30, 0)
     with pytest.raises(EvaluationError, match="belong to the widths 20 and 30"):
-        FiniteMatrix(space, SampleSpace(30, 1.0), 1, 1, *draws)
+        FiniteMatrix((space, SampleSpace(30, 1.0)), (1, 1), draws)
 
 
 def test_misuse_of_stores_and_combinations():
@@ -443,7 +443,7 @@ def test_what_another_run_left_is_not_read_where_replicates_differ():
             x = np.tanh(out) + 0.3 * x
         return np.array(outs)
 
-    fresh, used = (LimitMatrix(space, space, 9, 9, *draws(0), adjoint=True) for _ in range(2))
+    fresh, used = (LimitMatrix((space, space), (9, 9), draws(0), adjoint=True) for _ in range(2))
     run(used, False)
     used.reset(*draws(1))
     fresh.reset(*draws(1))

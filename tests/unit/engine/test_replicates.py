@@ -29,9 +29,9 @@ def make(kind, law, replicates, storage):
     else:
         draws = [PlainDraws(SIZE, *((r, side) for r in replicates)) for side in (0, 1)]
     if kind == "orthogonal":
-        return HaarMatrix(law, *spaces, 40, *draws, storage=storage)
+        return HaarMatrix(law, spaces, 40, draws, storage=storage)
     cls = LimitMatrix if law == "limit" else FiniteMatrix
-    return cls(*spaces, 40, 40, *draws, storage=storage)
+    return cls(spaces, (40, 40), draws, storage=storage)
 
 
 def inputs(recipe, rng, older):

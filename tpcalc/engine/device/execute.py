@@ -95,13 +95,7 @@ class Workspace(Registers):
         self._look()
         vectors = [self.place.host(self._lines(register)) for register in script.vectors]
         scalars = self.place.host(self._scalars)[list(script.results)].T.tolist()
-        ratios = np.ones(self.replicates)
-        for matrix in self._matrices.values():
-            ratios = np.minimum(ratios, matrix.min_ratios)
-        return [
-            Outcome(tuple(own), tuple(v[r] for v in vectors), float(ratio), self.setting.storage)
-            for r, (own, ratio) in enumerate(zip(scalars, ratios, strict=True))
-        ]
+        return self._outcomes(scalars, vectors)
 
     # -- set-up --------------------------------------------------------------------------------
 
@@ -110,22 +104,19 @@ class Workspace(Registers):
 
     def _matrix(self, given: Matrix) -> Limit | Finite | Haar:
         mode, name = self.setting.mode, given.name
-        forward = self.plan.directions.get((name, False), 0)
-        transposed = self.plan.directions.get((name, True), 0)
-        spaces = self._spaces[given.rows], self._spaces[given.cols]
+        spaces, capacities = self._sides(given)
         rows, cols = (self.plan.joint.images[name, side] for side in (False, True))
         draws = self._draws[rows], self._draws[cols]
         tolerance = self.setting.tolerance
         tolerance = TOLERANCE[mode] if tolerance is None else tolerance
         matrix: Limit | Finite | Haar
-        if given.law == "orthogonal":  # what it was applied to and what came out share one basis
-            forward = transposed = forward + transposed
-            matrix = Haar(mode, spaces, forward, draws, tolerance, self.place)
+        if given.law == "orthogonal":
+            matrix = Haar(mode, spaces, capacities[0], draws, tolerance, self.place)
         else:
-            common = spaces, (forward, transposed), draws, tolerance, self.place
+            common = spaces, capacities, draws, tolerance, self.place
             limit = mode == "limit"
             matrix = Limit(*common, adjoint=given.adjoint) if limit else Finite(*common)
-        for transpose, capacity in ((False, forward), (True, transposed)):
+        for transpose, capacity in zip((False, True), capacities, strict=True):
             side = matrix.side(transpose)
             self._stores["e", name, transpose] = side.e
             self._stores["q", name, transpose] = side.q.store

@@ -15,11 +15,10 @@ import numpy as np
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.basis import Basis, Batch, batch_of
 from tpcalc.engine.device.rows import Place, Store, combine, drawn
-from tpcalc.engine.directions import Product
+from tpcalc.engine.directions import Normals, Product, Spaces, TwoSided
 from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_haar import HaarMatrix, Law
 from tpcalc.engine.directions_store import SampleSpace
-from tpcalc.engine.draws import Draws
 
 Counts = Index
 TOLERANCE = {"limit": 1e-5, "finite": 1e-10}
@@ -37,12 +36,7 @@ class Side:
     """
 
     def __init__(
-        self,
-        space: SampleSpace,
-        output: SampleSpace,
-        capacity: int,
-        tolerance: float,
-        place: Place,
+        self, space: SampleSpace, output: SampleSpace, capacity: int, tolerance: float, place: Place
     ) -> None:
         self.space = space
         self.output = output
@@ -50,7 +44,7 @@ class Side:
         self.e = Store(output, capacity, place)
 
 
-class _Gaussian:
+class _Gaussian(TwoSided):
     """What the limit of a Gaussian matrix and a finite one have in common.
 
     Args:
@@ -62,29 +56,13 @@ class _Gaussian:
     """
 
     def __init__(
-        self,
-        spaces: tuple[SampleSpace, SampleSpace],
-        capacities: tuple[int, int],
-        draws: tuple[Draws, Draws],
-        tolerance: float,
+        self, spaces: Spaces, capacities: tuple[int, int], draws: Normals, tolerance: float,
         place: Place,
-    ) -> None:
+    ) -> None:  # fmt: skip
         rows, cols = spaces
+        forward = Side(cols, rows, capacities[0], tolerance, place)
+        super().__init__(forward, Side(rows, cols, capacities[1], tolerance, place), draws)
         self._place = place
-        self._draws = {False: draws[0], True: draws[1]}
-        self._sides = {
-            False: Side(cols, rows, capacities[0], tolerance, place),
-            True: Side(rows, cols, capacities[1], tolerance, place),
-        }
-
-    def side(self, transpose: bool) -> Side:
-        """The side that products with W, or with W^T, use."""
-        return self._sides[transpose]
-
-    @property
-    def min_ratios(self) -> Array:
-        """The smallest accepted residual of each replicate, as a part of its vector, or 1."""
-        return np.minimum(self._sides[False].q.min_ratios, self._sides[True].q.min_ratios)
 
     def multiply(self, vectors: Sequence[Any], transpose: bool) -> Product:
         """Products with several vectors, as coefficients: see ``directions.Product``."""
@@ -165,21 +143,6 @@ def _newest(basis: Basis, push: Push, count: int) -> Any:
     return basis.place.torch.cat(parts)
 
 
-class _HaarSide(Side):
-    """A side of a Haar matrix, whose small tables are on the host; it has no images."""
-
-    def __init__(
-        self,
-        space: SampleSpace,
-        output: SampleSpace,
-        capacity: int,
-        tolerance: float,
-        place: Place,
-    ) -> None:
-        super().__init__(space, output, 0, tolerance, place)
-        self.q = _HostBasis(space, capacity, tolerance, place)
-
-
 class _HostBasis(Basis):
     """A basis that tells the host the coordinates, and takes draws from there."""
 
@@ -204,22 +167,20 @@ class Haar:
     """A Haar matrix: the law and the small tables of ``directions_haar.HaarMatrix``."""
 
     def __init__(
-        self,
-        law: Law,
-        spaces: tuple[SampleSpace, SampleSpace],
-        capacity: int,
-        draws: tuple[Draws, Draws],
-        tolerance: float | None,
+        self, law: Law, spaces: Spaces, capacity: int, draws: Normals, tolerance: float | None,
         place: Place,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._place = place
 
         def sides(
             space: SampleSpace, output: SampleSpace, capacity: int, _: Any, tolerance: float
-        ) -> _HaarSide:
-            return _HaarSide(space, output, capacity, tolerance, place)
+        ) -> Side:
+            """A side whose small tables are on the host; it has no images."""
+            side = Side(space, output, 0, tolerance, place)
+            side.q = _HostBasis(space, capacity, tolerance, place)
+            return side
 
-        self._tables = HaarMatrix(law, *spaces, capacity, *draws, tolerance=tolerance, sides=sides)
+        self._tables = HaarMatrix(law, spaces, capacity, draws, tolerance=tolerance, sides=sides)
 
     def side(self, transpose: bool) -> Any:
         """The side that products with W, or with W^T, use."""

@@ -10,7 +10,7 @@ from tpcalc.activations.rows.softmax import ENTRY as SOFTMAX
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.torch.arrays import Array
-from tpcalc.torch.dims import times
+from tpcalc.torch.dims import fix, times
 from tpcalc.torch.graph import Count, Op
 from tpcalc.torch.ops.contractions import matmul
 from tpcalc.torch.ops.elementwise import EXCLUDED, catalogued, hiding
@@ -30,8 +30,7 @@ def softmax(space: Space, op: Op, x: Array, dim: Any, *rest: Any, **named: Any) 
             "its input.",
             "Did you mean another axis, that of positions or of classes?",
         )
-    for leaf in own:
-        leaf.fixed = True
+    fix(own)
     if space.tracer is None or not own:
         return Array(x.dims) if own else space.apply(lambda value: value * 0 + 1, x)
     if len(own) > 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.torch.arrays import Array
-from tpcalc.torch.dims import Dim, times
+from tpcalc.torch.dims import Dim, fix, times
 from tpcalc.torch.graph import Op, Sizes
 from tpcalc.torch.rules import number, rule
 from tpcalc.torch.space import Space
@@ -100,8 +100,7 @@ def chosen(space: Space, x: Array, at: int, cells: Any, dims: tuple[Any, ...]) -
             "cells of a dimension that grows are chosen by their numbers.",
             "Slices, splits and chunks of it are followed.",
         )
-    for leaf in dim:
-        leaf.fixed = True
+    fix(dim)
     index = np.asarray(cells).astype(int)
     total = int(np.prod([leaf.sizes[0] for leaf in dim], initial=1))
     shape = tuple((size,) * len(space.widths) for size in index.shape)
@@ -191,8 +190,7 @@ def windows(
 ) -> Array:  # fmt: skip
     """The neighbours of every place, the offsets as a dimension at the end; or those it is of."""
     dim = x.expanded()[at]
-    for leaf in dim:
-        leaf.fixed = True
+    fix(dim)
     places = int(np.prod([leaf.sizes[0] for leaf in dim], initial=1))
     size = int(np.prod([leaf.sizes[0] for leaf in offsets], initial=1))
     marks = np.zeros((out[0], size, places))
@@ -205,8 +203,7 @@ def windows(
             if 0 <= q < places:
                 marks[p, k, q] = 1
     new = space.fresh([out], True)
-    for leaf in offsets:
-        leaf.fixed = True
+    fix(offsets)
     mask = given(space, marks, (*new, offsets, dim))
     letters = ascii_letters[: x.rank]
     own = letters[at]

@@ -59,25 +59,19 @@ def _hardsigmoid(x: Any) -> Any:
     return _clamped(x * Fraction(1, 6) + Fraction(1, 2), 0, 1)
 
 
-def _log(x: Any) -> Any:
-    return catalogued("log")(x)
+def _called(name: str) -> Fn:
+    return lambda x: catalogued(name)(x)
 
 
+_log = _called("log")
+_AS_NAMED = ("relu", "tanh", "sigmoid", "exp", "log", "erf", "sin", "abs", "sign")
 # Functions of one tensor; numbers that follow are theirs.
 ONE: dict[str, Fn] = {
-    "relu": lambda x: catalogued("relu")(x),
+    **{name: _called(name) for name in _AS_NAMED},
     "gelu": _gelu,
-    "silu": lambda x: catalogued("swish")(x),
-    "tanh": lambda x: catalogued("tanh")(x),
-    "sigmoid": lambda x: catalogued("sigmoid")(x),
+    "silu": _called("swish"),
     "softplus": _softplus,
-    "exp": lambda x: catalogued("exp")(x),
-    "log": _log,
-    "erf": lambda x: catalogued("erf")(x),
-    "sin": lambda x: catalogued("sin")(x),
     "cos": lambda x: catalogued("sin")(x + math.pi / 2),
-    "abs": lambda x: catalogued("abs")(x),
-    "sign": lambda x: catalogued("sign")(x),
     "sqrt": lambda x: x ** Fraction(1, 2),
     "rsqrt": lambda x: x ** Fraction(-1, 2),
     "reciprocal": lambda x: x**-1,

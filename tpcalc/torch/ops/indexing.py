@@ -14,7 +14,7 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.vectors import Vector
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.torch.arrays import Array, Matrix, Parts
-from tpcalc.torch.dims import Leaf, cut, leaves, times, unite, whole_ratio
+from tpcalc.torch.dims import Dim, Leaf, cut, fix, leaves, times, unite, whole_ratio
 from tpcalc.torch.graph import Count, Op, Sizes
 from tpcalc.torch.ops.contractions import chosen, each, given
 from tpcalc.torch.ops.elementwise import EXCLUDED, greater
@@ -180,19 +180,23 @@ def joined(space: Space, arrays: Sequence[Array], at: int) -> Array:
         return _joined_parts(space, arrays, at, dims)
     sizes = [times(dim, 1)[0] for dim in dims]
     (new,) = space.fresh([(sum(sizes),) * len(space.widths)], True)
-    letters, total, start = ascii_letters[: arrays[0].rank], None, 0
+    total, start = None, 0
     for one, dim, size in zip(arrays, dims, sizes, strict=True):
         marks = np.zeros((sum(sizes), size))
         marks[start : start + size] = np.eye(size)
         start += size
-        for leaf in dim:
-            leaf.fixed = True
-        mask = given(space, marks, (new, dim))
-        own = letters[at]
-        placed = space.contract(one, mask, (letters, f"Z{own}"), letters.replace(own, "Z"))
+        fix(dim)
+        placed = _mapped(space, one, at, marks, new)
         total = placed if total is None else space.apply(lambda a, b: a + b, total, placed)
     assert total is not None
     return Array(total.dims, total.value)
+
+
+def _mapped(space: Space, x: Array, at: int, marks: Any, new: Dim) -> Array:
+    """A tensor with given sums of the cells of a dimension in place of them."""
+    letters = ascii_letters[: x.rank]
+    mask, own = given(space, marks, (new, x.expanded()[at])), letters[at]
+    return space.contract(x, mask, (letters, f"Z{own}"), letters.replace(own, "Z"))
 
 
 def _joined_parts(space: Space, arrays: Sequence[Array], at: int, dims: Sequence[Any]) -> Array:
@@ -299,8 +303,7 @@ def linear_in_cells(space: Space, op: Op, x: Array, *rest: Any, **named: Any) ->
     acted = [k for k in range(len(sizes)) if k not in kept]
     new = [k for k in range(len(shape)) if k - shift not in kept]
     for k in acted:
-        for leaf in x.expanded()[k]:
-            leaf.fixed = True
+        fix(x.expanded()[k])
     fresh = space.fresh([shape[k] for k in new], True)
     target = [marks.shape[k] for k in new]
     mask = given(space, marks.reshape((*target, *(small[k] for k in acted))),
@@ -432,16 +435,13 @@ def copied(space: Space, op: Op, x: Array, values: Any, *rest: Any, **named: Any
 
 def _put(space: Space, x: Array, at: int, cells: Any, values: Array) -> Array:
     """Cells in the place of some of a tensor."""
-    dim, own, letters = x.expanded()[at], values.expanded()[at], ascii_letters[: values.rank]
+    dim, own = x.expanded()[at], values.expanded()[at]
     if any(not leaf.is_finite for leaf in dim):
         raise space.refuse("cells of a dimension that grows are written over.")
-    for leaf in (*own, *dim):
-        leaf.fixed = True
+    fix((*own, *dim))
     marks = np.zeros((times(dim, 1)[0], len(cells)))
     marks[cells, range(len(cells))] = 1
-    mask = given(space, marks, (dim, own))
-    placed = space.contract(values, mask, (letters, f"Z{letters[at]}"),
-                            letters.replace(letters[at], "Z"))  # fmt: skip
+    placed = _mapped(space, values, at, marks, dim)
     left = 1 - marks.sum(1).reshape(-1, *(1,) * (x.rank - at - 1))
     if x.given is not None and (np.asarray(x.given) <= EXCLUDED).all():
         return replace(placed, dims=space.together([x, placed]), hidden=left > 0)
