@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import isfinite, sqrt
 from typing import Any
@@ -133,10 +134,8 @@ class Chain:
         if None in refs or not all(ref in self._chance.random for ref in refs):
             return ZERO
         a, b = self._ref(left), self._ref(right)
-        try:
+        with suppress(Unknown):
             return as_estimate(self._chance.covariance(a, b))
-        except Unknown:
-            pass
         try:
             return self._joint.covariance(a, b)
         except Unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from math import isfinite, isqrt, sqrt
 from numbers import Rational, Real
@@ -87,10 +88,8 @@ def whole_power(value: Number, exponent: int) -> Number:
         if size * abs(exponent) <= 4096:  # larger ones are beyond every float
             return value**exponent
     else:
-        try:
+        with suppress(OverflowError):
             return float(value**exponent)
-        except OverflowError:
-            pass
     raise ProgramError(
         f"the number {number_text(value)} to the power {exponent} leaves the range of a float.",
         hint="Rescale it, or write large factors as powers of n.",

@@ -17,15 +17,12 @@ class Arithmetic(Protocol[T]):
 
     def number(self, value: Fraction | float) -> T:
         """A given number."""
-        ...
 
     def total(self, terms: Sequence[Sequence[T]]) -> T:
         """The sum of products."""
-        ...
 
     def function(self, expr: Expr, scalars: Mapping[int, T]) -> T:
         """A function of scalars; ``Par(i)`` stands for ``scalars[i]``."""
-        ...
 
 
 class Field(Arithmetic[T], Protocol[T]):
@@ -42,11 +39,9 @@ class Field(Arithmetic[T], Protocol[T]):
 
     def is_zero(self, value: T) -> bool:
         """Whether a value is 0 by structure, not by rounding."""
-        ...
 
     def integral(self, factors: Sequence[Expr], mean: Sequence[T], cov: Sequence[Sequence[T]]) -> T:
         """E of a product of functions of one Gaussian each."""
-        ...
 
 
 class Values(Protocol[T]):
@@ -57,12 +52,9 @@ class Values(Protocol[T]):
     @property
     def field(self) -> Arithmetic[T]:
         """What they are computed with."""
-        ...
 
     def scalar(self, ref: LRef) -> T:
         """The value of a scalar node."""
-        ...
 
     def inner(self, left: LRef, right: LRef) -> T:
         """E Z^x Z^y of two vector nodes."""
-        ...

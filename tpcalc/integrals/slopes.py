@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tpcalc.dsl.elementwise import UserAtom
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Call, Expr, Var, derivative
@@ -64,10 +66,8 @@ def _outer(call: Call) -> Expr:
         raise Unknown(f"the slope of {atom.text}, which is given as code")
     if atom.name in JUMPS and not atom.params:
         return JUMPS[atom.name] * DELTA(call.arg)
-    try:
+    with suppress(NotDifferentiable):
         return atom.differentiate(call.arg)
-    except NotDifferentiable:
-        pass
     if atom.pieces is None:
         raise Unknown(f"{atom.text} has no derivative")
     # A function that is declared by its pieces jumps where they do.

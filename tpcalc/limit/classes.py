@@ -22,6 +22,7 @@ from tpcalc.limit.series import Series, one
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
 from tpcalc.program.types import Axes
+from tpcalc.results.data import grouped
 
 Rule = Callable[[Any, Ref, Any, Context], Any]
 Numbers = Mapping[str, int]  # for axes the number of a class
@@ -113,10 +114,7 @@ class _Chosen:
 def _cells(axis: str, size: int, context: Context) -> dict[int, list[int]]:
     """The cells of each class along an axis; those not seen yet are as the last one."""
     known = context.record.classes.get(axis, {0: 0})
-    found: dict[int, list[int]] = {}
-    for cell in range(size):
-        found.setdefault(known.get(cell, known[max(known)]), []).append(cell)
-    return found
+    return grouped(range(size), lambda cell: known.get(cell, known[max(known)]))
 
 
 def cells_of(values: Any, axis: str, size: int, context: Context) -> tuple[int, list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -68,11 +69,9 @@ class DepthPowers:
     def power(self, depth: int, power: Ex) -> Number:
         """(L / L0)^power."""
         number: Fraction | None = power.constant
-        try:
+        with suppress(OverflowError):
             if number is not None:
                 return root(Fraction(depth, self.base), number)
-        except OverflowError:
-            pass
         raise StudyError(
             f"({depth}/{self.base})^({power}) is no number in the range of a float.",
             hint="Symbols are for the depth L; give powers such as 1/2.",

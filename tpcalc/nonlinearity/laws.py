@@ -29,24 +29,19 @@ class Law(Protocol):
     @property
     def dimension(self) -> int:
         """Its number of coordinates d."""
-        ...
 
     @property
     def is_gaussian(self) -> bool:
         """Whether it is Gaussian, so that the nonlinearity coefficient is at least 1."""
-        ...
 
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
-        ...
 
     def factor(self, rng: Draws) -> Array:
         """A matrix L of d rows with L L^T the covariance."""
-        ...
 
     def changes(self, rng: Draws, size: int) -> Array:
         """Independent vectors of mean 0 with the covariance of an input."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

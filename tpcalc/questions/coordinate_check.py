@@ -12,7 +12,8 @@ from tpcalc.progress import Progress
 from tpcalc.questions.coordinates import WIDTHS, Hull, coordinates
 from tpcalc.questions.first_order import first_order
 from tpcalc.questions.start.attained import EXACT, MEASURED
-from tpcalc.results import Exponent, FirstOrder, ModuleCheck, ParameterMove, ReadPoint
+from tpcalc.results import Exponent, FirstOrder, ModuleCheck, ReadPoint
+from tpcalc.results.data import grouped
 from tpcalc.torch.network import Module
 from tpcalc.torch.runs import CHANGE, GRADIENT, START, TERM, Spot, Trial
 from tpcalc.torch.training import Make, QuestionSettings, as_run
@@ -96,10 +97,7 @@ def coordinate_check(
 
 def _predicted(found: FirstOrder, network: Module, steps: int) -> Iterator[tuple[Spot, Hull]]:
     """What is derived of parameters and of what functions read, by what is measured."""
-    parts: dict[str, list[ParameterMove]] = {}
-    for row in found.rows:
-        parts.setdefault(row.name.partition(":")[0], []).append(row)
-    for name, rows in parts.items():
+    for name, rows in grouped(found.rows, lambda row: row.name.partition(":")[0]).items():
         sure = all(row.status in (EXACT, MEASURED) for row in rows)
         output, later = (_largest(getattr(row, which) for row in rows)
                          for which in ("output", "later"))  # fmt: skip

@@ -44,6 +44,7 @@ from tpcalc.questions.start.words import (
 )
 from tpcalc.questions.verdict.ledger import Trials, particle_tests
 from tpcalc.results import FirstOrder, ReadPoint, Samples
+from tpcalc.results.data import grouped
 from tpcalc.results.first_order import kind_of
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
@@ -295,8 +296,6 @@ class Asking:
 
 def _ends(names: Mapping[Ref, str]) -> list[Ref]:
     """All names, of many that differ by the number of a block the first and the last."""
-    found: dict[str, list[Ref]] = {}
-    for ref, name in names.items():
-        found.setdefault(kind_of(name), []).append(ref)
-    some = (own if len(own) <= FEW else (own[0], own[-1]) for own in found.values())
+    found = grouped(names, lambda ref: kind_of(names[ref])).values()
+    some = (own if len(own) <= FEW else (own[0], own[-1]) for own in found)
     return [ref for own in some for ref in own]

@@ -28,22 +28,18 @@ class Entry(Protocol):
     @property
     def name(self) -> str:
         """The name it is listed under."""
-        ...
 
     @property
     def aliases(self) -> tuple[str, ...]:
         """Other names it is found by."""
-        ...
 
     @property
     def text(self) -> str:
         """What it is, in one line."""
-        ...
 
     @property
     def source(self) -> Source:
         """Where it is defined."""
-        ...
 
 
 T = TypeVar("T", bound=Entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, exp, floor, isclose, sqrt
@@ -146,12 +147,10 @@ def _power(
 ) -> Scaling:
     """A number by small widths, and by large ones where those show no power."""
     values = {n: getattr(draw, key) for n, draw in draws.items()}
-    try:
+    with suppress(ScaleError):
         found = scaling(values, name)
         if all(isclose(found.at(n), values[n], rel_tol=1e-6) for n in values):
             return found
-    except ScaleError:
-        pass
     try:
         values = {n: getattr(one.pieces(name)[index][1], key) for n, one in far().items()}
     except (StudyError, AttributeError, IndexError) as error:

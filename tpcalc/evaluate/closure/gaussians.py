@@ -12,6 +12,7 @@ from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, wa
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.exact import DELTA
 from tpcalc.limit.graph import LRef
+from tpcalc.results.data import grouped
 
 T = TypeVar("T")
 
@@ -107,9 +108,7 @@ def related(
         >>> len(list(related(u, u, frozenset()))), len(list(related(u, u, frozenset({"u"}))))
         (4, 2)
     """
-    own: dict[tuple[str, ...], list[Primitive]] = {}
-    for primitive in right.parts:
-        own.setdefault(family(primitive), []).append(primitive)
+    own = grouped(right.parts, family)
     for p in left.parts:
         if isinstance(p, Member) and p.group in diagonal:
             if p in right.parts:

@@ -26,6 +26,7 @@ from tpcalc.limit.graph import (
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Rename, Stack
+from tpcalc.results.data import grouped
 
 ENOUGH = 30  # samples beyond the place where the variance of an average comes from
 FAR = (1e4, 1e8)  # where the growth of a function of one variable is read off
@@ -150,9 +151,7 @@ def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> D
         if own is not None and rate is not None:
             return own * rate
     if isinstance(expr, Mul) and len(inside) > 1 and quotient(expr) is None:
-        parts: dict[frozenset[int], list[Expr]] = {}
-        for factor in expr.factors:
-            parts.setdefault(_variables(factor), []).append(factor)
+        parts = grouped(expr.factors, _variables)
         if len(parts) > 1:
             return degree_sum(_seen(_product(own), vectors, scalars) for own in parts.values())
     return degree_of(expr, vectors, scalars)

@@ -68,15 +68,12 @@ class HasTaps(Protocol):
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many numbers each layer has."""
-        ...
 
     def layers(self, x: Tensor) -> Sequence[Tensor]:
         """All layers on a batch."""
-        ...
 
     def layer(self, index: int, reads: Sequence[Tensor]) -> Tensor:
         """One layer as a function of the layers that it reads."""
-        ...
 
 
 def shown(program: Program, slot: Ref) -> tuple[Tap, ...]:

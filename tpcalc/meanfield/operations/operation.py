@@ -25,11 +25,9 @@ class Operation(Protocol):
     @property
     def name(self) -> str:
         """For messages and tables."""
-        ...
 
     def state(self, parents: Sequence[State]) -> State:
         """The state of the layer."""
-        ...
 
 
 def required(holds: bool, where: str, said: str, hint: str) -> None:

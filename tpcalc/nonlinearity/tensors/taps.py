@@ -24,7 +24,6 @@ class HasLayers(Protocol):
         Args:
             x: The batch.
         """
-        ...
 
 
 @dataclass(frozen=True)
