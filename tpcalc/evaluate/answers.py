@@ -296,6 +296,12 @@ class LimitVector(Shown):
             )
         return self._with(Fn(Var(0) * Var(1), 2), [self.name, other.name])
 
+    def __float__(self) -> float:
+        raise UsageError(
+            f"{self.name} is a vector, and no number.",
+            hint="Numbers of its coordinates Z are .mean, .second_moment and .moment(f).",
+        )
+
     def _with(self, fn: Fn, names: Sequence[str]) -> Estimate:
         owner = self._owner
         builder = owner._without_outputs()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from tpcalc.errors import UsageError
 from tpcalc.shown import Shown
 
 # Degrees of freedom from which on Student's t is a Gaussian to the digits that are printed.
@@ -99,8 +100,9 @@ class Estimate(Shown):
         formula: The value as a formula, where it has one that fits.
 
     Example:
-        >>> Estimate(0.5, 0.01, Method.PARTICLES).z(0.53)
-        3.0
+        >>> found = Estimate(0.5, 0.01, Method.PARTICLES)
+        >>> found.z(0.53), float(found), f"{found:.3f}"
+        (3.0, 0.5, '0.500')
     """
 
     value: float
@@ -141,7 +143,18 @@ class Estimate(Shown):
         return round(normal_score(gap, self.error, error), 12)
 
     def __float__(self) -> float:
+        if self.random:
+            raise UsageError(
+                "this is random in the limit: it is no number.",
+                hint="Its mean is .value, its standard deviation .std.",
+            )
         return self.value
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
 
     def __str__(self) -> str:
         if self.std is not None:

@@ -85,6 +85,9 @@ class ScalarRow:
     formula: Formula | None = None
     note: str = ""
 
+    def __float__(self) -> float:
+        return float(self.estimate)
+
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:

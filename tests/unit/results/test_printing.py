@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.results import (
     UNKNOWN,
@@ -221,6 +222,16 @@ def test_dependencies_are_tables() -> None:
     said = "? * x + (0.5 ± 1.0e-03, random, sd 0.25, may be 0) * y"
     assert f"W x {said}" in lines_of(CorrectionTable((row,), MADE))
     assert str(row) == f"W x: {said}"
+
+
+def test_what_is_random_is_no_number() -> None:
+    known = Estimate(0.125, 0.001, Method.PARTICLES)
+    assert (float(known), round(known, 2), f"{known:.2f}") == (0.125, 0.12, "0.12")
+    assert float(ScalarRow("f", known)) == 0.125
+    for ask in (float, round, "{:.2f}".format):
+        with pytest.raises(UsageError, match=r"random in the limit: it is no number.*\.std"):
+            ask(replace(known, std=0.5))
+    assert f"{replace(known, std=0.5)}".startswith("random, mean 0.125")
 
 
 def test_a_recipe_is_a_table() -> None:
