@@ -203,6 +203,22 @@ def powers(value: Any, known: Set[str] | None = None) -> dict[str, Fraction]:
     return found
 
 
+def named(value: Any, name: str) -> dict[str, float]:
+    """Numbers by the names of outputs (``given=``).
+
+    Example:
+        >>> named({"f[0,0]": "1/2"}, "given")
+        {'f[0,0]': 0.5}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UsageError(
+            f"{name} is {_shown(value)}.", hint=f"Write it as {name}={{'f[0,0]': '1/2'}}."
+        )
+    return {key: float(real(number, f"{name}[{key!r}]")) for key, number in value.items()}
+
+
 def rows(
     value: Any, kind: str, where: str, *, single: bool = False
 ) -> tuple[tuple[float, ...], ...]:
@@ -300,9 +316,12 @@ def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
             where=where,
             hint="Each is a row of d numbers, even if d is 1: [[0.5], [1.0]].",
         )
-    numbers = []
+    found = []
     for column, value in enumerate(row):
         place_of = f"{place}, column {column} is {_shown(value)}"
+        if isinstance(value, str):
+            with suppress(StudyError):
+                value = numbers.exact(value, what=place_of)
         if isinstance(value, str | bytes) or _is_row(value):
             raise StudyError(f"{place_of}, not a number.", where=where)
         try:
@@ -315,8 +334,8 @@ def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
                 where=where,
                 hint="Drop or repair that row.",
             )
-        numbers.append(number)
-    return tuple(numbers)
+        found.append(number)
+    return tuple(found)
 
 
 def _is_row(value: Any) -> bool:

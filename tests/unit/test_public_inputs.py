@@ -36,6 +36,11 @@ def powers(t: tp.Tracer) -> None:
     t.output("r", tp.mean(tp.relu(t.gaussian("w"))))
 
 
+def drawn(t: tp.Tracer) -> None:
+    t.output("f", t.random_scalar("b") + t.random_scalar("c"))
+
+
+RANDOM = tp.program(drawn).build()
 PROGRAM = tp.program(start).build()
 SYMBOLIC = tp.program(powers).build()
 FOUND = tp.limit(PROGRAM, **SMALL)
@@ -67,7 +72,7 @@ def refused(call: Callable[[], object], kind: type[TpcalcError], message: str) -
         ({"samples": 2.5}, "samples is 2.5; it must be a whole number"),
         ({"samples": "a"}, "samples is 'a'; it must be a whole number"),
         ({"replicates": 2.5}, "replicates is 2.5"),
-        ({"rel_error": "a"}, "rel_error is 'a'; it must be a number"),
+        ({"rel_error": "a"}, "rel_error must be a number, not 'a'"),
         ({"seed": -1}, "seed is -1; it must be at least 0"),
         ({"seed": "a"}, "seed is 'a'"),
         ({"seed": 1.5}, "seed is 1.5"),
@@ -104,13 +109,32 @@ def test_values_are_for_symbols_of_the_program(ask: Callable[[Any], object]) -> 
     refused(lambda: ask({"a": 0, "b": 1}), UnknownName, "called 'b'")
     refused(lambda: ask({"b": 1}), UnknownName, "Known: a.")
     refused(lambda: ask({3: 1}), UnknownName, "Known: a.")
-    refused(lambda: ask({"a": "x"}), UsageError, "the value of 'a' is 'x'")
+    refused(lambda: ask({"a": "x"}), UsageError, "the value of 'a' must be a number, not 'x'")
     ask({"a": 0})
 
 
 def test_values_of_outputs_left_out_do_no_harm() -> None:
     found = tp.limit(SYMBOLIC, outputs=["r"], values={"a": 0.5}, **SMALL)
     assert found.values == {}
+
+
+WRITTEN: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
+    "values": (lambda one: tp.limit(SYMBOLIC, values={"a": one}, **SMALL), "1/2", 0.5),
+    "widths": (lambda one: tp.simulate(SYMBOLIC, [one], 2, values={"a": 0}), "8", 8),
+    "orders": (lambda one: tp.orders(SYMBOLIC, at={"a": one}), "1/2", Fraction(1, 2)),
+    "given": (lambda one: tp.limit(RANDOM, given={"f": one}), "1/4", 0.25),
+    "tolerance": (lambda one: tp.limit(RANDOM, rel_error=one), "1/2", 0.5),
+    "samples": (lambda one: tp.Samples([[one]], [one]), "1/2", 0.5),
+    "covariances": (lambda one: tp.expect(lambda z: z**4, one), "1/2", Fraction(1, 2)),
+    "variances": (lambda one: tp.MLP(2, "relu", weight_variance=one).words, "9/4", Fraction(9, 4)),
+    "layers": (lambda one: tp.signal.survey("erf", one, "1/10", depth=3).chi, "3/2", 1.5),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_text_is_the_number_that_it_writes(name: str) -> None:
+    ask, text, number = WRITTEN[name]
+    assert str(ask(text)) == str(ask(number))
 
 
 def test_a_missing_value_is_asked_for_in_words_for_files_too() -> None:
@@ -281,7 +305,7 @@ def test_samples_of_lists_and_arrays() -> None:
     ("inputs", "targets", "message"),
     [
         ([["a"]], [1], "input row 0, column 0 is 'a', not a number"),
-        ([["1"]], [1], "column 0 is '1', not a number"),
+        ([["1/2"], ["x"]], [1, 2], "row 1, column 0 is 'x', not a number"),
         ([[1j]], [1], "is 1j, not a number"),
         ([[1]], [[[1]]], "target row 0, column 0 is [1], not a number"),
         (3, 4, "the inputs are 3, not a list of rows"),

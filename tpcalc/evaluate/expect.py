@@ -68,8 +68,9 @@ def expect(
         for value in values:
             checks.real(value, f"an entry of {name}", hint="tp.closed_form takes symbols.")
     builder = Builder()
-    numbers = tuple(tuple(_number(value) for value in row) for row in rows)
-    family = Family.group("G", "n", tuple(_number(value) for value in means), numbers)
+    numbers = tuple(tuple(checks.real(value, "cov") for value in row) for row in rows)
+    center = tuple(checks.real(value, "mean") for value in means)
+    family = Family.group("G", "n", center, numbers)
     vectors = tuple(builder.add(cell) for cell in members(family))
     builder.output("E", builder.add(Moment(Fn(expr, count), vectors)))
     program = builder.finish()
@@ -220,10 +221,6 @@ def _vector(mean: Any, count: int) -> list[Any]:
     if len(values) != count:
         raise UsageError(f"mean has {len(values)} numbers; fn has {count} arguments.")
     return list(values)
-
-
-def _number(value: Any) -> Fraction | float:
-    return Fraction(value) if isinstance(value, int | Fraction) else float(value)
 
 
 def _sympy(value: Any) -> Any:

@@ -130,7 +130,8 @@ def limit(
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
     outputs = outputs if outputs is None else checks.names(outputs, "outputs")
-    derived = covered(source, Asked(outputs, given or {}, values, rescale, seed, reading))
+    given = checks.named(given, "given")
+    derived = covered(source, Asked(outputs, given, values, rescale, seed, reading))
     program, cover, graph = derived.program, derived.cover, derived.cover.graph
     names = [name for name, _ in program.outputs]
     for name, number in derived.given.items():
@@ -159,7 +160,7 @@ def limit(
     vectors = [row for row in rows if isinstance(row, VectorRow)]
     draws = found.draws
     settings = {"method": method, **recorded(found.budget, draws)}
-    held = ", ".join(f"{name} = {float(number):.10g}" for name, number in (given or {}).items())
+    held = ", ".join(f"{name} = {number:.10g}" for name, number in given.items())
     if held:
         settings["given"] = held
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)

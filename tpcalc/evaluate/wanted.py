@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from tpcalc import checks
-from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError, short
+from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.closure.chance import Chance, random_nodes
 from tpcalc.evaluate.settle import tested, tested_on_samples
 from tpcalc.functions import Expr, Fn, Par
@@ -63,20 +62,17 @@ def fixed(
     program: Program, source: Program, given: Mapping[str, float]
 ) -> tuple[Program, dict[str, float]]:
     """The program with given values of random inputs, and the values of outputs that are given."""
-    if not isinstance(given, Mapping):
-        raise UsageError(f"given is {short(repr(given))}.", hint="Write it as given={'f[0,0]': 1}.")
-    numbers = {name: float(checks.real(value, f"given[{name!r}]")) for name, value in given.items()}
     inputs = {name for name, one in source.families.items() if not one.width and one.std != 0}
     outputs = dict(source.outputs)
-    for name in sorted(numbers.keys() - inputs - outputs.keys()):
+    for name in sorted(given.keys() - inputs - outputs.keys()):
         scalars = {out for out, ref in outputs.items() if source.types[ref].kind is Kind.SCALAR}
         raise UnknownName("random input or scalar output", name, sorted(inputs | scalars))
-    asked = {name: value for name, value in numbers.items() if name not in inputs}
-    if not numbers:
+    asked = {name: value for name, value in given.items() if name not in inputs}
+    if not given:
         return program, asked
     nodes = tuple(
-        Data(one.name, (numbers[one.name],))
-        if (one := input_of(node)) is not None and not one.family.width and one.name in numbers
+        Data(one.name, (given[one.name],))
+        if (one := input_of(node)) is not None and not one.family.width and one.name in given
         else node
         for node in source.nodes
     )

@@ -19,12 +19,7 @@ def check_width(width: object) -> int:
         >>> check_width(256)
         256
     """
-    if isinstance(width, bool) or not hasattr(width, "__index__"):
-        raise UsageError(f"a width is a whole number, not {width!r}.", hint="Try 256.")
-    found = int(width.__index__())
-    if found < 1:
-        raise UsageError(f"a width must be at least 1, not {found}.", hint="Try 256.")
-    return found
+    return checks.whole(width, "a width", least=1, hint="Try 256.")
 
 
 def check_widths(widths: Sequence[int]) -> list[int]:

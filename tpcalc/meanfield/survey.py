@@ -22,7 +22,7 @@ from tpcalc.meanfield.maps.curves import (
     length_curve,
     scale_curve,
 )
-from tpcalc.meanfield.maps.edge import edges
+from tpcalc.meanfield.maps.edge import checked_rank, edges
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate, scale
 from tpcalc.meanfield.operations import Activation, Bias, Dense, Number, Operation
@@ -93,6 +93,7 @@ def survey(
     found, weights, biases, depth = _asked(activation, weights, biases, depth)
     tau, layers = found.expr, checks.whole(depth, "depth", least=1)
     checked_family(family, FAMILIES)
+    rank = checked_rank(rank, "survey")
     given = LayerMap(tau, weights, biases, rank, square=1.0)
     moving = drift(given)
     layer = moving.scaled if moving else given
@@ -155,7 +156,8 @@ def _asked(
             where="survey",
             hint="Give it after the activation, times the fan-in, or give a network.",
         )
-    return whole(activation, "survey"), weights, biases or 0.0, 50 if depth is None else depth
+    w, b = checks.real(weights, "weights"), checks.real(biases or 0, "biases")
+    return whole(activation, "survey"), float(w), float(b), 50 if depth is None else depth
 
 
 def _drifting(moving: Drift | None, depth: int) -> LengthDrift | None:

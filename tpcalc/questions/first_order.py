@@ -12,7 +12,7 @@ from typing import Literal, Unpack
 
 from tpcalc import checks
 from tpcalc.errors import ScaleError
-from tpcalc.finite.widths import check_widths
+from tpcalc.finite.widths import check_width, check_widths
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.change import Direction, inner_products
 from tpcalc.passes.sums import Term, total
@@ -126,7 +126,7 @@ def first_order(
     tests = particle_tests(seed) if verify else None
     asked = MEASURED_AT if width is not None and measure in (None, "auto") else measure
     explicit = None if asked is None or isinstance(asked, str) else check_widths(asked)
-    widths, told = () if measure is None else WIDTHS, WIDTH if width is None else width
+    widths, told = () if measure is None else WIDTHS, WIDTH if width is None else check_width(width)
     return first_order_of(run, values, widths, seed, tests, explicit, told, seeds)
 
 

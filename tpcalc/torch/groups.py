@@ -93,8 +93,7 @@ def init_(model: Any, factors: Factors, *, width: int | None = None) -> None:
         )
     if isinstance(factors, Suggestion):
         factors = factors.starts(_width(model, factors, width))
-    for name, factor in factors.items():
-        checks.real(factor, f"the factor of {name}")
+    factors = {name: float(checks.real(own, f"that of {name}")) for name, own in factors.items()}
     with load_torch().no_grad():
         for tensor, factor in _by_tensor(model, factors, "factor").items():
             tensor.mul_(factor)

@@ -139,7 +139,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: llr_step("relu", 3, k=(1, 2), eta=1), "it must have 3"),
     (lambda: llr_step("relu", 3, k=(1, 2, 1), eta=1), "no covariances"),
     (lambda: llr_step("relu", 3, (0, 0), B, eta=1, bias="none"), "no covariances"),
-    (lambda: llr_step("relu", 3, k=K, eta="fast"), "it must be a number"),  # type: ignore[arg-type]
+    (lambda: llr_step("relu", 3, k=K, eta="fast"), "must be a number"),  # type: ignore[arg-type]
     (lambda: llr_second_step("relu", 2, A, B, A, eta=1), "decide its slope"),
     (lambda: llr_second_step("tanh", 2, A, B, A, eta=1), "tp.limit"),
     (lambda: llr_second_step("relu^3", 2, A, B, A, eta=1), "miss the tails"),

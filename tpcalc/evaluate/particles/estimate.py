@@ -55,7 +55,8 @@ class Budget:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, checks.whole(getattr(self, name), name, least=least))
         if self.rel_error is not None:
-            checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
+            part = checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
+            object.__setattr__(self, "rel_error", float(part))
         if self.samples < 2 or self.samples & (self.samples - 1):
             nearest = 2 ** max(1, round(np.log2(max(self.samples, 2))))
             raise EvaluationError(

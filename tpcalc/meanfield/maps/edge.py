@@ -85,7 +85,8 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
         (1.760955, 0.570048)
     """
     gamma = checked_rank(rank, "edges")
-    if not checks.real(biases, "biases") >= 0:
+    biases = float(checks.real(biases, "biases"))
+    if not biases >= 0:
         raise StudyError(f"biases have the variance {biases}.", where="edges")
     kernels, wanted = Kernels(tau), gamma * float(biases)
     grid, found = _gridded(tau)

@@ -67,7 +67,8 @@ def shared_bias_lengths(
         [True, True]
     """
     count = checks.whole(samples, "samples", least=2)
-    if not checks.real(start, "start") > 0:
+    start = float(checks.real(start, "start"))
+    if not start > 0:
         raise StudyError(f"the length is {start}.", where="shared_bias_lengths")
     rng = np.random.default_rng(checks.seed(seed))
     w, b = (part.value for part in layer.effective)

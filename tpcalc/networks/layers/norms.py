@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tpcalc.dsl.operands import misuse, noun
+from tpcalc.dsl.operands import misuse, noun, number
 from tpcalc.dsl.tracer import Tracer
 from tpcalc.dsl.vectors import Vector
 from tpcalc.functions.numbers import Number
@@ -67,7 +67,8 @@ def rms_norm(
     """
     _check(h, "RMS norm")
     square = Tracer(h.recorder).inner(h, h)
-    return scaled((square if eps == 0 else square + eps) ** Fraction(-1, 2) * h, gain, bias)
+    added = number(eps, "eps")
+    return scaled((square + added if added else square) ** Fraction(-1, 2) * h, gain, bias)
 
 
 def scaled(x: Vector, gain: Vector | None, bias: Vector | None) -> Vector:

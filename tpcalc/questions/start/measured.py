@@ -94,7 +94,7 @@ def measured(
 ) -> tuple[tuple[ParameterMove, ...], tuple[ReadPoint, ...]]:
     """Parameters and read points with what first steps of explicit networks are there."""
     width, widths = check_width(width), whole(sizes.steps.network, widths)
-    checks.whole(seeds, "seeds", least=2, hint="It counts networks of a width.")
+    seeds = checks.whole(seeds, "seeds", least=2, hint="It counts networks of a width.")
     if len(widths) < 2:
         raise UsageError("a slope takes two widths or more.", hint="Write measure=(64, 256).")
     stepping = {  # entry by entry

@@ -32,7 +32,7 @@ PRINTED = (
 
 
 def _given(network: Architecture, depth: int, width: int, delta: float) -> tuple[Case, float]:
-    checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+    depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
     checks.whole(width, "width", least=1, hint="It is the number of coordinates.")
     if not 0 < delta < 1:
         raise UsageError(f"delta is {delta}.", hint="A probability between 0 and 1.")

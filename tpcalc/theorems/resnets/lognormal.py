@@ -67,7 +67,7 @@ def norm_ratio(network: Architecture, width: int, tau: float = 1.0) -> LogNormal
         >>> [round(found.quantile(p), 4) for p in (0.25, 0.5, 0.75)]
         [1.2181, 1.2776, 1.34]
     """
-    checks.whole(width, "width", least=1)
+    width = checks.whole(width, "width", least=1)
     case = case_of(network)
     linear = case.slopes is not None and case.slopes[0] == case.slopes[1]
     if not case.fresh or case.c is None or case.c[0] != case.c[1]:
@@ -108,8 +108,8 @@ def sample_ratios(
         >>> bool(abs(found.mean() - 0.49) < 0.01)
         True
     """
-    for value, what in ((depth, "depth"), (width, "width"), (count, "count")):
-        checks.whole(value, what, least=1)
+    sizes = (depth, "depth"), (width, "width"), (count, "count")
+    depth, width, count = (checks.whole(value, what, least=1) for value, what in sizes)
     case = case_of(network)
     gaussian = case.start.laws == ("gaussian", "gaussian") and case.fresh
     if not gaussian or case.slopes not in ((1.0, 0.0), (1.0, 1.0)):

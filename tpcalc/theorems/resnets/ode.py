@@ -113,7 +113,7 @@ def run_path(
         >>> round(found.log_ratio, 5)
         99.50331
     """
-    checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+    depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
     sigma, first = _act(act), _first(start)
     scale, far = 0.0, -np.inf
     homogeneous = bool(np.allclose(sigma(2.5 * first), 2.5 * sigma(first)))

@@ -74,8 +74,8 @@ def proposition_10(
         >>> -0.8 < found.slope < -0.2
         True
     """
+    depths = [checks.whole(depth, "a depth", least=1) for depth in depths]
     for depth in depths:
-        checks.whole(depth, "a depth", least=1)
         if fine % depth or depth == fine:
             raise UsageError(
                 f"{depth} blocks do not divide the {fine} steps of the solution.",

@@ -61,7 +61,7 @@ def naive_degenerate(act: Activation, depth: int, *, eta: float, chi: float = -1
         >>> print(naive_degenerate("sigmoid", 4, eta=2).coefficient)
         coefficient of U = 0.125 (exact)
     """
-    checks.whole(depth, "depth", least=3, hint="naive_two_layers takes 2 hidden layers.")
+    depth = checks.whole(depth, "depth", least=3, hint="naive_two_layers takes 2 hidden layers.")
     sigma = nonlinearity(act)
     if sigma.at_zero == 0:
         raise UsageError(

@@ -170,7 +170,7 @@ def asked(
     run = as_training(architecture, parameterization, data, settings, steps=2)
     run.parameterization.layered()
     steps = run.steps if given is None else given.steps
-    checks.whole(steps, "steps", least=1, hint="It counts updates.")
+    steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     return Case(run if steps == run.steps else run.replace(steps=steps), derive, given)
 
 
