@@ -120,8 +120,6 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
             what = "f" if group[0].key.word == "f" else "mean loss of the batch"
             title = ", ".join(filter(None, (what, place(group[0].key, inputs))))
             panels.append(Panel(title, _described(title, "step", drawn), "step t", drawn))
-    if not panels:
-        return None
     limits = any(t.limit for t in wanted)
     note = "Bars: ± one standard error. Points are means over seeds, set side by side."
     if not widths:
@@ -139,7 +137,7 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
     if len(groups) > _PANELS:
         note += f" The first {_PANELS} of {len(groups)} are drawn; the table has all."
     title = "Loss and outputs" if any(word == "loss" for word, *_ in groups) else "Output"
-    return Figure(f"{title}, step by step", note, tuple(panels))
+    return Figure(f"{title}, step by step", note, tuple(panels)) if panels else None
 
 
 def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | None:
@@ -173,8 +171,6 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
                 panels.append(
                     Panel(title, _described(title, "step", drawn), "step t", drawn, False, log_y)
                 )
-    if not panels:
-        return None
     note = (
         f"Lines: limit. Points: networks of width {count(widest)}."
         if limits and widest
@@ -185,7 +181,7 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
     note += _powers_note(wanted)
     if len(places) > _PANELS // 2:
         note += f" The first {_PANELS // 2} of {len(places)} inputs are drawn."
-    return Figure("Feature norms, layer by layer", note, tuple(panels))
+    return Figure("Feature norms, layer by layer", note, tuple(panels)) if panels else None
 
 
 def error_figure(
@@ -217,12 +213,12 @@ def error_figure(
                 s.label for s in series if s.shape == "dots"
             )
             panels.append(Panel(title, words, "width n", tuple(series), True, True))
-    if not panels:
-        return None
     note = "Root mean square over seeds of the distance to the limit; bars: its sampling error."
     if any(series.shape == "line" for panel in panels for series in panel.series):
         note += " Solid lines: the fitted slopes of the table below."
-    return Figure("Distance to the limit against the width", note, tuple(panels))
+    return (
+        Figure("Distance to the limit against the width", note, tuple(panels)) if panels else None
+    )
 
 
 def _one_power(group: list[Trace]) -> list[Trace]:

@@ -162,12 +162,10 @@ def _along(found: DepthTable) -> Figure | None:
                 series += _profile(one, found.batch)
         if series:
             panels.append(_panel(f"root mean square of {words}", "p = l/L", series))
-    if not panels:
-        return None
     note = (
         "Lines: the limit of infinite depth. Points: the largest number of blocks that was asked."
     )
-    return Figure("Along the depth", note, tuple(panels))
+    return Figure("Along the depth", note, tuple(panels)) if panels else None
 
 
 def _profile(one: DepthArray, batch: int) -> Iterable[Series]:

@@ -56,9 +56,7 @@ def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
                 series.append(line)
         if series:
             panels.append(Panel(name, f"{title}. {told(series)}", "step t", tuple(series)))
-    if not panels:
-        return None
-    trials = max(run.trials for run in found.runs)
+    trials = max((run.trials for run in found.runs), default=1)
     note = "Lines: one trial."
     if trials > 1:
         note = f"Lines: means over {trials} trials; bands: 95% confidence intervals for the mean."
@@ -66,7 +64,7 @@ def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
         note += f" Each point is the mean of up to {most} steps."
     if any(step is not None for run in found.runs for step in run.diverged):
         note += " A line ends where a trial is no longer finite, and may leave the picture before."
-    return Figure(f"{title}, step by step", note, tuple(panels))
+    return Figure(f"{title}, step by step", note, tuple(panels)) if panels else None
 
 
 def _line(curves: Sequence[Sequence[float]], block: int, ink: str, label: str) -> Series | None:
@@ -96,13 +94,13 @@ def _ranks(found: Experiment) -> Figure | None:
                 words = f"Rank of {letter}. {told(series)}"
                 title = f"{name}: rank of {letter}"
                 panels.append(Panel(title, words, "layer", tuple(series), log_y=True))
-    if not panels:
-        return None
     note = "Points: means over trials; bars: 95% confidence intervals."
-    if max(run.trials for run in found.runs) == 1:
+    if max((run.trials for run in found.runs), default=1) == 1:
         note = "Points: one trial."
     note += " The axis is logarithmic."
-    return Figure("Rank after the first step, layer by layer", note, tuple(panels))
+    return (
+        Figure("Rank after the first step, layer by layer", note, tuple(panels)) if panels else None
+    )
 
 
 def _over_layers(ranks: Sequence[Sequence[int]], ink: str, label: str) -> Series:

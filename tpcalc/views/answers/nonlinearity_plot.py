@@ -86,10 +86,8 @@ def _sweep(found: Nonlinearity) -> Figure | None:
         dots = Series.of(shares, "0", "dots", "networks")
         words = f"{name} over its limit {plain(limit, 4)}"
         panels.append(Panel(words, f"{words}. {told([dots])}", "width n", (one, dots), log_x=True))
-    if not panels:
-        return None
     note = "Points: means over seeds; bars: two standard deviations between seeds."
-    return Figure("Networks of growing width", note, tuple(panels))
+    return Figure("Networks of growing width", note, tuple(panels)) if panels else None
 
 
 def _panel(title: str, x_label: str, series: list[Series]) -> Panel:

@@ -40,6 +40,15 @@ _STABILITY = (
     "λL′/L: below 1 a relative deviation of the length shrinks in a layer, above 1 it grows."
 )
 
+# What stands side by side: caption, first column, rows, what they are by, and what is shown.
+_SIDES = (
+    ("n(λ², 0) for inputs of length λ", "λ", ("lengths", "length", "nlc"), ""),
+    ("Length kernel L(λ)", "λ", ("lengths", "length", "kernel"), ""),
+    ("Gaussian stability number λL′/L", "λ", ("lengths", "length", "stability"), _STABILITY),
+    ("Normalized covariance kernel", "c", ("correlations", "correlation", "kernel"), ""),
+    ("n(1, c) for inputs of correlation c", "c", ("correlations", "correlation", "nlc"), ""),
+)
+
 
 def sheet_summary(found: Sheets) -> str:
     """One sentence for each activation: its coefficient, its case and what deep networks do."""
@@ -78,28 +87,8 @@ def sheet_tables(found: Sheets) -> tuple[Table, ...]:
     if len(sheets) == 1:
         middle = _alone(sheets[0])
     else:
-        middle = (
-            _table("n(λ², 0) for inputs of length λ", "λ", sheets, by("lengths", "length", "nlc")),
-            _table("Length kernel L(λ)", "λ", sheets, by("lengths", "length", "kernel")),
-            _table(
-                "Gaussian stability number λL′/L",
-                "λ",
-                sheets,
-                by("lengths", "length", "stability"),
-                _STABILITY,
-            ),
-            _table(
-                "Normalized covariance kernel",
-                "c",
-                sheets,
-                by("correlations", "correlation", "kernel"),
-            ),
-            _table(
-                "n(1, c) for inputs of correlation c",
-                "c",
-                sheets,
-                by("correlations", "correlation", "nlc"),
-            ),
+        middle = tuple(
+            _table(caption, first, sheets, by(*rows), note) for caption, first, rows, note in _SIDES
         )
     split = [(word, [_estimate(of(each)) for each in sheets]) for word, of in _SPLIT]
     split.append(("Method", [_METHODS[each.split.nlc.method] for each in sheets]))
