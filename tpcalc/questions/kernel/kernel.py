@@ -25,7 +25,7 @@ from tpcalc.questions.kernel.errors import check_entries
 from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.network import Network, network
 from tpcalc.questions.kernel.program import Trained, program_kernel
-from tpcalc.questions.kernel.sampled import Place, sampled
+from tpcalc.questions.kernel.sampled import sampled
 from tpcalc.questions.kernel.tiles import Inputs, tiled
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import KINDS
@@ -255,39 +255,13 @@ def _sampled(
     inputs = task.left if task.right is None else _joined(task.left, task.right)
     entries = task.entries(count)
     squares = Inputs(inputs.rows.reshape(1, -1, inputs.rows.shape[2]), inputs.scale).squares[0]
-    outputs = range(entries.tangent.outputs)
-    places: list[Place] = [
-        (kind, i, k, j, m)
-        for kind in task.kinds
-        for i in range(count)
-        for j in range(i, count)
-        for k in outputs
-        for m in outputs
-    ]
     field = Numeric(methods)
-    found = sampled(entries, squares.tolist(), places, field, seed, progress)
-    return _assembled(found, count, len(outputs), task, f"by particles{why}")
-
-
-def _assembled(cells: dict[Place, Any], count: int, outputs: int, task: Network, why: str) -> Found:
-    shape, kinds = (count, outputs, count, outputs), task.kinds
-    matrices = {kind: np.empty(shape) for kind in kinds}
-    errors = {kind: np.empty(shape) for kind in kinds}
-    for (kind, i, k, j, m), answer in cells.items():
-        for own, value in ((matrices, answer.value), (errors, answer.error)):
-            own[kind][i, k, j, m] = own[kind][j, m, i, k] = value
-    worst = 0.0
-    for kind in kinds:
-        flat = matrices[kind].reshape(count * outputs, -1)
-        sizes = np.sqrt(np.abs(np.diagonal(flat)))
-        scale = np.outer(sizes, sizes)
-        error = errors[kind].reshape(flat.shape)
-        worst = max(worst, float(np.max(error[scale > 0] / scale[scale > 0], initial=0.0)))
+    found, worst, method = sampled(entries, squares.tolist(), task.kinds, field, seed, progress)
     if task.right is not None:
         rows = len(task.left.rows)
-        matrices = {kind: matrix[:rows, :, rows:] for kind, matrix in matrices.items()}
-    method = max(answer.method for answer in cells.values())
-    return Found(matrices, method, worst, notes=(why,) if method is Method.PARTICLES else ())
+        found = {kind: matrix[:rows, :, rows:] for kind, matrix in found.items()}
+    notes = (f"by particles{why}",) if method is Method.PARTICLES else ()
+    return Found(found, method, worst, notes=notes)
 
 
 def _joined(left: Inputs, right: Inputs) -> Inputs:

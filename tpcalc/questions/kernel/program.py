@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UnknownName, UsageError
@@ -23,7 +21,7 @@ from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.questions.kernel.errors import dependence_note
 from tpcalc.questions.kernel.found import Found
-from tpcalc.questions.kernel.sampled import Place, sampled
+from tpcalc.questions.kernel.sampled import sampled
 from tpcalc.results import Method
 
 Trained = Sequence[str] | Mapping[str, Fraction | float]
@@ -48,25 +46,15 @@ def program_kernel(
     entries = Entries(tangent_of_program(program, names, list(rates), kinds, rates))
     still = _deterministic(entries, names, kinds)
     numeric = Numeric(chosen(method))
-    count = len(names)
-    places: list[Place] = [
-        (kind, i, 0, j, 0) for kind in kinds for i in range(count) for j in range(i, count)
-    ]
     try:
-        found = sampled(entries, None, places, numeric, seed, progress)
+        found, worst, least = sampled(entries, None, kinds, numeric, seed, progress)
     except Unknown as reason:
         raise EvaluationError(
             f"the kernel of this program has no value here: {reason}.",
             hint="Outputs must be sums of averages with Gaussian weights, such as "
             "tp.n**0.5 * t.inner(v, x), for an NNGP.",
         ) from None
-    matrices = {kind: np.empty((count, count)) for kind in kinds}
-    errors = {kind: np.empty((count, count)) for kind in kinds}
-    for (kind, i, _, j, _), answer in found.items():
-        for own, value in ((matrices, answer.value), (errors, answer.error)):
-            own[kind][i, j] = own[kind][j, i] = value
-    worst = max(_relative(matrices[kind], errors[kind]) for kind in kinds)
-    least = max(answer.method for answer in found.values())
+    matrices = {kind: matrix[:, 0, :, 0] for kind, matrix in found.items()}
     if method in ("exact", "quadrature") and least is Method.PARTICLES:
         raise EvaluationError(
             f"method={method!r} does not give this kernel: some entries need particles.",
@@ -122,13 +110,6 @@ def _rates(program: Program, trained: Trained | None) -> dict[Ref, Fraction | fl
             known = (*own, *program.unused)
             raise UnknownName("matrix, start vector or random scalar", name, known)
     return found
-
-
-def _relative(matrix: Array, error: Array) -> float:
-    """The largest error in units of sqrt(K_ii K_jj)."""
-    sizes = np.sqrt(np.abs(np.diagonal(matrix)))
-    scale = np.outer(sizes, sizes)
-    return float(np.max(error[scale > 0] / scale[scale > 0], initial=0.0))
 
 
 def _independence(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
+import numpy as np
+
+from tpcalc.arrays import Array
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
 from tpcalc.integrals.demand import Unknown
@@ -29,11 +33,41 @@ class _Term:
 def sampled(
     entries: Entries,
     gram: Sequence[Sequence[float]] | None,
-    places: Sequence[Place],
+    kinds: Sequence[str],
     numeric: Numeric,
     seed: int,
     progress: Progress | None = None,
-    budget: Budget | None = None,
+) -> tuple[dict[str, Array], float, Method]:
+    """Kernels (copies, outputs, copies, outputs), their largest error, and the least method.
+
+    The error is in units of sqrt(K_ii K_jj).
+    """
+    count, outputs = entries.tangent.copies, range(entries.tangent.outputs)
+    pairs = [(i, j) for i in range(count) for j in range(i, count)]
+    asked = product(kinds, pairs, outputs, outputs)
+    places = [(kind, i, k, j, m) for kind, (i, j), k, m in asked]
+    cells = _entries(entries, gram, places, numeric, seed, progress)
+    found = np.empty((len(kinds), 2, count, len(outputs), count, len(outputs)))
+    for (kind, i, k, j, m), answer in cells.items():
+        own = found[kinds.index(kind)]
+        for part, value in zip(own, (answer.value, answer.error), strict=True):
+            part[i, k, j, m] = part[j, m, i, k] = value
+    worst = 0.0
+    for matrix, error in found.reshape(len(kinds), 2, count * len(outputs), -1):
+        sizes = np.sqrt(np.abs(np.diagonal(matrix)))
+        scale = np.outer(sizes, sizes)
+        worst = max(worst, float(np.max(error[scale > 0] / scale[scale > 0], initial=0.0)))
+    least = max(answer.method for answer in cells.values())
+    return {kind: own[0] for kind, own in zip(kinds, found, strict=True)}, worst, least
+
+
+def _entries(
+    entries: Entries,
+    gram: Sequence[Sequence[float]] | None,
+    places: Sequence[Place],
+    numeric: Numeric,
+    seed: int,
+    progress: Progress | None,
 ) -> dict[Place, Answer]:
     """Entries of a kernel; those of one run of particles share their samples."""
     given = None if gram is None else [[Answer(float(v), 0.0) for v in row] for row in gram]
@@ -53,7 +87,7 @@ def sampled(
     graph = _with_gram(entries.graph, entries.tangent.groups, gram)
     graph = restricted(with_targets(graph, asked), asked)
     compiled = compile_graph(graph)
-    draws = run_particles(compiled, budget or Budget(), seed, progress)
+    draws = run_particles(compiled, Budget(), seed, progress)
     field = evaluated.closure.field
     known = {}
     for name, column in compiled.scalars.items():
