@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tpcalc.doors import numbers
+from tpcalc.doors.budget import spend
 from tpcalc.doors.numbers import MOST
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
 
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PART = 1e-3  # seconds that a step, a network or a layer takes at least
+
 
 def whole(
-    value: Any, name: str, *, least: int | None = None, most: int = MOST, hint: str | None = None
+    value: Any,
+    name: str,
+    *,
+    least: int | None = None,
+    most: int = MOST,
+    each: float = 1e-6,
+    hint: str | None = None,
 ) -> int:
-    """A whole number, numpy's too, or its text.
+    """A whole number, numpy's too, or its text; ``each`` is about how many seconds one takes.
 
     Example:
         >>> whole(3, "steps", least=0), whole("3", "steps")
@@ -43,12 +52,13 @@ def whole(
         raise UsageError(f"{given}; it must be at least {least}.", hint=hint)
     if abs(found) > most:
         raise UsageError(f"{given}; it must be at most {most}.", hint=hint)
+    spend(f"{name} = {found}", seconds=each * found)
     return found
 
 
 def seed(value: Any) -> int:
     """The seed of what is random."""
-    return whole(value, "seed", least=0, most=2**128)
+    return whole(value, "seed", least=0, most=2**128, each=0.0)
 
 
 def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
@@ -63,7 +73,9 @@ def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
     try:
         found = numbers.exact(value, what=name)
     except StudyError as error:
-        raise UsageError(error.message, hint=hint or error.hint) from None
+        text = f"{name} is {_shown(value)}; it must be finite, {numbers.RANGE}."
+        text = error.message if isinstance(value, str) else text
+        raise UsageError(text, hint=hint or error.hint) from None
     return found if isinstance(value, Rational | str) else float(value)
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+from typing import Any, TypeVar
 
-from tpcalc.doors.machine import available_memory, limits, memory_text
+from tpcalc.doors.machine import SHARING, Limits, available_memory, limits, memory_text
 from tpcalc.doors.numbers import exact
-from tpcalc.errors import OutOfMemory, TooLong, UsageError
+from tpcalc.errors import OutOfMemory, TooLong, UsageError, short
+
+T = TypeVar("T")
 
 LONG = 2.0  # seconds: who waits longer is told
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_NAMES = ("most_seconds", "memory")
 _TIMES = {"year": 31557600, "day": 86400, "hour": 3600, "minute": 60}
 _SIZE = re.compile(r"([0-9.]+)\s*([KMGT]?)(i?B)?", re.IGNORECASE | re.ASCII)
-
-
-_TOLD: list[Callable[[str, float], None]] = []
+NODE = 3e-3, 6000  # seconds and bytes that a node of a program takes, all in all
+TOLD: list[Callable[[str, float], None]] = []
+"""Who is told how long something takes, where anybody is."""
 
 
 def spend(
@@ -39,8 +44,8 @@ def spend(
         >>> spend("10^9 steps", seconds=1e9, hint="Take fewer.")
         Traceback (most recent call last):
         ...
-        tpcalc.errors.TooLong: TPC605 10^9 steps would take about 32 years; 1 hour is allowed. \
-Take fewer.
+        tpcalc.errors.TooLong: TPC605 10^9 steps would take about 32 years; 1 day is allowed. Take \
+fewer.
     """
     free = available_memory()
     if memory > free:
@@ -50,14 +55,48 @@ Take fewer.
             where=where or None,
         )
     most = limits().seconds
-    if seconds > most:
+    if seconds > most and not SHARING:  # a task is part of what was estimated as a whole
         raise TooLong(
             f"{what} would take about {duration(seconds)}; {duration(most)} is allowed.",
             hint=hint or None,
             where=where or None,
         )
-    if seconds >= LONG and _TOLD:
-        _TOLD[-1](what, seconds)
+    if seconds >= LONG and TOLD:
+        TOLD[-1](what, seconds)
+
+
+def spend_nodes(what: str, count: float, **more: str) -> None:
+    """The same for work on a program of about so many nodes."""
+    spend(what, seconds=count * NODE[0], memory=count * NODE[1], **more)
+
+
+class Pace:
+    """How long some work takes all in all, from how far it is; asked while it goes on.
+
+    Args:
+        what: The work.
+        total: How many parts it has.
+        hint: What to make smaller.
+    """
+
+    def __init__(self, what: str, total: int, hint: str = "") -> None:
+        self._what, self._total, self._hint = what, total, hint
+        self._began, self._next = perf_counter(), LONG / 2
+
+    def reached(self, done: int) -> None:
+        """Tell how long all of it takes, or refuse it; some parts are done."""
+        gone = perf_counter() - self._began
+        if gone > self._next and done:
+            self._next = 2 * gone
+            spend(self._what, seconds=gone * self._total / done, hint=self._hint)
+
+
+def paced(items: Sequence[T], what: str, hint: str = "") -> Iterator[T]:
+    """Things one by one, of which it is found while they are done how long all of them take."""
+    pace = Pace(what, len(items), hint)
+    for done, item in enumerate(items):
+        pace.reached(done)
+        yield item
 
 
 def duration(seconds: float) -> str:
@@ -73,15 +112,24 @@ def duration(seconds: float) -> str:
     return f"{shown} {unit}{'' if shown == '1' else 's'}"
 
 
-def size_of(text: str, what: str) -> int:
-    """Bytes that are written with a unit.
+def limits_of(seconds: Any, memory: Any, names: tuple[str, str] = _NAMES) -> Limits:
+    """Limits as they are given: numbers or texts, those of memory also with a unit.
 
     Example:
-        >>> size_of("1.5GiB", "--memory"), size_of("200M", "--memory")
-        (1610612736, 209715200)
+        >>> limits_of("60", "1.5GiB")
+        Limits(seconds=60.0, memory=1610612736)
     """
+    now = limits()
+    most = now.seconds if seconds is None else float(exact(seconds, what=names[0]))
+    size = now.memory if memory is None else _bytes(str(memory), names[1])
+    if most <= 0:
+        raise UsageError(f"{names[0]} is {seconds}.", hint="It is a number of seconds above 0.")
+    return Limits(most, size)
+
+
+def _bytes(text: str, what: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     number = exact(found[1], what=what) if found else 0
     if found is None or number <= 0:
-        raise UsageError(f"{what} is {text!r}.", hint="Write it as 8GiB or 500MiB.")
+        raise UsageError(f"{what} is {short(text)!r}.", hint="Write it as 8GiB or 500MiB.")
     return int(number * 2 ** _UNITS[found[2].upper()])

@@ -24,7 +24,7 @@ class Limits:
         memory: Bytes; None: what the machine has.
     """
 
-    seconds: float = 3600.0
+    seconds: float = 86400.0
     memory: int | None = None
 
 
@@ -61,11 +61,11 @@ def memory_text(count: float) -> str:
         >>> memory_text(3 * 2**29), memory_text(9000)
         ('1.50 GiB', '8.79 KiB')
     """
-    for unit in ("bytes", "KiB", "MiB"):
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.2f} {unit}"
         count /= 1024
-    return f"{count:.2f} GiB"
+    return f"{count:.2f} TiB" if count < 1e6 else f"{count:.0e} TiB"
 
 
 def available_memory() -> int:

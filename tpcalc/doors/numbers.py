@@ -61,7 +61,7 @@ def _fraction(value: object) -> Fraction | bool | None:
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Real):
         # The shortest decimal that is this float is the one that was meant.
-        return isfinite(value) and Fraction(repr(float(value)))
+        return Fraction(repr(float(value))) if isfinite(value) else None
     return _read(value.strip()) if isinstance(value, str) else None
 
 

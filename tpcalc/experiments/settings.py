@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError
 
-from tpcalc.errors import TpcalcError
+from tpcalc.errors import EvaluationError, TpcalcError
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
 from tpcalc.study.schema import (
@@ -263,6 +263,8 @@ def _untrainable(settings: Sequence[Setting]) -> list[tuple[str, str]]:
     for setting in settings:
         try:
             run_of(setting)
+        except EvaluationError:
+            raise
         except TpcalcError as error:
             problems.append(("training", error.told))
     return list(dict.fromkeys(problems))

@@ -55,7 +55,7 @@ def trained(
         found.runs[0].accuracies
     """
     started = time.perf_counter()
-    trials = checks.whole(trials, "trials", least=1)
+    trials = checks.whole(trials, "trials", least=1, each=checks.PART)
     checks.called(progress, "progress", 0.0, "")
     common = Common(images, seed, device_for_tasks(device), ranks)
     place = "".join(sign if sign.isalnum() else "-" for sign in name)

@@ -115,7 +115,7 @@ def transfer(
         tuple(sorted(_positive(rates, "rates", "a learning rate"))),
         _positive(multipliers, "multipliers", "a multiplier"),
         _widths(widths),
-        checks.whole(seeds, "seeds", least=1),
+        checks.whole(seeds, "seeds", least=1, each=checks.PART),
         checks.whole(average, "average", least=1),
         checks.seed(seed),
         device,

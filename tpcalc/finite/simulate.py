@@ -105,7 +105,9 @@ def simulate(
     widths = check_widths(widths)
     if seeds is None:
         seeds = SEEDS[backend]
-    seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
+    seeds = checks.whole(
+        seeds, "seeds", least=1, each=checks.PART, hint="It counts networks, as in seeds=16."
+    )
     seed = checks.seed(seed)
     device = device_name(DEVICES[backend] if device is None else device)
     checks.text(dtype, "dtype")
@@ -115,7 +117,9 @@ def simulate(
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
     if memory_limit is not None:
-        memory_limit = checks.whole(memory_limit, "memory_limit", least=0, hint="It counts bytes.")
+        memory_limit = checks.whole(
+            memory_limit, "memory_limit", least=0, each=0.0, hint="It counts bytes."
+        )
     for width in widths:
         dim_sizes(found.dims, width)
     started = time.perf_counter()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from tpcalc.doors.budget import spend_nodes
 from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
@@ -80,6 +81,7 @@ def at_depth(program: Program, depth: int | None = None, base: int = 1) -> Progr
         if number is not None and number < 1:
             raise ProgramError(f"{what} is {number}.", hint="A block is repeated at least once.")
     made = _Made(program, Builder(program.dims), depth, base)
+    spend_nodes(f"a depth of {depth} blocks", (depth or 1) * len(made.inside))
     for ref, node in enumerate(program.nodes):
         if ref not in made.inside:
             made.new[ref] = _RULES(node, ref, made)

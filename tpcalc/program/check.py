@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
+from tpcalc.doors.budget import spend_nodes
 from tpcalc.errors import ProgramError
 from tpcalc.functions.numbers import is_finite
 from tpcalc.program.base import Table, input_of, leaf_of, references
@@ -13,6 +15,9 @@ from tpcalc.program.nodes import NODE_TYPES, Carry, Data, Input, Node, Repeat
 from tpcalc.program.types import Dim, Kind, Ref, Type, Typing, bare
 
 _IS_NODE: Table[bool] = Table(dict.fromkeys(NODE_TYPES, lambda node: True), lambda node: False)
+
+MANY = 2**12  # nodes
+LARGE = 10**5  # entries of a value
 
 
 class Checker:
@@ -84,7 +89,13 @@ class Checker:
                 raise before.fail(f"%{ref} is not an earlier node.")
         if (leaf := leaf_of(node)) is not None:
             self._leaf(leaf, before)
+        count = len(self.nodes)
+        if count >= MANY and not count & (count - 1):  # a loop of the user may never end
+            spend_nodes(f"a program of more than {count} nodes", count)
         found = node.type(before)
+        cells = prod(size for _, size in found.axes)
+        if cells > LARGE:
+            spend_nodes(f"a value of {cells} entries", cells)
         block = self._block(node, before)
         if block is not None:
             self.within[len(self.nodes)] = block

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
+from tpcalc.doors.budget import paced
 from tpcalc.errors import ProgramError, TpcalcError
 from tpcalc.program.nodes import NODE_TYPES, Carry, Rename, Repeat, RowNonlin, Stack
 from tpcalc.program.program import Program
@@ -94,7 +95,7 @@ def interpret_from(
             hint="Lower it first: tpcalc.passes.split.split(program).",
         )
     table = rules.table
-    for ref, node in enumerate(program.nodes):
+    for ref, node in enumerate(paced(program.nodes, f"a program of {len(program.nodes)} nodes")):
         rule = table.get(type(node)) or rules.rule(type(node), program.place(ref))
         try:
             value = rule(node, ref, values, context)

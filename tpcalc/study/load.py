@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tpcalc.errors import TpcalcError
+from tpcalc.errors import EvaluationError, TpcalcError
 from tpcalc.networks.network import Architecture
 from tpcalc.study.names import find_architecture
 from tpcalc.study.program_file import split_model
@@ -153,6 +153,8 @@ def _of_architecture(study: Study, wrong: bool) -> list[tuple[str, str]]:
         problems = _strange(model)
         if not (wrong or problems or study.module.make):
             architecture(model)
+    except EvaluationError:  # too large for this machine: none of the file's faults
+        raise
     except TpcalcError as error:
         if split_model(model.architecture) is None:
             return [("model", error.told)]

@@ -9,6 +9,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+from tpcalc.doors.budget import Pace
 from tpcalc.errors import OutOfMemory, TaskFailed
 from tpcalc.progress import Progress, part
 from tpcalc.tasks.alone import alone, inside
@@ -97,8 +98,10 @@ def outcomes(
     if not waiting:
         return
     run = _there if elsewhere() and len(tasks) > 1 else _here
+    pace = Pace(f"{len(waiting)} tasks ({tasks[waiting[0]].text}, ...)", len(waiting))
     with closing(run(call, tasks, waiting, shared, bar)) as ending:  # no process stays busy
-        for number, reply in ending:
+        for done, (number, reply) in enumerate(ending, 1):
+            pace.reached(done)
             if kept is not None and tasks[number].key and not (reply.failed or reply.error):
                 kept[tasks[number].key] = reply.value
             bar.end(number)

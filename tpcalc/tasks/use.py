@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tpcalc import checks
 from tpcalc.doors import files
+from tpcalc.doors.budget import limits_of
+from tpcalc.doors.machine import CHOSEN, Limits
 from tpcalc.errors import EvaluationError, MissingBackend, StudyError, UsageError
 
 MOST = 1024  # processes
@@ -25,11 +27,13 @@ class Use(AbstractContextManager["Use"]):
         jobs: Processes of this machine; 1 is this process.
         client: Of a cluster, or None.
         own: Whether the client was made here.
+        limits: What runs may take meanwhile, or None.
     """
 
     jobs: int = 1
     client: Any = None
     own: bool = False
+    limits: Limits | None = None
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -38,6 +42,8 @@ class Use(AbstractContextManager["Use"]):
         """Go back to what was used before."""
         if self in _CHOSEN:
             _CHOSEN.remove(self)
+        if self.limits in CHOSEN:
+            CHOSEN.remove(self.limits)
         if self.own and self.client is not None:
             self.client.close()
             self.client = None
@@ -47,8 +53,14 @@ _CHOSEN: list[Use] = []
 HERE = Use()
 
 
-def use(*, jobs: int | None = None, scheduler: Any = None) -> Use:
-    """Carry independent tasks out in processes of this machine, or on a cluster.
+def use(
+    *,
+    jobs: int | None = None,
+    scheduler: Any = None,
+    most_seconds: Any = None,
+    memory: Any = None,
+) -> Use:
+    """Carry independent tasks out in processes of this machine or on a cluster, within limits.
 
     Trials, seeds, widths, tiles, cells and rates of all questions are such tasks. Answers have the
     same bits wherever they are carried out.
@@ -57,6 +69,9 @@ def use(*, jobs: int | None = None, scheduler: Any = None) -> Use:
         jobs: Processes of this machine; 1 is this process alone.
         scheduler: The address of a Dask scheduler, ``"tcp://host:8786"``, the file it wrote
             (``"scheduler.json"``), or a client or a cluster of ``dask.distributed``.
+        most_seconds: What is estimated to take longer is refused; 86,400 (a day) without it.
+        memory: Bytes, or a text such as ``"8GiB"``: what is estimated to need more is refused;
+            what the machine has without it.
 
     Returns:
         What ends with ``with``, or with its method ``close``; without these it holds for the rest
@@ -82,16 +97,19 @@ def use(*, jobs: int | None = None, scheduler: Any = None) -> Use:
             "jobs are processes of this machine, and a scheduler has workers of its own.",
             hint="Give one of the two.",
         )
-    chosen = Use(checks.whole(1 if jobs is None else jobs, "jobs", least=1))
-    if chosen.jobs > MOST:
-        raise UsageError(
-            f"jobs is {chosen.jobs}; a machine has room for {MOST} processes at most.",
-            hint="It is busy with as many as it has cores.",
-        )
+    found = chosen()
+    if jobs is not None:
+        hint = "A machine is busy with as many processes as it has cores."
+        found = Use(checks.whole(jobs, "jobs", least=1, most=MOST, hint=hint))
     if scheduler is not None:
-        chosen = _connected(scheduler)
-    _CHOSEN.append(chosen)
-    return chosen
+        found = _connected(scheduler)
+    taken = None
+    if most_seconds is not None or memory is not None:
+        taken = limits_of(most_seconds, memory)
+        CHOSEN.append(taken)
+    found = replace(found, own=found.own and scheduler is not None, limits=taken)
+    _CHOSEN.append(found)
+    return found
 
 
 def chosen() -> Use:

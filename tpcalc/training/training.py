@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, Self, TypedDict, Unpack
 
 from tpcalc import checks
+from tpcalc.doors.budget import spend_nodes
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
@@ -169,8 +170,11 @@ class Training(Shown):
         put(network=network if deep is not None else given, data=data, _given=given)
         if data is not None:
             check_data(self.network, data, self.loss)
-        put(steps=checks.whole(steps, "steps", least=0, hint="It counts updates."))
-        put(batch=checks.whole(batch, "batch", least=1, hint="It counts the samples of a step."))
+        put(
+            steps=checks.whole(steps, "steps", least=0, each=checks.PART, hint="It counts updates.")
+        )
+        hint = "It counts the samples of a step."
+        put(batch=checks.whole(batch, "batch", least=1, each=checks.PART, hint=hint))
         put(lr=checked_rate(lr), queries=_queries(queries, data), watch=_watched(watch))
         put(factors=factors(schedule, self.steps), lr_depth=_depth_rate(lr_depth, self))
         words = schedule is None or isinstance(schedule, str) or callable(schedule)
@@ -327,6 +331,11 @@ class Training(Shown):
             outputs,
             between=BETWEEN in self.watch,
         )
+        spend_nodes(
+            f"a run of {self.steps} steps of {self.batch} samples",
+            self._nodes(len(written.nodes), self.batch + len(self.queries)),
+            hint="Take fewer steps or samples, or a smaller network.",
+        )
         model = Template(written, (INPUT,))
         count = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
         if count != data.outputs:
@@ -352,6 +361,16 @@ class Training(Shown):
             path=self.path,
         )
         return unroll(model, schedule, keep=self.watch.__contains__)
+
+    def _nodes(self, forward: int, inputs: int) -> float:
+        """About how many nodes the run has: every step sums over all samples of those before."""
+
+        def count(several: int) -> float:
+            steps = self.steps * several
+            return 4 * forward * (steps + several) + 0.8 * len(self.network.marks) * steps**2
+
+        cells = count(inputs)
+        return cells if cells <= MANY else count(1) * (1 + inputs / 2)
 
 
 def as_training(

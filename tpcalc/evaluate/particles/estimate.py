@@ -17,6 +17,14 @@ from tpcalc.evaluate.particles.compile import Compiled
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status, spread_error
 
+# Each with its least, and the seconds that one takes: samples are estimated with the program.
+_COUNTS = (
+    ("samples", None, 0.0),
+    ("replicates", None, checks.PART),
+    ("max_samples", 2, 0.0),
+    ("threads", 1, 0.0),
+    ("memory_limit", 0, 0.0),
+)
 PAIRS = 16  # of replicates that share their random scalars
 FEWER = 8  # times fewer samples, with which most of what is random is told
 SHARE = 0.2  # of the spread that sampling may be: by chance it is less once in 10^4 times
@@ -49,11 +57,11 @@ class Budget:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("samples", None), ("replicates", None), ("max_samples", 2)):
-            object.__setattr__(self, name, checks.whole(getattr(self, name), name, least=least))
-        for name, least in (("threads", 1), ("memory_limit", 0)):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, checks.whole(getattr(self, name), name, least=least))
+        for name, least, each in _COUNTS:
+            given = getattr(self, name)
+            if given is not None:
+                found = checks.whole(given, name, least=least, each=each)
+                object.__setattr__(self, name, found)
         if self.rel_error is not None:
             part = checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
             object.__setattr__(self, "rel_error", float(part))

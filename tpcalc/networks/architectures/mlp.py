@@ -112,7 +112,9 @@ class MLP(Architecture):
     _activation: Expr = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        depth = checks.whole(self.depth, "depth", least=1, hint="It counts the hidden layers.")
+        depth = checks.whole(
+            self.depth, "depth", least=1, each=checks.PART, hint="It counts the hidden layers."
+        )
         bias = chosen(self.bias, "bias", BIASES, "MLP")
         chosen(self.norm, "norm", tuple(NORMS), "MLP")
         chosen(self.variances, "variances", VARIANCES, "MLP")

@@ -127,7 +127,7 @@ class ResNet(Architecture):
     def __post_init__(self) -> None:
         depth, hint = self.depth, "It counts the blocks; 'L' is the symbol."
         if depth != SYMBOL:
-            depth = checks.whole(depth, "depth", least=1, hint=hint)
+            depth = checks.whole(depth, "depth", least=1, each=checks.PART, hint=hint)
         chosen(self.norm, "norm", tuple(NORMS), "ResNet")
         chosen(self.nonlin, "nonlin", ("pre", "post", "between"), "ResNet")
         chosen(self.law, "law", tuple(LAWS), "ResNet")
@@ -163,7 +163,7 @@ class ResNet(Architecture):
             )
         else:
             front = multiplier * _branch(Fraction(depth, base), alpha, Fraction(1))
-        layers = checks.whole(self.layers, "layers", least=1, hint="Of a block.")
+        layers = checks.whole(self.layers, "layers", least=1, each=checks.PART, hint="Of a block.")
         if self.nonlin == "between" and layers < 2:
             raise StudyError(
                 "an activation between the layers of a block of one layer.",

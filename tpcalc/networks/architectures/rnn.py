@@ -77,7 +77,9 @@ class RNN(Architecture):
     _factors: tuple[Number, Number, Number] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        length = checks.whole(self.length, "length", least=1, hint="It counts the tokens.")
+        length = checks.whole(
+            self.length, "length", least=1, each=checks.PART, hint="It counts the tokens."
+        )
         chosen(self.outputs, "outputs", OUTPUTS, "RNN")
         chosen(self.norm, "norm", tuple(NORMS), "RNN")
         weights = variance_of(self.weight_variance, "weight_variance", "RNN")

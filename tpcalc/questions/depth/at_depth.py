@@ -53,7 +53,9 @@ def at_depth(
         ['1', '4', '4', '4', '4', '1']
     """
     if isinstance(source, Training):
-        blocks = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
+        blocks = checks.whole(
+            depth, "depth", least=1, each=checks.PART, hint="It counts the blocks."
+        )
         base = one_base(source.base, base, source.parameterization.text)
         generic, rates = generic_block(source, {}, blocks)
         _check_start(source, generic.block)

@@ -72,7 +72,9 @@ def depth_simulate(
     started = time.perf_counter()
     depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
     width = checks.whole(width, "width", least=1, hint="It is the number of coordinates.")
-    seeds = checks.whole(seeds, "seeds", least=1, hint="It counts networks, as in seeds=16.")
+    seeds = checks.whole(
+        seeds, "seeds", least=1, each=checks.PART, hint="It counts networks, as in seeds=16."
+    )
     seed = checks.seed(seed)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
