@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import ProgramError, TraceError
+from tpcalc.errors import ProgramError, TraceError, UsageError
 
 HEAD = "tpcalc program 2\ndim n 1\ndim m 2\nfamily x : n\n"
 MATRIX = 'family "W{l}" : n*n along fresh\n'
@@ -50,7 +50,7 @@ def test_readings_ask_for_a_depth() -> None:
         tp.limit(tp.parse(DEEP))
     with pytest.raises(ProgramError, match="the depth L is a symbol"):
         tp.at_depth(tp.parse(DEEP))
-    with pytest.raises(ProgramError, match="the depth L is 0"):
+    with pytest.raises(UsageError, match="depth is 0"):
         tp.at_depth(tp.parse(DEEP), 0)
 
 
