@@ -26,7 +26,7 @@ from tpcalc.functions.numbers import Number as Number
 from tpcalc.functions.numbers import as_number, finite, rational, rounded, whole_power
 from tpcalc.functions.numbers import number_text as number_text
 
-LARGEST_POWER = 4096
+LARGEST_POWER = 2**14
 
 
 class Expr:
