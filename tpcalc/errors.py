@@ -14,21 +14,34 @@
     │   └── Undecided                a comparison of powers that comes before its unknown
     ├── LimitError        TPC5xx     no limit, or none that the rules cover
     │   └── NotDifferentiable
-    └── EvaluationError   TPC6xx     a number could not be computed
-        ├── MissingBackend
-        ├── OutOfMemory
-        ├── Exploded
-        ├── TaskFailed
-        └── TooLong
+    ├── EvaluationError   TPC6xx     a number could not be computed
+    │   ├── MissingBackend
+    │   ├── OutOfMemory
+    │   ├── Exploded
+    │   ├── TaskFailed
+    │   ├── TooLong
+    │   └── Incomplete           an answer without a number that was asked for
+    ├── Interrupted       TPC701     a run that its user ended
+    └── Fault             TPC702     what tpcalc should not have done
 
-Wording: what was wrong, where, why the theory forbids it, what to do.
+Wording: what was wrong, where, why the theory forbids it, what to do. The text of an error is one
+line of at most 200 characters; what was cut is in its ``message`` and its ``hint``.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
+import textwrap
 from collections.abc import Iterable
 from typing import Any
+
+LONGEST = 200  # characters of an error in all
+QUOTED = (80, 40, 20)  # characters of what a text quotes: fewer where it is still too long
+PLACE, ADVICE = 60, 90  # characters of where and of a hint that are kept in any case
+
+_QUOTE = re.compile(r"""(?<!\w)(['"`])(.+?)\1(?!\w)|\S{21,}""")
+_LIST = re.compile(r"((?:\S+, ){3})(?:\S+, )+\S+?\.?(?=[:;?]?(?:\s|$))")
 
 
 def short(text: str, most: int = 60) -> str:
@@ -39,6 +52,64 @@ def short(text: str, most: int = 60) -> str:
         'a + ...'
     """
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def one_line(text: object) -> str:
+    r"""A text without line breaks, and without what a terminal cannot show.
+
+    Example:
+        >>> one_line("two\nlines\x00")
+        'two lines\\x00'
+    """
+    line = " ".join(str(text).split())
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+def raised(error: BaseException) -> str:
+    """Kind and text of an error of a user's code, whatever its text does.
+
+    Example:
+        >>> raised(ValueError("no such thing"))
+        'ValueError: no such thing'
+    """
+    try:
+        text = short(str(error).strip(), 10_000)
+    except BaseException:  # the code of its text is the user's, too
+        text = "(an error without a text)"
+    kind = short(type(error).__name__)
+    return f"{kind}: {text}" if text else kind
+
+
+def _quoted(text: str, most: int) -> str:
+    """A text whose quotes and words are cut where they are long; of a path the end is kept."""
+
+    def cut(found: re.Match[str]) -> str:
+        sign, held = (found[1], found[2]) if found[1] else ("", found[0])
+        if len(held) <= most:
+            return found[0]
+        held = f"...{held[3 - most :]}" if "/" in held else short(held, most)
+        return f"{sign}{held}{sign}"
+
+    return _QUOTE.sub(cut, text)
+
+
+def _fitted(code: str, where: str, message: str, hint: str) -> str:
+    """An error on one line: where it is too long, its quotes are cut first, then its lists."""
+    where, message, hint = (_quoted(one_line(part), QUOTED[0]) for part in (where, message, hint))
+    for most in QUOTED:
+        where, message = _quoted(where, max(most, PLACE)), _quoted(message, most)
+        if len(line := _line(code, where, message, hint)) <= LONGEST:
+            return line
+    where, message, hint = (_LIST.sub(r"\1...", part) for part in (where, message, hint))
+    where, hint = short(where, PLACE), textwrap.shorten(hint, ADVICE, placeholder="...")
+    room = LONGEST - len(_line(code, where, "", hint))
+    return _line(code, where, textwrap.shorten(message, room, placeholder="..."), hint)
+
+
+def _line(code: str, where: str, message: str, hint: str) -> str:
+    return f"{code}{f' {where}:' if where else ''} {message}{f' {hint}' if hint else ''}"
 
 
 class TpcalcError(Exception):
@@ -57,14 +128,13 @@ class TpcalcError(Exception):
         self.message = message
         self.where = where
         self.hint = hint
-        super().__init__(str(self))
+        super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (type(self), self.args, self.__dict__)  # from another process
 
     def __str__(self) -> str:
-        place = f" {self.where}:" if self.where else ""
-        return f"{self.code}{place} {self.told}"
+        return _fitted(self.code, self.where or "", self.message, self.hint or "")
 
     @property
     def told(self) -> str:
@@ -129,8 +199,7 @@ class UnknownName(TraceError):
         elif near:
             hint = f"Did you mean {', '.join(repr(word) for word in near)}?"
         elif names:
-            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-            hint = f"Known: {shown}."
+            hint = f"Known: {', '.join(names[:12])}{', ...' if len(names) > 12 else '.'}"
         else:
             hint = "There is none."
         self.kind = kind
@@ -212,3 +281,23 @@ class TooLong(EvaluationError):
     """A run that would take longer than is allowed."""
 
     code = "TPC605"
+
+
+class Incomplete(EvaluationError):
+    """An answer without a number that was asked for, or not to its error target; it is printed."""
+
+    code = "TPC606"
+
+
+class Interrupted(TpcalcError):
+    """A run that its user ended."""
+
+    code = "TPC701"
+    exit_code = 130  # what a shell reports for Ctrl-C
+
+
+class Fault(TpcalcError):
+    """Something that tpcalc should not have done, whatever it was asked."""
+
+    code = "TPC702"
+    exit_code = 70  # of a fault of the software, as of old (sysexits.h)

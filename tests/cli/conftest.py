@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tpcalc.cli.app import app
+from tpcalc.errors import Fault
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class Ran:
 
 @pytest.fixture
 def tpcalc() -> Callable[..., Ran]:
-    """Run ``tpcalc WORDS``; an exception that is no exit is the test's own."""
+    """Run ``tpcalc WORDS``; a fault of tpcalc is the test's own."""
 
     def run(*words: object) -> Ran:
         result = CliRunner().invoke(app, [str(word) for word in words])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
+        if result.exit_code == Fault.exit_code and result.exception is not None:
+            raise result.exception.__cause__ or result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)
 
     return run

@@ -27,39 +27,45 @@ from tpcalc.cli.commands.solve import solve
 from tpcalc.cli.commands.sweep import sweep
 from tpcalc.cli.commands.transfer import transfer
 from tpcalc.cli.commands.warm import warm
+from tpcalc.cli.exits import Exits
+from tpcalc.cli.option import answering
 
 app = typer.Typer(
     name="tpcalc",
+    cls=Exits,
     help="Infinite-width limits of neural networks and of their training.",
     epilog="For example: tpcalc report mlp --depth 4 --act tanh --param mup --lr 0.5 --steps 4. "
     "Exit codes: 0 fine; 1 the check says no (trivial or unstable); 2 wrong usage; 3 invalid "
     "program or file; 4 tolerance not met, undecided or no number; 5 a backend is missing; "
-    "130 interrupted.",
+    "70 a fault of tpcalc; 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("orders")(orders)
-app.command("check")(check)
-app.command("solve")(solve)
-app.command("phases")(phases)
-app.command("limit")(limit)
-app.command("kernel")(kernel)
-app.command("sheet")(sheet)
-app.command("signal")(signal)
-app.command("simulate")(simulate)
-app.command("compare")(compare)
-app.command("report")(report)
-app.command("nlc")(nlc)
-app.command("experiment")(experiment)
-app.command("recipe")(recipe)
-app.command("transfer")(transfer)
-app.command("sweep")(sweep)
-app.command("regularity")(regularity)
-app.command("show")(show)
-app.command("list")(catalogue)
-app.command("doctor")(doctor)
-app.command("warm")(warm)
+for command in (
+    orders,
+    check,
+    solve,
+    phases,
+    limit,
+    kernel,
+    sheet,
+    signal,
+    simulate,
+    compare,
+    report,
+    nlc,
+    experiment,
+    recipe,
+    transfer,
+    sweep,
+    regularity,
+    show,
+    catalogue,
+    doctor,
+    warm,
+):
+    app.command("list" if command is catalogue else command.__name__)(answering(command))
 
 
 def _version(asked: bool) -> None:

@@ -1,79 +1,140 @@
-"""Errors -> one line on the error stream and an exit code."""
+"""The one way out of the command line: whatever ends a command becomes a line and an exit code."""
 
 from __future__ import annotations
 
-import inspect
+import codecs
+import io
+import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from functools import wraps
-from typing import Annotated, ParamSpec
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
 
 import typer
+from typer.core import TyperGroup
 
-from tpcalc.errors import OutOfMemory, StudyError, TpcalcError
+from tpcalc.errors import (
+    Fault,
+    Incomplete,
+    Interrupted,
+    OutOfMemory,
+    StudyError,
+    TpcalcError,
+    UsageError,
+    raised,
+)
 
 SAYS_NO = 1  # of a check: trivial or unstable
-TOLERANCE_NOT_MET = 4
-INTERRUPTED = 130  # what a shell reports for Ctrl-C
-WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
-"""Whether all rows of an answer are printed, however many there are."""
-
-_All = Annotated[bool, typer.Option("--all", help="Print all rows of every table.")]
-P = ParamSpec("P")
+TOLERANCE_NOT_MET = Incomplete.exit_code
+TRACEBACK = "TPCALC_TRACEBACK"  # of the environment: where errors come from is printed too
 
 
-def clean(command: Callable[P, None]) -> Callable[P, None]:
-    """A command that ends with a message and an exit code, never with a traceback of an error."""
-    signature = inspect.signature(command, eval_str=True)
-
-    @wraps(command)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
-        WHOLE.set(bool(kwargs.pop("whole", False)))
-        with _told():
-            command(*args, **kwargs)
-
-    if "as_json" in signature.parameters:  # what prints an answer can print all of it
-        whole = inspect.Parameter(
-            "whole", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_All
-        )
-        parameters = [*signature.parameters.values(), whole]
-        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {item.name: item.annotation for item in parameters}
-    return wrapper
+WIDTHS = range(40, 401)  # of a terminal that is believed
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except TpcalcError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(error.exit_code) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise typer.Exit(INTERRUPTED) from None
-    except MemoryError:
-        full = OutOfMemory(
+class Exits(TyperGroup):
+    """All commands; whatever ends one of them ends here."""
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **__: Any
+    ) -> NoReturn:
+        """Carry out a command, and end the program with its exit code."""
+        words = list(sys.argv[1:] if args is None else args)
+        _open_streams()
+        try:
+            with self.make_context(prog_name or "tpcalc", list(words)) as context:
+                self.invoke(context)
+        except BaseException as error:
+            command = words[0] if words and words[0] in self.commands else ""
+            raise SystemExit(_ended(error, command, "--json" in words)) from error
+        raise SystemExit(0)
+
+
+def _ended(error: BaseException, command: str, as_json: bool) -> int:
+    """Tell what ended a command; its exit code."""
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    cause = error.__context__ if isinstance(error, SystemExit) else error  # rich ends by itself
+    if isinstance(cause, BrokenPipeError):
+        _drop(sys.stdout)  # the reader (head, less) has seen enough
+        return 0
+    told = _named(error)
+    if os.environ.get(TRACEBACK):
+        _say("".join(traceback.format_exception(error)), sys.stderr)
+    if told.message:  # of no command at all: the help is printed
+        _say(str(told), sys.stderr)
+        if as_json and not isinstance(told, Incomplete):
+            from tpcalc.cli import payload
+
+            _say(payload.refusal(told, command), sys.stdout)
+    return told.exit_code
+
+
+def _named(error: BaseException) -> TpcalcError:
+    """What ended a command, as an error of this package."""
+    if isinstance(error, TpcalcError):
+        return error
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return Interrupted("interrupted")
+    if hasattr(error, "format_message"):  # typer's, of arguments
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "tpcalc"
+        message: str = error.format_message()
+        end = "" if message.endswith((".", "?")) or not message else "."
+        return UsageError(f"{message}{end}", where=command, hint=f"See {command} --help.")
+    from tpcalc.dsl.operands import raising_line
+
+    line = raising_line(error.__traceback__)
+    if line is not None:  # code of a file that ran later than the file itself
+        return StudyError(raised(error), where=line)
+    if isinstance(error, MemoryError):
+        return OutOfMemory(
             "the memory of this machine is used up.",
             hint="Take fewer samples, smaller widths or fewer threads.",
         )
-        typer.echo(str(full), err=True)
-        raise typer.Exit(full.exit_code) from None
-    except BrokenPipeError:
-        _drop_output()  # the reader (head, less) has seen enough
-        raise typer.Exit(0) from None
-    except OSError as error:
+    if isinstance(error, OSError):
         # Files that were asked for have errors of their own; what is left is the output itself.
-        _drop_output()
-        place = f" {error.filename}" if error.filename else ""
-        typer.echo(f"the system refused{place}: {error.strerror or error}", err=True)
-        raise typer.Exit(StudyError.exit_code) from None
+        _drop(sys.stdout)
+        why = error.strerror or error
+        return StudyError(f"the system refused it: {why}.", where=error.filename or "the output")
+    hint = f"This is a fault of tpcalc; {TRACEBACK}=1 shows where it comes from."
+    return Fault(f"{raised(error)}.", hint=hint)
 
 
-def _drop_output() -> None:
+def _say(text: str, stream: TextIO) -> None:
+    try:
+        typer.echo(text, stream)
+    except OSError:  # nobody hears it
+        _drop(stream)
+
+
+def _drop(stream: TextIO) -> None:
     """Let nothing be written any more, at the end of the interpreter neither."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _open_streams() -> None:
+    """Let streams take any text: closed ones drop it, others escape what their encoding lacks."""
+    codecs.register_error("tpcalc", _escaped)
+    for name in ("stdin", "stdout", "stderr"):  # in the order of the numbers that are free
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("r+", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="tpcalc")
+    width = shutil.get_terminal_size().columns
+    if (
+        "COLUMNS" in os.environ or width not in WIDTHS
+    ):  # help and tables need some columns, and fill as many as there are
+        os.environ["COLUMNS"] = str(min(max(width, WIDTHS.start), WIDTHS.stop - 1))
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Signs that an encoding lacks, as JSON writes them: a text in JSON stays what it is."""
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 from tpcalc.cli.option import Flags as Flags
-from tpcalc.cli.option import Option, options, told
+from tpcalc.cli.option import Option, options, taking, told
 
 P = ParamSpec("P")
 
@@ -88,7 +88,6 @@ def takes(
         keyword = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
         flags = [option.parameter for option in options.values()]
         call: Callable[..., None] = command  # all arguments come by name, from typer
-        parameters = [first, *flags, *keyword]
 
         @functools.wraps(command)
         def wrapper(**values: Any) -> None:
@@ -100,8 +99,6 @@ def takes(
             ]
             call(values.pop(first.name), typed, **values)
 
-        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {item.name: item.annotation for item in parameters}
-        return wrapper
+        return taking(wrapper, [first, *flags, *keyword])
 
     return decorate

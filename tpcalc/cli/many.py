@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any
 
-from tpcalc.cli.option import told
+from tpcalc.cli.option import taking, told
 
 _Jobs = Annotated[int | None, told("many", "jobs")]
 _Scheduler = Annotated[str | None, told("many", "scheduler")]
@@ -15,10 +15,6 @@ _Scheduler = Annotated[str | None, told("many", "scheduler")]
 
 def many(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command ``--jobs`` and ``--scheduler``."""
-    signature = inspect.signature(command, eval_str=True)
-    keyword, flags = inspect.Parameter.KEYWORD_ONLY, {"jobs": _Jobs, "scheduler": _Scheduler}
-    added = [inspect.Parameter(name, keyword, default=None, annotation=kind)
-             for name, kind in flags.items()]  # fmt: skip
 
     @wraps(command)
     def wrapper(jobs: int | None = None, scheduler: str | None = None, **values: Any) -> None:
@@ -27,7 +23,5 @@ def many(command: Callable[..., None]) -> Callable[..., None]:
         with use(jobs=jobs, scheduler=scheduler):
             command(**values)
 
-    parameters = [*signature.parameters.values(), *added]
-    wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {item.name: item.annotation for item in parameters}
-    return wrapper
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    return taking(wrapper, parameters, jobs=_Jobs, scheduler=_Scheduler)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -19,7 +22,12 @@ if TYPE_CHECKING:
     from tpcalc.study.load import Flag as StudyFlag
 
 Flags = Sequence["StudyFlag"]
+WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
+"""Whether all rows of an answer are printed, however many there are."""
+OUTPUT: ContextVar[TextIO | None] = ContextVar("output", default=None)
+"""Where answers are printed, and nothing else: what a user's code prints is none."""
 
+_All = Annotated[bool | None, typer.Option("--all", help="Print all rows of every table.")]
 
 _KINDS = (str, int, float, bool, list, tuple, dict, set)
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
@@ -146,3 +154,31 @@ def told(command: str, name: str) -> Any:
     names, metavar = said.pop("names", ()), said.pop("value", None)
     kind = typer.Argument if name.isupper() else typer.Option
     return kind(*names, metavar=metavar, **said)
+
+
+def taking(
+    wrapper: Callable[..., None], parameters: Iterable[inspect.Parameter], **flags: Any
+) -> Callable[..., None]:
+    """A command with other parameters and some flags, none of them given, as typer reads them."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    more = [inspect.Parameter(name, keyword, default=None, annotation=kind)
+            for name, kind in flags.items()]  # fmt: skip
+    signature = inspect.Signature([*parameters, *more])
+    wrapper.__signature__ = signature  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {name: own.annotation for name, own in signature.parameters.items()}
+    return wrapper
+
+
+def answering(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the output for its answer alone, and ``--all`` where it prints tables."""
+    parameters = inspect.signature(command, eval_str=True).parameters
+
+    @wraps(command)
+    def wrapper(whole: bool | None = None, **values: Any) -> None:
+        WHOLE.set(bool(whole))
+        OUTPUT.set(sys.stdout)
+        with redirect_stdout(sys.stderr):
+            command(**values)
+
+    flags = {"whole": _All} if "as_json" in parameters else {}
+    return taking(wrapper, parameters.values(), **flags)

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from tpcalc.errors import TpcalcError
 from tpcalc.results import FiniteRow, Provenance
 from tpcalc.results.data import as_plain
 
@@ -37,15 +38,19 @@ def document(
           "provenance": {}
         }
     """
+    return _text(command, {"model": model, "result": result, "provenance": made or {}})
+
+
+def refusal(error: TpcalcError, command: str) -> str:
+    """The JSON text where there is no answer: what ended the command, uncut."""
+    told = {"code": error.code, "message": error.message, "where": error.where, "hint": error.hint}
+    return _text(command, {"error": told})
+
+
+def _text(command: str, parts: Mapping[str, Any]) -> str:
     import tpcalc
 
-    whole = {
-        "tpcalc": tpcalc.__version__,
-        "command": command,
-        "model": model,
-        "result": result,
-        "provenance": made or {},
-    }
+    whole = {"tpcalc": tpcalc.__version__, "command": command, **parts}
     return json.dumps(as_plain(whole), indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpcalc.cli.exits import TOLERANCE_NOT_MET, WHOLE
-from tpcalc.errors import EvaluationError, Exploded
+from tpcalc.cli.option import OUTPUT, WHOLE
+from tpcalc.errors import EvaluationError, Exploded, Incomplete, TpcalcError
 from tpcalc.results import DepthTable, LimitTable, Status
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _PIPE_WIDTH = 120
 
 def put(text: str) -> None:
     """Print text as it is."""
-    typer.echo(text)
+    typer.echo(text, OUTPUT.get())
 
 
 def put_table(table: RenderableType, heading: str = "") -> None:
@@ -30,8 +30,9 @@ def put_table(table: RenderableType, heading: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    wide: dict[str, Any] = {} if sys.stdout.isatty() else {"width": _PIPE_WIDTH}
-    console = Console(highlight=False, **wide)
+    out = OUTPUT.get() or sys.stdout
+    wide: dict[str, Any] = {} if out.isatty() else {"width": _PIPE_WIDTH}
+    console = Console(file=out, highlight=False, **wide)
     # Captured, because rich would end the program itself where a pipe is closed early.
     with console.capture() as capture:
         if heading:
@@ -87,12 +88,10 @@ def write_page(out: Path | None, title: str, found: Any, **parts: Any) -> None:
 
 
 def check_gaps(found: DepthTable) -> None:
-    """End with the exit code for it, and say why, where something that was asked has no number."""
+    """End as incomplete where something that was asked has no number."""
     if found.lacking:
         gone = [f"{gap.name or 'all'} at L = {gap.depth}" for gap in found.lacking]
-        text = f"exit code {TOLERANCE_NOT_MET}: no number of {_some(gone)}; the answer says why"
-        typer.echo(text, err=True)
-        raise typer.Exit(TOLERANCE_NOT_MET)
+        raise Incomplete(f"no number of {_some(gone)}.", hint="The answer says why.")
 
 
 def check_tolerance(table: LimitTable) -> None:
@@ -100,27 +99,23 @@ def check_tolerance(table: LimitTable) -> None:
 
     Where a network explodes with its width, that its numbers do so is part of the answer.
     """
-    failed = [row.error for row in table.uncovered]
-    if table.exploded is not None:
-        failed = [
-            error
-            for error in failed
-            if isinstance(error, EvaluationError) and not isinstance(error, Exploded)
-        ]
+    failed = [row for row in table.uncovered if table.exploded is None or _no_number(row.error)]
     if failed:
-        first = {error.code: error for error in reversed(failed)}  # of each kind
-        typer.echo("\n".join(map(str, reversed(first.values()))), err=True)
-        raise typer.Exit(TOLERANCE_NOT_MET)
+        first = max(failed, key=lambda row: row.code)  # an explosion explains the others
+        names = _some([row.name for row in failed])
+        raise Incomplete(f"no number of {names}: {first.reason}", hint=first.hint)
     missed = [
         row.name for row in table.scalars if row.estimate.status is Status.TOLERANCE_NOT_REACHED
     ]
     if missed:
-        typer.echo(
-            f"the error target was not met for {_some(missed)}: "
-            "raise --max-particles or --rel-error",
-            err=True,
+        raise Incomplete(
+            f"the error target was not met for {_some(missed)}.",
+            hint="Raise --max-particles or --rel-error.",
         )
-        raise typer.Exit(TOLERANCE_NOT_MET)
+
+
+def _no_number(error: TpcalcError) -> bool:
+    return isinstance(error, EvaluationError) and not isinstance(error, Exploded)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -14,9 +14,9 @@ from numbers import Real
 from typing import Any, overload
 
 from tpcalc.dsl.handles import Scalar, scalar_fn
-from tpcalc.dsl.operands import Number, Operand, misuse, noun, number_or_none
+from tpcalc.dsl.operands import Number, Operand, last_user_line, misuse, noun, number_or_none
 from tpcalc.dsl.vectors import Vector, nonlin
-from tpcalc.errors import NotDifferentiable, TpcalcError
+from tpcalc.errors import NotDifferentiable, TpcalcError, raised
 from tpcalc.functions import Atom, Call, Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
 from tpcalc.functions.tape import evaluate
@@ -165,7 +165,9 @@ def expression(rule: object, what: str) -> Expr:
     except Exception as error:  # whatever code that expects numbers does with an expression
         name = getattr(rule, "__name__", type(rule).__name__)
         raise misuse(
-            f"{what} is a function of expressions; {name} does not take them ({error}).", own
+            f"{what} is a function of expressions; {name} does not take them ({raised(error)}).",
+            own,
+            where=last_user_line(error.__traceback__),
         ) from error
     if isinstance(found, Expr):
         return found
@@ -228,7 +230,7 @@ def _formula(fn: Callable[..., Any], vectors: int, scalars: int) -> Expr:
         raise
     except Exception as error:  # whatever the user's code raises is the news here
         raise misuse(
-            f"the function {name!r} fails on a formula: {type(error).__name__}: {error}.",
+            f"the function {name!r} fails on a formula: {raised(error)}.",
             "Write it with operators and tpcalc functions (tp.tanh, not np.tanh), or make an "
             "activation of numpy code with tp.function(name, evaluate, derivative=...).",
         ) from error

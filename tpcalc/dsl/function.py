@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tpcalc.dsl.elementwise import Elementwise, UserAtom
 from tpcalc.dsl.operands import as_rational, locate, misuse, noun, number, number_or_none, user_line
-from tpcalc.errors import NotDifferentiable, TpcalcError, UnknownName
+from tpcalc.errors import NotDifferentiable, TpcalcError, UnknownName, raised
 from tpcalc.functions import Atom, Call, Expr, Facts, Fn, Var, const
 from tpcalc.functions import derivative as derivative_of
 from tpcalc.functions.expr import substitute, walk
@@ -216,7 +216,7 @@ def _numeric(name: str, given: Callable[..., Any]) -> Numeric:
             single = [float(numeric(numpy_space(), points[i : i + 1])[0]) for i in range(6)]
     except Exception as error:  # whatever the user's code raises is the news here
         raise misuse(
-            f"the function {name!r} fails on an array: {type(error).__name__}: {error}.",
+            f"the function {name!r} fails on an array: {raised(error)}.",
             "Write it with numpy's functions; np.where stands for `if`, np.abs for abs.",
         ) from error
     if block.shape != (2, 3) or not np.allclose(block.ravel(), single, equal_nan=True):

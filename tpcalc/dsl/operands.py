@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
+from traceback import walk_tb
 from types import CodeType, FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -95,7 +96,6 @@ def locate(error: TpcalcError) -> None:
     line = last_user_line(error.__traceback__) or user_line()
     if line is not None:
         error.where = f"{error.where} at {line}" if error.where else line
-        error.args = (str(error),)
 
 
 def line_in_stack(stack: str) -> str | None:
@@ -114,13 +114,21 @@ def line_in_stack(stack: str) -> str | None:
 
 def last_user_line(traceback: TracebackType | None) -> str | None:
     """The innermost line of the user in a traceback."""
-    line = None
-    while traceback is not None:
-        author, name = _author_of(traceback.tb_frame)
-        if author == "user":
-            line = f"{name}:{traceback.tb_lineno}"
-        traceback = traceback.tb_next
-    return line
+    return next((line for author, line in _inner_lines(traceback) if author == "user"), None)
+
+
+def raising_line(traceback: TracebackType | None) -> str | None:
+    """The line of the user that raised an error, or called the library that did."""
+    own = ((author, line) for author, line in _inner_lines(traceback) if author != "library")
+    author, line = next(own, ("", ""))
+    return line if author == "user" else None
+
+
+def _inner_lines(traceback: TracebackType | None) -> Iterator[tuple[str, str]]:
+    """Who wrote the lines of a traceback, and these, the innermost first."""
+    for frame, number in reversed(list(walk_tb(traceback))):
+        author, name = _author_of(frame)
+        yield author, f"{name}:{number}"
 
 
 # numpy's scalars carry numpy's operators: they are sent back to Python's.

@@ -37,11 +37,9 @@ def explosion(value: float, what: str) -> Exploded:
         return Exploded(
             f"{what} is nan: a function was evaluated outside its domain (the logarithm or a "
             "root of a negative number, say), or infinities cancelled.",
-            hint="Check the domain of the activation; where the numbers grew before, lower the "
-            "learning rate or the number of steps.",
+            hint="Check the domain of the activation, or lower the learning rate.",
         )
     return Exploded(
         f"{what} is {value}: numbers left the floating-point range.",
-        hint="The program explodes at these powers of n and learning rates (lower the learning "
-        "rate or the number of steps), or it divides by 0 (an input of zeros that is normalised).",
+        hint="Lower the learning rate, or leave out inputs of zeros.",
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, Generic, Protocol, TypeVar
 
-from tpcalc.errors import StudyError, UnknownName
+from tpcalc.errors import StudyError, UnknownName, raised
 from tpcalc.sources import Source
 
 OWN = "tpcalc"
@@ -112,7 +112,7 @@ class Registry(Mapping[str, T], Generic[T]):
                 self._entries, self._keys, self._origins = before
                 self._complete = False
                 raise StudyError(
-                    f"the {self.kind} entry {point.name!r} does not load: {error}",
+                    f"the {self.kind} entry {point.name!r} does not load: {raised(error)}.",
                     where=f"package {origin}",
                     hint="Mend or uninstall that package.",
                 ) from error

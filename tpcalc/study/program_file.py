@@ -19,7 +19,7 @@ from tpcalc.dsl import Traced
 from tpcalc.dsl import as_program as program_of
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, raised
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import Network, as_network, is_network
 from tpcalc.program.program import Program
@@ -167,11 +167,11 @@ def _named(path: Path, name: str | None, kind: _Kind) -> tuple[str, Any]:
         raise UnknownName(kind.word, name, there, where=str(path))
     value = getattr(module, name)
     if not kind.named(value):
-        listing = f"In this file: {', '.join(there)}." if there else "There is none here."
+        listing = f"In this file: {', '.join(there)}." if there else kind.makes
         raise StudyError(
             f"{name} is {_described(value)}, no {kind.word}.",
             where=str(path),
-            hint=f"{kind.makes} {listing}",
+            hint=listing,
         )
     return name, value
 
@@ -239,20 +239,17 @@ def _user_errors(path: Path) -> Iterator[None]:
         if error.exit_code == UsageError.exit_code:
             error.exit_code = StudyError.exit_code  # the file is wrong, not the command line
         raise
-    except SyntaxError as error:
-        where = f"{error.filename or path}, line {error.lineno}"
-        raise StudyError(f"this is not Python: {error.msg}.", where=where) from error
-    except SystemExit as error:
-        raise StudyError(
-            f"the file ends the program (exit {error.code}).",
-            where=_user_line(path, error),
-            hint="Guard what is to run as a script by if __name__ == '__main__'.",
-        ) from error
-    except Exception as error:
-        text = str(error)
-        raise StudyError(
-            f"{type(error).__name__}{f': {text}' if text else ''}", where=_user_line(path, error)
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a user's file raises
+        where, message, hint = _user_line(path, error), raised(error), None
+        if isinstance(error, SyntaxError) and error.lineno is not None:
+            where = f"{error.filename or path}, line {error.lineno}"
+            message = f"this is not Python: {error.msg}."
+        elif isinstance(error, SystemExit):
+            message = f"the file ends the program ({message})."
+            hint = "Guard what is to run as a script by if __name__ == '__main__'."
+        raise StudyError(message, where=where, hint=hint) from error
 
 
 def _user_line(path: Path, error: BaseException) -> str:

@@ -60,16 +60,17 @@ def refusal(
     problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
 ) -> StudyError:
     """One error for all problems; a key that a flag set goes by the name of the flag."""
-    lines: list[str] = []
-    blame = []
-    for key, text in problems:
-        owner = next((f for f in flags if key == f.key or key.startswith(f.key + ".")), None)
-        blame.append(owner is not None)
-        line = f"{owner.name if owner else key}: {text}"
-        if line not in lines:
-            lines.append(line)
-    message = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} problems:", *lines])
-    return UsageError(message) if all(blame) else StudyError(message, where=where)
+    owners = [
+        next((f.name for f in flags if key == f.key or key.startswith(f.key + ".")), None)
+        for key, _ in problems
+    ]
+    found = [(owner or key, text) for owner, (key, text) in zip(owners, problems, strict=True)]
+    (place, text), *others = dict.fromkeys(found)
+    more = " ".join(f"{name}: {text}" for name, text in others)
+    hint = f"{len(others)} more: {more}" if others else None
+    if all(owners):
+        return UsageError(text, where=place, hint=hint)
+    return StudyError(text, where=f"{where}: {place}" if where else place, hint=hint)
 
 
 def _echo(found: Any) -> bool:

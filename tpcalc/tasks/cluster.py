@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
-from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.errors import EvaluationError, TpcalcError, raised
 from tpcalc.tasks.pool import Pool
 from tpcalc.tasks.worker import Job, Unwanted, carry_out, stopped_unless
 
@@ -86,7 +86,7 @@ class Cluster(Pool):
             ) from error
         except Exception as error:  # tpcalc is not there
             raise EvaluationError(
-                f"a worker cannot do tasks: {type(error).__name__}: {error}.",
+                f"a worker cannot do tasks: {raised(error)}.",
                 hint="Install the same tpcalc there as here.",
             ) from error
 

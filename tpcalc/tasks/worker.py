@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tpcalc.errors import MissingBackend, OutOfMemory, StudyError, TpcalcError
+from tpcalc.errors import MissingBackend, OutOfMemory, StudyError, TpcalcError, raised
 from tpcalc.progress import Progress
 from tpcalc.sources import library_versions, own_version
 from tpcalc.tasks.alone import alone
@@ -63,7 +63,7 @@ def tried(call: Call, shared: Any, args: tuple[Any, ...], tell: Progress, where:
         full = OutOfMemory("the memory of this machine is used up.", hint="Use fewer processes.")
         return Reply(error=full, where=where, cause=error)
     except Exception as error:
-        return Reply(failed=f"{type(error).__name__}: {error}", where=where, cause=error)
+        return Reply(failed=raised(error), where=where, cause=error)
 
 
 def carry_out(
@@ -79,7 +79,7 @@ def carry_out(
                 (call, own), given = _shared(job.digest, shared), unpacked(args)
             except Exception as error:
                 raise StudyError(
-                    f"{where} cannot read what its tasks need: {type(error).__name__}: {error}.",
+                    f"{where} cannot read what its tasks need: {raised(error)}.",
                     hint="Install there, or put where workers start, the files that it imports.",
                 ) from error
             return [

@@ -11,7 +11,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.dsl.operands import last_user_line
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import StudyError, UsageError, raised
 from tpcalc.torch.draws import Draw, apart, following, region
 
 # Widths are these times 1, 2, 3 and 5; the first that the constructor takes, and then others.
@@ -72,7 +72,7 @@ class Build:
                 made = _called(make, n)
             except Exception as error:
                 raise StudyError(
-                    f"{self.called} raised {type(error).__name__}: {error}.",
+                    f"{self.called} raised {raised(error)}.",
                     where=last_user_line(error.__traceback__),
                     hint="Give widths that the constructor takes: widths=(...).",
                 ) from error

@@ -18,7 +18,7 @@ import numpy as np
 
 from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError
+from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError, raised
 from tpcalc.program.base import reached
 from tpcalc.torch.graph import Place
 from tpcalc.torch.rules import rule_of
@@ -337,12 +337,12 @@ def _may_alias(node: Any) -> bool:
 
 
 def _not_exported(error: Exception, where: str) -> TpcalcError:
-    text = str(error)
+    text = raised(error)
     line = last_user_line(error.__traceback__) or where
     if isinstance(error, TpcalcError):
         error.where = error.where or line
         return error
-    if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(error).__name__:
+    if "data-dependent" in text.lower() or "GuardOnDataDependent" in text:
         hint = "Use dense routing, or a comparison that does not become a Python branch."
         if "TransformerEncoder" in text or "is_causal" in text or "transformer.py" in text:
             hint = "nn.TransformerEncoder compares its mask with a causal one: pass is_causal=True."
@@ -356,9 +356,8 @@ def _not_exported(error: Exception, where: str) -> TpcalcError:
         found = text.partition("Found ")[2].partition(" in ")[0]
         hint = "Return tensors alone; models of transformers take use_cache=False."
         return TraceError(f"an output is no tensor but {found}.", where=where, hint=hint)
-    said = (*text.strip().splitlines(), "")[0].rstrip(".")
     return TraceError(
-        f"torch cannot run or export the module: {type(error).__name__}: {said}.",
+        f"torch cannot run or export the module: {text.splitlines()[0].rstrip('.')}.",
         where=line,
         hint="It is run on the inputs that are given, as torch.export.export(module, inputs).",
     )

@@ -83,7 +83,7 @@ def test_a_grid_needs_cells_that_can_be_listed() -> None:
             tp.sweep({}, wrong)
     with pytest.raises(UsageError, match="it has 0 cells"):
         tp.sweep({}, {})
-    with pytest.raises(UsageError, match=r"(?s)2 problems:.*model\.depth.*training\.lr"):
+    with pytest.raises(UsageError, match=r"(?s)model\.depth.*1 more: .*training\.lr"):
         tp.sweep({}, {"depth": [2, -1], "lr": [0.1, "fast"]})
 
 

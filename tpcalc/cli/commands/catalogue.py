@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tpcalc import checks
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 from tpcalc.cli.option import told
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 Kind = Annotated[str | None, told("catalogue", "KIND")]
 
 
-@clean
 def catalogue(kind: Kind = None, as_json: AsJson = False) -> None:
     """Activations, networks, parameterizations, optimizers, schedules, losses, with sources."""
     from tpcalc.cli import payload

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tpcalc.cli.exits import SAYS_NO, TOLERANCE_NOT_MET, clean
+from tpcalc.cli.exits import SAYS_NO, TOLERANCE_NOT_MET
 from tpcalc.cli.flags import (
     MEASURE,
     MODULE,
@@ -51,7 +51,6 @@ AT_FIRST = {
 }
 
 
-@clean
 @many
 @takes(NETWORK, MODULE, TRAINING, MEASURE, VALUES, SEED)
 def check(

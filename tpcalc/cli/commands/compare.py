@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     ASKED,
     DATA,
@@ -20,7 +19,6 @@ from tpcalc.cli.flags import (
 from tpcalc.cli.many import many
 
 
-@clean
 @many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
 def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:

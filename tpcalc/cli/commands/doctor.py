@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 
 LIBRARIES = (
@@ -24,7 +23,6 @@ LIBRARIES = (
 )
 
 
-@clean
 def doctor(as_json: AsJson = False) -> None:
     """Versions, devices, threads and memory."""
     from tpcalc.cli import payload

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
 from tpcalc.cli.many import many
 from tpcalc.cli.option import told
@@ -29,7 +28,6 @@ Seed = Annotated[int, told("experiment", "seed")]
 Work = Annotated[Path | None, told("experiment", "work")]
 
 
-@clean
 @many
 def experiment(
     file: FileWord,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, AsJson, Flags, ModelWord, ReportOut, takes
 from tpcalc.cli.many import many
 from tpcalc.cli.option import told
@@ -26,7 +25,6 @@ Save = Annotated[Path | None, told("kernel", "save")]
 Steps = Annotated[int | None, typer.Option(hidden=True)]
 
 
-@clean
 @many
 @takes(KERNEL, MODULE, INPUTS, RUN)
 def kernel(

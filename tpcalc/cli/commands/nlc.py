@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 from tpcalc.cli.many import many
 from tpcalc.cli.option import told, whole_numbers
@@ -40,7 +39,6 @@ Seed = Annotated[int, told("nlc", "seed")]
 Device = Annotated[str, told("nlc", "device")]
 
 
-@clean
 @many
 def nlc(
     model: Model,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DATA,
     MEASURE,
@@ -27,7 +26,6 @@ from tpcalc.cli.option import told
 Budget = Annotated[str | None, told("orders", "budget")]
 
 
-@clean
 @many
 @takes(NETWORK, MODULE, DATA, MEASURE, VALUES, SEED)
 def orders(

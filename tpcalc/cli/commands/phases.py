@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, RATES_OPEN, VALUES, AsJson, Flags, NetworkWord, takes
 from tpcalc.cli.option import told
 
@@ -13,7 +12,6 @@ Box = Annotated[list[str] | None, told("phases", "box")]
 Picture = Annotated[Path | None, told("phases", "picture")]
 
 
-@clean
 @takes(NETWORK, RATES_OPEN, VALUES)
 def phases(
     model: NetworkWord,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson
 from tpcalc.cli.option import told
 
@@ -18,7 +17,6 @@ Alpha = Annotated[str | None, told("recipe", "alpha")]
 Raw = Annotated[str | None, told("recipe", "raw")]
 
 
-@clean
 def recipe(
     param: ParamWord = None,
     depth: Depth = 64,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
 from tpcalc.cli.option import told
 
@@ -22,7 +21,6 @@ Alphas = Annotated[str, told("regularity", "alphas")]
 Seed = Annotated[int, told("regularity", "seed")]
 
 
-@clean
 @takes(OF_BLOCKS)
 def regularity(
     file: FileWord,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     ASKED,
     DATA,
@@ -43,7 +42,6 @@ FORMULAS = (
 )
 
 
-@clean
 @many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
 def report(

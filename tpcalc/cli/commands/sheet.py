@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, ReportOut
 from tpcalc.cli.option import told
 
@@ -18,7 +17,6 @@ Debias = Annotated[bool, told("sheet", "debias")]
 Normalize = Annotated[bool, told("sheet", "normalize")]
 
 
-@clean
 def sheet(
     activation: Word,
     against: Against = None,

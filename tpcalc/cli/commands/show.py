@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import DATA, MODULE, NETWORK, AsJson, Flags, ModelWord, takes
 from tpcalc.cli.option import told
 
@@ -14,7 +13,6 @@ InWords = Annotated[bool, told("show", "in-words")]
 Depends = Annotated[bool, told("show", "depends")]
 
 
-@clean
 @takes(NETWORK, MODULE, DATA)
 def show(
     model: ModelWord,

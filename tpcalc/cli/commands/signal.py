@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
 from tpcalc.cli.option import told
 
@@ -21,7 +20,6 @@ Edge = Annotated[bool, told("signal", "edge")]
 Length = Annotated[str | None, told("signal", "length")]
 
 
-@clean
 def signal(
     activation: Word,
     weights: WeightVariance = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     ASKED,
     DATA,
@@ -19,7 +18,6 @@ from tpcalc.cli.flags import (
 from tpcalc.cli.many import many
 
 
-@clean
 @many
 @takes(NETWORK, MODULE, DATA, SIMULATE, ASKED, RUN, DEVICE)
 def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     MODULE,
     NETWORK,
@@ -26,7 +25,6 @@ Base = Annotated[int | None, told("solve", "base")]
 Width = Annotated[int | None, told("solve", "at-width")]
 
 
-@clean
 @takes(NETWORK, MODULE, RATES_OPEN, VALUES)
 def solve(
     model: NetworkWord,

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from tpcalc.cli.exits import TOLERANCE_NOT_MET, clean
 from tpcalc.cli.flags import (
     DATA,
     DEVICE,
@@ -25,12 +22,12 @@ from tpcalc.cli.flags import (
 )
 from tpcalc.cli.many import many
 from tpcalc.cli.option import told
+from tpcalc.errors import Incomplete
 
 Work = Annotated[Path | None, told("sweep", "work")]
 Written = Annotated[Path | None, told("sweep", "table")]
 
 
-@clean
 @many
 @takes(SWEEP, NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def sweep(
@@ -68,6 +65,4 @@ def sweep(
     answer("sweep", {"model": model}, found, "", as_json, written={"table": table, "out": out})
     failed = sum(bool(record[PROBLEM]) for record in found.rows)
     if failed:
-        text = f"exit code {TOLERANCE_NOT_MET}: {failed} cells have no answer; the table says why"
-        typer.echo(text, err=True)
-        raise typer.Exit(TOLERANCE_NOT_MET)
+        raise Incomplete(f"{failed} cells have no answer.", hint="The table says why.")

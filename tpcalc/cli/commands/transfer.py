@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tpcalc.cli.exits import clean
 from tpcalc.cli.flags import (
     DEVICE,
     NETWORK,
@@ -30,7 +29,6 @@ Average = Annotated[int, told("transfer", "average")]
 Work = Annotated[Path | None, told("transfer", "work")]
 
 
-@clean
 @many
 @takes(NETWORK, RATES_OPEN, SEED, DEVICE)
 def transfer(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from tpcalc.cli.exits import clean
 
-
-@clean
 def warm() -> None:
     """Compile what questions need and keep it on disk, for all processes of this machine."""
     from tpcalc.cli.progress import progress_bar

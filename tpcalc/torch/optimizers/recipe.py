@@ -13,7 +13,7 @@ from typing import Any
 
 from tpcalc.dsl.operands import last_user_line, line_of, user_line
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import UsageError
+from tpcalc.errors import UsageError, raised
 from tpcalc.torch.family import Family
 from tpcalc.torch.optimizers.classes import CLASSES
 from tpcalc.torch.optimizers.reading import Reading, Settings, by_rule
@@ -177,7 +177,7 @@ def _made(make: Make, module: Any, width: int) -> list[tuple[Any, str | None]]:
         try:
             found = make(*given)
         except Exception as error:
-            what = f"the optimizer of n = {width} raised {type(error).__name__}: {error}"
+            what = f"the optimizer of n = {width} raised {raised(error)}"
             where = last_user_line(error.__traceback__)
             raise UsageError(f"{what}.", where=where, hint=FUNCTION) from error
     several = found.values() if isinstance(found, Mapping) else found
