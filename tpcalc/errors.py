@@ -36,11 +36,12 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+LARGE = 10_000  # characters of a text of somebody else that are looked at
 LONGEST = 200  # characters of an error in all
 QUOTED = (80, 40, 20)  # characters of what a text quotes: fewer where it is still too long
-PLACE, ADVICE = 60, 90  # characters of where and of a hint that are kept in any case
+WORD, PLACE, ADVICE = 40, 80, 90  # of a word, of where, and of a hint that are kept in any case
 
-_QUOTE = re.compile(r"""(?<!\w)(['"`])(.+?)\1(?!\w)|\S{21,}""")
+_QUOTE = re.compile(rf"""(?<!\w)(['"`])(.+?)\1(?!\w)|\S{{{WORD + 1},}}""")
 _LIST = re.compile(r"((?:\S+, ){3})(?:\S+, )+\S+?\.?(?=[:;?]?(?:\s|$))")
 
 
@@ -62,6 +63,8 @@ def one_line(text: object) -> str:
         'two lines\\x00'
     """
     line = " ".join(str(text).split())
+    if len(line) > LARGE:
+        line = f"{line[: LARGE // 2]}...{line[-LARGE // 2 :]}"
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
@@ -75,7 +78,7 @@ def raised(error: BaseException) -> str:
         'ValueError: no such thing'
     """
     try:
-        text = short(str(error).strip(), 10_000)
+        text = short(str(error).strip(), LARGE)
     except BaseException:  # the code of its text is the user's, too
         text = "(an error without a text)"
     kind = short(type(error).__name__)
@@ -87,9 +90,10 @@ def _quoted(text: str, most: int) -> str:
 
     def cut(found: re.Match[str]) -> str:
         sign, held = (found[1], found[2]) if found[1] else ("", found[0])
-        if len(held) <= most:
+        room = most if sign else max(most, WORD)
+        if len(held) <= room:
             return found[0]
-        held = f"...{held[3 - most :]}" if "/" in held else short(held, most)
+        held = f"...{held[3 - room :]}" if "/" in held else short(held, room)
         return f"{sign}{held}{sign}"
 
     return _QUOTE.sub(cut, text)
@@ -99,11 +103,13 @@ def _fitted(code: str, where: str, message: str, hint: str) -> str:
     """An error on one line: where it is too long, its quotes are cut first, then its lists."""
     where, message, hint = (_quoted(one_line(part), QUOTED[0]) for part in (where, message, hint))
     for most in QUOTED:
-        where, message = _quoted(where, max(most, PLACE)), _quoted(message, most)
+        where, message = _quoted(where, most), _quoted(message, most)
         if len(line := _line(code, where, message, hint)) <= LONGEST:
             return line
     where, message, hint = (_LIST.sub(r"\1...", part) for part in (where, message, hint))
-    where, hint = short(where, PLACE), textwrap.shorten(hint, ADVICE, placeholder="...")
+    where = where if len(where) <= PLACE else f"...{where[3 - PLACE :]}"
+    spare = LONGEST - len(_line(code, where, message, " "))
+    hint = textwrap.shorten(hint, max(ADVICE, spare), placeholder="...")
     room = LONGEST - len(_line(code, where, "", hint))
     return _line(code, where, textwrap.shorten(message, room, placeholder="..."), hint)
 
@@ -135,6 +141,16 @@ class TpcalcError(Exception):
 
     def __str__(self) -> str:
         return _fitted(self.code, self.where or "", self.message, self.hint or "")
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        """What a traceback shows beside the line: the whole text, where the line is without some."""
+        whole = one_line(f"{self.where}: {self.told}" if self.where else self.told)
+        return [] if whole in str(self) else [whole]
+
+    @__notes__.setter
+    def __notes__(self, _: list[str]) -> None:  # by what sends errors to other processes
+        pass
 
     @property
     def told(self) -> str:

@@ -106,7 +106,7 @@ def test_S2_19_A13_limit_of_norms() -> None:
     words = (*words[:-4], "--hurst", "2/5", "--alpha", "1/2")
     out = " ".join(run("limit", "resnet", "--depth", "4,oo", *words, code=4).split())
     assert "at this scale is not known. How the numbers of blocks beside it go on" in out
-    assert "exit code 4: no number of all at L = oo" in out
+    assert "TPC606 no number of all at L = oo" in out
     words = (*words[:-4], "--hurst", "4/5", "--alpha", "4/5")
     shown = run("limit", "resnet", "--depth", "L", *words)
     assert "L = 1000" in shown and "0.202562" in shown

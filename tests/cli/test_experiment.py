@@ -103,7 +103,7 @@ def test_an_interrupted_experiment_goes_on(
 
     monkeypatch.setattr(training, "train_trial", interrupted)
     ran = tpcalc(*asked)
-    assert (ran.code, ran.err) == (130, "interrupted\n")
+    assert (ran.code, ran.err) == (130, "TPC701 interrupted\n")
     kept = (work / "E1.jsonl").read_bytes()
     assert len(kept.splitlines()) == 3
     monkeypatch.setattr(training, "train_trial", own)

@@ -154,8 +154,7 @@ def expression(rule: object, what: str) -> Expr:
         >>> expression(lambda z: z * z, "a function").text
         'x0**2'
     """
-    own = "Write it with tpcalc's functions, as tp.tanh or lambda z: z * tp.erf(z); numeric code "
-    own += "is brought along with tp.function(name, evaluate, derivative=...)."
+    own = "Write it with tp.tanh and others, or numeric code as tp.function(name, evaluate, ...)."
     if not callable(rule):
         raise misuse(f"{what} is needed, not {noun(rule)}.", own)
     try:
@@ -231,8 +230,7 @@ def _formula(fn: Callable[..., Any], vectors: int, scalars: int) -> Expr:
     except Exception as error:  # whatever the user's code raises is the news here
         raise misuse(
             f"the function {name!r} fails on a formula: {raised(error)}.",
-            "Write it with operators and tpcalc functions (tp.tanh, not np.tanh), or make an "
-            "activation of numpy code with tp.function(name, evaluate, derivative=...).",
+            "Write it with tp.tanh (not np.tanh), or numpy code as tp.function(name, evaluate).",
         ) from error
     value: Number | None = None if isinstance(found, Expr | Operand) else number_or_none(found)
     if value is not None:

@@ -105,7 +105,7 @@ def _semidefinite(rows: list[list[Number]], epsilon: float) -> tuple[list[list[N
         raise misuse(
             "the covariance is not positive semidefinite: its smallest eigenvalue is "
             f"{lowest:.3g}, and rounding of its entries explains {-slack:.2g} at most.",
-            "No Gaussian vector has it. A matrix of inner products never has a negative one.",
+            "No Gaussian vector has it.",
         )
     if lowest >= -1e-12 * largest:
         return rows, 0.0  # as it was given, so that exact entries stay exact

@@ -41,5 +41,5 @@ def explosion(value: float, what: str) -> Exploded:
         )
     return Exploded(
         f"{what} is {value}: numbers left the floating-point range.",
-        hint="Lower the learning rate, or leave out inputs of zeros.",
+        hint="Lower the learning rate, if it divides by 0 leave out inputs of zeros.",
     )

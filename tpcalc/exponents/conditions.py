@@ -140,8 +140,7 @@ def _not_affine(g: Ex, monomials: list[dict[str, int]]) -> ScaleError:
     also = f" (or {', '.join(others)})" if others and power[structural] == 1 else ""
     return ScaleError(
         f"the boundary {g} = 0 is curved in the symbols of the box; a diagram has flat ones only.",
-        hint=f"Give a number for {structural}{also}, as in values={{{structural!r}: 2}}, and leave "
-        "it out of the box.",
+        hint=f"Give a number for {structural}{also}, as in values={{{structural!r}: 2}}.",
     )
 
 

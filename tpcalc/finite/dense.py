@@ -92,8 +92,7 @@ class _Watch:
                 f"a value left the range of {str(self.job.dtype).removeprefix('torch.')} at width "
                 f"{self.job.width}, seed {self.seeds[index]}.",
                 where=self.job.program.place(self.first[index]),
-                hint="Lower the learning rate or the power of n in front of it; "
-                "on_explode='nan' keeps the other seeds.",
+                hint="Lower the learning rate; on_explode='nan' keeps the other seeds.",
             )
 
 

@@ -61,7 +61,7 @@ def dim_sizes(dims: Iterable[Dim], width: int) -> dict[str, int]:
             near = max(step, step * round(Fraction(width, step)))
             raise UsageError(
                 f"the dimension {dim.name!r} has size {dim.ratio} * n, which is {size} at "
-                f"width {width}; a size is a whole number of at least 1.",
+                f"width {width}, and no whole number of at least 1.",
                 hint=f"The widths that work are the multiples of {step}: take {near}.",
             )
         sizes[dim.name] = int(size)

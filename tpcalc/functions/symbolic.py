@@ -130,8 +130,8 @@ class _Translation:
         if rule is None:
             raise TraceError(
                 f"{part} ({part.func.__name__}) in a sympy expression has no translation.",
-                hint="Write it with exp, log, sin, cos, tanh, erf, Abs, Max and powers, or give "
-                "the function together with its derivative rule.",
+                hint="Write it with exp, log, sin, tanh, erf, Abs, Max and powers, or give its "
+                "derivative rule.",
             )
         return rule(part)
 
@@ -195,8 +195,7 @@ class _Translation:
         raise TraceError(
             f"{part} in a sympy expression: pieces joined by conditions do not say what their "
             "derivative does where they meet.",
-            hint="Write it with Max(0, x), Abs, sign or Heaviside, or give the function together "
-            "with its derivative rule.",
+            hint="Write it with Max(0, x), Abs, sign or Heaviside.",
         )
 
 

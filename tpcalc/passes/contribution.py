@@ -153,7 +153,7 @@ def _change(ref: Ref, step: Step, parameters: frozenset[Ref], inside: frozenset[
 def _not_linear(node: Node, ref: Ref, *_: object) -> NoReturn:
     raise ProgramError(
         f"template node %{ref} ({type(node).__name__}) is not a linear function of one updated "
-        "parameter, so that no contribution of its update can be told apart.",
+        "parameter, whose contribution could be told apart.",
         hint="Ask for the contribution to a sum of products with the parameters.",
     )
 

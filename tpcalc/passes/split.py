@@ -116,7 +116,7 @@ def check_size(program: Program) -> None:
             f"the program has about {count} cells, and this question reads them one by one "
             f"({MOST} at most).",
             where=f"a program of {len(program.nodes)} nodes",
-            hint="tp.limit and tp.simulate read blocks; here, take fewer samples or steps.",
+            hint="Take fewer samples or steps; tp.limit and tp.simulate read blocks.",
         )
 
 

@@ -82,11 +82,9 @@ def interpret_from(
     """Walk the nodes in order, filling ``values``; yields each node once its value is there."""
     if rules.level is not Level.REPEATS and program.repeats:
         raise ProgramError(
-            f"{rules.name!r} reads programs of a depth that is a number, and this one repeats a "
-            "block along the depth.",
+            f"{rules.name!r} reads programs of a depth that is a number; this one repeats a block.",
             where=program.place(program.repeats[0]),
-            hint="Give it a depth: tp.at_depth(program, 8); of a network write ResNet(8, ...). "
-            "tp.check and tp.phases take L as a symbol.",
+            hint="Give it a depth: tp.at_depth(program, 8), or ResNet(8, ...).",
         )
     if rules.level is Level.VECTORS and program.has_blocks:
         raise ProgramError(

@@ -76,8 +76,8 @@ def coordinate_check(
     if not isinstance(network, Module) or not callable(network.made_by.get("optimizer")):
         raise UsageError(
             "a coordinate check trains modules of torch by an optimizer of torch.",
-            hint="Give what makes them, inputs= and optimizer=, a function of a module and its "
-            "width; tp.first_order(measure=) measures networks and optimizers that are texts.",
+            hint="Give what makes them, inputs= and optimizer= (a function of a module and its "
+            "width), or take tp.first_order(measure=).",
         )
     found = first_order(run.replace(steps=1), measure=None, seed=seed)
     clip = network.made_by["clip"]

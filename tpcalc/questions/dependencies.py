@@ -228,8 +228,7 @@ def _of_blocks(
             f"the coefficients of the corrections of {count} products solve linear systems of "
             f"all of them, and {LARGEST} are the most.",
             where=f"a program of {len(read.orders.program.nodes)} nodes",
-            hint="verify=False lists what may be in each, without numbers; or take fewer samples "
-            "in a step, or fewer steps.",
+            hint="Take fewer samples or steps, or verify=False, which gives no numbers.",
         )
     found = read.estimated(products)
     rows = list[CorrectionRow]()

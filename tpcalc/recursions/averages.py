@@ -111,11 +111,9 @@ class Averages:
         """V22, V2c = E phi''(z) (phi(w) - E phi(w)) and V31 = E phi'''(z) phi'(w)."""
         if self.kinked and np.any(proportional(pairs)):
             raise EvaluationError(
-                "the limit of a backward pass takes E phi''(z) phi''(w), where phi' jumps and the "
-                "preactivations z and w of two samples stay proportional, up to rounding: it is "
-                "infinite there.",
-                hint="Take larger rates, inputs of which no two are proportional, a smooth "
-                "activation, or numbers of blocks, (16, 32, 64).",
+                "the limit of a backward pass takes E phi''(z) phi''(w), which is infinite where "
+                "phi' jumps and two samples stay proportional.",
+                hint="Take inputs of which no two are proportional, or numbers of blocks.",
             )
         twice = _two(self._second, self._second, pairs)
         mixed = _less(

@@ -74,8 +74,8 @@ def open_network(word: str, flags: Sequence[Flag] = ()) -> Network:
     if is_program(word, flags):
         raise UsageError(
             f"{word!r} is a program; this question is about a network and its training.",
-            hint="Give an architecture of the catalogue with its flags (mlp --depth 3), a network "
-            "in a file (@tp.network), or a study file; tpcalc orders takes programs.",
+            hint="Give an architecture, a network in a file (@tp.network) or a study file; "
+            "tpcalc orders takes programs.",
         )
     return network_of(study_at(word, flags))
 

@@ -239,8 +239,8 @@ def _exporting() -> Iterator[None]:
         if kind.__module__.startswith("torch."):
             return original.__func__(kind, *args, **named)
         raise TraceError(
-            f"{kind.__name__} is a torch.autograd.Function: a backward pass of its own, which need "
-            "not be the derivative of its forward pass.",
+            f"{kind.__name__} is a torch.autograd.Function, whose backward pass need not be its "
+            "derivative.",
             hint="Write it with operations of torch whose derivatives torch knows.",
         )
 

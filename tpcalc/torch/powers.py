@@ -16,7 +16,7 @@ GRID = 12  # the largest denominator of a power
 NEAR = 1e-6  # relative; of what is a power without further terms
 LATE = 2e-3  # of local powers at the last widths, where further terms fade
 LOGS = (-1, -0.5, 0.5, 1)  # powers of log n that are told by name
-HINT = "A number of a family is c n^p, up to terms that vanish beside it."
+HINT = "A number of a family is c n^p, up to what vanishes."
 
 
 @dataclass(frozen=True)

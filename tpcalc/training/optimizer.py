@@ -312,8 +312,7 @@ class Optimizer:
                 f"a step is a function of whole parameters ({', '.join(self.whole)}), of which the "
                 "first alone is followed, by its size.",
                 where=f"optimizer {self.name}",
-                hint="Ask tp.first_order, tp.check or tp.solve of a network whose depth is a "
-                "number, or take adam for all steps.",
+                hint="Ask tp.first_order, tp.check or tp.solve, or take adam for all steps.",
             )
         return _path(self, tuple(self.settings.items()), tuple(rates))
 
@@ -350,8 +349,7 @@ def _path(
         kept = derivative(expr, START)
         if not isinstance(kept, Const):
             raise OutsideError(
-                "an entrywise function of the initial weights, a random matrix with entries of "
-                "its own, is outside the theory.",
+                "an entrywise function of the initial weights is outside the theory.",
                 where=f"optimizer {optimizer.name}",
                 hint="Decouple the decay: w = (1 - lr decay) w - lr (...), as in adamw.",
             )

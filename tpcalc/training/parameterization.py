@@ -117,10 +117,9 @@ class Parameterization:
         """
         if degree == 0 and self.entrywise is None:
             raise StudyError(
-                f"{self.text} has learning rates for gradient descent alone; the steps of an "
-                "entrywise optimizer (Adam, sign) do not grow with the gradient.",
-                hint="Use mup, ntk or standard, or give the rates as they are meant, as in "
-                "'ac:0,1/2,1;0,1/2,0'.",
+                f"{self.text} has learning rates for gradient descent alone, and none for an "
+                "entrywise optimizer (Adam, sign).",
+                hint="Use mup, ntk or standard, or give the rates, as in 'ac:0,1/2,1;0,1/2,0'.",
             )
         return self if degree == self.degree else replace(self, degree=degree)
 

@@ -49,8 +49,8 @@ def _check_calibration(setting: Setting, run: Training) -> None:
         optimizer = run.optimizer_of(mark)
         if not optimizer.is_linear_in_rate:
             raise StudyError(
-                f"the first step of {optimizer.name} is not its learning rate times a direction, "
-                f"so that the rate of {mark.label} cannot be calibrated.",
+                f"the rate of {mark.label} cannot be calibrated: the first step of "
+                f"{optimizer.name} is no rate times a direction.",
                 where=setting.text,
                 hint="Write the update as 'w = w - lr (...)', or take rates that are given.",
             )

@@ -84,7 +84,7 @@ def test_bad_file_is_named_with_line_and_reason(tmp_path: Path, name: str) -> No
     with pytest.raises(StudyError) as caught:
         csv(path)
     assert message in str(caught.value)
-    assert str(path) in str(caught.value)
+    assert str(path) in str(caught.value.where)
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_a_part_that_was_sampled_beside_an_exact_0_is_not_told() -> None:
     try:
         found = tp.limit(program)["gate"]
     except TpcalcError as error:
-        assert "on a part of the coordinates decides" in str(error)
+        assert "on a part of the coordinates decides" in error.message
     else:
         assert abs(found.value - 0.5 / np.sqrt(2 * np.pi)) < 5 * found.stderr
 

@@ -173,7 +173,7 @@ def test_kept_numbers_that_are_none_are_refused(damage: str, tmp_path: Path) -> 
     path.write_text(f"{head}\n{json.dumps(value)}\n", encoding="utf-8")
     with pytest.raises(StudyError, match=r"does not fit depth-mup, L = 8, n = oo") as caught:
         depth_experiment(plan(), work=tmp_path)
-    assert str(path) in str(caught.value) and len(str(caught.value).splitlines()) == 1
+    assert str(path) in str(caught.value.where) and len(str(caught.value).splitlines()) == 1
 
 
 def test_what_has_no_numbers_says_why() -> None:

@@ -124,7 +124,7 @@ def test_a_kept_trial_with_other_counts_is_refused(
     path.write_text(f"{head}\n{json.dumps(entry)}\n", encoding="utf-8")
     with pytest.raises(StudyError, match="does not fit ip-llr, relu, n = 16, trial 1") as caught:
         trained([setting("relu")], DATA, trials=1, work=tmp_path)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+    assert str(path) in str(caught.value.where) and "\n" not in str(caught.value)
 
 
 ADAM = Setting("tanh", "mup", 2, 16, lr=0.1, steps=50, batch=16, optimizer="adam(eps=1e-3)")

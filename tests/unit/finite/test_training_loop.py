@@ -127,7 +127,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     for setting, key in ((SETTING, "another"), (replace(SETTING, steps=30), "trial")):
         with pytest.raises(StudyError, match="of another trial") as caught:
             train_trial(common, setting, 0, Checkpoint(path, key), silent)
-        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+        assert str(path) in str(caught.value.where) and "\n" not in str(caught.value)
     for change in ({"width": 8}, {"depth": 3}, {"bias": "all"}, {"optimizer": "adam"}):
         with pytest.raises(StudyError, match="of another network"):
             other = replace(SETTING, **change)
@@ -144,7 +144,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         path.write_bytes(broken)
         with pytest.raises(StudyError, match="damaged") as caught:
             train_trial(*asked)
-        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+        assert str(path) in str(caught.value.where) and "\n" not in str(caught.value)
     np.savez(path, key=np.array(["{}"], dtype=object))  # would need a pickle
     with pytest.raises(StudyError, match="damaged"):
         train_trial(*asked)

@@ -279,7 +279,7 @@ def test_files_that_hold_no_kernel(tmp_path: Path, changes: dict[str, Any], mess
     rewritten(path, **changes)
     with pytest.raises(StudyError, match=message) as caught:
         load_kernel(path)
-    assert str(path) in str(caught.value)
+    assert str(path) in str(caught.value.where)
 
 
 def test_other_files(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_a_python_file_runs_when_all_else_is_right(rest: str, message: str, tmp_
     study.write_text(f'[model]\narchitecture = "net.py:net"\n{rest}')
     with pytest.raises(StudyError) as caught:
         open_network(str(study))
-    assert message.format(folder=tmp_path) in str(caught.value)
+    assert message.format(folder=tmp_path) in f"{caught.value.where}: {caught.value.told}"
 
 
 def test_parameters_are_those_of_python_files(tmp_path: Path) -> None:

@@ -113,8 +113,7 @@ def _no_length(
         line += f" --biases {biases:.6g}" + (" --bias span" if rank < 1 else "")
     return type(error)(
         error.message,
-        hint=f"Change --weights or --biases, or let --edge choose them. To see what becomes of "
-        f"every layer: {line}",
+        hint=f"Take --edge, or see every layer: {line}",
     )
 
 

@@ -217,8 +217,7 @@ def _check_denominators(compiled: Compiled, values: Array) -> None:
             raise EvaluationError(
                 f"the program divides by a scalar that is 0 within its error ({mean:.2g} ± "
                 f"{stderr:.1e}): the quotient has no limit that could be told from this.",
-                hint="If it is not 0 in the limit, use more samples; if it is, write the power of "
-                "n with which it vanishes.",
+                hint="Use more samples; if it is 0 in the limit, write its power of n.",
             )
 
 

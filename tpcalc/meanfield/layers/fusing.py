@@ -426,8 +426,7 @@ class Fusing:
         return StudyError(
             f"the recursion does not hold: vectors of the size n^({power}) vanish or grow with n.",
             where=self.program.place(ref),
-            hint="tp.orders(tp.signal.program_of(net)) follows powers of n; tp.kernel and tp.limit "
-            "take programs as they are.",
+            hint="tp.orders(tp.signal.program_of(net)) follows powers of n; tp.kernel takes it.",
         )
 
     def averaged(self, ref: Ref, *exprs: Expr) -> StudyError:

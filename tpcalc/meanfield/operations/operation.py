@@ -375,10 +375,8 @@ class SharedBias:
             mean = float(self.variance)
             raise StudyError(
                 "one bias shared by all directions does not self-average: it adds "
-                f"{mean:.6g} to the second moment on average, with a standard deviation of "
-                f"{sqrt(2) * mean:.6g} at any width.",
-                hint="Add a number in its place, take tp.signal.spread for mean and spread over "
-                "draws, or one bias for each direction.",
+                f"{mean:.6g} ± {sqrt(2) * mean:.6g} to the second moment.",
+                hint="Take a number in its place, tp.signal.spread, or a bias for each direction.",
             )
         return bounded(self.drawn)
 

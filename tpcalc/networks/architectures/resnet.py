@@ -218,8 +218,7 @@ class ResNet(Architecture):
                 f"weights that are {law} along the depth are Gaussian, of blocks that differ, and "
                 "of a depth that is the symbol.",
                 where="ResNet",
-                hint="ResNet('L', ...): tp.depth_limit and tp.at_depth give it a number, on the "
-                "command line limit --depth 100,1000.",
+                hint="Ask ResNet('L', ...) at depths: limit --depth 100,1000.",
             )
         return str(law)
 

@@ -45,7 +45,7 @@ def _check_dropout(parts: list[Any]) -> None:
         share = part.p if isinstance(part, dropout) else getattr(part, "dropout", 0.0)
         if part.training and isinstance(share, float) and share > 0:
             raise UsageError(
-                f"the module drops units at random ({type(part).__name__}, {share:g}) and is in "
-                "training mode: it is another function in each run.",
-                hint="Call .eval() first; batch norms use the moments of the batch in either mode.",
+                f"the module drops units at random ({type(part).__name__}, {share:g}) in training "
+                "mode: it is another function in each run.",
+                hint="Call .eval() first; batch norms use the moments of the batch all the same.",
             )

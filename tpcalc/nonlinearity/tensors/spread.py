@@ -52,8 +52,7 @@ def outputs(f: Function, batch: Tensor) -> Tensor:
         raise EvaluationError(
             f"the function fails on a batch of shape {tuple(batch.shape)} and type {batch.dtype}: "
             f"{error}",
-            hint="Inputs have the type and the device of its parameters (f.double(), x.float()); "
-            "batch norm takes batches of two or more.",
+            hint="Give inputs of the type and device of its parameters, two for batch norm.",
         ) from error
     if not hasattr(found, "flatten") or found.ndim < 1 or len(found) != len(batch):
         shape = tuple(getattr(found, "shape", ()))

@@ -83,6 +83,5 @@ def _check_start(run: Training, block: Block) -> None:
             raise UsageError(
                 f"{name} is {law} along the depth, and training does not keep its start as it is: "
                 "that is not written.",
-                hint="An optimizer without decay, and a parameterization that keeps initial "
-                "weights, as mup.",
+                hint="Take an optimizer without decay, and mup or what keeps initial weights.",
             )

@@ -53,8 +53,7 @@ def generic_block(
             raise UsageError(
                 f"{name} is {law} along the depth: training of matrices that are not random is not "
                 "followed.",
-                hint="tp.check says what becomes of the start at a power of L that is a number, "
-                "tp.depth_limit gives numbers of blocks.",
+                hint="tp.check tells the start at a power of L, tp.depth_limit numbers of blocks.",
             )
         replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))
@@ -75,8 +74,7 @@ def generic_block(
         linear = training.optimizer_of(mark).degree == 1
         if label in given and linear and gradient is None:
             raise UsageError(
-                f"the first gradient of {label!r} is 0, as what it is multiplied with starts at 0: "
-                "no power of L of its learning rate makes its updates of the size in lr_depth.",
+                f"the first gradient of {label!r} is 0, as what it is multiplied with starts at 0.",
                 hint="Leave lr_depth out for it: learning rates then have no power of L.",
             )
         scale = gradient if linear else Ex()  # of an update at a rate of order one

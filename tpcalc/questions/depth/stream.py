@@ -120,8 +120,7 @@ def _sum(scales: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | No
                 f"what a block adds to {stepped(NAMES[own[0]], own[1])} grows like n^({width}): "
                 "there is no limit in the width, which comes first.",
                 where="the repeated block",
-                hint="Change the powers of n of learning rates or weights; tp.solve of the network "
-                "with a number of blocks finds them.",
+                hint="Change the powers of n; tp.solve of a number of blocks finds them.",
             )
         depends = context.parity.depends[node]
         if depends & ~every:

@@ -179,8 +179,8 @@ def _layer(chain: Chain, weights: _Weights, point: Mapping[str, Fraction]) -> _L
         powers = {name: found.scale(name) for name in ("forward", "backward", "last")}
     except Unsolved as error:
         raise ScaleError(
-            f"with {_name(chain)} no learning rate is known to make the update of a hidden layer "
-            "contribute at order one at every depth.",
+            f"with {_name(chain)} no learning rate is known to move a hidden layer by order one "
+            "at every depth.",
             where="a hidden layer",
             hint="Ask at some depth to see which layer it is, and why.",
         ) from error

@@ -230,10 +230,9 @@ class Run:
         shared, multipliers = self.shared, self.solved_for == "multipliers"
         if multipliers and self.biased and not shared:
             raise UsageError(
-                f"multipliers of {self.parameterization.text} with biases: their powers are their "
-                "own, so that no a_l is decided by the size of its layer.",
-                hint="Take a network without biases, or a table that gives biases the powers of "
-                "their weights, as standard does.",
+                f"multipliers of {self.parameterization.text} with biases, which have powers of "
+                "their own: no a_l is decided by the size of its layer.",
+                hint="Take no biases, or a table that gives them powers of weights, as standard.",
             )
 
         given = self.parameterization.own

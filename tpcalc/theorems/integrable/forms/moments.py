@@ -258,8 +258,7 @@ def stable_std(act: Activation) -> ClosedForm:
         return closed("std", Bounded(1 / abs(slope)), r"1/|\sigma'(0)|", "Table 1, Remark F.3")
     raise UsageError(
         f"no standard deviation keeps the first pass of {sigma.text} at one size in every depth.",
-        hint="There is one for degree 1 (relu, leaky_relu), and where sigma(0) = 0 and sigma'(0) "
-        "is not 0 (tanh, gelu).",
+        hint="Take degree 1 (relu), or sigma(0) = 0 and sigma'(0) != 0 (tanh, gelu).",
     )
 
 
@@ -274,10 +273,9 @@ def scale_free(sigma: Nonlinearity, depth: int) -> tuple[Nonlinearity, ...]:
     found = f"sigma(0) = {sigma.at_zero:g}"
     found += f" and sigma'(0) = {sigma.slope_at_zero}" if sigma.at_zero == 0 else ""
     raise UsageError(
-        f"{sigma.text} is no power alpha z_+^p + beta |z_-|^p and not linear near 0 ({found}), so "
-        "the layers above the first have no scale-free pass.",
-        hint="Take relu, relu^2 or leaky_relu, or tanh or gelu; tp.limit takes all activations, "
-        "and naive_degenerate those with sigma(0) != 0.",
+        f"{sigma.text} is no power alpha z_+^p + beta |z_-|^p and not linear near 0 ({found}): it has "
+        "no scale-free pass.",
+        hint="tp.limit takes all activations, naive_degenerate those with sigma(0) != 0.",
     )
 
 
