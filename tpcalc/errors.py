@@ -143,8 +143,8 @@ class TpcalcError(Exception):
         return _fitted(self.code, self.where or "", self.message, self.hint or "")
 
     @property
-    def __notes__(self) -> list[str]:  # type: ignore[override]
-        """What a traceback shows beside the line: the whole text, where the line is without some."""
+    def __notes__(self) -> list[str]:
+        """What a traceback shows beside the line: the whole text, where some of it is cut."""
         whole = one_line(f"{self.where}: {self.told}" if self.where else self.told)
         return [] if whole in str(self) else [whole]
 

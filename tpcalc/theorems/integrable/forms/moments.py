@@ -273,8 +273,8 @@ def scale_free(sigma: Nonlinearity, depth: int) -> tuple[Nonlinearity, ...]:
     found = f"sigma(0) = {sigma.at_zero:g}"
     found += f" and sigma'(0) = {sigma.slope_at_zero}" if sigma.at_zero == 0 else ""
     raise UsageError(
-        f"{sigma.text} is no power alpha z_+^p + beta |z_-|^p and not linear near 0 ({found}): it has "
-        "no scale-free pass.",
+        f"{sigma.text} is no power alpha z_+^p + beta |z_-|^p and not linear near 0 ({found}): "
+        "there is no scale-free pass.",
         hint="tp.limit takes all activations, naive_degenerate those with sigma(0) != 0.",
     )
 
