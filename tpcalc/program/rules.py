@@ -84,7 +84,7 @@ def interpret_from(
         raise ProgramError(
             f"{rules.name!r} reads programs of a depth that is a number; this one repeats a block.",
             where=program.place(program.repeats[0]),
-            hint="Give it a depth: tp.at_depth(program, 8), or ResNet(8, ...).",
+            hint="Give it a depth: tp.at_depth(program, 8), or write ResNet(8, ...).",
         )
     if rules.level is Level.VECTORS and program.has_blocks:
         raise ProgramError(
