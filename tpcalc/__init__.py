@@ -5,10 +5,10 @@ how large everything is (exact powers of the width), what it converges to, with 
 whether networks of finite width agree.
 
 Language:
-    program, n, L, symbol, Tracer, function, mean, extend
+    program, n, L, symbol, Tracer, Vector, Scalar, function, mean, extend
 Networks:
-    MLP, ResNet, RNN; network, Network (one's own); layers: attention, convolutions, recurrent
-    cells, norms and more to write networks with; layer_norm, rms_norm
+    MLP, ResNet, RNN; network, Network, NetworkTracer (one's own); layers: attention, convolutions,
+    recurrent cells, norms and more to write networks with; layer_norm, rms_norm
 Programs of training runs:
     Training, train, Samples, digits, csv; images (labelled, for classification)
 Questions:
@@ -46,72 +46,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import resolve_name
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tpcalc import meanfield
-    from tpcalc.activations.public import function as function
-    from tpcalc.data import csv as csv
-    from tpcalc.data import digits as digits
-    from tpcalc.data import images as images
-    from tpcalc.dsl import L as L
-    from tpcalc.dsl import Tracer as Tracer
-    from tpcalc.dsl import extend as extend
-    from tpcalc.dsl import mean as mean
-    from tpcalc.dsl import n as n
-    from tpcalc.dsl import program as program
-    from tpcalc.dsl import symbol as symbol
-    from tpcalc.evaluate.answers import Limit as Limit
-    from tpcalc.evaluate.expect import closed_form as closed_form
-    from tpcalc.evaluate.expect import expect as expect
-    from tpcalc.evaluate.limit import limit as limit
-    from tpcalc.experiments.sweep import sweep as sweep
-    from tpcalc.experiments.transfer import transfer as transfer
-    from tpcalc.finite.simulate import simulate as simulate
-    from tpcalc.networks import layers as layers
-    from tpcalc.networks.architectures.mlp import MLP as MLP
-    from tpcalc.networks.architectures.resnet import ResNet as ResNet
-    from tpcalc.networks.architectures.rnn import RNN as RNN
-    from tpcalc.networks.layers.norms import layer_norm as layer_norm
-    from tpcalc.networks.layers.norms import rms_norm as rms_norm
-    from tpcalc.networks.own import Network as Network
-    from tpcalc.networks.own import network as network
-    from tpcalc.program.program import Program as Program
-    from tpcalc.questions.check import check as check
-    from tpcalc.questions.compare import compare as compare
-    from tpcalc.questions.coordinate_check import coordinate_check as coordinate_check
-    from tpcalc.questions.dependencies import corrections as corrections
-    from tpcalc.questions.dependencies import dependencies as dependencies
-    from tpcalc.questions.depth.at_depth import at_depth as at_depth
-    from tpcalc.questions.depth.limit import depth_limit as depth_limit
-    from tpcalc.questions.depth.regularity import regularity as regularity
-    from tpcalc.questions.depth.simulate import depth_simulate as depth_simulate
-    from tpcalc.questions.equivalent import equivalent as equivalent
-    from tpcalc.questions.first_order import first_order as first_order
-    from tpcalc.questions.initial_weights import initial_weights as initial_weights
-    from tpcalc.questions.kernel.kernel import kernel as kernel
-    from tpcalc.questions.measure import measure as measure
-    from tpcalc.questions.orders import Orders as Orders
-    from tpcalc.questions.orders import orders as orders
-    from tpcalc.questions.phases import phases as phases
-    from tpcalc.questions.solve import solve as solve
-    from tpcalc.questions.suggest import suggest as suggest
-    from tpcalc.results import Card as Card
-    from tpcalc.results import Contrast as Contrast
-    from tpcalc.results import FiniteTable as FiniteTable
-    from tpcalc.results import Kernel as Kernel
-    from tpcalc.results import Samples as Samples
-    from tpcalc.tasks.use import use as use
-    from tpcalc.theorems import depth as depth
-    from tpcalc.theorems import integrable as integrable
-    from tpcalc.theorems import resnets as resnets
-    from tpcalc.theorems.card import card as card
-    from tpcalc.training.recipe import recipe as recipe
-    from tpcalc.training.training import Training as Training
-    from tpcalc.training.training import train as train
-    from tpcalc.views.public import report as report
-
-    signal = meanfield
+from typing import Any
 
 __version__ = "0.1.0"
 
@@ -146,15 +81,16 @@ _PUBLIC = {
     "tpcalc.training.recipe": "recipe",
     "tpcalc.training.training": "Training train",
     "tpcalc.data": "csv digits images",
-    "tpcalc.dsl": "L Tracer extend mean n program symbol",
-    "tpcalc.evaluate.answers": "Limit",
+    "tpcalc.dsl": "L Scalar Tracer Vector extend mean n program symbol",
+    "tpcalc.evaluate.answers": "Limit LimitVector",
     "tpcalc.evaluate.expect": "closed_form expect",
     "tpcalc.evaluate.limit": "limit",
     "tpcalc.finite.simulate": "simulate",
     "tpcalc.networks.own": "Network network",
+    "tpcalc.networks.tracer": "NetworkTracer",
     "tpcalc.program.program": "Program",
     "tpcalc.views.public": "report",
-    "tpcalc.results": "Card Contrast FiniteTable Kernel Samples",
+    "tpcalc.results": "Card Contrast Estimate FiniteTable Kernel Samples",
     "tpcalc.theorems": "depth integrable",
     "tpcalc.theorems.card": "card",
 }

@@ -154,6 +154,14 @@ class Scalar(Value):
 
     Attributes:
         ref: Its node.
+
+    Example:
+        >>> from tpcalc.dsl.trace import program
+        >>> @program
+        ... def step(t):
+        ...     t.output("w", 1 - 0.5 * t.scalar("eta", "1/3").sqrt())
+        >>> [type(node).__name__ for node in step.nodes]
+        ['Data', 'Nonlin', 'Nonlin', 'Nonlin']
     """
 
     __slots__ = ("_ref",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.dsl.operands import line_of, misuse, noun, recording, user_line
 from tpcalc.dsl.recorder import Recorder
@@ -22,7 +22,13 @@ _OF_PROGRAM = frozenset(
 )
 
 
-class Traced(Shown):
+if TYPE_CHECKING:
+    Offered = Program  # for a checker of types it is the program that it stands for
+else:
+    Offered = Shown
+
+
+class Traced(Offered):
     """A function that was decorated with ``program``; it is run when its program is needed.
 
     Where it needs no parameters it stands for its program: it can be printed, and it has the

@@ -31,6 +31,15 @@ class Vector(Value):
 
     Attributes:
         dim: Its dimension class; vectors of one class have coordinates in common.
+
+    Example:
+        >>> from tpcalc.dsl.trace import program
+        >>> @program
+        ... def unit(t):
+        ...     x = t.gaussian("x")
+        ...     t.output("y", n**"1/2" * x / x.norm())
+        >>> str(unit.types[-1])
+        'n'
     """
 
     __slots__ = ("_line", "_node", "_terms", "dim")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,13 +78,13 @@ class Limit(Shown):
         self._vectors = {row.name: row for row in self.table.vectors}
         self._uncovered = {row.name: row for row in self.table.uncovered}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Answer:
         if name in self._uncovered:
             raise self._uncovered[name].error
         if name in self._scalars:
-            return self._closed(name)
+            return cast("Answer", self._closed(name))
         if name in self._vectors:
-            return LimitVector(self, self._vectors[name])
+            return cast("Answer", LimitVector(self, self._vectors[name]))
         raise UnknownName("limit", name, list(self))
 
     def _closed(self, name: str) -> Estimate:
@@ -261,6 +261,14 @@ class LimitVector(Shown):
         mean, second_moment: Estimates of E Z and E Z^2.
         n_power: The power of n taken out.
         table: Both moments as a record.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.program
+        ... def start(t):
+        ...     t.output("y", tp.relu(t.gaussian("v")))
+        >>> print(tp.limit(start)["y"].moment(lambda z: z**4))
+        1.5 (exact)
     """
 
     def __init__(self, owner: Limit, row: VectorRow) -> None:
@@ -335,6 +343,15 @@ class LimitVector(Shown):
     def __repr__(self) -> str:
         text = self.formula.text if self.formula else "Z"
         return f"{_power(self.n_power)}{text}   (E Z = {self.mean}, E Z^2 = {self.second_moment})"
+
+
+if TYPE_CHECKING:
+
+    class Answer(Estimate, LimitVector):
+        """What ``limit[name]`` is: the name says whether it is a number or a vector."""
+
+        formula: Any
+        table: Any
 
 
 def _power(power: Exponent) -> str:

@@ -51,8 +51,8 @@ def limit(
     max_samples: int = 2**20,
     threads: int | None = None,
     outputs: Sequence[str] | None = None,
-    values: Mapping[str, Fraction] | None = None,
-    given: Mapping[str, float] | None = None,
+    values: Mapping[str, object] | None = None,
+    given: Mapping[str, object] | None = None,
     storage: str = "float64",
     device: str | None = None,
     memory_limit: int | None = None,
@@ -124,14 +124,14 @@ def limit(
     seed = checks.seed(seed)
     checks.called(progress, "progress", 0.0, "")
     device = device_name(device)
-    values = checks.powers(values, source.symbols) if values is not None else None
+    powers = checks.powers(values, source.symbols) if values is not None else None
     if not isinstance(formulas, bool):
         formulas = checks.names(formulas, "formulas")
     if not isinstance(rescale, bool) and rescale != GROWING:
         rescale = checks.names(rescale, "rescale")
     outputs = outputs if outputs is None else checks.names(outputs, "outputs")
-    given = checks.named(given, "given")
-    derived = covered(source, Asked(outputs, given, values, rescale, seed, reading))
+    held = checks.named(given, "given")
+    derived = covered(source, Asked(outputs, held, powers, rescale, seed, reading))
     program, cover, graph = derived.program, derived.cover, derived.cover.graph
     names = [name for name, _ in program.outputs]
     for name, number in derived.given.items():
@@ -160,11 +160,11 @@ def limit(
     vectors = [row for row in rows if isinstance(row, VectorRow)]
     draws = found.draws
     settings = {"method": method, **recorded(found.budget, draws)}
-    held = ", ".join(f"{name} = {number:.10g}" for name, number in given.items())
-    if held:
-        settings["given"] = held
+    told = ", ".join(f"{name} = {number:.10g}" for name, number in held.items())
+    if told:
+        settings["given"] = told
     record = provenance(source.digest, seed, settings, time.perf_counter() - started)
-    said = (f"the limit of networks with {held}",) if held else ()
+    said = (f"the limit of networks with {told}",) if told else ()
     notes = (*said, *program.notes, *limit_notes(graph, scalars, draws, found.rare), *cover.notes)
     every = [cell for name in names for cell in cells(program, name, outputs)]
     exploded = explosion(every, [*scalars, *vectors], uncovered)
@@ -184,7 +184,7 @@ def limit(
             **found.budget.fixed,
         )
 
-    return Limit(program, graph, found.budget, table, ask, derived.values, method, given, reading)
+    return Limit(program, graph, found.budget, table, ask, derived.values, method, held, reading)
 
 
 def _row(

@@ -46,7 +46,7 @@ def simulate(
     dtype: str = "float64",
     seed: int = 0,
     threads: int | None = None,
-    values: Mapping[str, Fraction] | None = None,
+    values: Mapping[str, object] | None = None,
     memory_limit: int | None = None,
     outputs: Sequence[str] | None = None,
     reading: ReadAs = "auto",
@@ -112,8 +112,7 @@ def simulate(
     device = device_name(DEVICES[backend] if device is None else device)
     checks.text(dtype, "dtype")
     checks.called(progress, "progress", 0.0, "")
-    if values is not None:
-        values = checks.powers(values, found.symbols)
+    powers = None if values is None else checks.powers(values, found.symbols)
     if threads is not None:
         threads = checks.whole(threads, "threads", least=1)
     if memory_limit is not None:
@@ -129,7 +128,7 @@ def simulate(
     error: Exploded | None = None
     for index, width in enumerate(widths):
         options: dict[str, Any] = {
-            "values": values,
+            "values": powers,
             "memory_limit": memory_limit,
             "progress": part(progress, index, index + 1, len(widths)),
             "dtype": dtype,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from tpcalc.errors import TraceError
 from tpcalc.functions.expr import Expr
 from tpcalc.sources import Source
+
+Block = TypeVar("Block")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class RowFn:
     source: Source = field(default=Source(""), compare=False, repr=False)
     aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
-    def __call__(self, value: Any, along: str | None = None) -> Any:
+    def __call__(self, value: Block, along: str | None = None) -> Block:
         """The function of a block, along one of its axes; the only one if none is said."""
         rows = getattr(value, "rows", None)
         if not callable(rows):
@@ -43,4 +45,5 @@ class RowFn:
                 f"{self.name} takes a block of a program.",
                 hint=f"Several scalars are one: tp.{self.name}(t.stack([s, r], 'k')).",
             )
-        return rows(self, along)
+        found: Block = rows(self, along)
+        return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 from tpcalc import checks
 from tpcalc.dsl.handles import Scalar, Value
@@ -23,6 +23,7 @@ from tpcalc.program.types import Axes
 OUT = "out"  # the axis of the outputs of a readout
 ONE = Fraction(1)
 Side = str | int
+Out = TypeVar("Out", bound=Side)  # a width, or a number of outputs
 
 
 @dataclass(eq=False)
@@ -73,7 +74,7 @@ class Parameter:
 
 
 @dataclass(eq=False)
-class Linear:
+class Linear(Generic[Out]):
     """A linear map with trained weights, and a bias if it has one; a call applies it.
 
     Between widths it is a matrix, from a finite side a block of columns, to a finite side a block
@@ -82,7 +83,7 @@ class Linear:
     """
 
     tracer: MapTracer
-    out: Side
+    out: Out
     into: Side
     weights: Parameter
     bias: Parameter | None = None
@@ -127,6 +128,12 @@ class Linear:
         if self.bias is not None:
             self.bias.named(label, f"{label}.bias")
 
+    @overload
+    def __call__(self: Linear[str], x: Value) -> Vector: ...
+    @overload
+    def __call__(self: Linear[int], x: Value) -> Scalar: ...
+    @overload
+    def __call__(self: Linear[Side], x: Value) -> Any: ...
     def __call__(self, x: Value) -> Any:
         """The map applied to a vector, or to a block with its finite side as an axis."""
         t = self.tracer
@@ -180,9 +187,9 @@ class Linear:
 class Transposed:
     """The transpose of a map between widths, of the same weights."""
 
-    of: Linear
+    of: Linear[Any]
 
-    def __call__(self, x: Vector) -> Any:
+    def __call__(self, x: Vector) -> Vector:
         """The transposed map applied to a vector."""
         own, t = self.of, self.of.tracer
         (rows, _), (cols, _) = t.sides(own.out), t.sides(own.into)
@@ -196,16 +203,17 @@ class Transposed:
         t.on(x, str(own.out), "a transposed map")
         t.name(own)
         product = t.product(own.weights.drawn(rows + cols, own.axes), x, transpose=True)
-        return _times(own.factors[0], product)
+        found: Vector = _times(own.factors[0], product)
+        return found
 
 
 @dataclass(eq=False)
-class Fused(Mapping[str, Linear]):
+class Fused(Mapping[str, Linear[Any]]):
     """The parts of one trained parameter, maps by name; a call applies all of them."""
 
-    parts: dict[str, Linear]
+    parts: dict[str, Linear[Any]]
 
-    def __getitem__(self, part: str) -> Linear:
+    def __getitem__(self, part: str) -> Linear[Any]:
         checks.one_of("part", part, self.parts, where=user_line())
         return self.parts[part]
 
@@ -244,7 +252,7 @@ class MapTracer(Tracer):
         super().__init__(recorder)
         self.recorder = recorder
         self.parameters: list[Parameter] = []
-        self.maps: list[Linear] = []
+        self.maps: list[Linear[Any]] = []
         self.uses: dict[str, tuple[Value, Value]] = {}
 
     def at(self, ref: Ref) -> Any:
@@ -278,7 +286,7 @@ class MapTracer(Tracer):
         """The number of coordinates of a dimension class."""
         return self.recorder.dims[dim].ratio * n
 
-    def name(self, linear: Linear) -> None:
+    def name(self, linear: Linear[Any]) -> None:
         """Give a map a name where it has none."""
         linear.named(f"W{self.maps.index(linear) + 1}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 from tpcalc.dsl.handles import Scalar, axes_of
 from tpcalc.dsl.operands import line_of, misuse, noun, user_line
@@ -178,7 +178,7 @@ def _check_forward(kind: type[Network], line: str | None) -> None:
         ) from None
 
 
-def _parameters(holder: object, path: str) -> Iterator[tuple[str, Fused | Linear | Parameter]]:
+def _parameters(holder: object, path: str) -> Iterator[tuple[str, Fused | Linear[Any] | Parameter]]:
     """The maps and vectors that an object keeps, by where it keeps them."""
     if isinstance(holder, Fused | Linear | Parameter):
         yield path, holder
@@ -191,13 +191,17 @@ def _parameters(holder: object, path: str) -> Iterator[tuple[str, Fused | Linear
             yield from _parameters(item, f"{path}.{name}" if path else str(name))
 
 
+Made = Callable[..., Any]
+Axes = Mapping[str, int]
+
+
+@overload
+def network(source: Made, /, *, axes: Axes | None = None, **parameters: Any) -> Own: ...
+@overload
+def network(*, axes: Axes | None = None, **parameters: Any) -> Callable[[Made], Own]: ...
 def network(
-    source: Callable[..., Any] | None = None,
-    /,
-    *,
-    axes: Mapping[str, int] | None = None,
-    **parameters: Any,
-) -> Any:
+    source: Made | None = None, /, *, axes: Axes | None = None, **parameters: Any
+) -> Own | Callable[[Made], Own]:
     """A network of one's own, for every question about networks; a decorator of functions.
 
     Args:
@@ -258,8 +262,7 @@ def as_network(source: Any) -> Architecture:
     if isinstance(source, Architecture):
         return source
     if _is_source(source):
-        found: Architecture = network(source)
-        return found
+        return network(source)
     raise UsageError(
         f"the architecture is {source!r}.",
         where=user_line(),

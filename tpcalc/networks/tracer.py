@@ -17,7 +17,7 @@ from tpcalc.errors import ScaleError, StudyError
 from tpcalc.exponents import Ex, parse_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.names import SIGNS, layered
-from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Parameter, Side
+from tpcalc.networks.maps import ONE, Fused, Linear, MapTracer, Out, Parameter, Side
 from tpcalc.program.family import NOISE, Family, Mark
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Input, Ref
@@ -42,6 +42,15 @@ class NetworkTracer(MapTracer):
     Attributes:
         n: The width.
         outputs: The number of outputs, the finite side of a readout.
+
+    Example:
+        >>> import tpcalc as tp
+        >>> @tp.network
+        ... def net(t: tp.NetworkTracer, x: tp.Scalar) -> tp.Scalar:
+        ...     h = t.linear(t.n, "in", name="u")(x)
+        ...     return t.linear(t.outputs, t.n, name="v")(tp.tanh(h))
+        >>> [mark.label for mark in net.marks]
+        ['u', 'v']
     """
 
     n = "n"
@@ -55,7 +64,7 @@ class NetworkTracer(MapTracer):
 
     def linear(
         self,
-        out: Side,
+        out: Out,
         into: Side,
         bias: bool | Scaled = False,
         *,
@@ -72,7 +81,7 @@ class NetworkTracer(MapTracer):
         law: str = "gaussian",
         along: str = "",
         group: str = "",
-    ) -> Linear:
+    ) -> Linear[Out]:
         """A linear map with trained weights; the parameterization scales them by what they are."""
         block = axes_of(axes, name or "a map")
         summed = (over,) if isinstance(over, str) else tuple(over)

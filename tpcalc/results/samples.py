@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.shown import Shown
+
+Row = Sequence[float] | NDArray[Any]
+Rows = Sequence[Row] | NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,10 @@ class Samples(Shown):
     inputs: tuple[tuple[float, ...], ...]
     targets: tuple[tuple[float, ...], ...]
     origin: str = "inline"
+
+    if TYPE_CHECKING:  # what is taken is more than what is kept
+
+        def __init__(self, inputs: Rows, targets: Rows | Row, origin: str = "inline") -> None: ...
 
     def __post_init__(self) -> None:
         origin = checks.text(self.origin, "origin")

@@ -25,7 +25,7 @@ from tpcalc.networks.architecture import (
     row_of,
     spread,
 )
-from tpcalc.networks.maps import Linear
+from tpcalc.networks.maps import Linear, Side
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
@@ -227,7 +227,7 @@ class MLP(Architecture):
 
     def _map(
         self, t: NetworkTracer, layer: int, out: str | int, into: str, variance: Fraction
-    ) -> Linear:
+    ) -> Linear[Side]:
         """The weights of a layer, with its bias."""
         shifted = Fraction(1) if self.bias_variance is None else Fraction(self.bias_variance)
         at_zero = shifted == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tpcalc import checks
 from tpcalc.doors.numbers import exact
@@ -336,7 +336,7 @@ class ResNet(Architecture):
         f: Scalar = t.linear(t.outputs, t.n, name=name, label=name.removeprefix("W"))(stream)
         return f
 
-    def _maps(self, t: NetworkTracer, number: int | Layer) -> list[Linear]:
+    def _maps(self, t: NetworkTracer, number: int | Layer) -> list[Linear[Any]]:
         """The linear maps of a block."""
         ends = [f"{number + 1}"]
         if self.layers > 1:

@@ -92,7 +92,7 @@ class LowRank(Layer):
         self.bias = word(bias, "the bias", "LowRank", BIASES)
         self.factors = factors
         self.mask: Vector | None = None
-        self.right: Linear | None = None
+        self.right: Linear[Any] | None = None
         between = width(t, inner)
         if read is None:
             first = (factors[0], ONE)

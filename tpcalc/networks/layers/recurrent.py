@@ -195,7 +195,7 @@ class LSTM(Layer):
 
 def _gates(
     t: NetworkTracer, gates: tuple[str, ...], into: Side, bias: bool | str, dim: str, name: str
-) -> tuple[dict[str, Linear], dict[str, Linear]]:
+) -> tuple[dict[str, Linear[Any]], dict[str, Linear[Any]]]:
     """For each gate the map of the input and that of the state."""
     return (
         {gate: t.linear(dim, into, bias, name=part(name, f"input.{gate}")) for gate in gates},
