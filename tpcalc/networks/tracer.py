@@ -226,6 +226,7 @@ class NetworkTracer(MapTracer):
         self.watched[name] = value.ref
 
     def declared(self, name: str, mark: Mark, law: str = "gaussian", along: str = "") -> Parameter:
+        """A parameter with its mark, drawn where it is first used."""
         if name:
             self.recorder.claim("parameter", name)
         depth = self.recorder.law_along(along)
