@@ -16,13 +16,13 @@ from typing import get_args
 from tpcalc import checks
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.names import cell_name
+from tpcalc.passes.rewriting import Rewriting
 from tpcalc.passes.sums import cell, picked
-from tpcalc.program.base import Table, renumbered
+from tpcalc.program.base import Table
 from tpcalc.program.nodes import (
     Data,
     Kind,
     LinComb,
-    Node,
     Nonlin,
     OuterNonlin,
     Ref,
@@ -97,13 +97,11 @@ def rows_written(program: Program) -> Program:
         >>> str(written.types[written.ref("w")])
         '[b:2,p:2]'
     """
-    out, new = Builder(program.dims), dict[Ref, Ref]()
-    for ref, node in enumerate(program.nodes):
-        out.line = program.line_of(ref)
-        new[ref] = _WRITTEN(renumbered(node, new.__getitem__), out)
+    made = Rewriting(program, Builder(program.dims))
+    made.each(lambda node, ref: _WRITTEN(node, made), range(len(program.nodes)))
     for name, ref in program.outputs:
-        out.output(name, _ordered(out, new[ref], program.types[ref].axes))
-    return out.finish()
+        made.out.output(name, _ordered(made.out, made.new[ref], program.types[ref].axes))
+    return made.out.finish()
 
 
 def _ordered(out: Builder, ref: Ref, axes: Axes) -> Ref:
@@ -117,10 +115,11 @@ def _ordered(out: Builder, ref: Ref, axes: Axes) -> Ref:
     return out.add(LinComb((Fraction(1),), (ones,), (ref,)))
 
 
-def _row(node: RowNonlin, out: Builder) -> Ref:
-    type_ = out.type(node.of)
+def _row(node: RowNonlin, made: Rewriting) -> Ref:
+    out, of = made.out, made.new[node.of]
+    type_ = out.type(of)
     size, wide = dict(type_.axes)[node.along], type_.kind is Kind.VECTOR
-    read = tuple(cell(out, node.of, node.along, place) for place in range(size))
+    read = tuple(cell(out, of, node.along, place) for place in range(size))
     slots: list[Expr] = [Var(k) if wide else Par(k) for k in range(size)]
     cells: list[Ref] = []
     for expr in node.row.cells(slots):
@@ -129,11 +128,7 @@ def _row(node: RowNonlin, out: Builder) -> Ref:
     return out.add(Stack(tuple(cells), node.along))
 
 
-def _same(node: Node, out: Builder) -> Ref:
-    return out.add(node)
-
-
-_WRITTEN: Table[Ref] = Table({RowNonlin: _row}, _same)
+_WRITTEN: Table[Ref] = Table({RowNonlin: _row}, lambda node, made: made.copied(node))
 
 
 def with_cells(program: Program, names: Collection[str] | None = None) -> Program:

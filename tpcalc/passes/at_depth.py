@@ -19,9 +19,10 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
 from tpcalc.functions.numbers import Number, root
 from tpcalc.names import cell_name
+from tpcalc.passes.rewriting import Rewriting
 from tpcalc.passes.starts import factor_along
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table, carry_of, input_of, references, renumbered, repeat_of
+from tpcalc.program.base import Table, carry_of, input_of, references, repeat_of
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.nodes import Input, Kind, LinComb, MatMul, Node, Nonlin, Ref, Repeat, Scale
 from tpcalc.program.program import Builder, Program
@@ -82,9 +83,8 @@ def at_depth(program: Program, depth: int | None = None, base: int = 1) -> Progr
             raise ProgramError(f"{what} is {number}.", hint="A block is repeated at least once.")
     made = _Made(program, Builder(program.dims), depth, base)
     spend_nodes(f"a depth of {depth} blocks", (depth or 1) * len(made.inside))
-    for ref, node in enumerate(program.nodes):
-        if ref not in made.inside:
-            made.new[ref] = _RULES(node, ref, made)
+    left = [ref for ref in range(len(program.nodes)) if ref not in made.inside]
+    made.each(made.written, left)
     for name, ref in program.outputs:
         for own, value in made.named(name, ref):
             made.out.output(own, value)
@@ -92,14 +92,11 @@ def at_depth(program: Program, depth: int | None = None, base: int = 1) -> Progr
 
 
 @dataclass
-class _Made:
+class _Made(Rewriting):
     """A program while its blocks are written out."""
 
-    program: Program
-    out: Builder
     depth: int | None
     base: int
-    new: dict[Ref, Ref] = field(default_factory=dict)
     layers: dict[Ref, list[Ref]] = field(default_factory=dict)  # of what stands in a block
     inside: set[Ref] = field(default_factory=set)
     multiples: dict[Ref, float] = field(default_factory=dict)  # matrices that are not random
@@ -124,8 +121,8 @@ class _Made:
             )
         return self.depth
 
-    def add(self, node: Node, ref: Ref) -> Ref:
-        return self.out.add(node, self.program.line_of(ref))
+    def written(self, node: Node, ref: Ref) -> Ref:
+        return _RULES(node, ref, self)
 
     def named(self, name: str, ref: Ref) -> Iterator[tuple[str, Ref]]:
         """An output, or one for each repetition."""
@@ -151,7 +148,7 @@ class _Made:
         if (family.along, count) not in self.factors:
             self.factors[family.along, count] = factor_along(law, count, family.name)
         terms = [
-            (weight, self.add(replace(drawn, family=_fresh(replace(family, mark=None), m, 0)), ref))
+            (weight, self.out.add(replace(drawn, family=_fresh(replace(family, mark=None), m, 0))))
             for m, weight in enumerate(self.factors[family.along, count][number - 1], 1)
             if weight
         ]
@@ -159,15 +156,15 @@ class _Made:
             self.mixed[ref] = terms
             self.new[ref] = terms[0][1]
         else:
-            self.new[ref] = self.total(terms, ref)
+            self.new[ref] = self.total(terms)
 
-    def total(self, terms: Sequence[tuple[Number, Ref]], ref: Ref) -> Ref:
+    def total(self, terms: Sequence[tuple[Number, Ref]]) -> Ref:
         numbers: tuple[Number, ...]
         refs: tuple[Ref, ...]
         numbers, refs = zip(*terms, strict=True)
         if len(terms) == 1 and numbers[0] == 1:
             return refs[0]
-        return self.add(LinComb(numbers, (None,) * len(refs), refs), ref)
+        return self.out.add(LinComb(numbers, (None,) * len(refs), refs))
 
     def block(self, repeat: Repeat) -> Ref:
         """All repetitions of a block; returns what leaves the last one."""
@@ -182,14 +179,15 @@ class _Made:
             self.layers.setdefault(repeat.carry, []).append(x)
             for ref in refs[1:]:
                 drawn = input_of(nodes[ref])
+                self.out.line = self.program.line_of(ref)
                 if drawn is None:
-                    self.new[ref] = _RULES(nodes[ref], ref, self)
+                    self.new[ref] = self.written(nodes[ref], ref)
                 elif not along_of(drawn.family.along).fresh:
                     self.correlated(drawn, ref, number, count)
                 else:
                     shift = self.shift + (number - 1) * len(own)
                     family = _fresh(drawn.family, number, shift)
-                    self.new[ref] = self.add(replace(drawn, family=family), ref)
+                    self.new[ref] = self.out.add(replace(drawn, family=family))
                 self.layers.setdefault(ref, []).append(self.new[ref])
             x = self.new[repeat.next]
         self.shift += (count - 1) * len(own)
@@ -216,15 +214,15 @@ def _fresh(family: Family, number: int, shift: int) -> Family:
 def _input(node: Input, ref: Ref, made: _Made) -> Ref:
     mark: Mark | None = node.family.mark
     if mark is None or not made.last or mark.layer <= made.last:
-        return made.add(node, ref)
+        return made.out.add(node)
     moved = replace(mark, layer=mark.layer + made.shift)
-    return made.add(replace(node, family=replace(node.family, mark=moved)), ref)
+    return made.out.add(replace(node, family=replace(node.family, mark=moved)))
 
 
 def _scale(node: Scale, ref: Ref, made: _Made) -> Ref:
     of = made.new[node.of]
     if node.n_power != Ex():
-        of = made.add(Scale(of, node.n_power), ref)
+        of = made.out.add(Scale(of, node.n_power))
     if node.depth_power == Ex():
         return of
     power = node.depth_power.constant
@@ -236,26 +234,22 @@ def _scale(node: Scale, ref: Ref, made: _Made) -> Ref:
         )
     number = root(Fraction(made.number(ref), made.base), power)
     if made.out.type(of).kind is Kind.SCALAR:
-        return made.add(Nonlin(Fn(const(number) * Par(0), 0, 1), (), (of,)), ref)
-    return made.add(LinComb((number,), (None,), (of,)), ref)
-
-
-def _copy(node: Node, ref: Ref, made: _Made) -> Ref:
-    return made.add(renumbered(node, made.new.__getitem__), ref)
+        return made.out.add(Nonlin(Fn(const(number) * Par(0), 0, 1), (), (of,)))
+    return made.out.add(LinComb((number,), (None,), (of,)))
 
 
 def _matmul(node: MatMul, ref: Ref, made: _Made) -> Ref:
     if node.matrix in made.multiples:
         number = made.multiples[node.matrix]
-        of = made.add(LinComb((number,), (None,), (made.new[node.vector],)), ref)
-        return made.add(Scale(of, as_ex(Fraction(1, 2))), ref)
+        of = made.out.add(LinComb((number,), (None,), (made.new[node.vector],)))
+        return made.out.add(Scale(of, as_ex(Fraction(1, 2))))
     if node.matrix not in made.mixed:
-        return _copy(node, ref, made)
+        return made.copied(node)
     terms = [
-        (weight, made.add(MatMul(matrix, made.new[node.vector], node.transpose), ref))
+        (weight, made.out.add(MatMul(matrix, made.new[node.vector], node.transpose)))
         for weight, matrix in made.mixed[node.matrix]
     ]
-    return made.total(terms, ref)
+    return made.total(terms)
 
 
 _RULES: Table[Ref] = Table(
@@ -265,5 +259,5 @@ _RULES: Table[Ref] = Table(
         Scale: _scale,
         Repeat: lambda node, ref, made: made.block(node),
     },
-    _copy,
+    lambda node, ref, made: made.copied(node),
 )

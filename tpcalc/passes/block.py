@@ -10,9 +10,10 @@ from tpcalc.errors import ProgramError
 from tpcalc.functions.fn import INNER
 from tpcalc.names import what_of
 from tpcalc.passes.at_depth import within
+from tpcalc.passes.rewriting import Rewriting
 from tpcalc.passes.template import Template
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table, carry_of, cone, renumbered, repeat_of
+from tpcalc.program.base import Table, carry_of, cone, repeat_of
 from tpcalc.program.nodes import Family, Input, Moment, Node, Ref, Repeat
 from tpcalc.program.program import Builder, Program
 
@@ -120,14 +121,12 @@ def _cut(
     """The part of a program that some nodes need, with leaves in place of others."""
     nodes = [leaves.get(ref, node) for ref, node in enumerate(program.nodes)]
     keep = cone(nodes, outputs.values())
-    out, new = Builder(program.dims), dict[Ref, Ref]()
-    for ref, node in enumerate(nodes):
-        if keep[ref]:
-            out.line = program.line_of(ref)
-            new[ref] = out.add((drawn or _ONE)(renumbered(node, new.__getitem__)))
+    made, rule = Rewriting(program, Builder(program.dims)), drawn or _ONE
+    kept = [ref for ref, needed in enumerate(keep) if needed]
+    made.each(lambda node, ref: made.copied(rule(nodes[ref])), kept)
     for name, ref in outputs.items():
-        out.output(name, new[ref])
-    return out.finish()
+        made.out.output(name, made.new[ref])
+    return made.out.finish()
 
 
 _ONE: Table[Node] = Table(  # of one repetition nothing is drawn along the depth

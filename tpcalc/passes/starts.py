@@ -15,9 +15,10 @@ from fractions import Fraction
 import numpy as np
 
 from tpcalc.engine.starts import factor
+from tpcalc.passes.rewriting import Rewriting
 from tpcalc.passes.sums import padded
 from tpcalc.program.along import Along, along_of
-from tpcalc.program.base import Table, input_of, matmul_of, matrix_of, renumbered
+from tpcalc.program.base import Table, input_of, matmul_of, matrix_of
 from tpcalc.program.nodes import Data, Family, Input, LinComb, MatMul, Node, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Type
@@ -46,25 +47,23 @@ def started_at_zero(program: Program, names: Collection[str]) -> Program:
     """
     if not names:
         return program
-    out, made = Builder(program.dims), list[Ref]()
-    for ref, node in enumerate(program.nodes):
-        out.line = program.line_of(ref)
-        new = renumbered(_zero(node, names), made.__getitem__)
+    made = Rewriting(program, Builder(program.dims))
+
+    def started(node: Node, ref: Ref) -> Ref:
         product = matmul_of(node)
         if product is not None and matrix_of(program.nodes, product).name in names:
-            new = _product(out, program.types[ref], made[product.vector])
-        made.append(out.add(new))
-    for name, ref in program.outputs:
-        out.output(name, made[ref])
-    return out.finish(keep_unused=False)
+            return _product(made.out, program.types[ref], made.new[product.vector])
+        return made.copied(_zero(node, names))
+
+    return made.by(started).finish(keep_unused=False)
 
 
-def _product(out: Builder, type_: Type, x: Ref) -> Node:
+def _product(out: Builder, type_: Type, x: Ref) -> Ref:
     """0 in place of a matrix times x."""
     if out.type(x).width != type_.width:
         none = Family(f"0 on {type_.width[0]}", type_.width, mean=(ZERO,), cov=((ZERO,),))
         x = out.add(Input(none))
-    return LinComb((ZERO,), (None,), (padded(out, x, type_.axes),))
+    return out.add(LinComb((ZERO,), (None,), (padded(out, x, type_.axes),)))
 
 
 def _at_zero(node: Input, names: Collection[str]) -> Node:
@@ -132,22 +131,12 @@ def started_along(program: Program, lines: Iterable[AlongDepth]) -> Program:
             made.terms[name] = [(f, of) for f, of in zip(row, line.names, strict=False) if f]
     if not made.terms:
         return program
-    for ref, node in enumerate(program.nodes):
-        made.out.line = program.line_of(ref)
-        made.new[ref] = _RULES(node, made)
-    for name, ref in program.outputs:
-        made.out.output(name, made.new[ref])
-    return made.out.finish(keep_unused=False)
+    return made.by(lambda node, ref: _RULES(node, made)).finish(keep_unused=False)
 
 
 @dataclass
-class _Made:
-    """A program while it is written anew."""
-
-    program: Program
-    out: Builder
+class _Made(Rewriting):
     terms: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
-    new: dict[Ref, Ref] = field(default_factory=dict)
 
     def drawn(self, node: Input) -> Mapping[Ref, float]:
         """The independent draws that a parameter starts as, with their numbers."""
@@ -182,8 +171,4 @@ def _matmul(node: MatMul, made: _Made) -> Ref:
     return made.total(parts, own)
 
 
-def _copy(node: Node, made: _Made) -> Ref:
-    return made.out.add(renumbered(node, made.new.__getitem__))
-
-
-_RULES: Table[Ref] = Table({Input: _input, MatMul: _matmul}, _copy)
+_RULES: Table[Ref] = Table({Input: _input, MatMul: _matmul}, lambda node, made: made.copied(node))

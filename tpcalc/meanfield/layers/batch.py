@@ -6,12 +6,13 @@ and an average over it becomes a matrix of its own, which readings know (``Famil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tpcalc.errors import StudyError
 from tpcalc.functions.numbers import Number
 from tpcalc.networks.network import Architecture
-from tpcalc.program.base import Table, references, renumbered
+from tpcalc.passes.rewriting import Rewriting
+from tpcalc.program.base import Table, references
 from tpcalc.program.family import AVERAGE, Family
 from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Node, Ref, Rename, RowNonlin
 from tpcalc.program.program import Builder, Program
@@ -31,13 +32,8 @@ def alone(network: Architecture, program: Program) -> Program:
     axis, _ = batch_of(network)
     if not axis:
         return program
-    state = _State(program, axis, network, Builder(program.dims))
-    for ref, node in enumerate(program.nodes):
-        state.line = program.where[ref] if ref < len(program.where) else None
-        state.refs.append(_RULES(node, ref, state))
-    for name, ref in program.outputs:
-        state.out.output(name, state.refs[ref])
-    return state.out.finish(keep_unused=False)
+    state = _State(program, Builder(program.dims), axis, network)
+    return state.by(lambda node, ref: _RULES(node, ref, state)).finish(keep_unused=False)
 
 
 def _joined(network: Architecture, place: str) -> StudyError:
@@ -50,16 +46,9 @@ def _joined(network: Architecture, place: str) -> StudyError:
 
 
 @dataclass
-class _State:
-    program: Program
+class _State(Rewriting):
     axis: str
     network: Architecture
-    out: Builder
-    refs: list[Ref] = field(default_factory=list)
-    line: str | None = None
-
-    def add(self, node: Node) -> Ref:
-        return self.out.add(node, self.line)
 
     def along(self, ref: Ref | None) -> bool:
         """Whether a value has the axis."""
@@ -70,7 +59,7 @@ class _State:
 
 
 def _copy(node: Node, ref: Ref, state: _State) -> Ref:
-    return state.add(renumbered(node, state.refs.__getitem__))
+    return state.copied(node)
 
 
 def _data(node: Data, ref: Ref, state: _State) -> Ref:
@@ -78,7 +67,7 @@ def _data(node: Data, ref: Ref, state: _State) -> Ref:
         return _copy(node, ref, state)
     if node.values:  # numbers that differ from input to input
         raise state.joined(ref)
-    return state.add(Data(node.name, (), tuple(a for a in node.axes if a[0] != state.axis)))
+    return state.out.add(Data(node.name, (), tuple(a for a in node.axes if a[0] != state.axis)))
 
 
 def _input(node: Input, ref: Ref, state: _State) -> Ref:
@@ -97,19 +86,21 @@ def _lincomb(node: LinComb, ref: Ref, state: _State) -> Ref:
     numbers: list[Number] = []
     vectors: list[Ref] = []
     for number, scalar, vector, summed in node.terms:
-        own = state.refs[vector]
+        own = state.new[vector]
         if state.axis in summed:
             type_ = state.program.types[vector]
             if not type_.width or not state.along(vector) or state.along(scalar):
                 raise state.joined(ref)
             (dim,) = type_.width
-            average = state.add(Input(Family(f"{AVERAGE} on {dim}", (dim, dim))))
-            number, own = number * dict(type_.axes)[state.axis], state.add(MatMul(average, own))
+            average = state.out.add(Input(Family(f"{AVERAGE} on {dim}", (dim, dim))))
+            number, own = number * dict(type_.axes)[state.axis], state.out.add(MatMul(average, own))
         numbers.append(number)
         vectors.append(own)
-    scalars = tuple(None if one is None else state.refs[one] for one in node.scalars)
+    scalars = tuple(None if one is None else state.new[one] for one in node.scalars)
     left = tuple(tuple(a for a in summed if a != state.axis) for summed in node.over)
-    return state.add(LinComb(tuple(numbers), scalars, tuple(vectors), left if any(left) else ()))
+    return state.out.add(
+        LinComb(tuple(numbers), scalars, tuple(vectors), left if any(left) else ())
+    )
 
 
 _RULES: Table[Ref] = Table(

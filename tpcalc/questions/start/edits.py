@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from tpcalc.exponents import as_ex
 from tpcalc.names import what_of
-from tpcalc.program.base import Table, matmul_of, reached, references, renumbered
+from tpcalc.passes.rewriting import Rewriting
+from tpcalc.program.base import Table, matmul_of, reached, references
 from tpcalc.program.nodes import (
     Input,
     LinComb,
@@ -137,17 +138,16 @@ def _place(sizes: Sizes, ref: Ref) -> tuple[str, str]:
 
 def scaled(steps: FirstSteps, powers: Powers) -> tuple[FirstSteps, list[Ref]]:
     """The network with powers of n behind some nodes, and what stands for each of its nodes."""
-    program, new, parameters = steps.network, list[Ref](), dict[Ref, Input]()
-    out = Builder(program.dims)
-    for ref, node in enumerate(program.nodes):
-        out.line = program.line_of(ref)
-        made = out.add(renumbered(node, new.__getitem__))
+    own, parameters = Rewriting(steps.network, Builder(steps.network.dims)), dict[Ref, Input]()
+
+    def powered(node: Node, ref: Ref) -> Ref:
+        made = own.copied(node)
         if ref in steps.parameters:
             parameters[made] = steps.parameters[ref]
-        new.append(out.add(Scale(made, as_ex(powers[ref]))) if ref in powers else made)
-    for name, ref in program.outputs:
-        out.output(name, new[ref])
-    return replace(steps, network=out.finish(), parameters=parameters).anew(), new
+        return own.out.add(Scale(made, as_ex(powers[ref]))) if ref in powers else made
+
+    network = own.by(powered).finish()
+    return replace(steps, network=network, parameters=parameters).anew(), [*own.new.values()]
 
 
 _SUMS: Table[Iterable[Ref]] = Table(
