@@ -11,6 +11,7 @@ from tpcalc.engine.setting import Setting
 from tpcalc.errors import OutOfMemory
 
 OVERHEAD = 1.1
+INSTRUCTION, NUMBER, PRODUCT = 7e-6, 8e-9, 2e-9  # seconds
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
 
 
@@ -41,6 +42,19 @@ def numbers_made(schedule: Plan, setting: Setting) -> int:
     script = schedule.script
     ratio = {space.name: space.ratio for space in script.spaces}
     return sum(setting.size(ratio[space]) for space in script.vector_space) + script.scalars
+
+
+def seconds_needed(schedule: Plan, setting: Setting) -> float:
+    """About how long one replicate takes on one core."""
+    script = schedule.script
+    ratio = {space.name: space.ratio for space in script.spaces}
+    products = 0  # of a direction with those before it
+    for matrix in script.matrices:
+        for side, space in ((False, matrix.rows), (True, matrix.cols)):
+            count = schedule.directions.get((matrix.name, side), 0)
+            products += count**2 * setting.size(ratio[space])
+    own = INSTRUCTION * len(script.instructions) + NUMBER * numbers_made(schedule, setting)
+    return own + PRODUCT * products
 
 
 def too_large(setting: Setting, needed: int, limit: int, where: str = "") -> OutOfMemory:

@@ -12,11 +12,12 @@ from functools import partial
 
 from threadpoolctl import ThreadpoolController
 
+from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores, available_memory
 from tpcalc.engine.crew import at_work, watch
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
-from tpcalc.engine.needs import memory_needed, numbers_made, too_large
+from tpcalc.engine.needs import memory_needed, numbers_made, seconds_needed, too_large
 from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
@@ -93,6 +94,11 @@ class Runner:
         progress: Progress | None,
     ) -> list[Outcome]:
         """Run replicates here, or some in each task where these are carried out elsewhere."""
+        spend(
+            f"{len(seeds)} replicates of {setting.width}",
+            seconds=len(seeds) * seconds_needed(schedule, setting) / available_cores(),
+            hint="Use fewer of them, smaller ones, or fewer steps.",
+        )
         size = -(-WORTH_A_TASK // max(1, numbers_made(schedule, setting)))  # a script may be empty
         if size >= len(seeds) or not elsewhere():
             return self._run(schedule, setting, seeds, progress)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.doors.budget import spend
 from tpcalc.engine.device.devices import (
     free_memory,
     is_out_of_memory,
@@ -36,6 +37,7 @@ from tpcalc.tasks.task import Task
 Results = dict[tuple[str, str], Array]
 
 # On a CPU larger chunks of seeds are no faster, and smaller ones are more tasks.
+NODE, BYTE = 2.5e-5, 2.5e-9  # seconds of a network on one core
 _CPU_CHUNK = 2**27
 # Values that are checked for overflow in one go.
 _CHECKED_TOGETHER = 256
@@ -286,6 +288,11 @@ def _chunk(job: _Job, seeds: int, memory_limit: int | None) -> int:
         raise _too_large(job, limit)
     if job.device.type == "cpu":
         limit = min(limit, max(_CPU_CHUNK, need))
+        spend(
+            f"{seeds} networks of width {job.width}",
+            seconds=seeds * (NODE * len(job.program.nodes) + BYTE * need),
+            hint="Use fewer of them, or a smaller width.",
+        )
     most = max(1, min(seeds, limit // need))
     return -(-seeds // -(-seeds // most))
 
