@@ -364,10 +364,12 @@ class Training(Shown):
 
     def _nodes(self, forward: int, inputs: int) -> float:
         """About how many nodes the run has: every step sums over all samples of those before."""
+        maps = len(self.network.marks)
+        uses = max(1.0, forward / (3 * maps))  # of each, as by the tokens of a sequence
 
         def count(several: int) -> float:
             steps = self.steps * several
-            return 4 * forward * (steps + several) + 0.8 * len(self.network.marks) * steps**2
+            return 4 * forward * (steps + several) + 0.8 * maps * (uses * steps) ** 2
 
         cells = count(inputs)
         return cells if cells <= MANY else count(1) * (1 + inputs / 2)

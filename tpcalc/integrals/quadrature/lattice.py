@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.doors.budget import spend
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
@@ -58,6 +59,7 @@ class Line(NamedTuple):
 @lru_cache(maxsize=256)
 def _line(step: float) -> Line:
     count = ceil(REACH / step)
+    spend(f"an integral over {count:.0e} nodes", memory=64 * count, hint="Take smaller moments.")
     index = np.arange(-count, count + 1, dtype=np.float64)
     z = step * index
     weights = step / sqrt(2.0 * pi) * np.exp(-0.5 * z * z)
