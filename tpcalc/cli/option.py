@@ -169,16 +169,37 @@ def taking(
     return wrapper
 
 
+_MostSeconds = Annotated[str | None, told("limits", "most-seconds")]
+_Memory = Annotated[str | None, told("limits", "memory")]
+
+
 def answering(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the output for its answer alone, and ``--all`` where it prints tables."""
+    """Give a command its limits, the output for its answer alone, ``--all`` where it has tables."""
     parameters = inspect.signature(command, eval_str=True).parameters
 
     @wraps(command)
-    def wrapper(whole: bool | None = None, **values: Any) -> None:
+    def wrapper(
+        whole: bool | None = None,
+        most_seconds: str | None = None,
+        memory: str | None = None,
+        **values: Any,
+    ) -> None:
+        from tpcalc.doors.budget import limits_of, within
+
         WHOLE.set(bool(whole))
         OUTPUT.set(sys.stdout)
-        with redirect_stdout(sys.stderr):
+        limits = limits_of(most_seconds, memory, ("--most-seconds", "--memory"))
+        with redirect_stdout(sys.stderr), within(limits, _tell):
             command(**values)
 
     flags = {"whole": _All} if "as_json" in parameters else {}
+    flags |= {"most_seconds": _MostSeconds, "memory": _Memory}
     return taking(wrapper, parameters.values(), **flags)
+
+
+def _tell(what: str, seconds: float) -> None:
+    """Say how long something takes to who waits for it."""
+    from tpcalc.doors.budget import duration
+
+    if sys.stderr.isatty():
+        typer.echo(f"{what}: about {duration(seconds)}", err=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeVar
 
-from tpcalc.doors.machine import SHARING, Limits, available_memory, limits, memory_text
+from tpcalc.doors.machine import CHOSEN, SHARING, Limits, available_memory, limits, memory_text
 from tpcalc.doors.numbers import exact
 from tpcalc.errors import OutOfMemory, TooLong, UsageError, short
 
@@ -19,8 +20,7 @@ _NAMES = ("most_seconds", "memory")
 _TIMES = {"year": 31557600, "day": 86400, "hour": 3600, "minute": 60}
 _SIZE = re.compile(r"([0-9.]+)\s*([KMGT]?)(i?B)?", re.IGNORECASE | re.ASCII)
 NODE = 3e-3, 6000  # seconds and bytes that a node of a program takes, all in all
-TOLD: list[Callable[[str, float], None]] = []
-"""Who is told how long something takes, where anybody is."""
+_TOLD: list[Callable[[str, float], None]] = []
 
 
 def spend(
@@ -61,8 +61,8 @@ fewer.
             hint=hint or None,
             where=where or None,
         )
-    if seconds >= LONG and TOLD:
-        TOLD[-1](what, seconds)
+    if seconds >= LONG and _TOLD and not SHARING:
+        _TOLD[-1](what, seconds)
 
 
 def spend_nodes(what: str, count: float, **more: str) -> None:
@@ -97,6 +97,20 @@ def paced(items: Sequence[T], what: str, hint: str = "") -> Iterator[T]:
     for done, item in enumerate(items):
         pace.reached(done)
         yield item
+
+
+@contextmanager
+def within(allowed: Limits, tell: Callable[[str, float], None] | None = None) -> Iterator[None]:
+    """Limits that hold meanwhile; who is told what takes long, and how long."""
+    CHOSEN.append(allowed)
+    if tell is not None:
+        _TOLD.append(tell)
+    try:
+        yield
+    finally:
+        CHOSEN.remove(allowed)
+        if tell is not None:
+            _TOLD.remove(tell)
 
 
 def duration(seconds: float) -> str:
