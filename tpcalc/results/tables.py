@@ -9,14 +9,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from tpcalc.errors import (
-    EvaluationError,
-    Exploded,
-    LimitError,
-    NotDifferentiable,
-    ScaleError,
-    TpcalcError,
-)
+from tpcalc.errors import EvaluationError, LimitError, ScaleError, TpcalcError
 from tpcalc.names import Name
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.exponent import NONE, PLAIN, Exponent
@@ -25,7 +18,8 @@ from tpcalc.sources import library_versions, own_version
 
 _ERRORS: dict[str, type[TpcalcError]] = {
     kind.code: kind
-    for kind in (ScaleError, LimitError, NotDifferentiable, EvaluationError, Exploded)
+    for base in (ScaleError, LimitError, EvaluationError)
+    for kind in (*base.__subclasses__(), base)
 }
 
 
