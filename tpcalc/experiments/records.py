@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import TpcalcError
 from tpcalc.progress import Progress
 from tpcalc.results.codec import from_json, to_json
 from tpcalc.tasks.kept import Kept
@@ -51,6 +51,6 @@ def _written(shared: Any, make: Callable[..., Iterable[Any]], *rest: Any) -> lis
 def _read(task: Task, rows: Any, kept: Kept) -> list[Any]:
     try:
         return [from_json(row) for row in rows]
-    except (StudyError, TypeError) as error:
+    except (TpcalcError, TypeError) as error:
         why = getattr(error, "message", error)
         raise kept.refused(f"does not fit {task.text} ({why})") from None

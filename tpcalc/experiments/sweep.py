@@ -114,16 +114,23 @@ class Run:
             key = self._told({flag.key: flag.value for flag in cell})
             tasks.append(Task(words, (cell,), key))
         shared = self._sections, self.question, self._files
-        with Kept(work, "sweep", self.label) as kept:
+        with Kept(work, "sweep", self.settings) as kept:
             told = outcomes(_answer, tasks, shared=shared, progress=progress, kept=kept)
             self.replies.update(told)
 
     @property
     def label(self) -> str:
+        """A digest of what all answers depend on but the grid."""
+        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def settings(self) -> dict[str, str]:
         """What all answers depend on but the grid."""
         version = provenance("", None, {}, 0.0).version
-        told = self._told([self._sections, self.question, version])
-        return hashlib.sha256(told.encode()).hexdigest()
+        found = {"question": self.question, "version": version}
+        for part, settings in self._sections.items():
+            found |= {f"{part}.{key}": self._told(value) for key, value in settings.items()}
+        return found
 
     def _told(self, settings: Any) -> str:
         """Settings as a text, wherever their files lie: with what is in these."""

@@ -118,10 +118,6 @@ def _runs(
         *(task for own in by_width for task in _tasks(common, own, trials, None)),
     ]
     found = [run for (run,) in records(tasks, kept, Run, shared=common, progress=progress)]
-    for place, (task, run) in enumerate(zip(tasks, found, strict=True)):
-        setting = every[place // trials]
-        if not _fits(run, setting, [setting.steps] if place < count * trials else []):
-            raise kept.refused(f"does not fit {task.text}")
     joint = tuple(
         joined(setting, found[place * trials : (place + 1) * trials])
         for place, setting in enumerate(every)
@@ -139,15 +135,6 @@ def _tasks(common: Common, setting: Setting, trials: int, kept: Kept | None) -> 
         if kept is not None:
             call = (train_trial, setting, number, Checkpoint(kept.state(key), key))
         yield Task(f"{text} of {trials}", call, key)
-
-
-def _fits(run: Run, setting: Setting, steps: list[int]) -> bool:
-    """Whether a run has as many numbers as one trial of a setting."""
-    sizes = [[len(row) for row in rows] for rows in (run.losses, run.outputs, run.rates)]
-    ranks = {len(row) for row in (*run.ranks_h, *run.ranks_x)}
-    singles = {len(own) for own in (run.accuracies, run.diverged, run.ranks_h, run.ranks_x)}
-    same = sizes == [steps, steps, [setting.depth + 1]] and singles == {len(steps)}
-    return same and ranks <= {0, setting.depth}
 
 
 def _digest(facts: object) -> str:

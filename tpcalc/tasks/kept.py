@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,20 @@ from tpcalc import checks
 from tpcalc.doors.files import content
 from tpcalc.errors import StudyError
 
-FORMAT = "tpcalc tasks 1"
+FORMAT = "tpcalc tasks 2"
 
 
 class Kept(AbstractContextManager["Kept"]):
     """Values by key, in memory and in a file of lines; used within ``with``.
 
-    A line is written for each value as soon as it is there. What a run that was killed left of
-    its last line is cut off.
+    A line is written for each value as soon as it is there, with a digest: one that was changed is
+    refused. What a run that was killed left of its last line is cut off.
 
     Args:
         work: The folder; None: nothing is kept.
         name: What the values are, the name of the file.
-        label: What they belong to; a file of something else is refused.
+        label: What they belong to, in words or setting by setting; a file of something else is
+            refused.
 
     Raises:
         StudyError: The folder or the file cannot be used, is of something else, or another run
@@ -41,7 +42,9 @@ class Kept(AbstractContextManager["Kept"]):
         (True, 9)
     """
 
-    def __init__(self, work: str | Path | None, name: str, label: str) -> None:
+    def __init__(
+        self, work: str | Path | None, name: str, label: str | Mapping[str, str]
+    ) -> None:
         self._values: dict[str, Any] = {}
         self._file: Any = None
         self._folder = None if work is None else made_folder(work)
@@ -107,18 +110,27 @@ class Kept(AbstractContextManager["Kept"]):
     def _read(self, number: int, line: bytes) -> None:
         try:
             entry = json.loads(line)
+            if number == 1 and (entry["file"], entry["of"]) != (FORMAT, self._label):
+                raise self.refused(f"holds values of something else{self._other(entry['of'])}")
+            if entry.pop("digest") != _digest(entry):
+                raise self.refused(f"was changed in line {number}")
             if number > 1:
                 self._values[entry["key"]] = entry["value"]
-                return
-            found = entry["file"], entry["of"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise self.refused(f"is damaged in line {number}") from error
-        if found != (FORMAT, self._label):
-            raise self.refused("holds values of something else")
+
+    def _other(self, of: Any) -> str:
+        """Which settings differ."""
+        own = self._label
+        if not isinstance(of, dict) or isinstance(own, str):
+            return ""
+        names = [name for name in {**of, **own} if of.get(name) != own.get(name)]
+        return f": other {', '.join(names)}" if names else ""
 
     def _write(self, entry: dict[str, Any]) -> None:
         with _allowed(self._path, "what is kept here cannot be written"):
-            self._file.write(json.dumps(entry).encode() + b"\n")
+            written = json.dumps({**entry, "digest": _digest(entry)})
+            self._file.write(written.encode() + b"\n")
             self._file.flush()
 
     def refused(self, why: str) -> StudyError:
@@ -128,6 +140,10 @@ class Kept(AbstractContextManager["Kept"]):
             where=str(self._path),
             hint="Give another folder, or delete the file to start anew.",
         )
+
+
+def _digest(entry: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(entry).encode()).hexdigest()[:16]
 
 
 def made_folder(work: str | Path) -> Path:

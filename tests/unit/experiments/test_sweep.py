@@ -131,7 +131,7 @@ def test_what_was_reached_is_a_table(tmp_path: Path) -> None:
     some = run.sweep
     assert 0 < len(some.rows) < 12 and "cells were not reached" in some.notes[0]
     other = pytest.raises(StudyError, match="another run writes into this folder")
-    with Kept(tmp_path, "sweep", run.label), other:
+    with Kept(tmp_path, "sweep", run.settings), other:
         run.go(tmp_path)
     run.go(tmp_path)
     assert run.sweep.rows == swept({}, NLC, "nlc").rows

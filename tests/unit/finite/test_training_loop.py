@@ -145,6 +145,13 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StudyError, match="damaged") as caught:
             train_trial(*asked)
         assert str(path) in str(caught.value.where) and "\n" not in str(caught.value)
+    path.write_bytes(content)
+    with np.load(path) as found:
+        entries = dict(found)
+    for name, other in {"losses": np.nan, "at/W1": np.ones((1, 1)), "numbers": [3.0, 0.0]}.items():
+        np.savez(path, **{**entries, name: other})
+        with pytest.raises(StudyError, match="arrays were changed"):
+            train_trial(*asked)
     np.savez(path, key=np.array(["{}"], dtype=object))  # would need a pickle
     with pytest.raises(StudyError, match="damaged"):
         train_trial(*asked)

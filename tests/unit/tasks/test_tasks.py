@@ -291,9 +291,9 @@ def test_a_line_that_was_cut_is_computed_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ('{"file": "tpcalc tasks 1", "of": "of 3"}\n', "something else"),
+        ('{"file": "tpcalc tasks 1", "of": "of 2"}\n', "something else"),
         ("no json\n", "damaged in line 1"),
-        ('{"file": "tpcalc tasks 1", "of": "of 2"}\n[]\n{"key": "a", "value": 1}\n', "in line 2"),
+        ('{"file": "tpcalc tasks 2", "of": "of 2", "digest": ""}\n', "changed in line 1"),
     ],
 )
 def test_files_of_something_else_stay_as_they_are(tmp_path: Path, written: str, words: str) -> None:
@@ -302,6 +302,20 @@ def test_files_of_something_else_stay_as_they_are(tmp_path: Path, written: str, 
     with pytest.raises(StudyError, match=words):
         Kept(tmp_path, "squares", "of 2")
     assert file.read_text() == written
+
+
+@pytest.mark.parametrize(
+    "line", ["[]", "3", '{"key": "3", "value": 9}', '{"digest": "a"}', "[" * 9999]
+)
+def test_lines_that_were_changed_are_refused(tmp_path: Path, line: str) -> None:
+    with Kept(tmp_path, "squares", {"base": "2"}) as kept:
+        kept["3"] = 18
+    with pytest.raises(StudyError, match="something else: other base, sign"):
+        Kept(tmp_path, "squares", {"base": "3", "sign": "+"})
+    file = tmp_path / "squares.jsonl"
+    file.write_text(f"{file.read_text().splitlines()[0]}\n{line}\n")
+    with pytest.raises(StudyError, match=r"(damaged|changed) in line 2"):
+        Kept(tmp_path, "squares", {"base": "2"})
 
 
 def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,7 @@ class Checkpoint:
             return Trial(np.full(steps, np.nan), np.full(steps, np.nan)), {}
         try:
             entries = arrays(self.path, "checkpoint")
+            whole = str(entries.pop("digest")[()]) == _digest(entries)
             key, (step, seconds) = str(entries["key"][()]), entries["numbers"]
             trial = Trial(
                 losses=np.array(entries["losses"], dtype=np.float64),
@@ -87,8 +89,10 @@ class Checkpoint:
             raise self.refused(f"damaged ({error.message})") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self.refused(f"damaged ({short(str(error))})") from None
+        if not whole:
+            raise self.refused("one whose arrays were changed")
         if key != self.key or trial.losses.shape != (steps,) or not 0 < trial.step < steps:
-            raise self.refused("of another trial")
+            raise self.refused(f"of another trial ({short(key)})")
         size = len(_PREFIX)
         at = {name[size:]: own for name, own in entries.items() if name.startswith(_PREFIX)}
         return trial, at
@@ -107,6 +111,7 @@ class Checkpoint:
             "numbers": np.array([trial.step, trial.seconds]),
             **{f"{_PREFIX}{name}": tensor.cpu().numpy() for name, tensor in at.items()},
         }
+        entries["digest"] = np.array(_digest(entries))
         with suppress(StudyError):  # a worker may not see the folder: it goes on without
             write_whole(self.path, entries, "checkpoint")
 
@@ -117,3 +122,11 @@ class Checkpoint:
             where=str(self.path),
             hint="Delete the file to start the trial anew.",
         )
+
+
+def _digest(entries: Mapping[str, NDArray[Any]]) -> str:
+    found = blake2b(digest_size=16)
+    for name, own in sorted(entries.items()):
+        found.update(f"{name} {own.dtype} {own.shape};".encode())
+        found.update(np.ascontiguousarray(own).tobytes())
+    return found.hexdigest()
