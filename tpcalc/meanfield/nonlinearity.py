@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.graph import LayerGraph, propagate
@@ -153,18 +154,33 @@ def heaviest_paths(
         ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
     """
     graph, states, first, last = _asked(network, start, end, inputs)
-    found: dict[int, list[WeightedPath]] = {first: [WeightedPath((first,), 1.0, 1.0)]}
+    found: dict[int, list[_Path]] = {first: [_Path(first, None, 1.0, 1.0)]}
     for index in range(first + 1, last + 1):
         own = [
-            WeightedPath(
-                (*path.layers, index), path.weight * weight.value, path.product * factor.value
-            )
+            _Path(index, path, path.weight * weight.value, path.product * factor.value)
             for parent, weight, factor in _steps(graph, states, index)
             for path in found.get(parent, [])
         ]
         # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
-        found[index] = sorted(own, key=lambda path: -path.part)[:count]
-    return Rows(found[last])
+        found[index] = sorted(own, key=lambda path: -path.weight * path.product)[:count]
+    return Rows(WeightedPath(path.layers, path.weight, path.product) for path in found[last])
+
+
+class _Path(NamedTuple):
+    """A path by its last layer and what it was before."""
+
+    layer: int
+    before: _Path | None
+    weight: float
+    product: float
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        found, path = list[int](), self
+        while path.before is not None:
+            found.append(path.layer)
+            path = path.before
+        return (path.layer, *reversed(found))
 
 
 def _steps(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.functions import Expr, Var
 from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.bounded import Bounded, bounded
@@ -110,41 +111,49 @@ def stability(
     curved = any(_reads_means(o, [known[p] for p in read]) for o, read in graph.pairs)
     lengths: list[Bounded] = []
     means: list[Bounded] = []
-    grown = np.eye(len(graph.layers))  # row k: of layer k, by a deviation of one layer each
-    meant = np.zeros_like(grown)
+    count = len(graph.layers)
+    grown: dict[int, Array] = {}  # of layer k, by a deviation of one layer each, while it is read
+    meant: dict[int, Array] = {}
+    ends = {p: index for index, layer in enumerate(graph.layers) for p in layer.parents}
+    tops: list[float] = []
+    reached = np.zeros(count)  # the most that a deviation of a layer is, where numbers are read
     numbers: list[tuple[int, int, Bounded]] = []  # activation, what it reads, how much it adds
     for index, layer in enumerate(graph.layers):
         operation, parents = layer.operation, [known[p] for p in layer.parents]
         length, mean = Bounded(1.0 if isinstance(operation, Input) else 0.0), Bounded(0.0)
+        row, other = np.zeros(count), np.zeros(count)
+        row[index] = 1.0
         parts = _parts(operation, parents, known[index], curved)
         for part, p in zip(parts, layer.parents, strict=True):
             length = length + part.length * lengths[p] + part.length_by_mean * means[p]
             mean = mean + part.mean_by_length * lengths[p] + part.mean * means[p]
-            grown[index] += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
-            meant[index] += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
+            row += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
+            other += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
             if isinstance(operation, Activation):
                 numbers.append((index, p, part.length))
         if isinstance(operation, Product):
-            numbers.append((index, layer.parents[0], _growth(grown, index, layer.parents)))
+            before = np.abs([grown[p] for p in layer.parents]).max(axis=0)
+            numbers.append((index, layer.parents[0], _growth(row, before)))
         if isinstance(operation, LayerNorm):  # its length is given: nothing starts there
-            grown[index, index] = 0.0
+            row[index] = 0.0
+        grown[index], meant[index], size = row, other, np.abs(row)
+        tops.append(float(size.max()))
+        if index + 1 == count:
+            reached = np.maximum(reached, size)
+        elif isinstance(operation, Activation | Product):
+            reached[:index] = np.maximum(reached, size)[:index]
+        for p in {p for p in layer.parents if ends[p] == index}:
+            del grown[p], meant[p]
         lengths.append(length)
         means.append(mean)
-    size = np.abs(grown)
-    last = len(graph.layers) - 1
-    chained = []
-    for index, read, number in numbers:
-        onward = {last, *(later for later, _, _ in numbers if later > index)}
-        if size[read].max() > RESET and size[sorted(onward), index].max() > RESET:
-            chained.append(number)
-    return Stability(tuple(lengths), max(1.0, float(size.max())), _label(chained))
+    chained = [s for index, read, s in numbers if min(tops[read], reached[index]) > RESET]
+    return Stability(tuple(lengths), max(1.0, *tops), _label(chained))
 
 
-def _growth(grown: np.ndarray, index: int, parents: tuple[int, ...]) -> Bounded:
+def _growth(row: Array, before: Array) -> Bounded:
     """How many times as large a deviation is behind a product as before it, at the most."""
-    before = np.abs(grown[list(parents)]).max(axis=0)
     there = before > 0
-    return Bounded(float((np.abs(grown[index])[there] / before[there]).max(initial=0.0)))
+    return Bounded(float((np.abs(row)[there] / before[there]).max(initial=0.0)))
 
 
 def _label(numbers: list[Bounded]) -> str:
