@@ -306,7 +306,8 @@ def _display(activation: Activation) -> Iterator[str]:
         return
     z = np.append(_grid(activation), [0.0] if activation.domain[0] < 0 else [])
     run = sympy.lambdify(argument, shown, modules=[{"erf": special.erf}, "numpy"])
-    for at, found, here in _apart(activation, z, run(z)):
+    made = np.vectorize(run, otypes=[float])(z)  # in sympy 1.13 Max takes no arrays
+    for at, found, here in _apart(activation, z, made):
         yield f"at {at:.4f} the sympy form is {found}, the value {here}"
 
 

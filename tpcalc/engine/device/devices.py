@@ -20,15 +20,14 @@ _DTYPES = {
 _DEVICES = ("cpu", "cuda", "cuda:0", "auto")
 
 
-def load_torch() -> Any:
-    """The torch module; in a task it has one thread."""
+def load_torch(instead: str = "") -> Any:
+    """The torch module; in a task it has one thread; ``instead``: what does without it."""
     try:
         import torch
     except ImportError as error:
         raise MissingBackend(
             "dense networks and devices need torch, which is not installed.",
-            hint="Run pip install 'tpcalc[torch]', or use backend='lazy' without a device, which "
-            "needs numpy alone.",
+            hint=f"Run pip install 'tpcalc[torch]'{instead}.",
         ) from error
     hold(torch)
     return torch
@@ -68,7 +67,11 @@ def resolve_device(name: str) -> Any:
 
 def device_name(name: str | None) -> str | None:
     """The name of a device that is there, or None; an argument is checked before any work."""
-    return None if name is None else str(resolve_device(checks.text(name, "device")))
+    if name is None:
+        return None
+    known_device(name)
+    load_torch(", or leave out the device and use backend='lazy'")
+    return str(resolve_device(name))
 
 
 def with_device(device: Any) -> AbstractContextManager[None]:
