@@ -42,9 +42,7 @@ class Kept(AbstractContextManager["Kept"]):
         (True, 9)
     """
 
-    def __init__(
-        self, work: str | Path | None, name: str, label: str | Mapping[str, str]
-    ) -> None:
+    def __init__(self, work: str | Path | None, name: str, label: str | Mapping[str, str]) -> None:
         self._values: dict[str, Any] = {}
         self._file: Any = None
         self._folder = None if work is None else made_folder(work)
