@@ -309,6 +309,13 @@ class _Writer:
         found = written(node.fn.expr, [self._label(ref) for ref in node.vectors], [])
         return found if len(plain(found)) <= LONGEST[1] else None
 
+    def _sum_label(self, node: LinComb) -> Piece | None:
+        if len(node.vectors) > 2 or any(node.over) or any(s is not None for s in node.scalars):
+            return None
+        total = add(const(number) * Var(place) for place, number in enumerate(node.numbers))
+        found = written(total, [self._label(ref) for ref in node.vectors], [])
+        return found if len(plain(found)) <= LONGEST[0] else None
+
 
 _FORMULAS: Table[Any] = Table(
     {
@@ -336,6 +343,7 @@ _LABELS: Table[Piece | None] = Table(
         Start: lambda node, by: _start(by.graph, node),
         Product: lambda node, by: by._product_label(node),
         Nonlin: lambda node, by: by._function_label(node),
+        LinComb: lambda node, by: by._sum_label(node),
         Rename: lambda node, by: (
             (at := by._renamed(node)) and by._within(at[1], lambda: by._label(at[0]))
         ),

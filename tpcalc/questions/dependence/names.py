@@ -17,7 +17,7 @@ from tpcalc.limit.graph import Fluctuation, LimitGraph, LRef, Noise, Product, St
 from tpcalc.limit.views import data_of, start_of, starts_of
 from tpcalc.names import cell_name
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Input, Nonlin, Rename, Stack
+from tpcalc.program.nodes import Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.questions.dependence.bits import Cell, Home, Weights
 from tpcalc.questions.dependence.openings import image_of
 from tpcalc.questions.dependence.sets import Sets
@@ -205,6 +205,15 @@ def _product(node: Product, ref: LRef, cell: Cell, names: Names) -> str:
     return f"{side(matrix, node.transpose)} {names.part(node.vector, ref, cell)}"
 
 
+def _combination(node: LinComb, ref: LRef, cell: Cell, names: Names) -> str:
+    if any(node.over) or any(scalar is not None for scalar in node.scalars):
+        return ""
+    parts = (names.part(vector, ref, cell) for vector in node.vectors)
+    numbers = ("" if number == 1 else f"{number_text(number)}*" for number in node.numbers)
+    text = " + ".join(map("".join, zip(numbers, parts, strict=True)))
+    return f"({text})" if len(node.vectors) > 1 else text
+
+
 def _function(node: Nonlin, ref: LRef, cell: Cell, names: Names) -> str:
     if node.scalars:
         return ""
@@ -221,7 +230,7 @@ def _function(node: Nonlin, ref: LRef, cell: Cell, names: Names) -> str:
 
 
 _FORMULAS: Table[str] = Table(
-    {Product: _product, Nonlin: _function}, lambda node, ref, cell, names: ""
+    {Product: _product, Nonlin: _function, LinComb: _combination}, lambda node, ref, cell, names: ""
 )
 
 
