@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import traceback
@@ -74,9 +75,14 @@ def _ended(error: BaseException, command: str, as_json: bool) -> int:
     return told.exit_code
 
 
+# What Python is advised to write, values={'a': '1/2'}, is a flag here: --values a=1/2.
+_ARGUMENT = re.compile(r"\b(values|at|given)=\{'([^']+)': '?([^'}]+)'?\}")
+
+
 def _named(error: BaseException) -> TpcalcError:
     """What ended a command, as an error of this package."""
     if isinstance(error, TpcalcError):
+        error.hint = error.hint and _ARGUMENT.sub(r"--\1 \2=\3", error.hint)
         return error
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted("interrupted")

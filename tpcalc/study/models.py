@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tpcalc.errors import UnknownName, UsageError
+from tpcalc.errors import UnknownName, UsageError, short
 from tpcalc.networks.files import load as load_json
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program
@@ -115,7 +114,7 @@ def _model(name: str, program: Program, path: str, settings: Study) -> Model:
     return Model(
         program=program,
         study=settings,
-        title=f"{name} of {Path(path).name}",
+        title=f"the program {name} of {Path(path).name}",
         facts={"Program": f"{name} in {path}", **_contents(program)},
         words=(),
         formulas=(),
@@ -125,9 +124,8 @@ def _model(name: str, program: Program, path: str, settings: Study) -> Model:
 
 
 def _contents(program: Program) -> dict[str, str]:
-    kinds = Counter(type(node).__name__ for node in program.nodes)
     scalars = sum(program.types[ref].kind is Kind.SCALAR for _, ref in program.outputs)
     return {
-        "Nodes": ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())),
+        "Drawn": short(", ".join(program.families), 80),
         "Outputs": f"{count(scalars, 'scalar')}, {count(len(program.outputs) - scalars, 'vector')}",
     }

@@ -147,9 +147,9 @@ def test_what_a_command_watches_yields_to_what_was_said(tmp_path: Path) -> None:
 def test_programs_in_files_take_no_network_flags(file: Path) -> None:
     model = open_model(f"{file}:there", [Flag("--particles", "limit.samples", 64)])
     assert model.study.limit.samples == 64
-    assert model.title == "there of mine.py"
+    assert model.title == "the program there of mine.py"
     assert model.description == {"file": str(file), "name": "there"}
-    assert model.facts["Outputs"] == "1 scalar, 0 vectors"
+    assert model.facts["Outputs"] == "1 scalar, 0 vectors" and "v" in model.facts["Drawn"]
     flags = [Flag("--depth", "model.depth", 1), Flag("--lr", "training.lr", 1.0)]
     with pytest.raises(UsageError, match="--depth, --lr: a program in a file is complete"):
         open_model(f"{file}:there", flags)
@@ -160,7 +160,7 @@ def test_saved_programs(file: Path, tmp_path: Path) -> None:
     tp.save(program, tmp_path / "kept.json")
     model = open_model(str(tmp_path / "kept.json"))
     assert model.program == program
-    assert model.title == "kept of kept.json"
+    assert model.title == "the program kept of kept.json"
     with pytest.raises(TpcalcError, match=r"nowhere\.json"):
         open_model(str(tmp_path / "nowhere.json"))
 

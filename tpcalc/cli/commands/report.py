@@ -55,7 +55,7 @@ def report(
     from tpcalc.cli import payload
     from tpcalc.cli.depths import deep
     from tpcalc.cli.places import check_place
-    from tpcalc.cli.runs import limit_of, networks_of
+    from tpcalc.cli.runs import limit_of, networks_of, orders_of
     from tpcalc.cli.show import check_tolerance, put
     from tpcalc.questions.compare import compare
     from tpcalc.questions.losses import with_losses
@@ -72,8 +72,10 @@ def report(
     opened = open_model(model, flags)
     check_seeds(opened)
     other = None if versus is None else _other(model, flags, versus, opened)
-    table = limit_of(opened, FORMULAS)
+    own = opened.network is None
+    table = limit_of(opened, ("*",) if own else FORMULAS)
     card, why = _card(opened, table)
+    sizes: dict[str, Any] = {"orders": orders_of(opened, {}, True).table} if own else {}
     finite = networks_of(opened)
     found = compare(table, finite)
     shown = table, finite
@@ -90,12 +92,13 @@ def report(
             finite=shown[1],
             comparison=found,
             input_names=opened.input_names,
+            **sizes,
             **_answers(replace(card, finite=finite) if card else None, other),
         ),
         out,
     )
     if as_json:
-        parts = {"limit": table, "compare": found, **_answers(card, None)}
+        parts = {"limit": table, "compare": found, **sizes, **_answers(card, None)}
         if other is not None:
             parts["versus"] = other.check
         result = {"path": str(path), **{key: payload.result(part) for key, part in parts.items()}}
