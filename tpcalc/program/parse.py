@@ -65,7 +65,7 @@ def read_lines(text: str, reader: Reader, header: str, schema: int) -> None:
 
 def header_version(line: str, header: str = HEADER, schema: int = SCHEMA) -> int:
     """The schema version of a text, from its first line."""
-    found = re.fullmatch(rf"{header} ([0-9]+)", line)
+    found = re.fullmatch(rf"{header} ([0-9]{{1,18}})", line)
     if found is None:
         raise ProgramError(
             f"{short(line)!r} is not the first line of a program.",
@@ -213,15 +213,16 @@ def _numbers(text: str) -> tuple[Number, ...]:
 
 
 _TYPE = rf"\(\)|{AXIS}(?:\*{AXIS})*(?:{AXES})?|{AXES}"
-_NODE = re.compile(r"%([0-9]+) : (\S*) = ([a-z]+) (.*)")
+_NODE = re.compile(r"%([0-9]{1,18}) : (\S*) = ([a-z]+) (.*)")
 _DIM = re.compile(rf"({NAME}) (\S+)")
 _FAMILY = re.compile(
     rf"({NAME}) : ({_TYPE})(?: ({'|'.join(LAWS)}))?"
     r"(?: along ([a-z_]+(?:\([^()]*\))?))?"
     r"(?: mean ([0-9eE+./, -]+?))?(?: cov ([0-9eE+./,; -]+?))?"
-    rf"(?: param ({NAME}) ([a-z]+) ([0-9]+)(?: rate ([0-9eE+./-]+))?(?: speed n\^\(([^()]+)\))?"
+    rf"(?: param ({NAME}) ([a-z]+) ([0-9]{{1,18}})(?: rate ([0-9eE+./-]+))?"
+    r"(?: speed n\^\(([^()]+)\))?"
     rf"(?: start ([0-9eE+./-]+))?(?: init n\^\(([^()]+)\))?(?: group ({NAME}))?"
     rf"(?: of ({NAME}))?)?"
 )
-_OUTPUT = re.compile(rf"({NAME}) %([0-9]+)")
+_OUTPUT = re.compile(rf"({NAME}) %([0-9]{{1,18}})")
 _WORDS = {form_of(kind).word: kind for kind in NODE_TYPES}

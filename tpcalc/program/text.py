@@ -47,7 +47,7 @@ from tpcalc.program.types import AXIS, Axes, Dim, Ref, Type, axes_text
 _BARE = r"[A-Za-z_][A-Za-z0-9_.']*(?:\[[A-Za-z0-9_.,-]*\])?"
 NAME = rf'"(?:[^"\\]|\\.)*"|{_BARE}'
 _NUMBER = r"[-+]?[0-9][-+0-9eE./]*"
-AXES = rf"\[{AXIS}:[0-9]+(?:,{AXIS}:[0-9]+)*\]"
+AXES = rf"\[{AXIS}:[0-9]{{1,18}}(?:,{AXIS}:[0-9]{{1,18}})*\]"
 _MORE = " + ..."
 
 
@@ -81,8 +81,8 @@ def quoted(text: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        return str(json.loads(text))
-    except ValueError:
+        return str(json.loads(text)).encode().decode()  # half a sign is none
+    except (ValueError, RecursionError):
         raise ProgramError(f"the quoted name {short(text)!r} cannot be read.") from None
 
 
@@ -114,16 +114,16 @@ def _ref(ref: int) -> str:
     return f"%{ref}"
 
 
-_REF = Field(r"%[0-9]+", _ref, lambda text, _: int(text[1:]))
+_REF = Field(r"%[0-9]{1,18}", _ref, lambda text, _: int(text[1:]))
 _FIELDS = {
     "Ref": _REF,
     "tuple[Ref, ...]": Field(
-        r"(?:%[0-9]+(?:, *%[0-9]+)*)?",
+        r"(?:%[0-9]{1,18}(?:, *%[0-9]{1,18})*)?",
         lambda refs: listed(refs, _ref),
         lambda text, _: _items(text, lambda item: int(item[1:])),
     ),
     "str": Field(NAME, name_text, lambda text, _: quoted(text)),
-    "int": Field(r"[0-9]+", str, lambda text, _: int(text)),
+    "int": Field(r"[0-9]{1,18}", str, lambda text, _: int(text)),
     "Count": Field(
         "L|[1-9][0-9]*",
         lambda count: str(count or "L"),
@@ -131,7 +131,7 @@ _FIELDS = {
     ),
     "Number": Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
     "int | None": Field(
-        r"(?: [0-9]+)?",
+        r"(?: [0-9]{1,18})?",
         lambda cell: "" if cell is None else f" {cell}",
         lambda text, _: int(text) if text else None,
     ),
@@ -141,7 +141,9 @@ _FIELDS = {
         lambda text, _: _items(text, parse_number),
     ),
     "Axes": Field(rf"(?:{AXES})?", axes_text, lambda text, _: read_axes(text)),
-    "tuple[int, ...]": Field(r"[0-9]+(?:, *[0-9]+)*", listed, lambda text, _: _items(text, int)),
+    "tuple[int, ...]": Field(
+        r"[0-9]{1,18}(?:, *[0-9]{1,18})*", listed, lambda text, _: _items(text, int)
+    ),
     "tuple[str, ...]": Field(rf"{AXIS}(?:, *{AXIS})*", listed, lambda text, _: _items(text, str)),
     "tuple[tuple[str, str], ...]": Field(
         rf"{AXIS}>{AXIS}(?:, *{AXIS}>{AXIS})*",
@@ -160,7 +162,7 @@ _ITEMS = {
     "tuple[Number, ...]": Field(_NUMBER, number_text, lambda text, _: parse_number(text)),
     "tuple[Ref, ...]": _REF,
     "tuple[Ref | None, ...]": Field(
-        r"(?:\*%[0-9]+)?",
+        r"(?:\*%[0-9]{1,18})?",
         lambda ref: "" if ref is None else f"*%{ref}",
         lambda text, _: int(text[2:]) if text else None,
     ),

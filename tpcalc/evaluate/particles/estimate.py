@@ -65,12 +65,14 @@ class Budget:
         if self.rel_error is not None:
             part = checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
             object.__setattr__(self, "rel_error", float(part))
-        if self.samples < 2 or self.samples & (self.samples - 1):
-            nearest = 2 ** max(1, round(np.log2(max(self.samples, 2))))
-            raise EvaluationError(
-                f"samples is {self.samples}; a Sobol sequence is balanced at powers of two only.",
-                hint=f"Use samples={nearest}.",
-            )
+        for name in ("samples", "max_samples"):
+            count = getattr(self, name)
+            if count < 2 or count & (count - 1):
+                nearest = 2 ** max(1, round(np.log2(max(count, 2))))
+                raise EvaluationError(
+                    f"{name} is {count}; a Sobol sequence is balanced at powers of two only.",
+                    hint=f"Use {name}={nearest}.",
+                )
         if self.replicates < 2:
             raise EvaluationError(
                 f"replicates is {self.replicates}; an error bar needs at least 2."
