@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tpcalc.doors import numbers
 from tpcalc.doors.budget import spend
 from tpcalc.doors.numbers import MOST
-from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
+from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, raised, short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -187,7 +187,7 @@ def answer(function: Callable[..., Any], *arguments: Any, name: str) -> Any:
         raise
     except Exception as error:
         raise UsageError(
-            f"{name} is a function that raises {type(error).__name__}: {short(str(error))}",
+            f"{name} is a function that raises {raised(error)}.",
             hint=f"It was called with {', '.join(map(repr, arguments))}.",
         ) from error
 

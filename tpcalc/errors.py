@@ -22,6 +22,7 @@
     │   ├── TooLong
     │   └── Incomplete           an answer without a number that was asked for
     ├── Interrupted       TPC701     a run that its user ended
+    │   └── Terminated    TPC703     a run that the system ended
     └── Fault             TPC702     what tpcalc should not have done
 
 Wording: what was wrong, where, why the theory forbids it, what to do. The text of an error is one
@@ -310,6 +311,13 @@ class Interrupted(TpcalcError):
 
     code = "TPC701"
     exit_code = 130  # what a shell reports for Ctrl-C
+
+
+class Terminated(Interrupted):
+    """A run that the system ended (SIGTERM)."""
+
+    code = "TPC703"
+    exit_code = 143
 
 
 class Fault(TpcalcError):

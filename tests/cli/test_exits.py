@@ -246,7 +246,7 @@ def started(*words: object) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
+def test_signals_in_a_long_run(tmp_path: Path) -> None:
     # A program that says when it is built: the run follows at once.
     path = tmp_path / "long.py"
     path.write_text(
@@ -259,16 +259,21 @@ def test_ctrl_c_in_a_long_run(tmp_path: Path) -> None:
     few = ("--particles", 2**8, "--replicates", 2)
     with started(*words, *few) as process:  # compiles kernels, where nothing has done so yet
         process.communicate(timeout=300)
-    with started(*words, "--particles", 2**16, "--replicates", 192) as process:
-        assert process.stderr is not None
-        assert process.stderr.readline() == "built\n"
-        time.sleep(2.5)  # the kernels are loaded: a signal within an import may be lost
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (out, err) == ("", "TPC701 interrupted\n")
-    # A signal that comes while C code runs Python (an import, say) ends Python by that signal
-    # after all our words; a shell reports 130 for both.
-    assert process.returncode in (130, -signal.SIGINT)
+    ends = {
+        signal.SIGINT: ("TPC701 interrupted\n", (130, -signal.SIGINT)),
+        signal.SIGTERM: ("TPC703 terminated\n", (143,)),
+    }
+    for sign, (word, codes) in ends.items():
+        with started(*words, "--particles", 2**16, "--replicates", 192) as process:
+            assert process.stderr is not None
+            assert process.stderr.readline() == "built\n"
+            time.sleep(2.5)  # the kernels are loaded: a signal within an import may be lost
+            process.send_signal(sign)
+            out, err = process.communicate(timeout=60)
+        assert (out, err) == ("", word)
+        # A signal that comes while C code runs Python (an import, say) ends Python by that signal
+        # after all our words; a shell reports 130 for both.
+        assert process.returncode in codes
 
 
 def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tpcalc.cli.commands.solve import solve
 from tpcalc.cli.commands.sweep import sweep
 from tpcalc.cli.commands.transfer import transfer
 from tpcalc.cli.commands.warm import warm
-from tpcalc.cli.exits import Exits
+from tpcalc.cli.exits import Exits, ends_in_order
 from tpcalc.cli.option import answering
 
 app = typer.Typer(
@@ -37,7 +37,7 @@ app = typer.Typer(
     epilog="For example: tpcalc report mlp --depth 4 --act tanh --param mup --lr 0.5 --steps 4. "
     "Exit codes: 0 fine; 1 the check says no (trivial or unstable); 2 wrong usage; 3 invalid "
     "program or file; 4 tolerance not met, undecided or no number; 5 a backend is missing; "
-    "70 a fault of tpcalc; 130 interrupted.",
+    "70 a fault of tpcalc; 130 interrupted; 143 terminated.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -87,4 +87,5 @@ def _options(
 
 def main() -> None:
     """The entry point of the ``tpcalc`` command."""
+    ends_in_order()
     app()

@@ -8,7 +8,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +27,7 @@ from tpcalc.errors import (
     Interrupted,
     OutOfMemory,
     StudyError,
+    Terminated,
     TpcalcError,
     UsageError,
     raised,
@@ -35,6 +39,31 @@ TRACEBACK = "TPCALC_TRACEBACK"  # of the environment: where errors come from is 
 
 
 WIDTHS = range(40, 401)  # of a terminal that is believed
+GRACE = 5  # seconds after SIGTERM in which a run may end in order
+
+
+class _Terminate(KeyboardInterrupt):
+    """What SIGTERM raises: a run is ended as Ctrl-C ends it."""
+
+
+def ends_in_order() -> None:
+    """Let SIGTERM end a run with a word; what it was writing is not left half-written."""
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+
+    def ended(*_: object) -> NoReturn:
+        raise _Terminate
+
+    def watch() -> None:  # an import may lose what is raised within, and C code hears nothing
+        while os.read(heard, 1)[0] != signal.SIGTERM:
+            pass
+        time.sleep(GRACE)
+        os.write(2, f"{Terminated('terminated')}\n".encode())
+        os._exit(Terminated.exit_code)
+
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, ended)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Exits(TyperGroup):
@@ -84,6 +113,8 @@ def _named(error: BaseException) -> TpcalcError:
     if isinstance(error, TpcalcError):
         error.hint = error.hint and _ARGUMENT.sub(r"--\1 \2=\3", error.hint)
         return error
+    if isinstance(error, _Terminate):
+        return Terminated("terminated")
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return Interrupted("interrupted")
     if hasattr(error, "format_message"):  # typer's, of arguments

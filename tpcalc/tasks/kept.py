@@ -51,6 +51,8 @@ class Kept(AbstractContextManager["Kept"]):
         if self._folder is not None:
             self._path = self._folder / f"{name}.jsonl"
             self._lock = _locked(self._folder / f".{name}.lock", self._folder)
+            for left in self._folder.glob(f".{name}-*.npz.*"):  # a process was killed as it wrote
+                left.unlink(missing_ok=True)
             try:
                 self._open()
             except BaseException:

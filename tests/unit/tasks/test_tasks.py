@@ -282,9 +282,11 @@ def test_a_line_that_was_cut_is_computed_again(tmp_path: Path) -> None:
         results(square, TASKS, shared=2, kept=kept)
     file = tmp_path / "squares.jsonl"
     file.write_bytes(file.read_bytes()[:-4])
+    (tmp_path / ".squares-0.npz.1a2b").touch()  # what it was writing beside its place
     with Kept(tmp_path, "squares", "of 2") as kept:
         assert [task.key in kept for task in TASKS] == [True] * 5 + [False]
         results(square, TASKS, shared=2, kept=kept)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".squares.lock", "squares.jsonl"]
     assert [json.loads(line) for line in file.read_text().splitlines()][-1]["value"] == 50
 
 
