@@ -33,10 +33,10 @@ HOSTILE = ("1e400", "1e999999999", "1e-999999999", "9" * 5000, "1/" + "9" * 700,
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_no_number_is_refused_at_once(text: str) -> None:
     began = time.process_time()
-    with pytest.raises(StudyError, match="a must be|a is") as caught:
+    with pytest.raises(StudyError, match=r"a must be|a is") as caught:
         exact(text, what="a")
     assert len(str(caught.value)) <= 200
-    with pytest.raises(UsageError, match="a must be|a is"):
+    with pytest.raises(UsageError, match=r"a must be|a is"):
         checks.real(text, "a")
     with pytest.raises(UsageError, match="a is"):
         checks.whole(text, "a")
@@ -63,7 +63,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, fifo: Path) -> No
     (tmp_path / "zero").symlink_to("/dev/zero")
     for place in (fifo, tmp_path / "zero", tmp_path, tmp_path / "none", Path("a\0b")):
         for reader in (files.text, files.content, arrays.array, arrays.arrays, arrays.table):
-            with pytest.raises(StudyError, match="no such file|a device or a pipe|a folder"):
+            with pytest.raises(StudyError, match=r"no such file|a device or a pipe|a folder"):
                 reader(place, "table")
 
 
@@ -163,7 +163,7 @@ def test_what_was_there_stays_where_a_new_file_cannot_be_written(tmp_path: Path)
     with pytest.raises(ZeroDivisionError), write.writing(place) as file:
         file.write(b"new")
         raise ZeroDivisionError
-    assert place.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
+    assert place.read_text() == "old" and list(tmp_path.iterdir()) == [place]
 
 
 def test_files_keep_their_links_and_their_modes(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_what_turns_out_to_take_too_long_is_refused_while_it_goes_on(
         pace.reached(100)
         assert told == [30]
         now[0] = 33
-        with pytest.raises(TooLong, match="some work would take about 3 minutes"):
+        with pytest.raises(TooLong, match="some work would take about 2"):
             pace.reached(200)
     assert list(paced(range(5), "numbers")) == [0, 1, 2, 3, 4]
 

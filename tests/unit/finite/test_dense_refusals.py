@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from unit.finite.dense_programs import EXP, RECIPROCAL_OF_ZERO, every_node, plain, round_trip
 
-from tpcalc.doors.machine import _container_free
-from tpcalc.engine.device.devices import free_memory, resolve_device, resolve_dtype
+from tpcalc.engine.device.devices import resolve_device, resolve_dtype
 from tpcalc.engine.device.space import TorchSpace
 from tpcalc.errors import (
     Exploded,
@@ -231,7 +230,7 @@ def test_interrupts_pass_through() -> None:
 
 def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingBackend, match=r"pip install 'tpcalc\[torch\]'.*lazy"):
+    with pytest.raises(MissingBackend, match=r"pip install 'tpcalc\[torch\]'"):
         run_dense(round_trip(None), 8, [0])
 
 
@@ -250,19 +249,6 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingBackend, match=r"cuda:0 to cuda:1"):
         resolve_device("cuda:2")
     assert resolve_dtype("bf16") is torch.bfloat16
-
-
-def test_memory_of_a_container(tmp_path) -> None:
-    assert _container_free(tmp_path) is None
-    (tmp_path / "memory.current").write_text("300\n")
-    (tmp_path / "memory.max").write_text("max\n")
-    assert _container_free(tmp_path) is None
-    (tmp_path / "memory.max").write_text("1000\n")
-    assert _container_free(tmp_path) == 700
-    assert free_memory() > 2**20
-
-
-# ------------------------------------------------------------------------------ the torch namespace
 
 
 def test_namespace_has_all_that_numpy_has() -> None:
