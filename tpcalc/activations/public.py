@@ -12,7 +12,9 @@ from tpcalc.dsl.operands import Operand, misuse
 from tpcalc.functions import Expr, Var
 
 
-def function(name: str, evaluate: Any, derivative: Any = None, **declared: Any) -> Elementwise:
+def function(
+    name: str, evaluate: Any = None, derivative: Any = None, **declared: Any
+) -> Elementwise:
     """An activation of your own; sympy expressions may use the functions of the catalogue.
 
     Args:
@@ -39,6 +41,8 @@ def function(name: str, evaluate: Any, derivative: Any = None, **declared: Any) 
         >>> round(wave(1.0), 6)
         0.761594
     """
+    if evaluate is None:
+        raise misuse("an activation is a name and a function.", "Write tp.function('f', f).")
     declared.setdefault("atom_of", lambda word, *params: atom(word, params))
     return own_function(name, evaluate, derivative, **declared)
 

@@ -308,7 +308,9 @@ class Context(Building):
         plain: bool = False,
         sources: tuple[LRef, ...] = (),
     ) -> None:
-        """Record what the value of a node of the program rests on."""
+        """Record what the value of a node of the program rests on: nothing where no points are."""
+        if not points:
+            return
         claim = Claim(kind, node, self.key(node), points, text, power, plain, sources)
         self.claims.setdefault(ref, {})[claim] = None
 

@@ -66,6 +66,7 @@ SAID: dict[str, tuple[Callable[..., Any], str]] = {
     "a rounded number": (lambda t, x, y, s, W: round(s, 2), "tp.limit"),
     "an entry": (lambda t, x, y, s, W: x[0], "infinitely many"),
     "an entry that is set": (lambda t, x, y, s, W: x.__setitem__(0, 1), "infinitely many"),
+    "a function without a name": (lambda t, x, y, s, W: tp.function(abs), "tp.function"),  # type: ignore[arg-type]
     "a quotient of whole numbers": (lambda t, x, y, s, W: x // 2, r"no //"),
 }
 
@@ -131,6 +132,15 @@ def test_a_norm_is_of_all_coordinates() -> None:
 
     found = tp.limit(own)
     assert found["norm"].value == 2 and found["unit"].second_moment.value == 0.25
+
+
+def test_functions_of_numpy_have_kernels() -> None:
+    X = np.random.default_rng(0).normal(size=(3, 2))
+    own, known = (
+        tp.kernel(tp.MLP(2, act), X, kinds="nngp").nngp
+        for act in (tp.function("f", np.tanh), "tanh")
+    )
+    assert np.array_equal(own, known)
 
 
 def test_attributes_that_are_not_there_are_asked_for_safely() -> None:
