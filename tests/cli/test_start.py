@@ -59,7 +59,7 @@ def test_module_and_command_are_the_same() -> None:
 
 
 def test_every_flag_sets_keys_of_a_study() -> None:
-    lists = flags.NETWORK, flags.MODULE, flags.DATA, flags.LIMIT, flags.SIMULATE
+    lists = flags.NETWORK, flags.MODULE, flags.DATA, flags.LIMIT, flags.SIMULATE, flags.ASKED
     options = [option for own in (*lists, flags.RUN, flags.DEVICE, flags.SWEEP) for option in own]
     keys = [key for option in options for key in option.keys]
     known = {
