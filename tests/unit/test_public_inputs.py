@@ -147,7 +147,7 @@ def test_a_missing_value_is_asked_for_in_words_for_files_too() -> None:
     [
         (lambda: FOUND[3], UnknownName, "there is no limit called 3"),
         (lambda: FOUND["v"].moment(3), TraceError, "a function to average is needed"),
-        (lambda: FOUND["v"].moment(np.tanh), TraceError, "tanh does not take them"),
+        (lambda: FOUND["v"].moment(np.tanh), TraceError, "tanh does not take expressions"),
         (
             lambda: FOUND["v"].moment(lambda z: "a"),
             TraceError,

@@ -135,7 +135,8 @@ def _named(error: BaseException) -> TpcalcError:
         )
     if isinstance(error, OSError):
         # Files that were asked for have errors of their own; what is left is the output itself.
-        _drop(sys.stdout)
+        if error.filename is None:
+            _drop(sys.stdout)
         why = error.strerror or error
         return StudyError(f"the system refused it: {why}.", where=error.filename or "the output")
     hint = f"This is a fault of tpcalc; {TRACEBACK}=1 shows where it comes from."

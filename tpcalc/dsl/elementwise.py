@@ -154,7 +154,7 @@ def expression(rule: object, what: str) -> Expr:
         >>> expression(lambda z: z * z, "a function").text
         'x0**2'
     """
-    own = "Write it with tp.tanh and others, or numeric code as tp.function(name, evaluate, ...)."
+    own = "Write it as tp.tanh, or numeric code as tp.function(name, evaluate, ...)."
     if not callable(rule):
         raise misuse(f"{what} is needed, not {noun(rule)}.", own)
     try:
@@ -164,7 +164,7 @@ def expression(rule: object, what: str) -> Expr:
     except Exception as error:  # whatever code that expects numbers does with an expression
         name = getattr(rule, "__name__", type(rule).__name__)
         raise misuse(
-            f"{what} is a function of expressions; {name} does not take them ({raised(error)}).",
+            f"{name} does not take expressions, as {what} does: {raised(error)}.",
             own,
             where=last_user_line(error.__traceback__),
         ) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.networks.network import Architecture
 from tpcalc.study.names import find_architecture
 from tpcalc.study.program_file import split_model
@@ -189,6 +189,9 @@ def _without_module(study: Study) -> list[tuple[str, str]]:
             text = ""
             find_optimizer(study.training.optimizer)
     except TpcalcError as error:
+        if study.training.optimizer.strip().endswith(FILES):  # what a file says is no wrong usage
+            where = error.where or study.training.optimizer
+            raise StudyError(error.message, where=where, hint=error.hint) from error
         text = error.told
     return [*problems, ("training.optimizer", text)] if text else problems
 

@@ -60,10 +60,7 @@ def refusal(
     problems: Sequence[tuple[str, str]], flags: Sequence[Flag], where: str | None
 ) -> StudyError:
     """One error for all problems; a key that a flag set goes by the name of the flag."""
-    owners = [
-        next((f.name for f in flags if key == f.key or key.startswith(f.key + ".")), None)
-        for key, _ in problems
-    ]
+    owners = [_owner(key, flags, where) for key, _ in problems]
     found = [(owner or key, text) for owner, (key, text) in zip(owners, problems, strict=True)]
     (place, text), *others = dict.fromkeys(found)
     more = " ".join(f"{name}: {text}" for name, text in others)
@@ -71,6 +68,13 @@ def refusal(
     if all(owners):
         return UsageError(text, where=place, hint=hint)
     return StudyError(text, where=f"{where}: {place}" if where else place, hint=hint)
+
+
+def _owner(key: str, flags: Sequence[Flag], where: str | None) -> str:
+    """The flag that set a key, or where there is no file the flags that set those of a section."""
+    own = [f.name for f in flags if key == f.key or key.startswith(f.key + ".")]
+    inside = [f.name for f in flags if f.key.startswith(key + ".") and where is None]
+    return own[0] if own else ", ".join(inside)
 
 
 def _echo(found: Any) -> bool:

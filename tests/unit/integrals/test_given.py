@@ -83,7 +83,7 @@ def test_an_activation_has_a_name(way: Any, name: str) -> None:
         (3, StudyError, "the activation is 3"),
         (None, StudyError, "the activation is None"),
         (Var(0) + Var(1), StudyError, "has several arguments"),
-        (np.tanh, TraceError, "tanh does not take them"),
+        (np.tanh, TraceError, "tanh does not take expressions"),
         ("log", StudyError, "log is defined between 0 and inf only"),
         (tp.log, StudyError, "log is defined between 0 and inf only"),
         ("relu^p", TpcalcError, "p"),

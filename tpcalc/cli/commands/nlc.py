@@ -208,7 +208,7 @@ def _read(model: str) -> str:
     from tpcalc.errors import UsageError
 
     place = Path(model)
-    if not place.exists():
+    if not place.suffix and not place.exists():
         hint = (
             "Write one layer a line into a file: x = input(1, 0), then a = dense(x, 1.5); or give "
             "a network of a file, file.py:net."
