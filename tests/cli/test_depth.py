@@ -70,8 +70,8 @@ def test_limit_says_how_it_diverges() -> None:
     [
         (["check", "resnet", "--depth", "0"], "--depth: it should be greater", 2),
         (["check", "resnet", "--depth", "L", "--alpha", "n"], "bases of powers", 2),
-        (["check", "resnet", "--depth", "3", "--alpha", "a"], "the number of blocks is 3", 3),
-        (["check", "mlp", "--depth", "L"], "depth is 'L'; it must be a whole number", 3),
+        (["check", "resnet", "--depth", "3", "--alpha", "a"], "the number of blocks is 3", 2),
+        (["check", "mlp", "--depth", "L"], "depth is 'L'; it must be a whole number", 2),
         (["check", "resnet", "--depth", "3", "--lr-depth", "1"], "the depth of this network", 2),
         (["check", "resnet", "--depth", "L", "--lr-depth", "fast!"], "--lr-depth: gamma", 2),
         (["limit", "resnet", "--depth", "8,many"], "depth", 2),

@@ -111,7 +111,6 @@ def test_steps_of_which_the_first_alone_is_known() -> None:
         (("--group", "blocks.*: lr=1"), "fits no parameter"),
         (("--schedule", "cosin"), "Did you mean 'cosine'"),
         (("--optimizer", "adamw(dekay=1)"), "--optimizer: there is no hyperparameter of adamw"),
-        (("--optimizer", "none.opt"), "--optimizer: there is no such file"),
     ],
 )
 def test_schedules_and_groups_that_are_none(flags: tuple[str, ...], words: str) -> None:
