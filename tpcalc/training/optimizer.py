@@ -349,7 +349,8 @@ def _path(
         kept = derivative(expr, START)
         if not isinstance(kept, Const):
             raise OutsideError(
-                "an entrywise function of the initial weights is outside the theory.",
+                "an entrywise function of the initial weights, a random matrix with entries of "
+                "its own, is outside the theory.",
                 where=f"optimizer {optimizer.name}",
                 hint="Decouple the decay: w = (1 - lr decay) w - lr (...), as in adamw.",
             )
