@@ -135,6 +135,11 @@ def sequence(value: Any, name: str, *, hint: str | None = None) -> tuple[Any, ..
     return tuple(value)
 
 
+def floats(value: Any, name: str) -> list[float]:
+    """Several numbers."""
+    return [float(real(one, f"a number of {name}")) for one in sequence(value, name)]
+
+
 def file(value: Any, name: str = "path") -> Path:
     """The path of a file."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):

@@ -266,7 +266,7 @@ def test_simulate_takes_arrays() -> None:
         (lambda: train(watch=3), UsageError, "watch is 3"),
         (lambda: train(watch="dw"), StudyError, "watch names dw"),
         (lambda: tp.MLP(2, 3), StudyError, "the activation is 3"),  # type: ignore[arg-type]
-        (lambda: tp.MLP(2, np.tanh), TraceError, "as tp.tanh"),
+        (lambda: tp.MLP(2, np.tanh), TraceError, "with tp.tanh"),
         (lambda: tp.MLP(2, tp.relu_pow), TraceError, "with its parameters first"),
         (lambda: tp.MLP(True), UsageError, "depth is True"),
         (lambda: tp.MLP(0), UsageError, "depth is 0"),
@@ -359,6 +359,39 @@ def test_a_function_outside_its_domain_is_no_explosion(act: str) -> None:
         with pytest.raises(TpcalcError, match="outside its domain") as caught:
             ask()
         assert "explodes" not in str(caught.value)
+
+
+LAYER = tp.signal.LayerMap("tanh", 1.5)
+LINES = tp.signal.mlp(2, tp.signal.Design("tanh"))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tp.signal.Design("tanh", biases="x"), "variance of the biases is x"),
+        (lambda: tp.signal.Input("x"), "q = x"),
+        (lambda: tp.signal.mlp("x", 3), "depth is 'x'"),
+        (lambda: tp.signal.mlp(2, 3), "not of type Design"),
+        (lambda: tp.signal.MacroLayers("x", "tanh"), "count is 'x'"),
+        (lambda: tp.signal.Sampling(3), "widths is 3"),
+        (lambda: tp.signal.nlc(LINES, inputs=3), "not of type Input"),
+        (lambda: tp.signal.nlc(LINES, start=[1]), "a layer is [1]"),
+        (lambda: tp.signal.heaviest_paths(LINES, count=1.5), "count is 1.5"),
+        (lambda: tp.signal.spread(LINES, seed=-1), "seed is -1"),
+        (lambda: tp.signal.lengths(3, [1.0], 2), "not of type LayerMap"),
+        (lambda: tp.signal.lengths(LAYER, 1.0, 2), "starts is 1.0; it must be a list"),
+        (lambda: tp.signal.length_curve(LAYER, points="x"), "points is 'x'"),
+        (lambda: tp.signal.low_rank_start("x", 0.1, 0.5), "weights must be a number, not 'x'"),
+        (lambda: tp.signal.of_moments(3), "moments is 3; it must be a list"),
+        (lambda: tp.signal.parse_graph(3), "text is 3"),
+        (lambda: tp.signal.covariance(LINES, "x"), "gram holds"),
+        (lambda: tp.signal.network_of(LINES, "x", 2), "width is 'x'"),
+    ],
+)
+def test_signals_refuse(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        call()
+    assert message in str(caught.value)
 
 
 def test_a_program_without_outputs_is_told() -> None:

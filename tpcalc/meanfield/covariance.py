@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.functions import Expr, Var
@@ -91,7 +92,7 @@ def covariance(network: Layers, gram: Array) -> Covariance:
 
 
 def _checked(gram: Array) -> Array:
-    found = np.asarray(gram, dtype=float)
+    found = checks.reals(gram, "gram").astype(float)
     square = found.ndim == 2 and found.shape[0] == found.shape[1] and np.isfinite(found).all()
     if not square or not np.allclose(found, found.T, rtol=1e-12, atol=0):
         raise StudyError(

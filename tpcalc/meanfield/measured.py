@@ -8,6 +8,7 @@ from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import with_device
 from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
 from tpcalc.meanfield.graph import LayerGraph
@@ -54,7 +55,9 @@ class Sampling:
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        if self.seeds < 2 or self.inputs < 8 or min(self.widths, default=0) < 2:
+        sizes = [checks.whole(n, "a width") for n in checks.sequence(self.widths, "widths")]
+        seeds, inputs = checks.whole(self.seeds, "seeds"), checks.whole(self.inputs, "inputs")
+        if seeds < 2 or inputs < 8 or min(sizes, default=0) < 2:
             raise UsageError(
                 f"{self.seeds} seeds, {self.inputs} inputs, widths "
                 f"{', '.join(map(str, self.widths)) or 'none'}.",

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import prod, sqrt
 from typing import TYPE_CHECKING
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.finite.networks.taps import Kind, Tap
 from tpcalc.meanfield.graph import Layer, LayerGraph
@@ -93,7 +94,8 @@ def network_of(
     from tpcalc.finite.networks.network import DrawnNetwork
     from tpcalc.finite.networks.uses import layout_of
 
-    network = as_network(source)
+    network, width = as_network(source), checks.whole(width, "width", least=1)
+    inputs = checks.whole(inputs, "inputs", least=1)
     program, taps = (_known if isinstance(network, Hashable) else _read)(network, inputs, width)
     drawn = DrawnNetwork(program, width, seed, device, dtype, taps=taps)
     for name, uses in drawn.uses.items():

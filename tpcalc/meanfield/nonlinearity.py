@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tpcalc import checks
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.graph import LayerGraph, propagate
 from tpcalc.meanfield.operations import Addition, Input, Product
@@ -153,6 +154,7 @@ def heaviest_paths(
         >>> first.layers, second.layers, round(first.weight + second.weight, 12)
         ((0, 1, 4), (0, 1, 2, 3, 4), 1.0)
     """
+    count = checks.whole(count, "count", least=1)
     graph, states, first, last = _asked(network, start, end, inputs)
     found: dict[int, list[_Path]] = {first: [_Path(first, None, 1.0, 1.0)]}
     for index in range(first + 1, last + 1):

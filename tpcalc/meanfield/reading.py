@@ -45,6 +45,8 @@ def layers(source: Layers, inputs: Input | None = None) -> LayerGraph:
         >>> [layer.operation.name for layer in found.layers]
         ['input', 'dense', 'relu', 'dense', 'addition', 'dense']
     """
+    if inputs is not None:
+        checks.of_type(inputs, Input, "inputs")
     if isinstance(source, LayerGraph | Lines):
         found = source if isinstance(source, LayerGraph) else source.read
         first = found.layers[0] if inputs is None else Layer(inputs, ())
@@ -78,7 +80,7 @@ def numbered(graph: LayerGraph, layer: int | str | None) -> int:
         names = dict(graph.names)
         checks.one_of("layer", layer, names)
         return names[layer]
-    return layer
+    return checks.whole(layer, "a layer")
 
 
 def propagate(

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from tpcalc.errors import UsageError
+from tpcalc import checks
 from tpcalc.meanfield.graph import LayerGraph, propagate
 from tpcalc.meanfield.operations import SharedBias
 from tpcalc.meanfield.reading import Layers, layers
@@ -74,8 +74,7 @@ def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ..
         >>> bool(abs(found.deviation.value - 2**0.5 / 10) < 5 * found.deviation.stderr)
         True
     """
-    if draws < 2:
-        raise UsageError(f"draws is {draws}; a spread takes 2 or more.")
+    draws, seed = checks.whole(draws, "draws", least=2), checks.seed(seed)
     graph, rng = layers(network), np.random.default_rng(seed)
     seeds = rng.integers(0, 2**63, draws)
     first = next((k for k, o in enumerate(graph.pairs) if isinstance(o[0], SharedBias)), 1)

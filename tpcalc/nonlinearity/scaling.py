@@ -59,7 +59,7 @@ def triangle_network(
         >>> net(np.zeros((3, 2))).shape, jacobian(np.zeros((3, 2))).shape
         ((3, 1), (3, 1, 2))
     """
-    sizes = [checks.whole(width, "a width", least=1) for width in widths]
+    sizes = [checks.whole(width, "a width", least=1) for width in checks.sequence(widths, "widths")]
     if len(sizes) < 2:
         raise UsageError("a network needs widths of inputs and outputs.")
     rng = np.random.default_rng(checks.seed(seed))
@@ -117,7 +117,7 @@ def scale_sweep(
         >>> round(high.nlc.value)
         8
     """
-    numbers = [float(checks.real(scale, "a scale")) for scale in scales]
+    numbers = checks.floats(scales, "scales")
     if any(number == 0 for number in numbers):
         raise UsageError("a scale of 0 makes the function constant.")
 

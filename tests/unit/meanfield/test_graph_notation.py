@@ -85,7 +85,7 @@ def test_an_activation_without_a_name_has_no_text() -> None:
         ),
         (lambda: Design("relu", bias="span"), "in the span of weights of full rank"),
         (lambda: Design("relu", biases=-1), "variance of the biases is -1"),
-        (lambda: mlp(0, Design("relu")), "the depth is 0"),
+        (lambda: mlp(0, Design("relu")), "depth is 0; it must be at least 1"),
     ],
 )
 def test_designs_that_make_no_sense(made: object, said: str) -> None:

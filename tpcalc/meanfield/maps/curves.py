@@ -131,7 +131,10 @@ def length_curve(layer: LayerMap, points: int = 121, top: float | None = None) -
         >>> [round(q, 9) for q in (*found.x, *found.y)]
         [0.0, 1.25, 2.5, 0.5, 1.125, 1.75]
     """
-    q = np.linspace(0.0, 2.5 * layer.fixed_point.value if top is None else top, points)
+    checks.of_type(layer, LayerMap, "layer")
+    points = checks.whole(points, "points", least=2)
+    end = 2.5 * layer.fixed_point.value if top is None else float(checks.real(top, "top"))
+    q = np.linspace(0.0, end, points)
     q[0] = 1e-12 * q[-1]
     found = layer.lengths(q)
     q[0], value = 0.0, np.where(np.arange(points) == 0, np.round(found.value, 9), found.value)
@@ -156,7 +159,8 @@ def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
         >>> [round(c, 6) for c in found.y]
         [0.31831, 0.608998, 1.0]
     """
-    c = np.linspace(0.0, 1.0, points)
+    checks.of_type(layer, LayerMap, "layer")
+    c = np.linspace(0.0, 1.0, checks.whole(points, "points", least=2))
     found = _correlation(layer, c)
     return Curve("correlation", "next layer", _row(c), _row(found.value), float(found.error.max()))
 
@@ -181,7 +185,8 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
         >>> lengths(layer, [2.0], 2).value.round(6).tolist()
         [[2.0], [1.139951], [0.936355]]
     """
-    q = np.array([float(checks.real(start, "starts")) for start in starts])
+    checks.of_type(layer, LayerMap, "layer")
+    q = np.array(checks.floats(starts, "starts"))
     if not (q > 0).all():
         raise StudyError("lengths are larger than 0.", where="lengths")
     values, errors = [q], [np.zeros_like(q)]
@@ -217,7 +222,8 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Comput
         >>> (1 - correlations(layer, [0.5], 2).value).round(6).tolist()
         [[0.5], [0.608998], [0.683906]]
     """
-    x = np.array([1.0 - float(checks.real(start, "starts")) for start in starts])
+    checks.of_type(layer, LayerMap, "layer")
+    x = 1.0 - np.array(checks.floats(starts, "starts"))
     if not ((x >= 0) & (x <= 2)).all():
         raise StudyError("correlations lie between -1 and 1.", where="correlations")
     values, errors = [x], [EPS * x]

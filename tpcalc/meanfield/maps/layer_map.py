@@ -337,6 +337,8 @@ def low_rank_start(weights: float, biases: float, rank: float) -> Variances:
         Variances(weights=8.0, biases=0.4)
     """
     gamma = checked_rank(rank, "low_rank_start")
+    weights = float(checks.real(weights, "weights"))
+    biases = float(checks.real(biases, "biases"))
     if not weights > 0 or biases < 0 or not isfinite(weights + biases):
         raise _no_variances(weights, biases, "low_rank_start")
     return Variances(weights / gamma, biases / gamma)

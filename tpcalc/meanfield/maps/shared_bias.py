@@ -66,6 +66,7 @@ def shared_bias_lengths(
         >>> [found.random for found in shared_bias_lengths(layer, 0.6, 2, samples=64)]
         [True, True]
     """
+    checks.of_type(layer, LayerMap, "layer")
     count = checks.whole(samples, "samples", least=2)
     start = float(checks.real(start, "start"))
     if not start > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.integrals.given import Act
 from tpcalc.meanfield.notation.lines import Line, Lines, Word
@@ -18,6 +19,7 @@ from tpcalc.meanfield.operations import (
     LayerNorm,
     Number,
 )
+from tpcalc.meanfield.operations.operation import finite
 
 NORMS = ("none", "layer", "batch")
 BIASES = ("independent", "span", "shared")
@@ -69,7 +71,7 @@ class Design:
                 where="Design",
                 hint="Give a rank, or take 'independent'.",
             )
-        if self.biases < 0:
+        if not (finite(self.biases) and self.biases >= 0):
             raise StudyError(f"the variance of the biases is {self.biases}.", where="Design")
 
     @property
@@ -122,7 +124,8 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> Lines:
         >>> mlp(2, Design("tanh")).last
         5
     """
-    _check(depth)
+    depth = checks.whole(depth, "depth", least=1)
+    checks.of_type(design, Design, "design")
     return _started(start).chain([*design.block() * depth, design.whole])
 
 
@@ -159,7 +162,8 @@ def resnet(
         h5 = 0.5*h1 + 1*h4
         h6 = dense(h5, 2)
     """
-    _check(depth)
+    depth = checks.whole(depth, "depth", least=1)
+    checks.of_type(design, Design, "design")
     net = _started(start).then(design.whole)
     for _ in range(depth):
         before = net.last
@@ -169,9 +173,5 @@ def resnet(
 
 
 def _started(start: Input | None) -> Lines:
-    return Lines((Line(start or Input(), ()),))
-
-
-def _check(depth: int) -> None:
-    if depth < 1:
-        raise StudyError(f"the depth is {depth}.", hint="It is 1 or more.")
+    first = Input() if start is None else checks.of_type(start, Input, "start")
+    return Lines((Line(first, ()),))

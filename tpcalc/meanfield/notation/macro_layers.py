@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.activations.calibrate import calibrated
@@ -20,6 +21,7 @@ from tpcalc.meanfield.operations import (
     LayerNorm,
     Number,
 )
+from tpcalc.meanfield.operations.operation import positive
 from tpcalc.shown import Shown
 
 COMMON = ("relu", "selu", "gaussian:1/2")
@@ -66,7 +68,8 @@ class MacroLayers(Shown):
     start: Literal["addition", "norm"] = "addition"
 
     def __post_init__(self) -> None:
-        if self.count < 1 or not self.scale > 0:
+        checks.whole(self.count, "count", least=1)
+        if not positive(self.scale):
             raise StudyError(
                 f"there are {self.count} macro-layers with weights of the scale {self.scale}.",
                 where="MacroLayers",
@@ -119,7 +122,7 @@ def drawn_macro_layers(seed: int) -> MacroLayers:
         >>> drawn_macro_layers(1) == drawn_macro_layers(1)
         True
     """
-    rng = random.Random(seed)
+    rng = random.Random(checks.seed(seed))
 
     def coin() -> bool:
         return rng.random() < 0.5

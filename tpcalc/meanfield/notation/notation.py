@@ -8,6 +8,7 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.activations.entries import REGISTRY, lookup
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
 from tpcalc.meanfield.notation.lines import Line, Lines, Word
@@ -82,7 +83,7 @@ def parse_graph(text: str) -> Lines:
     """
     lines: list[Line] = []
     names: dict[str, int] = {}
-    for number, row in enumerate(text.splitlines(), 1):
+    for number, row in enumerate(checks.text(text, "text").splitlines(), 1):
         code = row.partition("#")[0].strip()
         if not code:
             continue

@@ -59,7 +59,7 @@ def finite(value: Number) -> bool:
     """
     try:
         return isfinite(value)
-    except OverflowError:
+    except (OverflowError, TypeError):
         return False
 
 
@@ -283,7 +283,7 @@ class Input:
 
     def __post_init__(self) -> None:
         required(
-            0 <= self.comean < self.square and finite(self.square),
+            all(map(finite, (self.comean, self.square))) and 0 <= self.comean < self.square,
             "Input",
             f"inputs have the second moments q = {self.square} and c = {self.comean}.",
             "c is at least 0 and smaller than q.",

@@ -141,6 +141,6 @@ _LAYERS: dict[str, Callable[[float, float], Rows]] = {
 
 def checked_family(family: str, known: Collection[str], where: str | None = None) -> None:
     """Refuse a family of weights that is none of the known ones."""
-    if family not in known:
+    if not isinstance(family, str) or family not in known:
         hint = f"They are {', '.join(known)}."
         raise StudyError(f"weights are {family!r}.", where=where, hint=hint)

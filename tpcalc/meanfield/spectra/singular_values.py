@@ -89,6 +89,7 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
         >>> round(found.relative_variance.value, 4), round(found.mean.value, 12), found.nonzero
         (17.3666, 1.0, 0.25)
     """
+    checks.of_type(layer, LayerMap, "layer")
     count = checks.whole(depth, "depth", least=1)
     slopes = slope_variance(layer.tau, layer.fixed_point)
     rank, active = float(layer.rank), active_share(layer.tau, layer.fixed_point.value)

@@ -95,6 +95,7 @@ def of_moments(moments: Sequence[Any]) -> Spectrum:
         >>> of_moments((Fraction(1), Fraction(2), Fraction(5))).s
         (Fraction(-1, 1), Fraction(1, 1))
     """
+    moments = [checks.real(one, "a moment") for one in checks.sequence(moments, "moments")]
     if len(moments) < 2 or moments[0] == 0:
         raise UsageError(
             f"moments are {', '.join(map(str, moments)) or 'none'}.",
@@ -133,6 +134,7 @@ def weight_spectrum(
     """
     checked_family(family, FAMILIES)
     checked_rank(rank, "weight_spectrum")
+    variance = checks.real(variance, "variance")
     if not variance > 0:
         raise StudyError(f"the variance is {variance}.", where="weight_spectrum")
     order = checks.whole(order, "order", least=1)

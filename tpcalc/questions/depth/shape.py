@@ -42,7 +42,7 @@ def block_at_start(network: Architecture) -> Block:
 
 def depth_places(places: Any) -> tuple[float, ...]:
     """Shares of the depth, from 0 to 1."""
-    found = tuple(float(checks.real(one, "a place")) for one in checks.sequence(places, "places"))
+    found = tuple(checks.floats(places, "places"))
     for one in found:
         if not 0 <= one <= 1:
             raise UsageError(f"{one} is no place along the depth.", hint="A share of it, 0 to 1.")
