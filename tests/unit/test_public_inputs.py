@@ -266,7 +266,7 @@ def test_simulate_takes_arrays() -> None:
         (lambda: train(watch=3), UsageError, "watch is 3"),
         (lambda: train(watch="dw"), StudyError, "watch names dw"),
         (lambda: tp.MLP(2, 3), StudyError, "the activation is 3"),  # type: ignore[arg-type]
-        (lambda: tp.MLP(2, np.tanh), TraceError, "with tp.tanh"),
+        (lambda: tp.MLP(2, np.tanh), TraceError, "tp.tanh"),
         (lambda: tp.MLP(2, tp.relu_pow), TraceError, "with its parameters first"),
         (lambda: tp.MLP(True), UsageError, "depth is True"),
         (lambda: tp.MLP(0), UsageError, "depth is 0"),
