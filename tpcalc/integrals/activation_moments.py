@@ -15,7 +15,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.integrals import exact, quadrature
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.computed import Computed
-from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.gap import carried_gap, gap
 from tpcalc.integrals.quadrature.layer import direct_gap, layer_moments, prepared
@@ -25,7 +25,7 @@ SMALL = 1e-6  # relative errors up to here are carried by derivatives
 
 
 @dataclass(frozen=True)
-class Kernels:
+class Kernels(OfActivation):
     """Averages of tau(s) and tau(s) tau(t) for centred Gaussians of variance q and covariance c.
 
     They take the variance q and the gap v = q - c, never c itself: where inputs are all but equal,
@@ -44,11 +44,6 @@ class Kernels:
         >>> round(relu.gap(Bounded(1.0), Bounded(1e-20)).value * 1e20, 9)
         0.5
     """
-
-    tau: Act
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def _slope(self) -> Expr:

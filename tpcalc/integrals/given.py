@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import update_wrapper
 from math import inf
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -44,6 +45,20 @@ def whole(activation: Act, where: str | None = None) -> Given:
 def tau_of(activation: Act) -> Expr:
     """An activation as an expression of ``Var(0)``."""
     return activation if isinstance(activation, Expr) else whole(activation).expr
+
+
+@dataclass(frozen=True)
+class OfActivation:
+    """What is asked of one activation, however it is handed over.
+
+    Args:
+        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
+    """
+
+    tau: Act
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", tau_of(self.tau))
 
 
 def of_activation(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.functions.expr import Expr, Par, Var, add, const, mul, substitute, walk
+from tpcalc.functions.expr import Expr, Var, add, const, mul, substitute, walk
 from tpcalc.functions.notation import (
     Piece,
     call,
@@ -50,7 +50,7 @@ from tpcalc.limit.graph import (
 from tpcalc.limit.views import data_of, rename_of, stack_of, the_product
 from tpcalc.names import Name
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
+from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack, slots_of
 from tpcalc.program.types import Axes
 from tpcalc.results import Formula
 
@@ -240,11 +240,8 @@ class _Writer:
 
     def _function(self, node: Nonlin) -> Expr:
         self._spend(sum(1 for _ in walk(node.fn.expr)))
-        own = {Var(place): self._node(ref) for place, ref in enumerate(node.vectors)}
-        return substitute(
-            node.fn.expr,
-            own | {Par(place): self._node(ref) for place, ref in enumerate(node.scalars)},
-        )
+        own = {slot: self._node(ref) for slot, ref in slots_of(node)}
+        return substitute(node.fn.expr, own)
 
     def _fluctuation(self, node: Fluctuation) -> Expr:
         parts = [*_BASES(node.root, self.graph), *(self._label(v) for v in node.vectors)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.meanfield.operations import Dense, Number, Operation
@@ -51,7 +52,7 @@ class LayerGraph(Shown):
     @property
     def widths(self) -> tuple[Number | None, ...]:
         """The width of every layer over n; None for a readout. Inputs count as n wide."""
-        return _widths(self)
+        return widths_of(self.pairs, Dense)
 
     @property
     def last(self) -> int:
@@ -59,14 +60,16 @@ class LayerGraph(Shown):
         return len(self.layers) - 1
 
 
-def _widths(graph: LayerGraph) -> tuple[Number | None, ...]:
+def widths_of(
+    pairs: Iterable[tuple[Any, tuple[int, ...]]], matrix: type[Any]
+) -> tuple[Number | None, ...]:
+    """The width of every layer over n, where layers of one class are matrices."""
     found: list[Number | None] = []
-    for layer in graph.layers:
-        if isinstance(layer.operation, Dense):
-            readout = layer.operation.outputs is not None
-            found.append(None if readout else layer.operation.width)
+    for operation, parents in pairs:
+        if isinstance(operation, matrix):
+            found.append(operation.width if operation.outputs is None else None)
         else:
-            found.append(found[layer.parents[0]] if layer.parents else Fraction(1))
+            found.append(found[parents[0]] if parents else Fraction(1))
     return tuple(found)
 
 

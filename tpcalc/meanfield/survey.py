@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from math import log
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ FOLLOWED, DONE, LEFT = 300, 1e-7, 0.01
 TOP = 2.5  # the largest length drawn where there is no fixed point
 WIDTH = 1000  # of the network whose finite-width moments are told
 RANKS = 40
+ADDED = {"gaussian": 0.0, "orthogonal": -1.0, "gaussian-gaussian": 1.0}  # to 1 / rank, a layer
 
 
 def survey(
@@ -221,11 +223,9 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
 def _edge_curves(tau: Expr, layer: LayerMap) -> list[Curve]:
     """The edge of chaos around the layer, where there is one."""
     q = layer.fixed_point.value
-    try:
-        found = edge_curve(tau, layer.rank, min(1e-4, q / 10), max(10.0, 4 * q), 160)
-    except EvaluationError:
-        return []
-    return [found.curve]
+    with suppress(EvaluationError):
+        return [edge_curve(tau, layer.rank, min(1e-4, q / 10), max(10.0, 4 * q), 160).curve]
+    return []
 
 
 def _scale_curves(layer: LayerMap) -> list[Curve]:
@@ -254,13 +254,12 @@ def _variances(layer: LayerMap, depth: int) -> list[Curve]:
     """The relative variance of squared singular values against the rank."""
     ranks = tuple(float(rank) for rank in np.geomspace(0.05, 1.0, RANKS))
     own = slope_variance(layer.tau, layer.fixed_point)
-    added = {"gaussian": 0.0, "orthogonal": -1.0, "gaussian-gaussian": 1.0}
     return [
         Curve(
             "variance",
             family,
             ranks,
-            tuple(depth * (own.value + 1 / rank + added[family]) for rank in ranks),
+            tuple(depth * (own.value + 1 / rank + ADDED[family]) for rank in ranks),
             depth * own.error,
         )
         for family in FAMILIES
@@ -320,8 +319,7 @@ def _finite(layer: LayerMap, family: str, depth: int) -> str:
     """How far networks of finite width are from the limit, where that is known exactly."""
     rank = max(1, round(float(layer.rank) * WIDTH))
     exact = finite_moments(family, WIDTH, rank, depth).relative_variance
-    plain = {"gaussian": 0.0, "orthogonal": -1.0, "gaussian-gaussian": 1.0}[family]
-    limit = depth * (WIDTH / rank + plain)
+    limit = depth * (WIDTH / rank + ADDED[family])
     return (
         "At a finite width N corrections to the spectrum are of the order depth / (gamma N): a "
         f"linear network of these weights with N = {WIDTH} and rank {rank} has a relative "

@@ -15,7 +15,18 @@ from tpcalc.functions.expr import Add, add, mul, walk
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.sums import total
 from tpcalc.program.base import Table, data_of, references, scale_of
-from tpcalc.program.nodes import Data, Kind, LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.nodes import (
+    Data,
+    Kind,
+    LinComb,
+    Moment,
+    Nonlin,
+    Ref,
+    Rename,
+    Scale,
+    Stack,
+    slots_of,
+)
 from tpcalc.program.program import Builder
 
 Way = tuple[Ex, frozenset[Ref]]  # a power of n, and nodes that multiply
@@ -113,9 +124,7 @@ def _sum(node: LinComb, of: Ref, builder: Builder) -> Iterator[Step]:
 
 
 def _applied(node: Nonlin, of: Ref, builder: Builder) -> Iterator[Step]:
-    slots: list[tuple[Expr, Ref]] = [(Var(k), ref) for k, ref in enumerate(node.vectors)]
-    slots += [(Par(k), ref) for k, ref in enumerate(node.scalars)]
-    for slot, ref in slots:
+    for slot, ref in slots_of(node):
         if ref == of:
             for slope, what in _read(node.fn.expr, slot):
                 yield Ex(), _factor(node, slope, builder), what

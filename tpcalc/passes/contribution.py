@@ -13,14 +13,14 @@ from math import prod
 from typing import NoReturn
 
 from tpcalc.errors import ProgramError
-from tpcalc.functions import Fn, Par, Var
-from tpcalc.functions.expr import Expr, mul, walk
+from tpcalc.functions import Fn, Par
+from tpcalc.functions.expr import mul, walk
 from tpcalc.functions.fn import INNER, derivative
 from tpcalc.passes.step import Step
 from tpcalc.passes.sums import Term, total
 from tpcalc.passes.template import Contribution
 from tpcalc.program.base import Table, leaf_of, matmul_of, references
-from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale
+from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin, Ref, Rename, Scale, slots_of
 from tpcalc.program.program import Builder
 
 Changes = Mapping[Ref, Ref]
@@ -181,16 +181,11 @@ def _sum(node: LinComb, ref: Ref, step: Step, changes: Changes) -> Ref:
     return total(out, terms)
 
 
-def _arguments(node: Moment | Nonlin) -> list[tuple[Expr, Ref]]:
-    found: list[tuple[Expr, Ref]] = [(Var(i), v) for i, v in enumerate(node.vectors)]
-    return found + [(Par(i), s) for i, s in enumerate(node.scalars)]
-
-
 def _applied(node: Moment | Nonlin, ref: Ref, step: Step, changes: Changes) -> Ref:
     """A moment or a function of scalars: its slope in the one changed argument times the change."""
     if step.weights.network.type(ref).kind is not Kind.SCALAR or len(changes) != 1:
         _not_linear(node, ref)
-    changed = [argument for argument, other in _arguments(node) if other in changes]
+    changed = [argument for argument, other in slots_of(node) if other in changes]
     slope = derivative(node.fn.expr, changed[0])
     if len(changed) != 1 or changed[0] in walk(slope):
         _not_linear(node, ref)

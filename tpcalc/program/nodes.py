@@ -8,13 +8,13 @@ earlier nodes by their index (``Ref``). Powers of the width and of the depth are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
 from tpcalc.exponents import Ex
-from tpcalc.functions import Fn
+from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.numbers import Number, is_finite
 from tpcalc.functions.rows import RowFn
 from tpcalc.program.family import Family as Family
@@ -450,3 +450,9 @@ Node = (
 )
 
 NODE_TYPES: tuple[type[Node], ...] = Node.__args__
+
+
+def slots_of(node: Nonlin | Moment) -> Iterator[tuple[Expr, Ref]]:
+    """The arguments of a function with what they stand for."""
+    yield from ((Var(k), ref) for k, ref in enumerate(node.vectors))
+    yield from ((Par(k), ref) for k, ref in enumerate(node.scalars))

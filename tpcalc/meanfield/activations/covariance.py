@@ -14,7 +14,7 @@ from tpcalc.functions import Expr
 from tpcalc.functions.form import degree, varying
 from tpcalc.integrals.arrays import Values, averages
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.meanfield.activations.split import Split, ratio, slope_of, split
 from tpcalc.results import CovarianceMap, Estimate, Method, Status
@@ -29,7 +29,7 @@ FARTHEST = 1e-12  # how near to 1 the limit of correlations is looked for
 
 
 @dataclass(frozen=True)
-class CovarianceKernel(Shown):
+class CovarianceKernel(OfActivation, Shown):
     """E tau(s) tau(t) over E tau(s)^2, for s, t of variance q and correlation c.
 
     Args:
@@ -47,11 +47,7 @@ class CovarianceKernel(Shown):
         [1.211174, 1.0514]
     """
 
-    tau: Act
     q: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def split(self) -> Split:

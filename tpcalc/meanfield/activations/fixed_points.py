@@ -14,7 +14,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.integrals.arrays import Values
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.given import OfActivation
 from tpcalc.meanfield.activations.length import LengthKernel
 from tpcalc.meanfield.activations.reach import longest
 from tpcalc.meanfield.crossings import Changes, Crossing, crossings
@@ -39,7 +39,7 @@ _WORDS: dict[tuple[float, float], Kind] = {
 
 
 @dataclass(frozen=True)
-class Iteration(Shown):
+class Iteration(OfActivation, Shown):
     """The length kernel applied over and over, as it is or divided by its value at 1.
 
     Args:
@@ -55,11 +55,7 @@ class Iteration(Shown):
         ('small to 0, large to infinity', [0.0, 0.57735])
     """
 
-    tau: Act
     normalized: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", tau_of(self.tau))
 
     @cached_property
     def _kernel(self) -> LengthKernel:

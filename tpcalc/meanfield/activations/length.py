@@ -16,7 +16,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.arrays import Values, averages
 from tpcalc.integrals.bounded import EPS
-from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.split import slope_of
@@ -30,7 +30,7 @@ FINE = 1e-12  # relative error of a difference that needs no second way
 
 
 @dataclass(frozen=True)
-class LengthKernel(Shown):
+class LengthKernel(OfActivation, Shown):
     """L(lambda) = sqrt(E tau(s)^2) for s ~ N(0, lambda^2).
 
     Args:
@@ -44,11 +44,6 @@ class LengthKernel(Shown):
         >>> kernel.lengths([0.5, 2.0]).value.tolist(), round(kernel.stability([3.0]).at(0).value, 9)
         ([0.5, 2.0], 1.0)
     """
-
-    tau: Act
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", tau_of(self.tau))
 
     def squares(self, lengths: Sequence[float] | Array) -> Values:
         """E tau(s)^2.

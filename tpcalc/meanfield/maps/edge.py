@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.layers import means, square_growth
+from tpcalc.meanfield.maps.fixed_lengths import crossed, gridded
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.results import EdgePoint, Estimate
 from tpcalc.shown import Rows
 
-Kind = Literal["stable", "unstable", "marginal"]
-SMALLEST, LARGEST, BY_TENFOLD = 1e-9, (1e9, 1e5, 1e3, 30.0), 12
+SMALLEST, LARGEST = 1e-9, (1e9, 1e5, 1e3, 30.0)
 
 
 @of_activation
@@ -135,17 +135,8 @@ def _gridded(tau: Expr) -> tuple[Array, Computed]:
     """``edge_biases`` on the longest grid on which averages are found."""
     for largest in LARGEST[:-1]:
         with suppress(EvaluationError):
-            return _finite(tau, largest)
-    return _finite(tau, LARGEST[-1])
-
-
-def _finite(tau: Expr, largest: float) -> tuple[Array, Computed]:
-    grid = np.geomspace(SMALLEST, largest, round(BY_TENFOLD * np.log10(largest / SMALLEST)) + 1)
-    with np.errstate(all="ignore"):
-        found = edge_biases(tau, grid)
-    good = np.isfinite(found.value) & np.isfinite(found.error)
-    last = len(grid) if good.all() else int(np.argmin(good))
-    return grid[:last], Computed(found.value[:last], found.error[:last])
+            return gridded(partial(edge_biases, tau), SMALLEST, largest)
+    return gridded(partial(edge_biases, tau), SMALLEST, LARGEST[-1])
 
 
 def checked_rank(rank: Fraction | float, where: str) -> float:
@@ -176,13 +167,9 @@ def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> Ed
             hint="Take another q; edges finds the points for given biases.",
         )
     slope = weights * square_growth(kernels.tau, q)
-    if abs(abs(slope.value) - 1) <= slope.error:
-        kind: Kind = "marginal"
-    else:
-        kind = "stable" if abs(slope.value) < 1 else "unstable"
     exact = Bounded(max(biases.value, 0.0), biases.error, biases.method)
     whole, part = _shared(weights, rank), _shared(exact, rank)
-    return EdgePoint(q.estimate(), whole, part, every, kind)
+    return EdgePoint(q.estimate(), whole, part, every, crossed(slope))
 
 
 def _asked(point: EdgePoint, biases: float) -> EdgePoint:

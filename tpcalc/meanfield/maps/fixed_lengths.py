@@ -18,7 +18,8 @@ from tpcalc.meanfield.maps.roots import log_root
 SMALLEST, HIGHEST = 1e-12, (1e12, 1e6, 1e3, 30.0)
 BY_TENFOLD = 12  # points of the grid
 
-Kind = Literal["stable", "unstable", "marginal", "stable from below", "stable from above"]
+Crossed = Literal["stable", "unstable", "marginal"]
+Kind = Crossed | Literal["stable from below", "stable from above"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +97,28 @@ def fixed_lengths(
 def _changes(many: Callable[[Array], Computed]) -> Changes:
     """The map on the longest grid on which it is finite."""
     for highest in HIGHEST:
-        count = round(BY_TENFOLD * np.log10(highest / SMALLEST)) + 1
-        grid = np.geomspace(SMALLEST, highest, count)
         try:
-            with np.errstate(all="ignore"):
-                found = many(grid)
+            grid, found = gridded(many, SMALLEST, highest)
         except EvaluationError:
             if highest == HIGHEST[-1]:
                 raise
             continue
-        error = np.broadcast_to(found.error, grid.shape)
-        good = np.isfinite(found.value) & np.isfinite(error)
-        last = len(grid) if good.all() else int(np.argmin(good))
-        if last > 1:
-            return _change(grid[:last], Computed(found.value[:last], error[:last]))
+        if len(grid) > 1:
+            return _change(grid, found)
     raise EvaluationError("lengths leave the floating-point range in one layer.")
+
+
+def gridded(
+    many: Callable[[Array], Computed], smallest: float, largest: float
+) -> tuple[Array, Computed]:
+    """A grid by tenfolds, with a function of it, as far as that is finite."""
+    grid = np.geomspace(smallest, largest, round(BY_TENFOLD * np.log10(largest / smallest)) + 1)
+    with np.errstate(all="ignore"):
+        found = many(grid)
+    error = np.broadcast_to(found.error, grid.shape)
+    good = np.isfinite(found.value) & np.isfinite(error)
+    last = len(grid) if good.all() else int(np.argmin(good))
+    return grid[:last], Computed(found.value[:last], error[:last])
 
 
 def _change(at: Array, computed: Computed) -> Changes:
@@ -127,10 +135,11 @@ def _point(
         return FixedLength(root, slope(root), kind)
     root = log_root(lambda q: one(q) * (1 / q) - 1.0, crossing.low, crossing.high)
     tangent = slope(root)
-    return FixedLength(root, tangent, _kind(tangent))
+    return FixedLength(root, tangent, crossed(tangent))
 
 
-def _kind(slope: Bounded) -> Kind:
+def crossed(slope: Bounded) -> Crossed:
+    """What becomes of lengths near a fixed point at which the map has a slope."""
     size = abs(slope.value)
     if abs(size - 1) <= slope.error:
         return "marginal"

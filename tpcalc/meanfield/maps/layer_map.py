@@ -15,7 +15,7 @@ from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.computed import Computed
-from tpcalc.integrals.given import Act, tau_of
+from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, square_growth
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.maps.edge import edge_of_chaos as edge_of_chaos
@@ -44,7 +44,7 @@ class Variances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LayerMap(Shown):
+class LayerMap(OfActivation, Shown):
     """Dense weights, biases and an activation, layer after layer.
 
     Args:
@@ -72,14 +72,13 @@ class LayerMap(Shown):
         (1.131491, 63.43)
     """
 
-    tau: Act
     weights: float
     biases: float = 0.0
     rank: float = 1.0
     square: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", tau_of(self.tau))
+        super().__post_init__()
         checked_rank(self.rank, "LayerMap")
         w, b = checks.real(self.weights, "weights"), checks.real(self.biases, "biases")
         if not w > 0 or b < 0:

@@ -13,7 +13,7 @@ from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import StudyError
-from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.meanfield.graph import LayerGraph, widths_of
 from tpcalc.meanfield.layers.stretches import stretches
 from tpcalc.meanfield.notation.words import Map, SharedBias, SpanBias
 from tpcalc.meanfield.operations import (
@@ -124,13 +124,7 @@ class Lines(Architecture):
     @cached_property
     def widths(self) -> tuple[Number | None, ...]:
         """The width of every layer over n; None for a readout. Inputs count as n wide."""
-        found: list[Number | None] = []
-        for line in self.lines:
-            if isinstance(line.word, Map):
-                found.append(line.word.width if line.word.outputs is None else None)
-            else:
-                found.append(found[line.parents[0]] if line.parents else Fraction(1))
-        return tuple(found)
+        return widths_of(((line.word, line.parents) for line in self.lines), Map)
 
     @cached_property
     def read(self) -> LayerGraph:

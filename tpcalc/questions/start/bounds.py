@@ -40,9 +40,10 @@ from tpcalc.program.nodes import (
     Rename,
     RowNonlin,
     Stack,
+    slots_of,
 )
 from tpcalc.program.rules import Level, Rules
-from tpcalc.questions.start.forms import Forms, averaged, least_where, slots_of
+from tpcalc.questions.start.forms import Forms, averaged, least_where
 from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounded
 from tpcalc.questions.verdict.stationary import RULES, NodeBounds, State, Value, image
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf, prod
 
-from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import Add, Pow, substitute
 from tpcalc.functions.form import least
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack
+from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref, Rename, Scale, Stack, slots_of
 from tpcalc.program.program import Builder
 
 
@@ -45,12 +45,6 @@ class Forms:
 def least_where(expr: Expr, above: Mapping[Expr, float]) -> float:
     """A number that a function is nowhere below, where some of its arguments are not below one."""
     return least(substitute(expr, {slot: slot**2 + low for slot, low in above.items()}))
-
-
-def slots_of(node: Nonlin | Moment) -> Iterator[tuple[Expr, Ref]]:
-    """The arguments of a function with what they stand for."""
-    yield from ((Var(k), ref) for k, ref in enumerate(node.vectors))
-    yield from ((Par(k), ref) for k, ref in enumerate(node.scalars))
 
 
 def _least_of_sum(node: LinComb, forms: Forms) -> float:

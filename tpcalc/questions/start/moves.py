@@ -128,12 +128,8 @@ class Sizes:
     @property
     def terms(self) -> dict[Ref, Power]:
         """The largest that each parameter has added to the probe, of those with a gradient."""
-        found: dict[Ref, Power] = {}
-        for moves in self.moves:
-            for ref, move in moves.items():
-                if move.term is not None:
-                    found[ref] = largest((move.term, found.get(ref)))
-        return found
+        terms = ({ref: move.term for ref, move in moves.items()} for moves in self.moves)
+        return {ref: term for ref, term in _largest(terms).items() if term is not None}
 
     def _grows(self, before: Mapping[Ref, Power]) -> bool:
         """Whether a parameter has started, or one that was small may have made another larger."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc.errors import NotDifferentiable
-from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.passes.change import Direction
 from tpcalc.program.base import Table, references
@@ -28,6 +28,7 @@ from tpcalc.program.nodes import (
     RowNonlin,
     Scale,
     Stack,
+    slots_of,
 )
 from tpcalc.questions.start.bounds import StartSizes
 from tpcalc.questions.verdict.graded import ZERO, Bound, Split
@@ -198,8 +199,7 @@ _RULES: Table[Bound | None] = Table(
 
 
 def _of_function(node: Nonlin | Moment, ref: Ref, own: Tangents) -> Any:
-    arguments: dict[Expr, Ref] = {Var(i): v for i, v in enumerate(node.vectors)}
-    arguments |= {Par(i): s for i, s in enumerate(node.scalars)}
+    arguments = dict(slots_of(node))
     for slot, arg in arguments.items():
         yield arg, own.slope(node.fn.expr, slot, arguments)
 

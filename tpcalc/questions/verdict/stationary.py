@@ -43,7 +43,7 @@ from typing import Any, ClassVar
 
 from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
-from tpcalc.functions import Expr, Par, Var
+from tpcalc.functions import Expr, Var
 from tpcalc.names import Name
 from tpcalc.program.base import lincomb_of, matmul_of, reached, references
 from tpcalc.program.nodes import (
@@ -57,6 +57,7 @@ from tpcalc.program.nodes import (
     OuterNonlin,
     Ref,
     Scale,
+    slots_of,
 )
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Rules, interpret
@@ -341,9 +342,7 @@ def _applied(
     state: State,
     seen: Callable[[Bound], Bound],
 ) -> Value:
-    vectors = enumerate(node.vectors)
-    arguments: dict[Expr, Split] = {Var(i): state.split(values[v]) for i, v in vectors}
-    arguments |= {Par(i): state.split(values[s]) for i, s in enumerate(node.scalars)}
+    arguments = {slot: state.split(values[own]) for slot, own in slots_of(node)}
     value, change = state.bounds.function(node.fn.expr, arguments)
     bases = [values[r].base for r in (*node.vectors, *node.scalars)]
     return state.made(node, ref, bases, (seen(value), seen(change)))
