@@ -132,9 +132,12 @@ class Optimizer:
                     f"the hyperparameter {name} of {self.name} is {self.values[name]}; it must be "
                     f"{'from 0 to below 1' if share else wanted}.",
                 )
-        found = self.first(Entries(Fraction(0), LITTLE))  # reads the text
-        with suppress(*(() if found.by_weight else (OutsideError,))):
-            self.path(TWO)  # also with a state
+        try:
+            found = self.first(Entries(Fraction(0), LITTLE))  # reads the text
+            with suppress(*(() if found.by_weight else (OutsideError,))):
+                self.path(TWO)  # also with a state
+        except (RecursionError, MemoryError):
+            raise broken(self.name, self.rule, "it is too long or nested too deeply") from None
 
     @property
     def parameters(self) -> tuple[str, ...]:

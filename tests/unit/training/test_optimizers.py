@@ -260,3 +260,9 @@ def test_rates_that_are_not_known_say_which_are() -> None:
     with pytest.raises(ScaleError, match=r"layer 1 at step 1.*Ask for steps=1, whose rates"):
         tp.solve(net, "standard", optimizer="adam", multipliers=True, steps=2)
     assert tp.solve(net, "standard", optimizer="adam", multipliers=True, steps=1)
+
+
+@pytest.mark.parametrize("formula", ["g" + " + g" * 900, "g" + "+g" * 9000, "-" * 3000 + "g"])
+def test_long_texts_are_told(formula: str) -> None:
+    with pytest.raises(StudyError, match="too long or nested too deeply"):
+        lookup(f"optimizer mine()\nw = w - lr ({formula})")
