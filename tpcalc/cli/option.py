@@ -189,7 +189,7 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         WHOLE.set(bool(whole))
         OUTPUT.set(sys.stdout)
         limits = limits_of(most_seconds, memory, ("--most-seconds", "--memory"))
-        with redirect_stdout(sys.stderr), within(limits, _tell):
+        with redirect_stdout(sys.stderr), within(limits, _tell()):
             command(**values)
 
     flags = {"whole": _All} if "as_json" in parameters else {}
@@ -197,9 +197,16 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
     return taking(wrapper, parameters.values(), **flags)
 
 
-def _tell(what: str, seconds: float) -> None:
-    """Say how long something takes to who waits for it."""
+def _tell() -> Callable[[str, float], None]:
+    """What says how long something takes to who waits for it, and again where it is longer."""
     from tpcalc.doors.budget import duration
 
-    if sys.stderr.isatty():
-        typer.echo(f"{what}: about {duration(seconds)}", err=True)
+    longest = 0.0
+
+    def tell(what: str, seconds: float) -> None:
+        nonlocal longest
+        if sys.stderr.isatty() and seconds > 2 * longest:
+            longest = seconds
+            typer.echo(f"{what}: about {duration(seconds)}", err=True)
+
+    return tell

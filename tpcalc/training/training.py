@@ -332,7 +332,7 @@ class Training(Shown):
             between=BETWEEN in self.watch,
         )
         spend_nodes(
-            f"a run of {self.steps} steps of {self.batch} samples",
+            f"a run of {self.steps} steps" + f" of {self.batch} samples" * (self.batch > 1),
             self._nodes(len(written.nodes), self.batch + len(self.queries)),
             hint="Take fewer steps or samples, or a smaller network.",
         )
