@@ -150,7 +150,7 @@ def test_refused(ask: object, words: str) -> None:
 
 
 def test_networks_that_do_not_fit() -> None:
-    with pytest.raises(OutOfMemory, match="blocks of width 1000000 take"):
+    with pytest.raises(OutOfMemory, match="blocks of width 1000000 needs"):
         tp.depth_simulate(res3(hurst="4/5"), 1000, 10**6)
 
 

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tpcalc.arrays import Array, Index
-from tpcalc.doors.machine import available_cores, available_memory, memory_text
+from tpcalc.doors.budget import spend
+from tpcalc.doors.machine import available_cores
 from tpcalc.engine.chains_layers import Chain as Chain
 from tpcalc.engine.chains_layers import Family as Family
 from tpcalc.engine.chains_layers import Gram as Gram
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
 from tpcalc.engine.crew import watch
-from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
 KINDS = ("nngp", "ntk")
@@ -99,15 +100,11 @@ def chain_kernels(
 
 def _check_memory(gram: Gram, shape: tuple[int, int], kinds: int) -> None:
     other = gram.inputs if gram.others is None else gram.others
-    needed = 8 * kinds * shape[0] * shape[1] + 2 * other.nbytes
-    free = available_memory()
-    if needed > free:
-        raise OutOfMemory(
-            f"kernels of shape {shape} need {memory_text(needed)} and {memory_text(free)} are "
-            "available.",
-            where="chain_kernels",
-            hint="Use fewer inputs, or ask for one kind at a time.",
-        )
+    spend(
+        f"a kernel of shape {shape}",
+        memory=8 * kinds * shape[0] * shape[1] + 2 * other.nbytes,
+        hint="Use fewer inputs, or ask for one kind at a time.",
+    )
 
 
 def _table(gram: Gram, chain: Chain) -> Table:

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline
 
 from tpcalc.arrays import Array
-from tpcalc.doors.machine import available_memory, memory_text
-from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.doors.budget import spend
+from tpcalc.errors import EvaluationError
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.numeric import Answer
@@ -181,13 +181,11 @@ class _Solved:
         """About what it takes, by its change at some of the points."""
         felt, some = len(self._felt(i)), copy(self)
         points = len(self.mass) * self._points(felt) ** felt
-        need, room = 8 * points * (2 * felt + HELD), available_memory()
-        if need > room:
-            raise OutOfMemory(
-                f"the averages of step {index // 2} over {felt} samples at once take "
-                f"{memory_text(need)}, and {memory_text(room)} are available.",
-                hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
-            )
+        spend(
+            f"the average of step {index // 2} over {felt} samples at once",
+            memory=8 * points * (2 * felt + HELD),
+            hint="Take fewer steps, samples, features or outputs; or alpha < 1.",
+        )
         every = max(points // PROBED, 1)
         some.mass, first, last = (part[..., ::every] for part in (self.mass, self.first, self.last))
         shape = (len(self.x), self.trunk.count, len(some.mass))

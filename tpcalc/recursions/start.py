@@ -21,9 +21,9 @@ from scipy.interpolate import CubicSpline
 from scipy.special import factorial
 
 from tpcalc.arrays import Array
-from tpcalc.doors.machine import available_memory, memory_text
+from tpcalc.doors.budget import spend
 from tpcalc.engine import residual
-from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
@@ -286,13 +286,11 @@ class _Dual:
 
 
 def _check_room(depth: int) -> None:
-    need, room = 4 * depth * (depth + 1), available_memory() // 2
-    if need > room:
-        raise OutOfMemory(
-            f"covariances of all pairs of {depth} blocks take {memory_text(need)}, and "
-            f"{memory_text(room)} may be used.",
-            hint="Take fewer blocks; exponents in L are asked of tp.check.",
-        )
+    spend(
+        f"the covariances of all pairs of {depth} blocks",
+        memory=8 * depth * (depth + 1),
+        hint="Take fewer blocks; exponents in L are asked of tp.check.",
+    )
 
 
 def _extrapolated(tables: Sequence[Array]) -> Array:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from tpcalc import checks
-from tpcalc.doors.machine import available_memory, memory_text
+from tpcalc.doors.budget import spend
 from tpcalc.doors.numbers import exact
-from tpcalc.errors import OutOfMemory, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.finite.deep import run_deep
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network
@@ -105,13 +105,11 @@ def depth_simulate(
     for law in start.laws:
         if LAWS[law].draw is None:
             raise UsageError(f"{law} matrices are not drawn entry by entry.")
-    need, room = 16 * depth * width**2, available_memory() // 2
-    if need > room:
-        raise OutOfMemory(
-            f"the matrices of {depth} blocks of width {width} take {memory_text(need)}, and "
-            f"{memory_text(room)} may be used.",
-            hint="Take a smaller width or fewer blocks; tp.depth_limit has no width.",
-        )
+    spend(
+        f"one network of {depth} blocks of width {width}",
+        memory=32 * depth * width**2,
+        hint="Take a smaller width or fewer blocks; tp.depth_limit has no width.",
+    )
     asked = [start.alpha] if alphas is None else checks.sequence(alphas, "alphas")
     powers = [exact(one, what="alpha") for one in asked]
     networks, numbers = range(seed, seed + seeds), list(map(float, powers))
