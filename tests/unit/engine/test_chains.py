@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 from numba import njit
 
-from tpcalc.engine import chains, chains_tables, chains_tiles
+from tpcalc.doors.budget import within
+from tpcalc.doors.machine import Limits
+from tpcalc.engine import chains_tables, chains_tiles
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.errors import EvaluationError, OutOfMemory
 
@@ -348,7 +350,7 @@ def test_bad_chains_are_said(change, text):
         replace(RELU, **change)
 
 
-def test_bad_calls_are_said(monkeypatch):
+def test_bad_calls_are_said() -> None:
     gram = Gram(np.eye(3))
     with pytest.raises(EvaluationError, match="kinds"):
         chain_kernels(gram, RELU, kinds=("ntk", "nsgp"))
@@ -360,6 +362,5 @@ def test_bad_calls_are_said(monkeypatch):
     for chain in (wild, replace(wild, bias_variance=1.0), replace(wild, residual=1.0)):
         with pytest.raises(EvaluationError, match="range of float64"):
             chain_kernels(gram, chain)
-    monkeypatch.setattr(chains, "available_memory", lambda: 100)
-    with pytest.raises(OutOfMemory, match="fewer inputs"):
+    with within(Limits(memory=100)), pytest.raises(OutOfMemory, match="fewer inputs"):
         chain_kernels(gram, RELU)
