@@ -93,7 +93,8 @@ def init_(model: Any, factors: Factors, *, width: int | None = None) -> None:
         )
     if isinstance(factors, Suggestion):
         factors = factors.starts(_width(model, factors, width))
-    factors = {name: float(checks.real(own, f"that of {name}")) for name, own in factors.items()}
+    told = "the factor of"
+    factors = {name: float(checks.real(own, f"{told} {name}")) for name, own in factors.items()}
     with load_torch().no_grad():
         for tensor, factor in _by_tensor(model, factors, "factor").items():
             tensor.mul_(factor)
