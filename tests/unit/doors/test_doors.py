@@ -6,6 +6,7 @@ import io
 import json
 import os
 import resource
+import signal
 import stat
 import time
 import zipfile
@@ -273,3 +274,21 @@ def test_a_program_that_is_saved_is_json(tmp_path: Path) -> None:
     tp.save(program, tmp_path / "p.json")
     assert json.loads((tmp_path / "p.json").read_text())["schema"] == 2
     assert tp.load(tmp_path / "p.json") == program
+
+
+def test_what_was_there_stays_where_the_writer_is_killed(tmp_path: Path) -> None:
+    place = tmp_path / "a.txt"
+    place.write_text("old")
+    child = os.fork()
+    if not child:
+        with write.writing(place) as file:
+            file.write(b"new" * 100_000)
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert place.read_text() == "old"
+
+
+def test_a_folder_without_the_right_to_write_is_refused_before_the_run() -> None:
+    with pytest.raises(StudyError, match=r"the page cannot be written: .*[Cc]hoose"):
+        write.check(Path("/proc/page.html"), "page")
