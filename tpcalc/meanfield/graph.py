@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tpcalc.doors.budget import paced
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.meanfield.operations import Dense, Number, Operation
 from tpcalc.meanfield.state import State
@@ -86,7 +87,8 @@ def propagate(graph: LayerGraph, known: Sequence[State] = ()) -> tuple[State, ..
     Source: Schoenherr, The nonlinearity coefficient, table 5.3.
     """
     found: list[State] = list(known)
-    for index, layer in enumerate(graph.layers[len(found) :], len(found)):
+    rest = paced(graph.layers[len(found) :], f"{len(graph.layers)} layers")
+    for index, layer in enumerate(rest, len(found)):
         try:
             found.append(layer.operation.state([found[p] for p in layer.parents]))
         except TpcalcError as error:

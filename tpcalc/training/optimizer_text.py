@@ -105,7 +105,7 @@ class Reader:
         if not isinstance(exponent, Const) or set(right) - {ZERO}:
             raise broken(self._of, self._at, "a power is a number")
         number = Fraction(exponent.value)
-        if abs(number) > LARGEST_POWER:
+        if abs(number) > LARGEST_POWER and not _is_number(left):
             raise broken(self._of, self._at, f"a power is at most {LARGEST_POWER}")
         if number.denominator == 1 and number >= 0 and not _is_number(left):
             found: Powers = number_of(Fraction(1), ZERO)

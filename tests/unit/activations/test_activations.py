@@ -194,7 +194,7 @@ def test_equal_functions_are_one_atom() -> None:
         ("poly", StudyError, "needs its parameter 'c'"),
         ("poly:0,0", StudyError, "needs a coefficient other than 0"),
         ("poly:1,,2", StudyError, "c of poly must be a number"),
-        ("poly:1e999999999", StudyError, "c of poly must be a number"),
+        ("poly:1e999999999", StudyError, "c of poly is 1e999999999; it must be finite"),
         (None, StudyError, "named by a text"),
     ],
 )
