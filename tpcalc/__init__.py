@@ -106,7 +106,9 @@ __all__ = [*_HOMES, "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        value: Any = resolve_name(_HOMES[name])
+        from tpcalc.arguments import public
+
+        value: Any = public(resolve_name(_HOMES[name]), __name__)
     elif not name.startswith("_") and find_spec(f"tpcalc.{name}"):
         value = import_module(f"tpcalc.{name}")
     else:

@@ -40,7 +40,7 @@ def whole(
         >>> whole(3, "steps", least=0), whole("3", "steps")
         (3, 3)
     """
-    given, found = f"{name} is {_shown(value)}", None
+    given, found = f"{name} is {shown(value)}", None
     if isinstance(value, str):
         found = numbers.whole(value)
     elif hasattr(value, "__index__") and not isinstance(value, bool):
@@ -69,11 +69,11 @@ def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
         (Fraction(2, 1), 0.5, Fraction(1, 2))
     """
     if isinstance(value, bool) or not isinstance(value, Real | str):
-        raise UsageError(f"{name} is {_shown(value)}; it must be a number.", hint=hint)
+        raise UsageError(f"{name} is {shown(value)}; it must be a number.", hint=hint)
     try:
         found = numbers.exact(value, what=name)
     except StudyError as error:
-        text = f"{name} is {_shown(value)}; it must be finite, {numbers.RANGE}."
+        text = f"{name} is {shown(value)}; it must be finite, {numbers.RANGE}."
         text = error.message if isinstance(value, str) else text
         raise UsageError(text, hint=hint or error.hint) from None
     return found if isinstance(value, Rational | str) else float(value)
@@ -91,7 +91,7 @@ def text(value: Any, name: str, *, hint: str | None = None) -> str:
         UsageError: It is something else.
     """
     if not isinstance(value, str):
-        raise UsageError(f"{name} is {_shown(value)}; it must be a text.", hint=hint)
+        raise UsageError(f"{name} is {shown(value)}; it must be a text.", hint=hint)
     return value
 
 
@@ -104,11 +104,11 @@ def names(value: Any, name: str) -> tuple[str, ...]:
     """
     if isinstance(value, str):
         return (value,)
-    found = tuple(value) if _is_row(value) or isinstance(value, Set | Mapping) else (value,)
+    found = tuple(value) if is_row(value) or isinstance(value, Set | Mapping) else (value,)
     for entry in found:
         if not isinstance(entry, str):
             raise UsageError(
-                f"{name} is {_shown(value)}; it must be a list of names.",
+                f"{name} is {shown(value)}; it must be a list of names.",
                 hint=f"Write it as {name}=['a', 'b'].",
             )
     return found
@@ -130,8 +130,9 @@ def one_of(kind: str, name: Any, known: Collection[Any], *, where: str | None = 
 
 def sequence(value: Any, name: str, *, hint: str | None = None) -> tuple[Any, ...]:
     """Several things in order: a list, a tuple, an array or a range."""
-    if not _is_row(value):
-        raise UsageError(f"{name} is {_shown(value)}; it must be a list.", hint=hint)
+    if not is_row(value):
+        raise UsageError(f"{name} is {shown(value)}; it must be a list.", hint=hint)
+    spend(f"reading {name}", memory=64 * len(value) if hasattr(value, "__len__") else 0)
     return tuple(value)
 
 
@@ -144,7 +145,7 @@ def file(value: Any, name: str = "path") -> Path:
     """The path of a file."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         raise UsageError(
-            f"{name} is {_shown(value)}; it must be the path of a file.",
+            f"{name} is {shown(value)}; it must be the path of a file.",
             hint="Give it as a text or a pathlib.Path.",
         )
     return Path(value)
@@ -164,14 +165,14 @@ def of_type(value: Any, kind: type[T], name: str, *, hint: str | None = None) ->
         'a'
     """
     if not isinstance(value, kind):
-        raise UsageError(f"{name} is {_shown(value)}, not of type {kind.__name__}.", hint=hint)
+        raise UsageError(f"{name} is {shown(value)}, not of type {kind.__name__}.", hint=hint)
     return value
 
 
 def called(value: Any, name: str, *arguments: Any, hint: str | None = None) -> None:
     """Something to call with such arguments, or None."""
     if value is not None and not callable(value):
-        raise UsageError(f"{name} is {_shown(value)}; it must be a function.", hint=hint)
+        raise UsageError(f"{name} is {shown(value)}; it must be a function.", hint=hint)
     try:
         if value is not None:
             signature(value).bind(*arguments)
@@ -208,7 +209,7 @@ def powers(value: Any, known: Set[str] | None = None) -> dict[str, Fraction]:
         return {}
     if not isinstance(value, Mapping):
         raise UsageError(
-            f"values is {_shown(value)}; it must map symbols in exponents to numbers.",
+            f"values is {shown(value)}; it must map symbols in exponents to numbers.",
             hint="Write it as values={'a': '1/2'}.",
         )
     found = {}
@@ -231,7 +232,7 @@ def named(value: Any, name: str) -> dict[str, float]:
         return {}
     if not isinstance(value, Mapping):
         raise UsageError(
-            f"{name} is {_shown(value)}.", hint=f"Write it as {name}={{'f[0,0]': '1/2'}}."
+            f"{name} is {shown(value)}.", hint=f"Write it as {name}={{'f[0,0]': '1/2'}}."
         )
     return {key: float(real(number, f"{name}[{key!r}]")) for key, number in value.items()}
 
@@ -246,17 +247,17 @@ def rows(
         ((1.0,), (2.0,))
     """
     entries = value.to_numpy() if hasattr(value, "to_numpy") else value
-    if not _is_row(entries):
+    if not is_row(entries):
         article = "queries" if kind == "query" else f"{kind}s"
         raise StudyError(
-            f"the {article} are {_shown(value)}, not a list of rows.",
+            f"the {article} are {shown(value)}, not a list of rows.",
             where=where,
             hint="Pass a list.",
         )
     found: list[tuple[float, ...]] = []
     for index, entry in enumerate(entries):
         place = f"{kind} row {index}"
-        row = _row((entry,) if single and not _is_row(entry) else entry, place, where)
+        row = _row((entry,) if single and not is_row(entry) else entry, place, where)
         if not row:
             raise StudyError(f"{place} is empty.", where=where)
         if found and len(row) != len(found[0]):
@@ -327,19 +328,19 @@ def inputs(value: Any, name: str, dimension: int | None = None) -> NDArray[Any]:
 
 
 def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
-    if not _is_row(row):
+    if not is_row(row):
         raise StudyError(
-            f"{place} is {_shown(row)}, not a list of numbers.",
+            f"{place} is {shown(row)}, not a list of numbers.",
             where=where,
             hint="Each is a row of d numbers, even if d is 1: [[0.5], [1.0]].",
         )
     found = []
     for column, value in enumerate(row):
-        place_of = f"{place}, column {column} is {_shown(value)}"
+        place_of = f"{place}, column {column} is {shown(value)}"
         if isinstance(value, str):
             with suppress(StudyError):
                 value = numbers.exact(value, what=place_of)
-        if isinstance(value, str | bytes) or _is_row(value):
+        if isinstance(value, str | bytes) or is_row(value):
             raise StudyError(f"{place_of}, not a number.", where=where)
         try:
             number = float(value)
@@ -355,7 +356,7 @@ def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _is_row(value: Any) -> bool:
+def is_row(value: Any) -> bool:
     """Whether this holds several entries in order; arrays of no dimension hold a number."""
     if hasattr(value, "ndim"):
         return bool(value.ndim)
@@ -363,7 +364,8 @@ def _is_row(value: Any) -> bool:
     return hasattr(value, "__iter__") and not unordered
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value for a message."""
     try:
         return short(" ".join(repr(value).split()))
     except Exception:  # a number of 5000 digits, or a repr of somebody else that fails

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.activations.activation import Activation
 from tpcalc.activations.entries import REGISTRY, atom, lookup
 from tpcalc.dsl.elementwise import expression
@@ -68,7 +69,7 @@ def as_activation(source: Any, where: str | None = None) -> Given:
         return Given(own, _called(source, own))
     if not callable(source):
         raise StudyError(
-            f"the activation is {source!r}.",
+            f"the activation is {checks.shown(source)}.",
             where=where,
             hint="Name it ('relu', 'z*tanh(z)') or give a function of expressions (tp.tanh).",
         )

@@ -76,7 +76,7 @@ def _read(file: Any, size: int, where: str, what: str) -> NDArray[Any]:
 
     try:
         bytes_of = _announced(file)
-    except (ValueError, EOFError, TypeError, SyntaxError, RecursionError) as error:
+    except Exception as error:  # headers are read as Python, with all the errors of that
         raise damaged(where, what, str(error).partition(".")[0]) from None
     if bytes_of is None:
         raise damaged(where, what, "it holds objects, not numbers")

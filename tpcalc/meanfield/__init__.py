@@ -10,6 +10,7 @@ finite width, has a room of its own, ``tpcalc.nonlinearity``.
 
 from typing import Any
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.integrals.activation_moments import Kernels as Kernels
 from tpcalc.meanfield.activations.asymptotics import asymptotes as asymptotes
 from tpcalc.meanfield.activations.calibrate import calibrated as calibrated
@@ -121,6 +122,7 @@ from tpcalc.nonlinearity.tensors.taps import tapped as tapped
 from tpcalc.nonlinearity.tensors.variances import layer_variances as layer_variances
 
 measured_nlc = _measured.nlc
+_all_public(globals())
 
 
 _WRITTEN = {

@@ -241,7 +241,7 @@ def _labelled(
     function: Callable[[Any], Any], inputs: Any, labels: Any, error: Error | None
 ) -> tuple[Empirical, Blackbox, Any, Error]:
     law = Empirical(inputs)
-    wanted = np.asarray(labels if hasattr(labels, "shape") else list(labels))
+    wanted = np.asarray(labels if hasattr(labels, "shape") else checks.sequence(labels, "labels"))
     if wanted.shape[:1] != (len(law.inputs),):
         raise UsageError(f"{wanted.shape[:1]} labels for {len(law.inputs)} inputs.")
     if error is None and (wanted.ndim != 1 or wanted.dtype.kind not in "iu"):

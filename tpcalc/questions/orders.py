@@ -152,8 +152,10 @@ def width_orders(
     given = checks.powers(values, known)
     point = checks.powers(at, known)
     limit = DEPTHS[-1] if budget is None else Fraction(str(checks.real(budget, "budget")))
-    if limit < 0:
-        raise UsageError(f"budget is {budget}.", hint="It is a power of 1/n, such as 1.")
+    if not 0 <= limit <= 1000:
+        raise UsageError(
+            f"budget is {checks.shown(budget)}.", hint="It is a power of 1/n, such as 1."
+        )
     depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
     ledger = Ledger.of(
         source, point, particle_tests(seed) if verify else None, values=given, depths=depths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.torch.groups import init_ as init_
 from tpcalc.torch.groups import param_groups as param_groups
 from tpcalc.torch.numbers import samples as samples
@@ -10,3 +11,5 @@ from tpcalc.torch.training import network as network
 from tpcalc.torch.training import training as training
 
 __all__ = ["init_", "network", "param_groups", "rule", "samples", "training"]
+
+_all_public(globals())

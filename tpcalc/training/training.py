@@ -364,7 +364,7 @@ class Training(Shown):
 
     def _nodes(self, forward: int, inputs: int) -> float:
         """About how many nodes the run has: every step sums over all samples of those before."""
-        maps = len(self.network.marks)
+        maps = max(1, len(self.network.marks))
         uses = max(1.0, forward / (3 * maps))  # of each, as by the tokens of a sequence
 
         def count(several: int) -> float:

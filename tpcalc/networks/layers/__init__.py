@@ -10,6 +10,7 @@ write nodes of the language.
 ``embedding``: of tokens and positions. ``combine``: layers made of layers.
 """
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.networks.layers.attention import Attention as Attention
 from tpcalc.networks.layers.attention import attention as attention
 from tpcalc.networks.layers.attention import causal_softmax as causal_softmax
@@ -67,3 +68,5 @@ __all__ = [
     "serial",
     "windows",
 ]
+
+_all_public(globals())

@@ -37,6 +37,7 @@ class Unlike(Exception):
 
 def block_at_start(network: Architecture) -> Block:
     """The repeated block of a network with its powers of n."""
+    checks.of_type(network, Architecture, "network")  # type: ignore[type-abstract]
     return block_of(network_program(network, lookup("mup"), network.tokens, 1))
 
 

@@ -5,6 +5,9 @@ must depend on the depth. What the rest of the paper says of wide networks is fo
 ``tp.check`` and ``tp.depth_limit``.
 """
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.theorems.depth.one_neuron import FirstUpdate as FirstUpdate
 from tpcalc.theorems.depth.one_neuron import first_update as first_update
 from tpcalc.theorems.depth.one_neuron import log_limit as log_limit
+
+_all_public(globals())

@@ -4,6 +4,7 @@
 formulas for exponents.
 """
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.theorems.closed import ClosedForm as ClosedForm
 from tpcalc.theorems.integrable.forms.bias import BiasStart as BiasStart
 from tpcalc.theorems.integrable.forms.bias import BiasStep as BiasStep
@@ -68,3 +69,5 @@ from tpcalc.theorems.integrable.predicates.start import nontrivial_init as nontr
 from tpcalc.theorems.integrable.predicates.start import stable_init as stable_init
 from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip as trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence as weak_data_dependence
+
+_all_public(globals())

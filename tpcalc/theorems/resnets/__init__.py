@@ -5,6 +5,7 @@ apart from these their conditions, limits with their measured rates, and classes
 in front of a block beside what the network's program gives.
 """
 
+from tpcalc.arguments import all_public as _all_public
 from tpcalc.theorems.resnets.bounds import corollary_4 as corollary_4
 from tpcalc.theorems.resnets.bounds import least_depths as least_depths
 from tpcalc.theorems.resnets.bounds import lemma_14 as lemma_14
@@ -40,3 +41,5 @@ from tpcalc.theorems.resnets.ode import rate_11 as rate_11
 from tpcalc.theorems.resnets.ode import run_path as run_path
 from tpcalc.theorems.resnets.sde import StrongError as StrongError
 from tpcalc.theorems.resnets.sde import proposition_10 as proposition_10
+
+_all_public(globals())

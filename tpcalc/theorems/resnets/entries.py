@@ -86,7 +86,7 @@ def entries_of(law: str | Any) -> Entries:
         return Entries(row.name, *numbers, True, 0.5, row.proxy, row.draw is not None)
     if not hasattr(law, "ppf"):
         raise UsageError(
-            f"{law!r} is no law of entries.",
+            f"{checks.shown(law)} is no law of entries.",
             hint=f"A name ({', '.join(LAWS)}), or a distribution: scipy.stats.expon(loc=-1).",
         )
     name = getattr(law, "dist", law).name  # one that is not frozen has no dist

@@ -1,0 +1,104 @@
+"""What public functions say where something that they were given is not of its type."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import wraps
+from itertools import islice
+from math import isfinite
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from tpcalc.checks import is_row, shown
+from tpcalc.doors.numbers import MOST
+from tpcalc.errors import OutOfMemory, TpcalcError, UsageError
+
+
+def public(value: Any, face: str) -> Any:
+    """A function or class of a face: types are looked at where a call fails, and not before."""
+    if not str(getattr(value, "__module__", "")).startswith("tpcalc."):
+        return value
+    if inspect.isfunction(value):
+        value = _told(value)
+        value.__module__ = face  # where it is found again, in another process
+    elif inspect.isclass(value) and inspect.isfunction(vars(value).get("__init__")):
+        start: Any = value.__init__
+        value.__init__ = getattr(start, "told", None) or _told(start)  # type: ignore[method-assign]
+    return value
+
+
+def all_public(names: MutableMapping[str, Any]) -> None:
+    """The same of all names of a face."""
+    for name, value in list(names.items()):
+        if not name.startswith("_"):
+            names[name] = public(value, names["__name__"])
+
+
+def _told(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TpcalcError:
+            raise
+        except MemoryError as error:
+            raise OutOfMemory("the memory of this machine is used up.") from error
+        except Exception as error:
+            found = _misfit(function, args, kwargs)
+            if found is None:
+                raise
+            raise UsageError(found, hint=f"See help({function.__name__}).") from error
+
+    called.told = called  # type: ignore[attr-defined]
+    return called
+
+
+def _misfit(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str | None:
+    """An argument that is not what the function says that it takes."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return None  # Python has said it
+    names = inspect.unwrap(function).__globals__
+    for name, value in given.arguments.items():
+        parameter = given.signature.parameters[name]
+        several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        kind = "object" if several else parameter.annotation
+        if value is not parameter.default and not _written(value, kind, names):
+            return f"{name} is {shown(value)}; it must be {kind}."
+    return None
+
+
+def _written(value: Any, kind: Any, names: dict[str, Any]) -> bool:
+    """Whether a value is of a type as it is written."""
+    try:
+        return _fits(value, eval(kind, names) if isinstance(kind, str) else kind)
+    except NameError:  # of a library that is not loaded
+        return any(one.__name__ in kind for one in type(value).__mro__[:-1])
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    inner, origin = get_args(kind), get_origin(kind) or kind
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Literal:
+        return isinstance(value, str) and value in inner
+    if not inspect.isclass(origin) or origin is Any:
+        return origin is not None or value is None
+    if getattr(origin, "_is_protocol", False):
+        asked = {*vars(origin), *vars(origin).get("__annotations__", ())}
+        return all(hasattr(value, name) for name in asked if name[0] != "_" or name == "__call__")
+    if origin in (int, float) or issubclass(origin, Real):
+        number: Any = Integral if origin is int else Real
+        return isinstance(value, number) and abs(value) <= MOST and isfinite(value)
+    if callable(value) and origin.__name__ in ("Architecture", "Expr", "Program"):
+        return True  # functions stand for them
+    if isinstance(value, str) and origin is not str:
+        return origin.__name__ == "Expr"
+    if is_row(value) and issubclass(Sequence, origin):
+        return not inner or all(_fits(one, inner[0]) for one in islice(value, 100))
+    return isinstance(value, origin)
