@@ -254,6 +254,8 @@ def rows(
             where=where,
             hint="Pass a list.",
         )
+    if hasattr(entries, "mask"):
+        entries = reals(entries, f"the {kind}s")
     found: list[tuple[float, ...]] = []
     for index, entry in enumerate(entries):
         place = f"{kind} row {index}"
