@@ -31,7 +31,7 @@ from tpcalc.limit.graph import (
     Twice,
     family_of,
 )
-from tpcalc.limit.parity import Parity
+from tpcalc.limit.parity import Parity, union
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, Nonlin, Ref
 from tpcalc.program.program import Program
@@ -104,10 +104,7 @@ class Building:
 
     def _sides(self, own: int, refs: tuple[LRef, ...]) -> int:
         """The sides of matrices that a vector holds products of; a scalar holds none."""
-        for ref in refs:
-            if self.dims[ref] is not None:
-                own |= self.sides[ref]
-        return own
+        return own | union(self.sides[ref] for ref in refs if self.dims[ref] is not None)
 
     def side(self, matrix: str, transpose: bool) -> int:
         """The bit of a side of a matrix."""
@@ -130,10 +127,8 @@ class Building:
 
     def _roots(self, own: int, refs: tuple[LRef, ...]) -> int:
         """The random inputs that a node depends on, but for numbers that they only determine."""
-        for ref in refs:
-            if self.dims[ref] is not None or self.random[ref] or self.missing[ref]:
-                own |= self.roots[ref]
-        return own
+        kept = (r for r in refs if self.dims[r] is not None or self.random[r] or self.missing[r])
+        return own | union(self.roots[ref] for ref in kept)
 
     def members(self, node: LNode) -> tuple[Start, ...]:
         """A start vector, or those of a small block along one axis; () of any other node."""
@@ -210,9 +205,7 @@ _NOTHING, _HIDDEN, _NOISE = _Own(), _Own(roots=-1, missing="hidden"), _Own(missi
 def _of_starts(node: Starts, building: Building) -> _Own:
     """The bit of a group, and those of its members where one may be a root by itself."""
     found = building.bit(f"start {node.group}")
-    for member in building.members(node):
-        found |= building.root(member)
-    return _Own(found)
+    return _Own(found | union(map(building.root, building.members(node))))
 
 
 def _of_product(node: Product, building: Building) -> _Own:

@@ -72,12 +72,6 @@ class Certainty:
         mean = self.context.program.group[node.group].means[node.index]
         return EVERYWHERE if self._has_density(ref) or mean != 0 else NOWHERE
 
-    def _data(self, node: Data) -> int:
-        return EVERYWHERE if all(node.values) else NOWHERE
-
-    def _stack(self, node: Stack) -> int:
-        return min(self._known[ref] for ref in node.of)
-
     def _gaussian(self, ref: LRef) -> int:
         return EVERYWHERE if self._has_density(ref) else NOWHERE
 
@@ -188,9 +182,9 @@ _DECIDED: Table[int] = Table(
         Start: lambda node, by, ref: by._start(node, ref),
         Number: lambda node, by, ref: EVERYWHERE if node.value != 0 else NOWHERE,
         Input: lambda node, by, ref: EVERYWHERE,
-        Data: lambda node, by, ref: by._data(node),
+        Data: lambda node, by, ref: EVERYWHERE if all(node.values) else NOWHERE,
         Rename: lambda node, by, ref: by._known[node.of],
-        Stack: lambda node, by, ref: by._stack(node),
+        Stack: lambda node, by, ref: min(by._known[ref] for ref in node.of),
         **dict.fromkeys((Starts, Total), lambda node, by, ref: by._gaussian(ref)),
         Product: lambda node, by, ref: by._product(node),
         Fluctuation: lambda node, by, ref: by._fluctuation(node),

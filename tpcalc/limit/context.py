@@ -26,6 +26,7 @@ from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import Expect, LNode, LRef
 from tpcalc.limit.law import Laws
+from tpcalc.limit.parity import union
 from tpcalc.limit.series import Asked, Explosion, Ranking, Rest, Series
 from tpcalc.limit.views import function_of
 from tpcalc.limit.zeros import ZEROS, Zeros
@@ -338,9 +339,7 @@ class Context(Building):
 
     def _look(self, ref: Ref) -> None:
         """The nodes with claims at or below one, as bits."""
-        found = 0
-        for other in references(self.program.nodes[ref]):
-            found |= self.below[other]
+        found = union(self.below[other] for other in references(self.program.nodes[ref]))
         if ref in self.claims:
             found |= 1 << len(self.holders)
             self.holders.append(ref)

@@ -7,12 +7,12 @@ dependency sets and tables of corrections all ask here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tpcalc.exponents.coset import Lattice
 from tpcalc.limit.graph import LimitGraph, LNode, LRef
-from tpcalc.limit.parity import Parity
+from tpcalc.limit.parity import Parity, union
 from tpcalc.limit.views import outer_of, product_of, the_product
 from tpcalc.program.base import references
 
@@ -96,18 +96,11 @@ def correction(graph: LimitGraph, product: LRef) -> Dot | None:
             earlier = sides.get((node.matrix, not node.transpose), [])
             found = dot_of(graph.nodes, parity, node.vector, earlier, depends[node.vector])
             vectors = [the_product(graph.nodes[q]).vector for q in found.open]
-            depends[ref] = 1 << ref | _union(depends, vectors)
+            depends[ref] = 1 << ref | union(depends[vector] for vector in vectors)
             sides.setdefault((node.matrix, node.transpose), []).append(ref)
         else:
-            depends[ref] = _union(depends, _vectors(graph, graph.nodes[ref]))
+            depends[ref] = union(depends[v] for v in _vectors(graph, graph.nodes[ref]))
     return found  # the product itself is the last of its cone
-
-
-def _union(depends: Mapping[LRef, int], refs: Iterable[LRef]) -> int:
-    bits = 0
-    for ref in refs:
-        bits |= depends[ref]
-    return bits
 
 
 def _vectors(graph: LimitGraph, node: LNode) -> tuple[LRef, ...]:

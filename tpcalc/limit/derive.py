@@ -22,6 +22,7 @@ from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context, Record, Trial, for_limits
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
 from tpcalc.limit.lost import not_covered, refused, zero_over_zero
+from tpcalc.limit.parity import union
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scalars import moments
 from tpcalc.limit.scales import symbols
@@ -422,9 +423,7 @@ def _entangled(context: Building, needed: Iterable[LRef]) -> Iterator[tuple[LRef
         node = fluctuation_of(context.nodes[ref])
         # Products of two hats are uncorrelated with whatever is linear in something centred.
         if node is not None and twice_of(node.root) is None:
-            below = 0
-            for vector in node.vectors:
-                below |= context.roots[vector]
+            below = union(context.roots[vector] for vector in node.vectors)
             own = context.root(node.root) or below
             kinds.setdefault((context.family(node.root), own, below), []).append(ref)
     for (first, left), (second, right) in combinations(kinds.items(), 2):

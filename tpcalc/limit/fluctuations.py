@@ -29,7 +29,7 @@ from tpcalc.limit.factors import (
     vector_of,
 )
 from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product, Rows, Start, Starts, Twice
-from tpcalc.limit.law import union
+from tpcalc.limit.parity import union
 from tpcalc.limit.slopes import is_told, slopes
 from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table

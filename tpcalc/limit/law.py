@@ -7,17 +7,16 @@ where forms exclude that, the density is proved, elsewhere it is a claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from fractions import Fraction
-from functools import reduce
-from operator import or_
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute, walk
 from tpcalc.limit.building import Building
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
+from tpcalc.limit.parity import union
 from tpcalc.limit.ranks import Weights, is_full, rank, root
 from tpcalc.limit.views import function_of, start_of, the_start
 from tpcalc.program.base import Table, lincomb_of, references
@@ -407,11 +406,6 @@ def _smooth_parts(expr: Expr) -> list[Expr]:
         return []  # it takes three values at most
     below = expr.parts
     return [expr] if not below else [part for child in below for part in _smooth_parts(child)]
-
-
-def union(bits: Iterable[int]) -> int:
-    """All of some sets."""
-    return reduce(or_, bits, 0)
 
 
 def of_others(bits: Sequence[int]) -> list[int]:

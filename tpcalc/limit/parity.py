@@ -12,9 +12,11 @@ number of comparisons and the spaces of characters stay small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 
 from tpcalc.exponents.coset import ALL, EVEN, Coset, Lattice
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
@@ -69,14 +71,8 @@ class Parity:
         """Find the coset of a vector node."""
         _ADDED(node, ref, self)
 
-    def _add_start(self, node: Start, ref: LRef) -> None:
-        self._of[ref], self.own[ref], self.depends[ref] = self._start(node)
-
-    def _add_starts(self, node: Starts, ref: LRef) -> None:
-        self._of[ref], self.own[ref], self.depends[ref] = self._block(self.groups[node.group])
-
-    def _add_product(self, node: Product, ref: LRef) -> None:
-        self._of[ref], self.own[ref], self.depends[ref] = self._product(ref, node)
+    def _add_own(self, ref: LRef, found: tuple[Coset, int, int]) -> None:
+        self._of[ref], self.own[ref], self.depends[ref] = found
 
     def _add_function(self, node: Nonlin, ref: LRef) -> None:
         self._of[ref] = self.character(node.fn, node.vectors) or EVEN
@@ -86,9 +82,6 @@ class Parity:
         """Cells of other blocks: none of their directions is one of its own."""
         self._of[ref] = self._hull([self._of[vector] for vector in refs])
         self.depends[ref] = self._all(refs)
-
-    def _add_sum(self, node: LinComb, ref: LRef) -> None:
-        self._add_cells(node.vectors, ref)
 
     def _add_outer(self, node: OuterExpect, ref: LRef) -> None:
         self._of[ref] = self.outer(node) or EVEN
@@ -119,7 +112,7 @@ class Parity:
         return lattice.within(whole, (1 << bits) - 1)
 
     def _all(self, vectors: Sequence[LRef]) -> int:
-        return _union([self.depends[vector] for vector in vectors])
+        return union(self.depends[vector] for vector in vectors)
 
     def coset(self, ref: LRef) -> Coset:
         """The coset of a vector node."""
@@ -168,15 +161,16 @@ class Parity:
         self._count += 1
         return self.lattice.single(self._count - 1)
 
-    def _block(self, group: Family) -> tuple[Coset, int, int]:
+    def _block(self, node: Starts) -> tuple[Coset, int, int]:
         """Of a whole group: independent members are flipped together."""
+        group = self.groups[node.group]
         centred = not any(group.means)
         if group.cov is None:
             coset = self._fresh()
             own = self.lattice.support(coset)
             return coset if centred else self.lattice.hull(coset, EVEN), own, own
         cosets, _, bits = zip(*self._members(group), strict=True)
-        return self._hull(cosets), 0, _union(bits)
+        return self._hull(cosets), 0, union(bits)
 
     def _start(self, node: Start) -> tuple[Coset, int, int]:
         found = self._starts.get(node.group)
@@ -240,11 +234,11 @@ class Parity:
 
 _ADDED: Table[None] = Table(
     {
-        Start: lambda node, ref, parity: parity._add_start(node, ref),
-        Starts: lambda node, ref, parity: parity._add_starts(node, ref),
-        Product: lambda node, ref, parity: parity._add_product(node, ref),
+        Start: lambda node, ref, parity: parity._add_own(ref, parity._start(node)),
+        Starts: lambda node, ref, parity: parity._add_own(ref, parity._block(node)),
+        Product: lambda node, ref, parity: parity._add_own(ref, parity._product(ref, node)),
         Nonlin: lambda node, ref, parity: parity._add_function(node, ref),
-        LinComb: lambda node, ref, parity: parity._add_sum(node, ref),
+        LinComb: lambda node, ref, parity: parity._add_cells(node.vectors, ref),
         Total: lambda node, ref, parity: parity._add_cells(node.vectors, ref),
         Rename: lambda node, ref, parity: parity._add_cells((node.of,), ref),
         Stack: lambda node, ref, parity: parity._add_cells(node.of, ref),
@@ -254,11 +248,9 @@ _ADDED: Table[None] = Table(
 )
 
 
-def _union(bits: Sequence[int]) -> int:
-    found = 0
-    for one in bits:
-        found |= one
-    return found
+def union(bits: Iterable[int]) -> int:
+    """All of some sets."""
+    return reduce(or_, bits, 0)
 
 
 def _applied(lattice: Lattice, expr: Expr, inner: Coset) -> Coset:

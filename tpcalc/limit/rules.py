@@ -12,13 +12,14 @@ import numpy as np
 
 from tpcalc.errors import LimitError, ScaleError, TpcalcError, Undecided
 from tpcalc.exponents.chamber import Power, plus
-from tpcalc.functions import Fn, Var
+from tpcalc.functions import Fn
 from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.chains import composed
 from tpcalc.limit.classes import Uneven, by_class, cells_of, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
+from tpcalc.limit.factors import vector_of
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
 from tpcalc.limit.isometry import known_product
@@ -205,9 +206,7 @@ def _applied(context: Context, piece: Piece, dim: str) -> LRef:
     if not piece.vectors:  # a constant vector: keep one vector argument for the dimension
         fn = Fn(piece.fn.expr, 1, piece.fn.scalars)
         return context.add(Nonlin(fn, (context.single(dim),), piece.scalars), dim)
-    if piece.fn.expr == Var(0):
-        return piece.vectors[0]
-    return context.add(Nonlin(piece.fn, piece.vectors, piece.scalars), dim)
+    return vector_of(context, piece, dim)
 
 
 Pair = tuple[LRef | None, LRef, tuple[str, ...]]  # with the axes that it is summed over

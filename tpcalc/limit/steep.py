@@ -23,7 +23,8 @@ from tpcalc.functions.form import least
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.building import Building, is_hidden
 from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
-from tpcalc.limit.law import Density, Laws, of_others, union
+from tpcalc.limit.law import Density, Laws, of_others
+from tpcalc.limit.parity import union
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

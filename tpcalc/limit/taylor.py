@@ -44,7 +44,8 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     lead, first = inner.terms[0]
     scaled = inner.shift(minus(ZERO, lead))
     clear = _misses_kinks(function, first, setting)
-    if clear == BELOW and _is_shut(function):  # it is 0, but for what may be across the kink
+    if clear == BELOW and at_point(function, -1) == 0:
+        # It is 0, but for what may be across the kink.
         moved = _size(Series(scaled.terms[1:], scaled.rest), scaled.soft, setting)
         crossing = flips(moved, FAR, setting)
         if crossing is not None and degree != 0:
@@ -56,11 +57,6 @@ def homogeneous(function: Expr, degree: Power, inner: Terms, setting: Setting) -
     else:
         found = _on_kink(function, degree, scaled, setting)
     return found.shift(times(degree, lead))
-
-
-def _is_shut(function: Expr) -> bool:
-    """Whether a homogeneous function is 0 below 0."""
-    return at_point(function, -1) == 0
 
 
 def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> Terms:

@@ -184,12 +184,10 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
     """The correlations layer by layer, until they are all but c* or for so many layers."""
     limit = 1.0 - layer.stable_correlation
     x = 1.0 - np.array(STARTS)
-    rows, off = [x], [np.zeros_like(x)]
-    while len(rows) <= min(depth, FOLLOWED) and abs(rows[-1] - limit.value).max() > DONE:
-        value, doubt = correlation_step(layer, rows[-1], off[-1])
-        rows.append(value)
-        off.append(doubt)
-    values, errors, count = np.stack(rows), np.stack(off), len(rows) - 1
+    rows = [(x, np.zeros_like(x))]
+    while len(rows) <= min(depth, FOLLOWED) and abs(rows[-1][0] - limit.value).max() > DONE:
+        rows.append(correlation_step(layer, *rows[-1]))
+    (values, errors), count = np.stack(rows, axis=1), len(rows) - 1
     first, apart = abs(values[0] - limit.value), abs(values - limit.value)
     found, curves = [], []
     for k, start in enumerate(STARTS):
@@ -214,7 +212,7 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
         curves.append(
             Curve(
                 "dynamics", f"c = {start:g} at the start", places,
-                tuple(float(c) for c in 1 - values[:, k]), float(errors[:, k].max()),
+                tuple((1 - values[:, k]).tolist()), float(errors[:, k].max()),
             )
         )  # fmt: skip
     return tuple(found), curves

@@ -48,10 +48,7 @@ def gaussian_nlc(
         >>> round(found.nlc.value**2, 12), found.nlc.method.value
         (1.5, 'exact')
     """
-    law = Gaussian() if law is None else law
-    outputs = outputs_of(function, law.dimension)
-    averages = Averages(law, method)
-    outputs = tuple(averages.shifted(part) for part in outputs)
+    law, averages, outputs = _read(function, law, method)
     slopes = _slopes(outputs, averages)
     spread = _variance([_centred(part, averages) for part in outputs], averages)
     found = _nonlinearity(slopes, spread, law)
@@ -120,10 +117,7 @@ def gaussian_split(function: Any, law: Gaussian | None = None, *, method: str = 
         >>> print(found.linear, found.rest.value > 2**0.5)
         0.5 (exact) True
     """
-    law = Gaussian() if law is None else law
-    outputs = outputs_of(function, law.dimension)
-    averages = Averages(law, method)
-    outputs = tuple(averages.shifted(part) for part in outputs)
+    law, averages, outputs = _read(function, law, method)
     size = law.dimension
     table = [[bounded(value) for value in row] for row in averages.cov]
     means, matrix, linear, rests = [], [], [], []
@@ -197,6 +191,16 @@ def _slopes(outputs: Sequence[Expr], averages: Averages) -> Bounded:
                 if not weight.is_zero and row[b] != const(0) and left != const(0):
                     terms.append(weight * averages.of(left, row[b]))
     return total(terms)
+
+
+def _read(
+    function: Any, law: Gaussian | None, method: str
+) -> tuple[Gaussian, Averages, tuple[Expr, ...]]:
+    """The law, its averages, and the outputs about its mean."""
+    law = Gaussian() if law is None else law
+    outputs = outputs_of(function, law.dimension)
+    averages = Averages(law, method)
+    return law, averages, tuple(averages.shifted(part) for part in outputs)
 
 
 def _centred(expr: Expr, averages: Averages) -> Expr:

@@ -409,8 +409,8 @@ class Module(Architecture):
 
     def dims(self, index: int) -> tuple[Dim, ...]:
         """The dimensions that a leaf of the graph has."""
-        known = iter(leaf for (at, _), leaf in sorted(self.space.known.items(), key=_by_place)
-                     if at == index)  # fmt: skip
+        places = sorted(place for place in self.space.known if place[0] == index)
+        known = (self.space.known[place] for place in places)
         shape = self.graph.ops[index].shape
         return tuple((next(known),) if any(one != 1 for one in size) else () for size in shape)
 
@@ -491,7 +491,3 @@ class Module(Architecture):
 def _times_n(ratio: Fraction) -> str:
     front, back = ratio.numerator, ratio.denominator
     return f"{front if front > 1 else ''}n{f'/{back}' if back > 1 else ''}"
-
-
-def _by_place(pair: tuple[tuple[int, int], Leaf]) -> tuple[int, int]:
-    return pair[0]

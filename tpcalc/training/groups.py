@@ -70,7 +70,8 @@ def own(groups: Sequence[Group], mark: Mark, optimizer: Optimizer) -> Own:
             if before != value:
                 raise UsageError(
                     f"the groups {other!r} and {group.pattern!r} both have the parameter "
-                    f"{_called(mark)}, with {name} = {_shown(before)} and {_shown(value)}.",
+                    f"{mark.label} ({mark.role}), with {name} = {_shown(before)} and "
+                    f"{_shown(value)}.",
                     hint="Write patterns of which one fits it, or the same number in both.",
                 )
     values = {name: value for name, (_, value) in settings.items()}
@@ -123,10 +124,6 @@ def _number(value: Any) -> Any:
         return exact(value, what="a setting")
     except StudyError:
         return value
-
-
-def _called(mark: Mark) -> str:
-    return f"{mark.label} ({mark.role})"
 
 
 def _shown(value: Any) -> str:

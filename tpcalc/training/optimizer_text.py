@@ -55,7 +55,7 @@ class Reader:
             return number_of(exact(node.value, what="a number"), ZERO)
         if isinstance(node, ast.Name):
             if node.id not in self._names:
-                raise UnknownName(f"name in optimizer {self._of}", node.id, self._known)
+                raise UnknownName(f"name in optimizer {self._of}", node.id, sorted(self._names))
             return self._names[node.id]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
             inner = self.read(node.operand)
@@ -70,10 +70,6 @@ class Reader:
             if len(node.args) == count:
                 return function(self, *map(self.read, node.args))
         raise broken(self._of, ast.unparse(node), "it is no formula")
-
-    @property
-    def _known(self) -> list[str]:
-        return sorted(self._names)
 
     def single(self, value: Powers, degree: Fraction, function: Callable[[Expr], Expr]) -> Powers:
         """A homogeneous function of one power of n."""

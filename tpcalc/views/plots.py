@@ -274,12 +274,8 @@ def round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
         if abs(gap * 10**places - round(gap * 10**places)) > 1e-6:
             places += 1  # steps of 2.5
         labels = [f"{tick + 0.0:.{places}f}" for tick in ticks]
-    labels = [
-        "0" if _is_zero(tick, gap) else label for tick, label in zip(ticks, labels, strict=True)
+    labels = [label.replace("-", "−") for label in labels]
+    zero = 1e-9 * gap  # up to the rounding of the locator
+    return ticks, [
+        "0" if abs(tick) < zero else label for tick, label in zip(ticks, labels, strict=True)
     ]
-    return ticks, [label.replace("-", "−") for label in labels]
-
-
-def _is_zero(tick: float, gap: float) -> bool:
-    """Whether a tick is 0 up to the rounding of the locator."""
-    return abs(tick) < 1e-9 * gap

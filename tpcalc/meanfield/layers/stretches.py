@@ -381,13 +381,12 @@ def _graph(
     return LayerGraph(tuple(layers), tuple(found))
 
 
-def _readers(made: list[Made], last: int) -> dict[int, int]:
+def _readers(made: list[Made], last: int) -> Counter[int]:
     """How many layers read each layer that the last one needs."""
-    readers: dict[int, int] = {last: 1}
+    readers = Counter([last])
     for index in range(last, 0, -1):
         if index in readers:
-            for parent in made[index].parents:
-                readers[parent] = readers.get(parent, 0) + 1
+            readers.update(made[index].parents)
     return readers
 
 

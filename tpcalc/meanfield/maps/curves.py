@@ -189,15 +189,14 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
     q = np.array(checks.floats(starts, "starts"))
     if not (q > 0).all():
         raise StudyError("lengths are larger than 0.", where="lengths")
-    values, errors = [q], [np.zeros_like(q)]
+    rows = [(q, np.zeros_like(q))]
     for _ in range(checks.whole(depth, "depth", least=0)):
-        found = layer.lengths(np.concatenate([values[-1], values[-1] + errors[-1]]))
+        q, off = rows[-1]
+        found = layer.lengths(np.concatenate([q, q + off]))
         here, moved = np.split(found.value, 2)
-        values.append(here)
-        errors.append(
-            np.split(np.broadcast_to(found.error, found.value.shape), 2)[0] + abs(moved - here)
-        )
-    return Computed(np.stack(values), np.stack(errors))
+        error = np.broadcast_to(found.error, found.value.shape)[: len(q)]
+        rows.append((here, error + abs(moved - here)))
+    return Computed(*np.stack(rows, axis=1))
 
 
 def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
@@ -226,12 +225,10 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Comput
     x = 1.0 - np.array(checks.floats(starts, "starts"))
     if not ((x >= 0) & (x <= 2)).all():
         raise StudyError("correlations lie between -1 and 1.", where="correlations")
-    values, errors = [x], [EPS * x]
+    rows = [(x, EPS * x)]
     for _ in range(checks.whole(depth, "depth", least=0)):
-        value, error = correlation_step(layer, values[-1], errors[-1])
-        values.append(value)
-        errors.append(error)
-    return Computed(np.stack(values), np.stack(errors))
+        rows.append(correlation_step(layer, *rows[-1]))
+    return Computed(*np.stack(rows, axis=1))
 
 
 def correlation_step(layer: LayerMap, x: Array, off: Array) -> tuple[Array, Array]:

@@ -134,7 +134,7 @@ class WeightLaw(Shown):
             raise UsageError(f"z is {z}; it lies above the real axis.")
         # From far away, where M is near m_1 / z, the root is followed down to z.
         path = complex(z).real + 1j * np.geomspace(1e4 * (1 + abs(z)) * self._size, z.imag, 400)
-        m = self._mean / path[0]
+        m = (float(self.rank) * float(self.variance)) ** self.depth / path[0]
         for place in path:
             roots = self._roots(place) - float(self.rank)
             m = roots[int(np.argmin(np.abs(roots - m)))]
@@ -199,10 +199,6 @@ class WeightLaw(Shown):
 
     def _weighted(self, place: float, power: int) -> float:
         return float(self.density(place)) * place**power
-
-    @property
-    def _mean(self) -> float:
-        return (float(self.rank) * float(self.variance)) ** self.depth
 
     @property
     def _size(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
 from tpcalc.dsl.operands import misuse, noun
 from tpcalc.dsl.tracer import Tracer
@@ -49,9 +50,8 @@ def batch_norm(
         >>> str(normed.types[-1])
         'n[b:4]'
     """
-    axes, count = axes_of(axis, "batch norm"), 1
-    for one in axes:
-        count *= size_of(x, one, "batch norm")
+    axes = axes_of(axis, "batch norm")
+    count = prod(size_of(x, one, "batch norm") for one in axes)
     if not isinstance(x, Vector):
         raise misuse(f"batch norm is taken of vectors, not of {noun(x)}.")
     if count == 1:

@@ -112,11 +112,8 @@ def sample_ratios(
     depth, width, count = (checks.whole(value, what, least=1) for value, what in sizes)
     case = case_of(network)
     gaussian = case.start.laws == ("gaussian", "gaussian") and case.fresh
-    if not gaussian or case.slopes not in ((1.0, 0.0), (1.0, 1.0)):
-        raise UsageError(
-            "layers are drawn of res-3 and of the linear res-1, with Gaussian matrices."
-        )
-    if (case.slopes == (1.0, 1.0)) != (case.start.inner is None):
+    form = (1.0, 1.0) if case.start.inner is None else (1.0, 0.0)
+    if not gaussian or case.slopes != form:
         raise UsageError(
             "layers are drawn of res-3 and of the linear res-1, with Gaussian matrices."
         )

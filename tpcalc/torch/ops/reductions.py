@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tpcalc.dsl.vectors import Vector
@@ -64,9 +65,7 @@ def variance(space: Space, op: Op, x: Array, dim: Any = None, *rest: Any, **name
     correction = named.get("correction")
     least = [times(x.expanded()[k], len(space.widths)) for k in at]
     if all(len(set(size)) == 1 for size in least):
-        count = 1
-        for size in least:
-            count *= size[0]
+        count = prod(size[0] for size in least)
         lost = 1 if correction is None else number(space, correction, op)
         found = space.apply(lambda value: value * Fraction(count, count - int(lost)), found)
     if op.name == "aten.std":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -76,9 +77,7 @@ def sorted_rows(kernel: Kernel) -> tuple[list[int], list[tuple[str, int]]]:
     """The order of the inputs by label, and each label with how many inputs have it."""
     labels = kernel.labels
     order = sorted(range(len(labels)), key=lambda row: _by_number(labels[row]))
-    found: dict[str, int] = {}
-    for row in order:
-        found[labels[row]] = found.get(labels[row], 0) + 1
+    found = Counter(labels[row] for row in order)
     return order or list(range(kernel.shape[0])), list(found.items())
 
 

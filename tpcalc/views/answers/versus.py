@@ -58,10 +58,6 @@ def _table(
     return Table.of(caption, head, rows, note)
 
 
-def _defined(card: Card) -> dict[str, str]:
-    return dict(card.exponents)
-
-
 def _facts(card: Card) -> dict[str, str]:
     found = card.check
     return {
@@ -123,7 +119,7 @@ def _theorems(card: Card) -> dict[str, str]:
 
 
 _TABLES: dict[str, tuple[Callable[[Card], dict[str, str]], str, str]] = {
-    "Powers that define them": (_defined, "text", ""),
+    "Powers that define them": (lambda card: dict(card.exponents), "text", ""),
     "What becomes of training": (_facts, "text", ""),
     "What moves": (_moves, "text", ""),
     "Limits": (_limits, "name", _INPUTS),
