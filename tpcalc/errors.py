@@ -34,7 +34,8 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 LARGE = 10_000  # characters of a text of somebody else that are looked at
@@ -157,6 +158,16 @@ class TpcalcError(Exception):
     def told(self) -> str:
         """What was wrong and what to do, without code and place."""
         return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+@contextmanager
+def placed(where: str, kinds: type[TpcalcError] = TpcalcError) -> Iterator[None]:
+    """Errors of some kinds say where they came up, unless they say it themselves."""
+    try:
+        yield
+    except kinds as error:
+        error.where = error.where or where
+        raise
 
 
 def _revived(kind: type[TpcalcError], args: tuple[Any, ...], facts: dict[str, Any]) -> TpcalcError:

@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.activations.activation import Activation
 from tpcalc.activations.entries import REGISTRY, atom, lookup
 from tpcalc.dsl.elementwise import expression
-from tpcalc.errors import StudyError, TpcalcError
+from tpcalc.errors import StudyError, placed
 from tpcalc.functions import Call, Expr, Fn, Var
 from tpcalc.functions.expr import walk
 from tpcalc.functions.parse import parse_fn
@@ -94,11 +94,8 @@ def _named(text: str) -> Given:
             f"the formula {text!r} has the variables {', '.join(sorted(names))}.",
             hint="An activation is a function of one: z/(1 + z**2).",
         )
-    try:
+    with placed(f"the formula {text!r}"):
         fn: Fn = parse_fn(_NAME.sub("x0", text), 1, 0, atom)
-    except TpcalcError as error:
-        error.where = error.where or f"the formula {text!r}"
-        raise
     return Given(fn.expr, text.strip())
 
 

@@ -319,8 +319,7 @@ class LimitVector(Shown):
             refs.append(ref if power == Ex() else builder.add(Scale(ref, as_ex(-power))))
         asked = f"E[{fn.text}] of {', '.join(names)}"
         builder.output(asked, builder.add(Moment(fn, tuple(refs))))
-        answer: Estimate = owner.ask(builder.finish(keep_unused=False))[asked]
-        return answer
+        return owner.ask(builder.finish(keep_unused=False))[asked]
 
     def sample(self, count: int) -> Array:
         """Draws of Z (coordinates of the particles; dependent within a replicate, as Sobol is)."""

@@ -88,8 +88,7 @@ def expect(
     direct = chain.estimates("E")[0]
     if direct is not None:
         return chain.with_formula("E", direct)
-    found: Estimate = limit(program, method=method, seed=seed)["E"]
-    return found
+    return limit(program, method=method, seed=seed)["E"]
 
 
 def closed_form(fn: Callable[..., Any], cov: Any = 1, mean: Any = 0) -> Any:

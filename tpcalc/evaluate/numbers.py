@@ -5,7 +5,7 @@ Where the numbers of one output cannot be had, the others are computed all the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tpcalc.errors import EvaluationError, LimitError, MissingBackend, OutOfMemory, TpcalcError
@@ -266,11 +266,7 @@ def _above(graph: LimitGraph, culprit: LRef) -> frozenset[str]:
     for ref, node in enumerate(graph.nodes):
         if not needs.isdisjoint(references(node)):
             needs.add(ref)
-    return frozenset(name for name, target in graph.targets if _any_in(target.refs, needs))
-
-
-def _any_in(refs: Iterable[LRef], known: set[LRef]) -> bool:
-    return any(ref in known for ref in refs)
+    return frozenset(name for name, target in graph.targets if not needs.isdisjoint(target.refs))
 
 
 _TERMS: Table[str] = Table(

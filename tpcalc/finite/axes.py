@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import count
 from typing import Any
@@ -49,12 +50,8 @@ def summed(
 
 def contracted(factors: Sequence[tuple[Tensor, Sequence[str]]], result: Sequence[str]) -> Tensor:
     """The product of tensors with named axes, summed over those that the result lacks."""
-    letters: dict[str, int] = {}
-    fresh = count()
+    letters = defaultdict[str, int](count().__next__)
     operands: list[Any] = []
     for tensor, names in factors:
-        for name in names:
-            if name not in letters:
-                letters[name] = next(fresh)
         operands += [tensor, [letters[name] for name in names]]
     return load_torch().einsum(*operands, [letters[name] for name in result])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 from tpcalc.program.rules import Level, Rules, interpret
+from tpcalc.results.data import grouped
 
 LAZY_LAWS = ("gaussian", "orthogonal")  # of which products reveal what is asked
 
@@ -172,12 +174,10 @@ def _input(node: Input, ref: Ref, values: Sequence[None], state: _State) -> None
 
 def _matmul(node: MatMul, ref: Ref, values: Sequence[None], state: _State) -> None:
     """The products of a matrix with all cells, times n^(1/2) as its entries are N(0, 1)."""
-    batches: dict[int, list[tuple[int, int]]] = {}
-    for out, at in state.blocks.cells(ref, ()):
-        batches.setdefault(at[node.matrix], []).append((at[node.vector], out))
+    cells = ((at[node.matrix], at[node.vector], out) for out, at in state.blocks.cells(ref, ()))
     dim = state.program.types[ref].width[0]
-    for matrix, pairs in batches.items():
-        vectors, outs = zip(*pairs, strict=True)
+    for matrix, batch in grouped(cells, itemgetter(0)).items():
+        _, vectors, outs = zip(*batch, strict=True)
         small = tuple(state.blocks.writer.new_vector(dim) for _ in outs)
         state.write(Multiply(state.matrices[matrix].name, node.transpose, vectors, small))
         for one, out in zip(small, outs, strict=True):

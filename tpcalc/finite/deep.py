@@ -111,8 +111,7 @@ def _put(array: Array, layers: Sequence[int], layer: int, after: Array, before: 
 
 
 def _applied(fn: Fn, h: Array) -> Array:
-    found: Array = np.broadcast_to(evaluate(fn, [h], []), h.shape)
-    return found
+    return np.broadcast_to(evaluate(fn, [h], []), h.shape)
 
 
 def _logs(after: Array, before: Array) -> Iterator[Array]:
@@ -158,8 +157,7 @@ def _matrices(
 
 def _drawn(matrices: Array, layer: int, y: Array, transpose: bool) -> Array:
     own = matrices[:, layer]
-    found: Array = (own.transpose(0, 2, 1) if transpose else own) @ y
-    return found
+    return (own.transpose(0, 2, 1) if transpose else own) @ y
 
 
 def _fixed(numbers: Array, turns: bool, layer: int, y: Array, transpose: bool) -> Array:

@@ -115,8 +115,7 @@ def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:
     fill_entries(replace(family, law="gaussian"), [network], [gaussian])
     q, r = np.linalg.qr(gaussian)
     q *= np.where(np.diag(r) < 0, -1.0, 1.0) * np.sqrt(tall)
-    found: Array = q if rows >= cols else q.T
-    return found
+    return q if rows >= cols else q.T
 
 
 def draw_group(group: Family, members: Sequence[int], network: Network, size: int) -> Array:

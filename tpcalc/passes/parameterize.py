@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, placed
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import INNER
@@ -50,11 +50,8 @@ def parameterized(
     reported = {ref for _, ref in program.outputs}
     for ref, node in enumerate(program.nodes):
         state.line = program.line_of(ref)
-        try:
+        with placed(program.place(ref), StudyError):  # powers of a parameter
             state.values.append(_RULES(node, state))
-        except StudyError as error:  # powers of a parameter
-            error.where = error.where or program.place(ref)
-            raise
         if ref in reported:  # before what depends on it
             state.node(ref)
     for name, ref in program.outputs:

@@ -99,11 +99,9 @@ def initial_weights(program: object, **asked: Unpack[Sizing]) -> InitialWeightTa
 
 def _vectors(program: Program) -> list[tuple[str, Ref]]:
     """The vector outputs, each node once."""
-    seen: dict[Ref, str] = {}
-    for name, ref in program.outputs:
-        if program.types[ref].kind is Kind.VECTOR:
-            seen.setdefault(ref, name)
-    return [(name, ref) for ref, name in seen.items()]
+    names = {ref: name for name, ref in reversed(program.outputs)}
+    nodes = dict.fromkeys(ref for _, ref in program.outputs)
+    return [(names[ref], ref) for ref in nodes if program.types[ref].kind is Kind.VECTOR]
 
 
 def _terms(program: Program, root: Ref) -> list[_Term]:

@@ -38,8 +38,7 @@ class Pairs(NamedTuple):
 def proportional(pairs: Pairs) -> NDArray[np.bool_]:
     """Where two Gaussians are one but for a number in front, up to rounding."""
     most = pairs.one * pairs.two
-    found: NDArray[np.bool_] = most - pairs.both**2 <= PROPORTIONAL * most
-    return found
+    return most - pairs.both**2 <= PROPORTIONAL * most
 
 
 @dataclass(frozen=True)

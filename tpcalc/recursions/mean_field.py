@@ -232,8 +232,7 @@ class _Solved:
         return self.panels.at(found, place)
 
     def _inner(self, kets: Array) -> Array:
-        found: Array = (kets * self.mass) @ np.swapaxes(kets, -1, -2)
-        return found
+        return (kets * self.mass) @ np.swapaxes(kets, -1, -2)
 
     def _earlier(self, sample: int) -> range:
         """Samples of the steps before that of one."""
@@ -372,8 +371,7 @@ class _Solved:
             if col < last:
                 joint = slopes[col] * kets[col] * slopes[last] * kets[last]
                 pull[col] -= self.rates[sample] * (self.mass @ joint @ mass)
-        found: Array = self.trunk.multiplier * (pull @ self.x[node, samples])
-        return found
+        return self.trunk.multiplier * (pull @ self.x[node, samples])
 
 
 def _root(kernel: Array) -> Array:

@@ -51,8 +51,7 @@ class Panels:
     @cached_property
     def _ends(self) -> Array:
         first = 0.5 ** np.arange(self.halved, -1, -1)
-        found = np.concatenate([[0.0], first, np.arange(2, self.parts + 1)]) / self.parts
-        return found
+        return np.concatenate([[0.0], first, np.arange(2, self.parts + 1)]) / self.parts
 
     @cached_property
     def _lengths(self) -> Array:
@@ -65,14 +64,12 @@ class Panels:
     @cached_property
     def _roots(self) -> Array:
         inside = (self._points + 1) / 2
-        found: Array = self._ends[:-1, None] + inside * self._lengths[:, None]
-        return found
+        return self._ends[:-1, None] + inside * self._lengths[:, None]
 
     @cached_property
     def nodes(self) -> Array:
         """The nodes, a panel a row."""
-        found: Array = self._roots**self.power
-        return found
+        return self._roots**self.power
 
     @cached_property
     def _coefficients(self) -> Array:
@@ -82,8 +79,7 @@ class Panels:
     @cached_property
     def _integrals(self) -> Array:
         integrals = chebyshev.chebint(self._coefficients, lbnd=-1, axis=0)
-        found: Array = chebyshev.chebvander(self._points, self.order + 1) @ integrals / 2
-        return found
+        return chebyshev.chebvander(self._points, self.order + 1) @ integrals / 2
 
     def from_left(self, panel: int) -> Array:
         """Integrals from the left end of a panel to its nodes, of values at its nodes."""
@@ -125,8 +121,7 @@ class Panels:
         """A function at one place, from its values at all nodes (the first axis)."""
         rule = self.at_all(np.array([place]))[0]
         near = np.flatnonzero(rule)
-        found: Array = np.tensordot(rule[near], values[near], axes=1)
-        return found
+        return np.tensordot(rule[near], values[near], axes=1)
 
     def at_all(self, places: Array) -> Array:
         """What values at all nodes are taken times for the function at some places, one a row."""

@@ -209,8 +209,7 @@ class Solved(Run):
 
 
 def _sources(jumps: Array, law: Array, own: Index, columns: Index) -> Array:
-    found: Array = jumps[:, own] @ law @ jumps[:, columns].transpose(0, 2, 1)
-    return found
+    return jumps[:, own] @ law @ jumps[:, columns].transpose(0, 2, 1)
 
 
 def _write(kernels: Array, own: Index, columns: Index, values: Array) -> None:

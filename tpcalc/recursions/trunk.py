@@ -154,8 +154,7 @@ class Trunk:
     def updates(self, layers: float) -> Array:
         """The size of the update of a block by each sample at this depth; batches are averaged."""
         size = float(self.multiplier * layers ** -float(self.gamma))
-        found: Array = np.repeat(self.rates, self.batch) * size / self.batch
-        return found
+        return np.repeat(self.rates, self.batch) * size / self.batch
 
     def ends(self, step: int) -> tuple[Array, Array]:
         """Eta / B of U and of V for each sample before a step."""

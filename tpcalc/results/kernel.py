@@ -464,6 +464,5 @@ def _made(data: Mapping[str, Any], arrays: Mapping[str, Any], place: Path) -> Ke
 
 def _truth(value: Any, *, unknown: bool = False) -> bool | None:
     if isinstance(value, bool) or (unknown and value is None):
-        found: bool | None = value
-        return found
+        return value
     raise ValueError(f"{value!r} is no answer to a yes-or-no question")

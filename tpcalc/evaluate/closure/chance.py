@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import starmap
 from typing import Any, Generic, TypeVar
 
 from tpcalc.evaluate.closure.gaussians import affine
@@ -225,10 +226,9 @@ class Chance(Generic[T]):
         Raises:
             Unknown: One of them is no affine function of random scalars.
         """
-        terms = []
-        for factors, pairs in self.terms(left, right):
-            terms.append([*factors, *(self.closure.inner(*pair) for pair in pairs)])
-        return self.closure.field.total(terms)
+        inner = self.closure.inner
+        terms = self.terms(left, right)
+        return self.closure.field.total([[*own, *starmap(inner, pairs)] for own, pairs in terms])
 
     def terms(self, left: LRef, right: LRef) -> list[tuple[list[T], list[tuple[LRef, LRef]]]]:
         """The covariance of two scalars as a sum: factors, and x, y of others E Z^x Z^y."""

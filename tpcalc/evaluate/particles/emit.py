@@ -76,8 +76,7 @@ class State(Writer):
     def cells(self, ref: LRef) -> list[int]:
         """The registers of all cells of a node."""
         if self.blocks:
-            found: list[int] = self.blocks[ref].ravel().tolist()
-            return found
+            return self.blocks[ref].ravel().tolist()
         return [(self.scalar if self.graph.vector_dim[ref] is None else self.vector)[ref]]
 
 

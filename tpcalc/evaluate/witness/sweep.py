@@ -28,6 +28,7 @@ from tpcalc.limit.derive import check_fluctuations, cone
 from tpcalc.limit.graph import Expect, Fluctuation, LRef, Noise, Number, OuterExpect, Product, Start
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
+from tpcalc.results.data import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +120,7 @@ class Sweep:
         for ref in reversed(cone(self.context, wanted)):
             for other in (ref, *references(self.context.nodes[ref])):
                 last.setdefault(other, ref)
-        drops: dict[int, list[LRef]] = {}
-        for ref, at in last.items():
-            if ref not in wanted:
-                drops.setdefault(at, []).append(ref)
+        drops = grouped((ref for ref in last if ref not in wanted), last.__getitem__)
         found: dict[LRef, Dual | Unvalued] = {}
         with np.errstate(all="ignore"):  # what is not finite is seen by the tests
             for ref in sorted(last):

@@ -26,6 +26,7 @@ from tpcalc.program.base import data_of, input_of, reached, references
 from tpcalc.program.family import Family, Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
+from tpcalc.results.data import grouped
 
 Tensor = Any
 Start = Callable[[Mark], tuple[float, float]]
@@ -256,9 +257,7 @@ class DrawnNetwork:
                     value = self.taps[index].back(found[index], value)
             return value
 
-        places: dict[Ref, list[int]] = {}
-        for index, tap in enumerate(self.taps):
-            places.setdefault(tap.node, []).append(index)
+        places = grouped(range(len(self.taps)), lambda index: self.taps[index].node)
         for _ in self.walk(self.known(x, noise), places.keys(), change):
             pass
         return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from tpcalc.errors import EvaluationError
@@ -58,9 +59,7 @@ def expectation(
         if part is None:
             return None
         parts.append(part)
-    found = parts[0] if parts else Ball(1.0)
-    for part in parts[1:]:
-        found = found * part
+    found = reduce(operator.mul, parts) if parts else Ball(1.0)
     error = found.error() if len(parts) == 1 else finite_error(found.error())
     if not getattr(found.value, "shape", ()):
         return Computed(float(found.value), float(error))

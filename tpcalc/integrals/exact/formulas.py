@@ -32,11 +32,9 @@ def formula(
     import sympy
 
     count = len(factors)
-    positive: dict[Any, Any] = {}
-    for i in range(count):
-        entry = sympy.sympify(cov[i][i])
-        if entry.is_Symbol and not entry.is_positive and entry not in positive:
-            positive[entry] = sympy.Dummy(entry.name, positive=True)
+    spreads = [sympy.sympify(cov[i][i]) for i in range(count)]
+    unsigned = dict.fromkeys(s for s in spreads if s.is_Symbol and not s.is_positive)
+    positive = {symbol: sympy.Dummy(symbol.name, positive=True) for symbol in unsigned}
 
     def known(value: Any) -> Any:
         found = sympy.sympify(value).xreplace(positive)

@@ -49,9 +49,7 @@ class Variables:
         self.cov = cov
         self.weight = weight
         self.factor = factor
-        self._minors: dict[tuple[int, int, int, int], Any] = {}
-        for (i, j), value in (minors or {}).items():
-            self._minors[i, j, i, j] = value
+        self._minors = {(*at, *at): value for at, value in (minors or {}).items()}
         self._drifts = dict(drifts or {})
         self._depths = dict(depths or {})
         self._corners = dict(corners or {})

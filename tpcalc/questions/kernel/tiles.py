@@ -55,8 +55,7 @@ class Inputs:
         count, tokens, size = self.rows.shape
         flat = self.rows.reshape(-1, size) @ other.rows.reshape(-1, size).T
         split = flat.reshape(count, tokens, len(other.rows), tokens)
-        found: Array = self.scale * split.transpose(1, 3, 0, 2)
-        return found
+        return self.scale * split.transpose(1, 3, 0, 2)
 
     def at(self, places: Any) -> Inputs:
         """Some of the inputs."""
