@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tpcalc.doors.budget import spend
 from tpcalc.doors.files import opened, text
-from tpcalc.errors import StudyError, short
+from tpcalc.errors import StudyError, TpcalcError, short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,17 +76,16 @@ def _read(file: Any, size: int, where: str, what: str) -> NDArray[Any]:
 
     try:
         bytes_of = _announced(file)
-    except Exception as error:  # headers are read as Python, with all the errors of that
-        raise damaged(where, what, str(error).partition(".")[0]) from None
-    if bytes_of is None:
-        raise damaged(where, what, "it holds objects, not numbers")
-    if bytes_of > size:
-        raise damaged(where, what, f"it announces {bytes_of:,} bytes and has {size:,}")
-    spend(f"reading the {what}", memory=2 * bytes_of, where=where)
-    file.seek(0)
-    try:
+        if bytes_of is None:
+            raise damaged(where, what, "it holds objects, not numbers")
+        if bytes_of > size:
+            raise damaged(where, what, f"it announces {bytes_of:,} bytes and has {size:,}")
+        spend(f"reading the {what}", memory=2 * bytes_of, where=where)
+        file.seek(0)
         found: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except TpcalcError:
+        raise
+    except Exception as error:  # headers are read as Python, with all the errors of that
         raise damaged(where, what, str(error).partition(".")[0]) from None
     return found
 

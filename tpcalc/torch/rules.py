@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tpcalc import checks
 from tpcalc.dsl.powers import Power
 from tpcalc.errors import UsageError
 from tpcalc.torch.arrays import Array
@@ -38,7 +39,7 @@ def rule(*names: str) -> Callable[[Made], Made]:
         True
     """
     for name in names:
-        if "." not in name.strip("."):
+        if "." not in checks.text(name, "name").strip("."):
             raise UsageError(
                 f"there is no operation {name!r}.",
                 hint="Write the library before it, 'mylib.scan' for torch.ops.mylib.scan.",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.taps import HasTaps
@@ -119,6 +120,7 @@ def chain_nlc(
         True
     """
     shard = shard_of(x, batch, seed)
+    checks.called(getattr(network, "layers", None), "network.layers", x)
     with measuring(network):
         count = len(network.layers(next(shard.batches())))
     pairs = [(index - 1, index) for index in range(1, count) if index not in set(linear)]

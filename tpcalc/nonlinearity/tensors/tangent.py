@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
@@ -147,6 +148,8 @@ def _total(
 
 
 def _dot(left: Sequence[Tensor], right: Sequence[Tensor]) -> float:
+    for entry in (*left, *right):
+        checks.of_type(entry, load_torch().Tensor, "a parameter")
     pairs = zip(left, right, strict=True)
     return float(sum(float((a.detach().double() * b.detach().double()).sum()) for a, b in pairs))
 
