@@ -108,7 +108,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         from tpcalc.arguments import public
 
-        value: Any = public(resolve_name(_HOMES[name]), __name__)
+        value: Any = public(resolve_name(_HOMES[name]))
     elif not name.startswith("_") and find_spec(f"tpcalc.{name}"):
         value = import_module(f"tpcalc.{name}")
     else:

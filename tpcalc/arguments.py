@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import wraps
 from itertools import islice
@@ -16,16 +17,17 @@ from tpcalc.doors.numbers import MOST
 from tpcalc.errors import OutOfMemory, TpcalcError, UsageError
 
 
-def public(value: Any, face: str) -> Any:
+def public(value: Any) -> Any:
     """A function or class of a face: types are looked at where a call fails, and not before."""
     if not str(getattr(value, "__module__", "")).startswith("tpcalc."):
         return value
     if inspect.isfunction(value):
+        home = vars(sys.modules[value.__module__])
         value = _told(value)
-        value.__module__ = face  # where it is found again, in another process
+        home[value.__name__] = value  # where it is found again, in another process
     elif inspect.isclass(value) and inspect.isfunction(vars(value).get("__init__")):
         start: Any = value.__init__
-        value.__init__ = getattr(start, "told", None) or _told(start)  # type: ignore[method-assign]
+        value.__init__ = start if hasattr(start, "told") else _told(start)  # type: ignore[method-assign]
     return value
 
 
@@ -33,7 +35,7 @@ def all_public(names: MutableMapping[str, Any]) -> None:
     """The same of all names of a face."""
     for name, value in list(names.items()):
         if not name.startswith("_"):
-            names[name] = public(value, names["__name__"])
+            names[name] = public(value)
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,7 +53,7 @@ def _told(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             raise UsageError(found, hint=f"See help({function.__name__}).") from error
 
-    called.told = called  # type: ignore[attr-defined]
+    called.told = True  # type: ignore[attr-defined]
     return called
 
 

@@ -70,7 +70,7 @@ def test_networks_beside_it(tpcalc: Run) -> None:
         (("mlp", "--rank", "0"), "a layer of rank 0"),
         (("mlp", "--norm", "group"), "normalisation is 'group'"),
         (("mlp", "--c", "2"), "q = 1 and c = 2"),
-        (("mlp", "--depth", "0"), "the depth is 0"),
+        (("mlp", "--depth", "0"), "depth is 0; it must be at least 1"),
         (("mlp", "--act", "tanhh"), "tanhh"),
         (("mlp", "--rank", "0.5", "--bias", "shared", "--biases", "1"), "does not self-average"),
         (("mlp", "-o", "x.pdf"), "--out"),

@@ -178,17 +178,22 @@ def _check_forward(kind: type[Network], line: str | None) -> None:
         ) from None
 
 
-def _parameters(holder: object, path: str) -> Iterator[tuple[str, Fused | Linear[Any] | Parameter]]:
+def _parameters(
+    holder: object, path: str, above: tuple[int, ...] = ()
+) -> Iterator[tuple[str, Fused | Linear[Any] | Parameter]]:
     """The maps and vectors that an object keeps, by where it keeps them."""
+    if id(holder) in above:  # it keeps what it is kept by
+        return
+    above = (*above, id(holder))
     if isinstance(holder, Fused | Linear | Parameter):
         yield path, holder
     elif isinstance(holder, list | tuple):
         for index, item in enumerate(holder):
-            yield from _parameters(item, f"{path}.{index}")
+            yield from _parameters(item, f"{path}.{index}", above)
     elif isinstance(holder, dict | Layer | Network) or _own(type(holder)):
         items = holder if isinstance(holder, dict) else getattr(holder, "__dict__", {})
         for name, item in items.items():
-            yield from _parameters(item, f"{path}.{name}" if path else str(name))
+            yield from _parameters(item, f"{path}.{name}" if path else str(name), above)
 
 
 Made = Callable[..., Any]
