@@ -69,7 +69,14 @@ def value(name: str, formulas: Mapping[str, str], known: dict[str, float]) -> fl
 
 
 def number(atom: str) -> float:
-    """The same number for the same random variable."""
+    """The same number for the same random variable, and for the average of the same product."""
+    if atom.startswith("E[") and not atom.startswith("E[d "):
+        inside, found = pieces(atom[2:-1])
+        whole = {letter: name for name, letter in found.items()}
+        words = [whole.get(word, word) for word in re.split(r"\s(?![^()]*\))", inside)]
+        if not {"+", "-"} & set(words):
+            sign = "-" * (sum(word.startswith("-") for word in words) % 2)
+            atom = sign + " ".join(sorted(word.removeprefix("-") for word in words))
     return 0.5 + zlib.crc32(atom.encode()) / 2**32
 
 

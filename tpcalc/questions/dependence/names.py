@@ -206,12 +206,12 @@ def _product(node: Product, ref: LRef, cell: Cell, names: Names) -> str:
 
 
 def _combination(node: LinComb, ref: LRef, cell: Cell, names: Names) -> str:
-    if any(node.over) or any(scalar is not None for scalar in node.scalars):
+    if len(node.vectors) == 1 or any(node.over) or any(s is not None for s in node.scalars):
         return ""
     parts = (names.part(vector, ref, cell) for vector in node.vectors)
     numbers = ("" if number == 1 else f"{number_text(number)}*" for number in node.numbers)
     text = " + ".join(map("".join, zip(numbers, parts, strict=True)))
-    return f"({text})" if len(node.vectors) > 1 else text
+    return f"({text})"
 
 
 def _function(node: Nonlin, ref: LRef, cell: Cell, names: Names) -> str:
