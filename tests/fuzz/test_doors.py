@@ -11,8 +11,8 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.fuzz, pytest.mark.torch]
 
-CASES = 1000
-REAL = 40  # of them at least are processes of their own
+CASES = 5000
+REAL = 200  # of them at least are processes of their own
 
 # What is known and left, by how it is told, with the reason.
 LEFT: dict[str, str] = {}

@@ -12,7 +12,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.errors import EvaluationError, StudyError, short
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels
@@ -124,6 +124,8 @@ def edge_biases(tau: Expr, q: Array) -> Computed:
     slope = derivative(tau, Var(0))
     qs = np.asarray(q, dtype=np.float64)
     square, slopes = means((tau, tau), qs), means((slope, slope), qs)
+    if not slopes.value.all():
+        raise StudyError(f"{short(tau.text)} is constant, and has no edge of chaos.")
     ratio = square.value / slopes.value
     off = (square.error + np.abs(ratio) * slopes.error) / np.maximum(
         slopes.value - slopes.error, 1e-300

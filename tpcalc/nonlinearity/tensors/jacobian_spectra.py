@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
@@ -50,9 +51,9 @@ def jacobian(f: Callable[[Any], Any], x: Tensor) -> Tensor:
         >>> jacobian(lambda x: x @ torch.diag(torch.tensor([2.0, 3.0])), torch.ones(2)).tolist()
         [[2.0, 0.0], [0.0, 3.0]]
     """
-    if x.ndim != 1:
+    if getattr(x, "ndim", 0) != 1:
         raise UsageError(
-            f"an input has shape {tuple(x.shape)}.", hint="Give one input, a row of features."
+            f"an input is {checks.shown(x)}.", hint="Give one input, a row of features."
         )
     found = load_torch().func.jacrev(lambda row: f(row[None]).flatten())(x.detach())
     return found.detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp, prod, sqrt
 
+from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Rows
@@ -117,7 +118,7 @@ def lemma_21(width: int, entries: Entries) -> tuple[Bound, Bound, Bound]:
         >>> [round(one.upper, 4) for one in lemma_21(1000, entries_of("gaussian"))]
         [1.128, 1.3871, 1.8295]
     """
-    s, d = entries.proxy or 1.0, width
+    s, d = entries.proxy or 1.0, checks.whole(width, "width", least=1)
     proxy = entries.assumed
     fourth = 1 + 128 * s**4 / d
     sixth = 1 + 384 * s**4 / d + 3072 * s**6 / d**2
@@ -146,4 +147,5 @@ def moment_of_gaussian(width: int, m: int) -> float:
         >>> moment_of_gaussian(4, 2)
         1.5
     """
-    return prod(1 + 2 * i / width for i in range(m))
+    d = checks.whole(width, "width", least=1)
+    return prod(1 + 2 * i / d for i in range(checks.whole(m, "m", least=0)))
