@@ -47,8 +47,8 @@ def spend(
         tpcalc.errors.TooLong: TPC605 10^9 steps would take about 32 years; 1 day is allowed. Take \
 fewer.
     """
-    free = available_memory()
-    if memory > free:
+    # What there is takes a look at files of the system, and counts are checked often.
+    if memory and memory > (free := available_memory()):
         raise OutOfMemory(
             f"{what} needs about {memory_text(memory)}; {memory_text(free)} are available.",
             hint=hint or None,
