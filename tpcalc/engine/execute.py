@@ -43,8 +43,6 @@ from tpcalc.engine.setting import Setting
 from tpcalc.engine.vectors import NONE, Buffer, Combination, Key, Number, Pool, Rows, Table, Vector
 from tpcalc.functions.tape import lower, numpy_space, run
 
-_Place = tuple[Array, Sequence[tuple[Array, int]]]
-
 P = TypeVar("P")
 LONG = 6  # vectors from which on the places that a sum reads are kept for later runs
 
@@ -402,9 +400,9 @@ class NoiseFamily:
     """
 
     def __init__(self) -> None:
-        self._places: list[_Place] = []
-        self._rows: list[Array] = []
-        self._draws: list[float] = []
+        self._rows: list[Array] = []  # of the weights, of every vector: one line per draw
+        self._factor = np.empty((0, 0))
+        self._draws = np.empty(0)
 
     def draw(
         self,
@@ -413,27 +411,37 @@ class NoiseFamily:
         normal: float,
     ) -> float:
         """The value for weights and vectors."""
-        place = np.array(weights), vectors
-        overlaps = [_overlap(place, other) for other in self._places]
-        row = np.zeros(len(overlaps) + 1)
-        for index, overlap in enumerate(overlaps):
-            known = self._rows[index]
-            row[index] = (overlap - float(np.dot(known[:index], row[:index]))) / known[index]
-        square = _overlap(place, place)
-        residual = square - float(np.dot(row, row))
-        value = float(np.dot(row[:-1], np.array(self._draws)))
-        if residual > 1e-12 * square:
+        from scipy.linalg import solve_triangular
+
+        known, sizes = len(self._draws), [1, *(size for _, size in vectors)]
+        self._keep([np.array(weights, float), *(vector for vector, _ in vectors)])
+        overlaps = np.ones(known + 1)
+        for rows, size in zip(self._rows, sizes, strict=True):
+            overlaps *= kernels.dots_with(rows[: known + 1], rows[known]) / size
+        row = overlaps.copy()
+        if known:
+            factor = self._factor[:known, :known]
+            row[:-1] = solve_triangular(factor, overlaps[:-1], lower=True, check_finite=False)
+        residual = overlaps[-1] - float(np.dot(row[:-1], row[:-1]))
+        value = float(np.dot(row[:-1], self._draws))
+        if residual > 1e-12 * overlaps[-1]:
             row[-1] = np.sqrt(residual)
             value += float(row[-1]) * normal
-            self._places.append((place[0], [(vector.copy(), size) for vector, size in vectors]))
-            self._rows.append(row)
-            self._draws.append(normal)
+            self._factor[known, : known + 1] = row
+            self._draws = np.append(self._draws, normal)
         return value
 
-
-def _overlap(a: _Place, b: _Place) -> float:
-    """The covariance of two draws."""
-    total = float(np.dot(a[0], b[0]))
-    for (x, size), (y, _) in zip(a[1], b[1], strict=True):
-        total *= float(kernels.dot(x, y)[0]) / size
-    return total
+    def _keep(self, lines: Sequence[Array]) -> None:
+        """Write what a draw is made of behind that of those before."""
+        known = len(self._draws)
+        if known == len(self._factor):
+            larger = 2 * known + 1
+            if not known:
+                self._rows = [np.empty((0, line.size)) for line in lines]
+            self._factor, factor = np.zeros((larger, larger)), self._factor
+            self._factor[:known, :known] = factor
+            self._rows = [
+                np.vstack([rows, np.empty((known + 1, rows.shape[1]))]) for rows in self._rows
+            ]
+        for rows, line in zip(self._rows, lines, strict=True):
+            rows[known] = line

@@ -178,6 +178,13 @@ def dot(left: Array, right: Array, replicates: int = 1) -> Array:
     return out
 
 
+def dots_with(lines: Array, vector: Array) -> Array:
+    """The sums of products of every line and a vector."""
+    out = np.empty(len(lines))
+    _dot(lines, vector[None], out)
+    return out
+
+
 def total(vector: Array, replicates: int = 1) -> Array:
     """The sum of a vector, for each replicate."""
     out = np.empty(replicates)
@@ -201,7 +208,7 @@ def _total(vectors: Array, out: Array) -> None:
 @loose
 def _dot(lefts: Array, rights: Array, out: Array) -> None:
     for r in range(out.size):
-        left, right, found = lefts[r], rights[r], 0.0
+        left, right, found = lefts[r], rights[r % len(rights)], 0.0
         for start in range(0, left.size, 512):
             x, y = left[start : start + 512], right[start : start + 512]
             part = 0.0
