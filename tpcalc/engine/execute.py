@@ -417,7 +417,7 @@ class NoiseFamily:
         self._keep([np.array(weights, float), *(vector for vector, _ in vectors)])
         overlaps = np.ones(known + 1)
         for rows, size in zip(self._rows, sizes, strict=True):
-            overlaps *= kernels.dots_with(rows[: known + 1], rows[known]) / size
+            overlaps *= kernels.dot(rows[: known + 1], rows[known], known + 1) / size
         row = overlaps.copy()
         if known:
             factor = self._factor[:known, :known]
@@ -435,13 +435,9 @@ class NoiseFamily:
         """Write what a draw is made of behind that of those before."""
         known = len(self._draws)
         if known == len(self._factor):
-            larger = 2 * known + 1
-            if not known:
-                self._rows = [np.empty((0, line.size)) for line in lines]
-            self._factor, factor = np.zeros((larger, larger)), self._factor
-            self._factor[:known, :known] = factor
-            self._rows = [
-                np.vstack([rows, np.empty((known + 1, rows.shape[1]))]) for rows in self._rows
-            ]
+            more = 0, known + 1
+            rows_so_far = self._rows or [np.empty((0, line.size)) for line in lines]
+            self._rows = [np.pad(rows, (more, (0, 0))) for rows in rows_so_far]
+            self._factor = np.pad(self._factor, more)
         for rows, line in zip(self._rows, lines, strict=True):
             rows[known] = line

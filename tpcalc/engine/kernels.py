@@ -172,16 +172,9 @@ def axpy(out: Array, factor: Array, vector: Array) -> None:
 
 
 def dot(left: Array, right: Array, replicates: int = 1) -> Array:
-    """The sum of products of two vectors, for each replicate."""
-    out = np.empty(replicates)
-    _dot(left.reshape(replicates, -1), right.reshape(replicates, -1), out)
-    return out
-
-
-def dots_with(lines: Array, vector: Array) -> Array:
-    """The sums of products of every line and a vector."""
-    out = np.empty(len(lines))
-    _dot(lines, vector[None], out)
+    """The sum of products of two vectors, for each replicate; the second may be one for all."""
+    lefts, out = left.reshape(replicates, -1), np.empty(replicates)
+    _dot(lefts, right.reshape(-1, lefts.shape[1]), out)
     return out
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.dsl.operands import last_user_line, line_in_stack
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import StudyError, TpcalcError, TraceError, UsageError, raised
@@ -36,7 +37,7 @@ def arguments(inputs: Any, width: int) -> Inputs:
     """The inputs of a module of a width, from whatever a user hands over."""
     torch = load_torch()
     if callable(inputs):
-        inputs = inputs(width)
+        inputs = checks.answer(inputs, width, name="inputs")
     args, named = ((), dict(inputs)) if isinstance(inputs, Mapping) else (inputs, {})
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
 

@@ -101,11 +101,17 @@ def init_(model: Any, factors: Factors, *, width: int | None = None) -> None:
     setattr(model, MARK, True)
 
 
+def _tensors(model: Any) -> dict[str, Any]:
+    """The parameters of a module by all their names."""
+    module = checks.of_type(model, load_torch().nn.Module, "model")
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
 def _width(model: Any, found: Suggestion, width: int | None) -> int:
     """The width of a model: as it was given, or what all shapes of its parameters say."""
     if width is not None:
         return checks.whole(width, "width", least=1)
-    tensors = dict(model.named_parameters(remove_duplicate=False))
+    tensors = _tensors(model)
     rows = [row for row in found.rows if row.per and row.name in tensors]
     told: dict[float, str] = {tensors[row.name].shape[row.axis] / row.per: row.name for row in rows}
     if len(told) != 1:
@@ -117,7 +123,7 @@ def _width(model: Any, found: Suggestion, width: int | None) -> int:
 
 def _by_tensor(model: Any, values: Mapping[str, Any], what: str) -> dict[Any, Any]:
     """Values by parameter, of which all names have one."""
-    tensors = dict(model.named_parameters(remove_duplicate=False))
+    tensors = _tensors(model)
     found: dict[Any, Any] = {}
     for name, value in values.items():
         if name not in tensors:

@@ -362,6 +362,8 @@ def _path(
         moved = _signed(substitute(expr, {START: const(0)}))
         if _divides(moved):
             raise broken(optimizer.name, moved.text, UNBOUNDED)
+        if any(not _moves(part) for part in (moved.terms if isinstance(moved, Add) else (moved,))):
+            raise broken(optimizer.name, moved.text, "w takes a step that no gradient is in")
         if moved != const(0):
             moves[exponent] = moved
     return Path(tuple(start.items()), tuple(moves.items()), shift)
@@ -434,6 +436,11 @@ def _signed(expr: Expr) -> Expr:
         return expr
     size = root(Fraction(a.value) / 2, Fraction(-1, 2))
     return mul((b, const(size), SIGN(own)))
+
+
+def _moves(part: Expr) -> bool:
+    """Whether a gradient is in a part of a step; a step of 0 has none to have."""
+    return part == const(0) or any(isinstance(own, Var) for own in walk(part))
 
 
 def _divides(expr: Expr) -> bool:

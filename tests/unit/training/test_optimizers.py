@@ -106,6 +106,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[TpcalcError], str]] = {
     ),
     "t as a number": (lambda: mine("w = w - lr t g", t=3), StudyError, "'t' cannot.*nothing else"),
     "sqrt as a number": (lambda: mine("w = w - lr sqrt", sqrt=3), StudyError, "'sqrt' cannot"),
+    "no gradient": (lambda: mine("w = w - lr g - 3"), StudyError, "no gradient is in"),
     "a power of w": (lambda: mine("w = w - lr w^3"), StudyError, "initial weights.*Decouple"),
     "a division by g": (lambda: mine("w = w - lr / g"), StudyError, "'lr / g'.*may be 0"),
     "a division by another step": (

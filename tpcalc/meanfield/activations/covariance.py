@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
@@ -253,7 +254,7 @@ class CovarianceKernel(OfActivation, Shown):
 
 
 def _checked(correlations: Sequence[float] | Array) -> Array:
-    c = np.atleast_1d(np.asarray(correlations, dtype=np.float64))
+    c = np.atleast_1d(checks.reals(correlations, "correlations")).astype(np.float64)
     if not (np.abs(c) <= 1).all():
         raise UsageError("a correlation is not between -1 and 1.")
     return c

@@ -9,6 +9,7 @@ from math import inf, pi, sqrt
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
@@ -51,7 +52,7 @@ class LengthKernel(OfActivation, Shown):
         Args:
             lengths: The lambdas.
         """
-        q = np.asarray(lengths, dtype=np.float64) ** 2
+        q = checks.reals(lengths, "lengths").astype(np.float64) ** 2
         return averages((self.tau, self.tau), [[q, q], [q, q]])
 
     def lengths(self, lengths: Sequence[float] | Array) -> Values:
@@ -75,7 +76,7 @@ class LengthKernel(OfActivation, Shown):
 
         Source: Schoenherr, The nonlinearity coefficient, section 5.6 and Theorem 6.
         """
-        q = np.asarray(lengths, dtype=np.float64) ** 2
+        q = checks.reals(lengths, "lengths").astype(np.float64) ** 2
         below = self.squares(lengths)
         try:
             slope = derivative(self.tau, Var(0))
@@ -98,7 +99,7 @@ class LengthKernel(OfActivation, Shown):
 
         Source: Schoenherr, The nonlinearity coefficient, section 5.4.4.
         """
-        at = np.asarray(lengths, dtype=np.float64)
+        at = checks.reals(lengths, "lengths").astype(np.float64)
         slope, q = slope_of(self.tau), at**2
         squares = averages((slope, slope), [[q, q], [q, q]])
         spread = self._spread(q)

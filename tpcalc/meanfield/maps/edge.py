@@ -122,7 +122,7 @@ def edge_biases(tau: Expr, q: Array) -> Computed:
         [0.0]
     """
     slope = derivative(tau, Var(0))
-    qs = np.asarray(q, dtype=np.float64)
+    qs = checks.reals(q, "q").astype(np.float64)
     square, slopes = means((tau, tau), qs), means((slope, slope), qs)
     if not slopes.value.all():
         raise StudyError(f"{short(tau.text)} is constant, and has no edge of chaos.")

@@ -224,7 +224,7 @@ class LayerMap(OfActivation, Shown):
             close: The relative error that will do; a larger one may cost less.
         """
         q, w = self.fixed_point, self.effective[0]
-        xs = np.asarray(x, dtype=np.float64)
+        xs = checks.reals(x, "x").astype(np.float64)
         found = gaps(self.tau, q.value, q.value * xs, close)
         share = w.value / (q.value * xs)
         value = share * found.value

@@ -107,7 +107,7 @@ class WeightLaw(Shown):
             >>> WeightLaw("gaussian", 0.25).density([0.1, 1.0]).round(6).tolist()
             [0.0, 0.154101]
         """
-        places = np.asarray(at, dtype=np.float64)
+        places = checks.reals(at, "at").astype(np.float64)
         support = self.support
         found = np.zeros(places.shape)
         if support is None:

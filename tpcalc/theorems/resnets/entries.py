@@ -133,9 +133,9 @@ def cross_moment(h: Sequence[float], entries: Entries) -> float:
         >>> round(cross_moment([1, 1, 1, 1], entries_of(stats.expon(loc=-1))), 6)
         0.25
     """
-    x = np.asarray(h, dtype=float)
+    x = checks.reals(h, "h").astype(float)
     if x.ndim != 1 or not np.isfinite(x).all() or not x.any():
-        raise UsageError(f"h is {list(h)}.", hint="A vector of finite numbers, not all 0.")
+        raise UsageError(f"h is {checks.shown(h)}.", hint="A vector of finite numbers, not all 0.")
     if not isfinite(entries.third):
         raise UsageError(
             f"{entries.name} entries have no third moment.", hint="Take a law with more moments."

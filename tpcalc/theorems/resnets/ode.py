@@ -74,10 +74,10 @@ def _matrix(path: Path, t: float, size: int) -> Array:
 
 def _first(start: Sequence[float]) -> Array:
     """h_0."""
-    first = np.asarray(start, dtype=np.float64)
+    first = checks.reals(start, "h_0").astype(np.float64)
     if first.ndim != 1 or not np.isfinite(first).all() or not first.any():
         raise UsageError(
-            f"h_0 is {list(start)}.", hint="A vector of finite numbers, not all 0: [1, 0]."
+            f"h_0 is {checks.shown(start)}.", hint="A vector of finite numbers, not all 0: [1, 0]."
         )
     return first
 
