@@ -282,13 +282,9 @@ def reals(value: Any, name: str, *, hint: str = "Convert it with numpy first.") 
 
     try:
         given = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
-    except Exception as error:  # of numpy, or of a method of the user's
-        why = (
-            "has rows of different lengths"
-            if type(error) is ValueError
-            else f"raised {raised(error)}"
-        )
-        raise UsageError(f"{name} {why}.", hint=hint) from None
+    except Exception as error:  # of numpy, or of the object itself
+        reason = "rows of different lengths" if type(error) is ValueError else raised(error)
+        raise UsageError(f"{name} cannot be an array: {reason}.", hint=hint) from None
     if given.dtype.kind not in "buif" or np.ma.is_masked(value):
         kind = "masked" if np.ma.is_masked(value) else given.dtype
         raise UsageError(

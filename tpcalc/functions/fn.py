@@ -111,12 +111,9 @@ class Fn:
             stack.extend((child, depth + 1) for child in part.parts)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Fn):
-            return NotImplemented
-        if self.expr is not other.expr:
-            if self.expr != other.expr:
-                return False
-            object.__setattr__(self, "expr", other.expr)  # looked up again, it is found at once
+        if not isinstance(other, Fn) or self.expr != other.expr:
+            return False
+        object.__setattr__(self, "expr", other.expr)  # looked up again, it is found at once
         return (self.vectors, self.scalars) == (other.vectors, other.scalars)
 
     def _missing(self, name: str, count: int, kind: str) -> ProgramError:
