@@ -1,23 +1,21 @@
-"""Pickles of plain dictionaries and byte arrays, read without running anything that they name.
+"""Pickles of plain dictionaries and byte arrays, read without calling anything that they name.
 
-A pickle is a program for a stack machine whose instructions import and call what they like. Here
-the instructions that build plain values are carried out, and no other one is. The few global names
-that arrays of bytes need stay words: what they stand for is never imported or called, their
-arguments are checked and the array is made here.
+The machine of ``pickle`` reads them, with the instructions that build plain values and no other.
+The few global names that arrays of bytes need stand for methods of the reader, which check what
+they are given: what the names stand for is never imported or called, and the array is made here.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import pickle
 import pickletools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tpcalc.data.files import ByteStream, opened
-from tpcalc.errors import StudyError
+from tpcalc.data.files import opened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,43 +25,33 @@ _STEPS = 1 << 20  # a batch of 10000 images with their file names takes some 500
 
 _LONGEST_KEY = 100
 
-_MARK = object()
-_BYTE = object()  # the type of unsigned bytes
-
 # Every name under which numpy and the codecs may be called in such a file.
 _ROLES = {
-    "numpy.core.multiarray _reconstruct": "announce",
-    "numpy._core.multiarray _reconstruct": "announce",
-    "numpy.core.numeric _frombuffer": "view",
-    "numpy._core.numeric _frombuffer": "view",
-    "numpy ndarray": "array",
-    "numpy dtype": "type",
-    "_codecs encode": "encode",
+    "numpy.core.multiarray _reconstruct": "announced",
+    "numpy._core.multiarray _reconstruct": "announced",
+    "numpy.core.numeric _frombuffer": "viewed",
+    "numpy._core.numeric _frombuffer": "viewed",
+    "numpy ndarray": "called",
+    "numpy dtype": "typed",
+    "_codecs encode": "encoded",
 }
 _UINT8 = {"u1", "|u1", "uint8", "B"}
-_PLAIN = {"int", "int_or_bool", "bytes_or_str", "bytes", "bytearray", "str"}
-# Instructions that leave a number, a text or bytes that they hold themselves.
-_LITERALS = {
-    opcode.name
-    for opcode in pickletools.opcodes
-    if not opcode.stack_before and opcode.stack_after and opcode.stack_after[0].name in _PLAIN
-}
-_CONSTANTS: dict[str, Callable[[], Any]] = {
-    "NONE": lambda: None,
-    "NEWTRUE": lambda: True,
-    "NEWFALSE": lambda: False,
-    "MARK": lambda: _MARK,
-    "EMPTY_DICT": dict,
-    "EMPTY_LIST": list,
-    "EMPTY_TUPLE": tuple,
-}
+_OTHERS = {"FLOAT", "BINFLOAT", "EMPTY_SET", "ADDITEMS", "FROZENSET", "POP", "POP_MARK", "DUP",
+           "EXT1", "EXT2", "EXT4", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX", "PERSID", "BINPERSID",
+           "NEXT_BUFFER", "READONLY_BUFFER"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A global name that is allowed, and nothing else than the name."""
+class _RefusedError(Exception):
+    """What has no place in such a file."""
 
-    role: str
+
+class _Type:
+    """The type of unsigned bytes."""
+
+    def filled(self, state: Any) -> None:
+        """Version, byte order, then: no parts, no fields, no size or alignment of its own."""
+        if type(state) is not tuple or state[2:] != (None, None, None, -1, -1, 0):
+            raise _RefusedError("a type with parts; only unsigned bytes are read")
 
 
 class _Array:
@@ -73,10 +61,36 @@ class _Array:
     answer with arrays, so that none may lie among them as it is.
     """
 
-    __slots__ = ("values",)
+    values: NDArray[Any] | None = None
 
-    def __init__(self, values: NDArray[Any] | None = None) -> None:
-        self.values = values
+    def filled(self, state: Any) -> None:
+        """Version, shape, type, whether columns come first, content."""
+        if type(state) is not tuple or len(state) != 5 or self.values is not None:
+            raise _RefusedError("an array that is filled twice, or with what is none")
+        _, shape, kind, columns, content = state
+        if type(columns) not in (int, bool):
+            raise _RefusedError("an array in an unknown order")
+        self.take(content, kind, shape, "F" if columns else "C")
+
+    def take(self, content: Any, kind: Any, shape: Any, order: Any) -> _Array:
+        """Check values before they are believed."""
+        import numpy as np
+
+        if type(kind) is not _Type or order not in ("C", "F"):
+            raise _RefusedError("an array without a type of entries, or in an unknown order")
+        if type(shape) is not tuple or len(shape) > 4:
+            raise _RefusedError("an array without a shape")
+        if not all(type(size) is int and 0 <= size <= _LARGEST for size in shape):
+            raise _RefusedError("an array with a size that is no whole number, or too large")
+        raw = content.encode("latin-1") if type(content) is str else content
+        if type(raw) not in (bytes, bytearray):
+            raise _RefusedError("an array whose content is not bytes")
+        if len(raw) != math.prod(shape):
+            raise _RefusedError(
+                f"an array of shape {shape} with {len(raw)} bytes; it must have {math.prod(shape)}"
+            )
+        self.values = np.frombuffer(raw, np.uint8).reshape(shape, order=order)
+        return self
 
 
 def read_pickle(path: Path) -> dict[str, Any]:
@@ -86,255 +100,123 @@ def read_pickle(path: Path) -> dict[str, Any]:
         Python, Lib/pickletools.py, the description of the pickle machine.
     """
     with opened(path) as stream:
-        content = stream.take(_LARGEST + 1)
+        content = bytes(stream.take(_LARGEST + 1))
     if len(content) > _LARGEST:
         raise stream.error(f"the file has more than {_LARGEST} bytes; batches are smaller.")
-    machine = _Machine(stream)
-    found = machine.run(bytes(content))
+    source = io.BytesIO(content)
+    try:
+        _check(source)
+        if source.tell() < len(content):
+            raise _RefusedError(f"the pickle ends here, and the file has {len(content)} bytes")
+        source.seek(0)
+        reader = _Reader(source, encoding="latin-1")
+        found = reader.load()
+        if reader.stack:
+            raise _RefusedError("values are left over")
+    except Exception as error:  # of the machine, handed what has no meaning
+        at, shown = source.tell(), " ".join(str(error).split())[:100]
+        reason = shown if isinstance(error, _RefusedError) else f"no pickle goes on so ({shown})"
+        raise stream.error(
+            f"before byte {at}: {reason}. Nothing in the file was run.",
+            hint="Copy it again, or take the python or binary version of CIFAR-10.",
+        ) from None
     if not isinstance(found, dict):
         raise stream.error("this is a pickle, and what it holds is no dictionary.")
-    return {
-        key: value.values if isinstance(value, _Array) else value for key, value in found.items()
-    }
+    return {key: own.values if isinstance(own, _Array) else own for key, own in found.items()}
 
 
-class _Machine:
-    """The stack and the memo of a pickle, with where it stands."""
+def _check(source: io.BytesIO) -> None:
+    """Look at every instruction before one is carried out."""
+    for step, (opcode, *_) in enumerate(pickletools.genops(source)):
+        if step >= _STEPS:
+            raise _RefusedError(f"more than {_STEPS} instructions")
+        if opcode.name in _OTHERS or opcode.proto > 5:  # of protocols to come, too
+            raise _RefusedError(f"{opcode.name} has no place in arrays and lists")
 
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-        self._stack: list[Any] = []
-        self._memo: dict[int, Any] = {}
-        self._copied = 0
-        self._at = 0
-        self._opcode = ""
 
-    def run(self, content: bytes) -> Any:
-        """What the pickle leaves, after every instruction was checked."""
-        size = len(content)
-        for step, (name, argument, position) in enumerate(self._instructions(content)):
-            self._opcode, self._at = name, position
-            if step >= _STEPS:
-                raise self._refused(f"more than {_STEPS} instructions")
-            if name == "STOP":
-                break
-            self._do(name, argument)
-        if self._at + 1 < size:
-            raise self._stream.error(
-                f"the pickle ends at byte {self._at + 1}, and the file goes on to byte {size}."
-            )
-        found = self._pop()
-        if self._stack:
-            raise self._refused("values are left over")
-        return found
+_Machine: Any = pickle._Unpickler  # in Python: its memo has room for what is stored, not for more
 
-    def _instructions(self, content: bytes) -> Iterator[tuple[str, Any, int]]:
-        source = io.BytesIO(content)
-        steps = pickletools.genops(source)
-        while True:
-            start = source.tell()
-            try:
-                opcode, argument, _ = next(steps)
-            except StopIteration:
-                return
-            except (ValueError, OverflowError, Warning) as error:
-                if start >= len(content):
-                    raise self._stream.error(
-                        f"the file ends at byte {start}, before the pickle does.",
-                        hint="Copy the file again.",
-                    ) from None
-                reason = " ".join(str(error).split())[:100]
-                raise self._stream.error(
-                    f"byte {start}: no whole instruction of a pickle stands here ({reason}).",
-                    hint="The file is cut off or damaged, or it is no pickle.",
-                ) from None
-            yield opcode.name, argument, start
 
-    def _do(self, name: str, argument: Any) -> None:
-        if name in _LITERALS:
-            self._stack.append(argument)
-        elif name in _CONSTANTS:
-            self._stack.append(_CONSTANTS[name]())
-        elif name in _ACTIONS:
-            _ACTIONS[name](self, argument)
-        else:
-            raise self._refused("such an instruction has no place in arrays and lists")
+class _Reader(_Machine):  # type: ignore[misc]
+    """The machine, with keys that are texts and with names that are those of byte arrays."""
 
-    def _top(self) -> Any:
-        if not self._stack or self._stack[-1] is _MARK:
-            raise self._refused("a value is missing")
-        return self._stack[-1]
+    copied = 0
 
-    def _pop(self) -> Any:
-        self._top()
-        return self._stack.pop()
-
-    def _marked(self) -> list[Any]:
-        """Everything above the last mark, taken from the stack with the mark."""
-        items: list[Any] = []
-        while self._stack:
-            item = self._stack.pop()
-            if item is _MARK:
-                return items[::-1]
-            items.append(item)
-        raise self._refused("a mark is missing")
-
-    def _last(self, count: int) -> list[Any]:
-        """So many values from the stack, the last one last."""
-        return [self._pop() for _ in range(count)][::-1]
-
-    def _nothing(self, argument: Any) -> None:
-        """Protocol and frames: how the bytes are cut up, which does not matter here."""
-
-    def _store(self, argument: Any) -> None:
-        self._memo[len(self._memo) if argument is None else argument] = self._top()
-
-    def _fetch(self, argument: Any) -> None:
-        if argument not in self._memo:
-            raise self._refused("fetches what was never stored")
-        self._stack.append(self._memo[argument])
-
-    def _dict(self, items: list[Any]) -> None:
-        self._stack.append({})
-        self._set(items)
-
-    def _append(self, items: list[Any]) -> None:
-        found = self._top()
-        if type(found) is not list:
-            raise self._refused("appends to what is no list")
-        found.extend(items)
-
-    def _set(self, items: list[Any]) -> None:
-        target = self._top()
-        if type(target) is not dict or len(items) % 2:
-            raise self._refused("sets what is no entry of a dictionary")
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            if type(key) not in (str, bytes):  # others may take for ever to hash
-                raise self._refused("a key is neither text nor bytes")
-            if len(key) > _LONGEST_KEY:
-                raise self._refused("a key is too long")
-            target[key if isinstance(key, str) else key.decode("latin-1")] = value
-
-    def _global(self, argument: Any) -> None:
-        self._name(*argument.partition(" ")[::2])
-
-    def _stack_global(self, argument: Any) -> None:
-        module, name = self._last(2)
-        if type(name) is not str or type(module) is not str:
-            raise self._refused("a name is no text")
-        self._name(module, name)
-
-    def _name(self, module: str, name: str) -> None:
+    def find_class(self, module: Any, name: Any) -> Callable[..., Any]:
         role = _ROLES.get(f"{module} {name}")
         if role is None:
-            shown = f"{module}.{name}"
-            raise self._refused(
-                f"asks for {shown[:80]!r}, and only the names of byte arrays are allowed"
+            shown = f"{module}.{name}"[:80]
+            raise _RefusedError(
+                f"asks for {shown!r}, and only the names of byte arrays are allowed"
             )
-        self._stack.append(_Word(role))
+        found: Callable[..., Any] = getattr(self, role)
+        return found
 
-    def _reduce(self, argument: Any) -> None:
-        called, given = self._last(2)
-        if type(called) is not _Word or type(given) is not tuple:
-            raise self._refused("calls something")
-        maker = _CALLS.get((called.role, len(given)))
-        if maker is None:
-            raise self._refused(f"calls {called.role!r} with {len(given)} arguments")
-        self._stack.append(maker(self, *given))
+    def called(self, *given: Any) -> None:
+        raise _RefusedError("calls a class")
 
-    def _announced(self, kind: Any, shape: Any, code: Any) -> _Array:
-        if kind != _Word("array") or shape != (0,) or code not in (b"b", "b"):
-            raise self._refused("announces something else than an array")
+    def announced(self, kind: Any, shape: Any, code: Any) -> _Array:
+        if kind != self.called or shape != (0,) or code not in (b"b", "b"):
+            raise _RefusedError("announces something else than an array")
         return _Array()
 
-    def _type(self, name: Any, align: Any, copy: Any) -> Any:
+    def viewed(self, content: Any, kind: Any, shape: Any, order: Any) -> _Array:
+        return _Array().take(content, kind, shape, order)
+
+    def typed(self, name: Any, align: Any, copy: Any) -> _Type:
         if type(name) is not str or name not in _UINT8:
             shown = repr(name[:20]) if type(name) is str else f"a {type(name).__name__}"
-            raise self._refused(f"an array of type {shown}; only unsigned bytes ('u1') are read")
-        if type(align) not in (int, bool) or type(copy) not in (int, bool):
-            raise self._refused("a type with other arguments than numpy gives it")
-        return _BYTE
+            raise _RefusedError(f"an array of type {shown}; only unsigned bytes ('u1') are read")
+        return _Type()
 
-    def _encoded(self, text: Any, codec: Any) -> bytes:
+    def encoded(self, text: Any, codec: Any) -> bytes:
         if type(text) is not str or codec not in ("latin1", "latin-1"):
-            raise self._refused("bytes that are not written as Latin-1 text")
+            raise _RefusedError("bytes that are not written as Latin-1 text")
         # One stored text may be asked for many times, and is copied each time.
-        self._copied += len(text)
-        if self._copied > _LARGEST:
-            raise self._refused(f"more than {_LARGEST} bytes are made of texts")
-        try:
-            return text.encode("latin-1")
-        except UnicodeEncodeError:
-            raise self._refused("a text with characters that are no bytes") from None
+        self.copied += len(text)
+        if self.copied > _LARGEST:
+            raise _RefusedError(f"more than {_LARGEST} bytes are made of texts")
+        return text.encode("latin-1")
 
-    def _viewed(self, content: Any, kind: Any, shape: Any, order: Any) -> _Array:
-        if order not in ("C", "F"):
-            raise self._refused("an array in an order that is neither C nor F")
-        return _Array(self._values(content, kind, shape, order))
+    def load_frame(self) -> None:
+        """How the bytes are cut up does not matter to what reads them one by one."""
+        self.read(8)
 
-    def _build(self, argument: Any) -> None:
-        state = self._pop()
-        target = self._top()
-        if target is _BYTE and type(state) is tuple:
-            # Version, byte order, then: no parts, no fields, no size or alignment of its own.
-            if len(state) != 8 or state[2:] != (None, None, None, -1, -1, 0):
-                raise self._refused("a type with parts; only unsigned bytes are read")
-        elif isinstance(target, _Array) and type(state) is tuple and len(state) == 5:
-            _, shape, kind, columns, content = state
-            if target.values is not None or type(columns) not in (int, bool):
-                raise self._refused("an array that is filled twice, or in an unknown order")
-            target.values = self._values(content, kind, shape, "F" if columns else "C")
-        else:
-            raise self._refused("sets the state of something else than one array")
+    def load_build(self) -> None:
+        state = self.stack.pop()
+        if type(self.stack[-1]) not in (_Type, _Array):
+            raise _RefusedError("sets the state of something else than one array")
+        self.stack[-1].filled(state)
 
-    def _values(self, content: Any, kind: Any, shape: Any, order: str) -> NDArray[Any]:
-        import numpy as np
+    def load_reduce(self) -> None:
+        given = self.stack.pop()
+        called = self.stack[-1]
+        if getattr(called, "__self__", None) is not self or type(given) is not tuple:
+            raise _RefusedError("calls something")
+        self.stack[-1] = called(*given)
 
-        if kind is not _BYTE:
-            raise self._refused("an array without a type of entries")
-        if type(shape) is not tuple or len(shape) > 4:
-            raise self._refused("an array without a shape")
-        if not all(type(size) is int and 0 <= size <= _LARGEST for size in shape):
-            raise self._refused("an array with a size that is no whole number, or too large")
-        raw = self._encoded(content, "latin1") if type(content) is str else content
-        if type(raw) not in (bytes, bytearray):
-            raise self._refused("an array whose content is not bytes")
-        if len(raw) != math.prod(shape):
-            raise self._refused(
-                f"an array of shape {shape} with {len(raw)} bytes; it must have {math.prod(shape)}"
-            )
-        return np.frombuffer(raw, dtype=np.uint8).reshape(shape, order=order)  # type: ignore[call-overload, no-any-return]
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        self.append({})
+        self._set(items)
 
-    def _refused(self, reason: str) -> StudyError:
-        return self._stream.error(
-            f"byte {self._at}: {self._opcode}: {reason}. Nothing in the file was run.",
-            hint="Take the files of CIFAR-10 from their authors, in the python or binary version.",
-        )
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._set([key, value])
 
+    def load_setitems(self) -> None:
+        self._set(self.pop_mark())
 
-_ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
-    "PROTO": _Machine._nothing,
-    "FRAME": _Machine._nothing,
-    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine._store),
-    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), _Machine._fetch),
-    "TUPLE": lambda machine, _: machine._stack.append(tuple(machine._marked())),
-    "TUPLE1": lambda machine, _: machine._stack.append(tuple(machine._last(1))),
-    "TUPLE2": lambda machine, _: machine._stack.append(tuple(machine._last(2))),
-    "TUPLE3": lambda machine, _: machine._stack.append(tuple(machine._last(3))),
-    "LIST": lambda machine, _: machine._stack.append(machine._marked()),
-    "DICT": lambda machine, _: machine._dict(machine._marked()),
-    "APPEND": lambda machine, _: machine._append(machine._last(1)),
-    "APPENDS": lambda machine, _: machine._append(machine._marked()),
-    "SETITEM": lambda machine, _: machine._set(machine._last(2)),
-    "SETITEMS": lambda machine, _: machine._set(machine._marked()),
-    "GLOBAL": _Machine._global,
-    "STACK_GLOBAL": _Machine._stack_global,
-    "REDUCE": _Machine._reduce,
-    "BUILD": _Machine._build,
-}
-_CALLS: dict[tuple[str, int], Callable[..., Any]] = {
-    ("announce", 3): _Machine._announced,
-    ("type", 3): _Machine._type,
-    ("encode", 2): _Machine._encoded,
-    ("view", 4): _Machine._viewed,
-}
+    def _set(self, items: list[Any]) -> None:
+        if type(self.stack[-1]) is not dict:
+            raise _RefusedError("sets what is no entry of a dictionary")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            if type(key) not in (str, bytes) or len(key) > _LONGEST_KEY:  # others may hash for ever
+                raise _RefusedError("a key is neither text nor bytes, or too long")
+            self.stack[-1][key if type(key) is str else key.decode("latin-1")] = value
+
+    dispatch: ClassVar = {
+        **_Machine.dispatch, pickle.FRAME[0]: load_frame, pickle.BUILD[0]: load_build,
+        pickle.REDUCE[0]: load_reduce, pickle.DICT[0]: load_dict,
+        pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems,
+    }  # fmt: skip

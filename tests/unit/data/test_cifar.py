@@ -143,7 +143,7 @@ def test_a_hostile_batch_is_refused_with_nothing_run(tmp_path: Path) -> None:
 
     folder = python(tmp_path)
     (folder / "test_batch").write_bytes(pickle.dumps({b"data": PIXELS, b"labels": Hostile()}, 2))
-    with pytest.raises(StudyError, match=r"byte \d+: GLOBAL: asks for '\w+\.system'.*Nothing in"):
+    with pytest.raises(StudyError, match=r"byte \d+: asks for '\w+\.system'.*Nothing in"):
         cifar10(folder)
     assert not sign.exists()
 

@@ -155,9 +155,7 @@ class Marked:
 def test_a_command_is_not_run_and_is_named(tmp_path: Path, protocol: int) -> None:
     sign = tmp_path / "sign"
     content = pickle.dumps({"data": Marked(sign), "labels": []}, protocol)
-    with pytest.raises(
-        StudyError, match=r"byte \d+: (STACK_)?GLOBAL: asks for '(posix|nt).system'"
-    ):
+    with pytest.raises(StudyError, match=r"byte \d+: asks for '(posix|nt).system'"):
         read(tmp_path, content)
     assert not sign.exists()
     pickle.loads(content)  # the same file, read by pickle, does run it
@@ -191,19 +189,19 @@ HOSTILE = {
     ),
     "another function of numpy": (
         DICT + b"cnumpy\nfromfile\nU\x01a\x85Rs.",
-        "byte 6: GLOBAL: asks for 'numpy.fromfile'",
+        "byte 22: asks for 'numpy.fromfile'",
     ),
     "another class": (pickle.dumps({"a": OrderedDict()}), "asks for 'collections.OrderedDict'"),
-    "no text as name": (DICT + b"K\x01K\x02\x93s.", "STACK_GLOBAL: a name is no text"),
-    "persistent id": (persistent(), "BINPERSID: such an instruction has no place"),
-    "persistent text": (DICT + b"Pid\ns.", "PERSID: such an instruction"),
-    "extension": (DICT + b"\x82\x01s.", "EXT1: such an instruction"),
-    "new object": (DICT + b"cnumpy\nndarray\n)\x81s.", "NEWOBJ: such an instruction"),
-    "instance": (DICT + b"(ios\nsystem\ns.", "INST: such an instruction"),
-    "object": (DICT + b"(cnumpy\nndarray\nos.", "OBJ: such an instruction"),
-    "buffer out of band": (DICT + b"\x97s.", "NEXT_BUFFER: such an instruction"),
-    "call of a dictionary": (DICT + b"})Rs.", "REDUCE: calls something"),
-    "call of the array class": (DICT + b"cnumpy\nndarray\nK\x05\x85Rs.", "calls 'array' with 1"),
+    "no text as name": (DICT + b"K\x01K\x02\x93s.", "STACK_GLOBAL requires str"),
+    "persistent id": (persistent(), "BINPERSID has no place"),
+    "persistent text": (DICT + b"Pid\ns.", "PERSID has no place"),
+    "extension": (DICT + b"\x82\x01s.", "EXT1 has no place"),
+    "new object": (DICT + b"cnumpy\nndarray\n)\x81s.", "NEWOBJ has no place"),
+    "instance": (DICT + b"(ios\nsystem\ns.", "INST has no place"),
+    "object": (DICT + b"(cnumpy\nndarray\nos.", "OBJ has no place"),
+    "buffer out of band": (DICT + b"\x97s.", "NEXT_BUFFER has no place"),
+    "call of a dictionary": (DICT + b"})Rs.", "calls something"),
+    "call of the array class": (DICT + b"cnumpy\nndarray\nK\x05\x85Rs.", "calls a class"),
     "call of a chosen class": (
         DICT + b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\ndtype\nK\x00\x85U\x01b\x87Rs.",
         "announces something else",
@@ -215,19 +213,19 @@ HOSTILE = {
     "other codec": (DICT + b"c_codecs\nencode\nU\x01aU\x03hex\x86Rs.", "not written as Latin-1"),
     "no byte": (
         pickle.dumps({"a": Reduced(__import__("_codecs").encode, ("€", "latin1"))}, 2),
-        "characters that are no bytes",
+        "can't encode character",
     ),
     "objects": (
         pickle.dumps({"data": np.array([1, "a"], dtype=object)}, 2),
-        r"REDUCE: an array of type 'O8'; only unsigned bytes",
+        r"an array of type 'O8'; only unsigned bytes",
     ),
     "floats": (pickle.dumps({"data": np.zeros(2)}, 2), "an array of type 'f8'"),
     "records": (
         pickle.dumps({"data": np.zeros(2, dtype=[("x", "u1")])}, 2),
         "an array of type 'V1'",
     ),
-    "float": (pickle.dumps({"a": 0.5}), "BINFLOAT: such an instruction"),
-    "set": (pickle.dumps({"a": {1}}), "EMPTY_SET: such an instruction"),
+    "float": (pickle.dumps({"a": 0.5}), "BINFLOAT has no place"),
+    "set": (pickle.dumps({"a": {1}}), "EMPTY_SET has no place"),
     "dtype with fields": (
         DICT + DTYPE + b"(K\x03U\x01|NN}J\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tbs.",
         "a type with parts",
@@ -235,7 +233,7 @@ HOSTILE = {
     "array as field": (DICT + DTYPE + b"(K\x03U\x01|" + 6 * (ARRAY + b"") + b"tbs.", "with parts"),
     "state of a dictionary": (DICT + b"}}bs.", "sets the state of something else"),
     "state of a name": (DICT + b"cnumpy\ndtype\n}bs.", "sets the state of something else"),
-    "dictionary as state": (DICT + ARRAY + b"}bs.", "sets the state of something else"),
+    "dictionary as state": (DICT + ARRAY + b"}bs.", "filled twice, or with what is none"),
     "too large": (
         DICT + ARRAY + b"(K\x01\x8a\x06\x00\x00\x00\x00\x00\x7f\x85" + DTYPE + b"\x89U\x00tbs.",
         "no whole number, or too large",
@@ -254,28 +252,28 @@ HOSTILE = {
         DICT + ARRAY + b"(K\x01" + ARRAY + DTYPE + b"\x89U\x01atbs.",
         "an array without a shape",
     ),
-    "a list as key": (b"\x80\x02}]K\x01s.", "a key is neither text nor bytes"),
+    "a list as key": (b"\x80\x02}]K\x01s.", "a key is neither text"),
     "a deep key": (
         b"\x80\x02}K\x01" + b"q\x00h\x00\x86" * 50 + b"K\x01s.",  # 2**50 leaves to hash
-        "a key is neither text nor bytes",
+        "a key is neither text",
     ),
     "key of many bytes": (b"\x80\x02}T\xe8\x03\x00\x00" + b"k" * 1000 + b"K\x01s.", "too long"),
-    "never stored": (b"\x80\x02h\x05.", "byte 2: BINGET: fetches what was never stored"),
-    "empty stack": (b"\x80\x02s.", "byte 2: SETITEM: a value is missing"),
-    "nothing": (b"\x80\x02.", "byte 2: STOP: a value is missing"),
-    "no mark": (b"\x80\x02K\x01e.", "APPENDS: a mark is missing"),
-    "below a mark": (b"\x80\x02}(s.", "SETITEM: a value is missing"),
-    "left over": (b"\x80\x02}}.", "STOP: values are left over"),
-    "append to a number": (b"\x80\x02K\x01K\x01a.", "appends to what is no list"),
+    "never stored": (b"\x80\x02h\x05.", "byte 4: .*Memo value not found"),
+    "empty stack": (b"\x80\x02s.", "byte 3: .*empty list"),
+    "nothing": (b"\x80\x02.", "byte 3: .*empty list"),
+    "no mark": (b"\x80\x02K\x01e.", "empty list"),
+    "below a mark": (b"\x80\x02}(s.", "empty list"),
+    "left over": (b"\x80\x02}}.", "values are left over"),
+    "append to a number": (b"\x80\x02K\x01K\x01a.", "no attribute 'append'"),
     "set in a list": (b"\x80\x02]K\x01K\x01s.", "sets what is no entry"),
-    "odd entries": (b"\x80\x02}(U\x01au.", "sets what is no entry"),
+    "odd entries": (b"\x80\x02}(U\x01au.", "argument 2 is shorter"),
     "a list": (pickle.dumps([1]), "what it holds is no dictionary"),
-    "bytes behind": (pickle.dumps({}) + b"more", "the file goes on to byte"),
-    "no pickle": (b"\xff\xd8\xff\xe0", "byte 0: no whole instruction of a pickle"),
-    "empty": (b"", "the file ends at byte 0"),
-    "a length it has not": (b"\x80\x02}X\xff\xff\xff\x7fa.", "byte 3: no whole instruction"),
-    "a length no file has": (b"\x80\x04}\x8d" + b"\xff" * 8 + b"a.", "byte 3: no whole"),
-    "a number of many digits": (b"}I" + b"9" * 5000 + b"\n.", "byte 1: no whole instruction"),
+    "bytes behind": (pickle.dumps({}) + b"more", "byte 5: the pickle ends here"),
+    "no pickle": (b"\xff\xd8\xff\xe0", "byte 1: .*opcode .* unknown"),
+    "empty": (b"", "byte 0: .*exhausted"),
+    "a length it has not": (b"\x80\x02}X\xff\xff\xff\x7fa.", "byte 10: .*but only 2 remain"),
+    "a length no file has": (b"\x80\x04}\x8d" + b"\xff" * 8 + b"a.", "byte 12: .*byte count"),
+    "a number of many digits": (b"}I" + b"9" * 5000 + b"\n.", "byte 5003: .*4300 digits"),
 }
 
 
