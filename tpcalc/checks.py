@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Collection, Mapping, Set
 from contextlib import suppress
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ENDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "above": ("above", operator.gt),
+    "least": ("at least", operator.ge),
+    "most": ("at most", operator.le),
+}
 PART = 1e-3  # seconds that a step, a network or a layer takes at least
 
 
@@ -48,10 +54,7 @@ def whole(
             found = int(value.__index__())
     if found is None:
         raise UsageError(f"{given}; it must be a whole number.", hint=hint)
-    if least is not None and found < least:
-        raise UsageError(f"{given}; it must be at least {least}.", hint=hint)
-    if abs(found) > most:
-        raise UsageError(f"{given}; it must be at most {most}.", hint=hint)
+    _within(found, given, hint, least=-most if least is None else least, most=most)
     spend(f"{name} = {found}", seconds=each * found)
     return found
 
@@ -61,11 +64,19 @@ def seed(value: Any) -> int:
     return whole(value, "seed", least=0, most=2**128, each=0.0)
 
 
-def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
-    """A finite real number, or its text: exact where it is rational, else a float.
+def real(
+    value: Any,
+    name: str,
+    *,
+    hint: str | None = None,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> Fraction | float:
+    """A finite real number, or its text, between ends: exact where it is rational, else a float.
 
     Example:
-        >>> real(2, "lr"), real(0.5, "lr"), real("1/2", "lr")
+        >>> real(2, "lr"), real(0.5, "lr", above=0), real("1/2", "lr", least=0, most=1)
         (Fraction(2, 1), 0.5, Fraction(1, 2))
     """
     if isinstance(value, bool) or not isinstance(value, Real | str):
@@ -76,7 +87,15 @@ def real(value: Any, name: str, *, hint: str | None = None) -> Fraction | float:
         text = f"{name} is {shown(value)}; it must be finite, {numbers.RANGE}."
         text = error.message if isinstance(value, str) else text
         raise UsageError(text, hint=hint or error.hint) from None
+    _within(found, f"{name} is {short(str(value))}", hint, above=above, least=least, most=most)
     return found if isinstance(value, Rational | str) else float(value)
+
+
+def _within(found: Fraction | float, given: str, hint: str | None, **ends: float | None) -> None:
+    for name, end in ends.items():
+        words, holds = ENDS[name]
+        if end is not None and not holds(found, end):
+            raise UsageError(f"{given}; it must be {words} {end}.", hint=hint)
 
 
 def text(value: Any, name: str, *, hint: str | None = None) -> str:

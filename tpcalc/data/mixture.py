@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tpcalc import checks
-from tpcalc.errors import UsageError
 from tpcalc.results.images import Images
 
 _CLASSES = 10
@@ -43,9 +42,7 @@ def mixture_images(
         checks.whole(1000 if test is None else test, "test", least=1),
     ]
     dimension = checks.whole(dimension, "dimension", least=1)
-    distance = float(checks.real(separation, "separation"))
-    if distance < 0:
-        raise UsageError(f"separation is {distance:g}; it must be 0 or more.")
+    distance = float(checks.real(separation, "separation", least=0))
     seed = checks.seed(seed)
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3)]
     centres = streams[0].standard_normal((_CLASSES, dimension)) * distance / (2 * dimension) ** 0.5

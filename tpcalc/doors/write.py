@@ -36,7 +36,7 @@ def put(place: Path, content: str | bytes, what: str = "file") -> Path:
 @contextmanager
 def writing(place: Path, what: str = "file") -> Iterator[BinaryIO]:
     """A file to write to, which takes its place when all is written."""
-    with _allowed(place, what):
+    with allowed(place, f"the {what} cannot be written"):
         target = _target(place, what)
         beside = _beside(target)
         try:
@@ -58,7 +58,7 @@ def check(place: Path, what: str = "file") -> None:
     Raises:
         StudyError: It is none, or the system refuses it.
     """
-    with _allowed(place, what):
+    with allowed(place, f"the {what} cannot be written"):
         beside = _beside(_target(place, what))
         beside.touch(exist_ok=False)
         beside.unlink()
@@ -88,14 +88,14 @@ def _beside(target: Path) -> Path:
 
 
 @contextmanager
-def _allowed(place: Path, what: str) -> Iterator[None]:
+def allowed(place: Path, what: str) -> Iterator[None]:
     """Say it where the system refuses a place."""
     try:
         yield
     except (OSError, ValueError) as error:  # a zero character is a ValueError
         full = getattr(error, "errno", None) in _FULL
         raise StudyError(
-            f"the {what} cannot be written: {getattr(error, 'strerror', None) or error}.",
+            f"{what}: {getattr(error, 'strerror', None) or error}.",
             where=str(place),
             hint="Make room there, or choose another place."
             if full

@@ -98,7 +98,7 @@ class Arrays:
                     f"t.stack takes vectors or scalars, all of one kind; {noun(values[0])} and "
                     f"{noun(value)} are not.",
                 )
-            self._own(value)
+            value.belongs(self._recorder)
             if axis in value.axes:
                 raise misuse(
                     f"a value that is stacked along {axis!r} has this axis already.",
@@ -121,7 +121,7 @@ class Arrays:
             raise misuse(f"t.sum takes a vector or a scalar, not {noun(value)}.")
         if not over:
             raise misuse("t.sum needs the axes to sum over.", "Write t.sum(x * U, 'in').")
-        self._own(value)
+        value.belongs(self._recorder)
         # A sum that nobody has recorded yet is not, as a block that nobody needs.
         terms = value.terms if isinstance(value, Vector) else ((Fraction(1), None, value.ref),)
         node = LinComb(
@@ -136,11 +136,3 @@ class Arrays:
         """The cells of a block that given numbers, 1 and 0 along an axis, choose."""
         node = LinComb((Fraction(1),), (marks.ref,), (value.ref,), ((along,),))
         return value._at_node(self._recorder.add(node))
-
-    def _own(self, handle: Vector | Scalar) -> None:
-        if handle.recorder is not self._recorder:
-            raise misuse(
-                f"{handle.noun} of the program {handle.recorder.title!r} is used by the tracer of "
-                f"{self._recorder.title!r}.",
-                "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
-            )

@@ -36,10 +36,14 @@ class Handle(Operand):
 
     def together(self, other: Handle) -> None:
         """Check that another handle belongs to the same program."""
-        if other.recorder is not self.recorder:
+        other.belongs(self.recorder)
+
+    def belongs(self, recorder: Recorder) -> None:
+        """Check that it is of a program."""
+        if self.recorder is not recorder:
             raise misuse(
-                f"{self.noun} of the program {self.recorder.title!r} meets {other.noun} of "
-                f"{other.recorder.title!r}.",
+                f"{self.noun} of the program {self.recorder.title!r} meets what is of "
+                f"{recorder.title!r}.",
                 "Each program makes its own inputs: call t.gaussian and t.matrix of its own t.",
             )
 

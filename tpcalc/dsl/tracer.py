@@ -423,7 +423,7 @@ class Tracer(Arrays):
             elif isinstance(value, list | tuple):
                 hint = "Name each entry: t.output('h[0]', h[0])."
             raise misuse(f"the output {name!r} is {noun(value)}.", hint)
-        self._own(value)
+        value.belongs(self._recorder)
         self._recorder.builder.output(self._recorder.claim("output", name), value.ref)
 
     def __getitem__(self, name: str) -> Vector | Scalar:
@@ -447,7 +447,7 @@ class Tracer(Arrays):
             if not isinstance(handle, Vector):
                 hint = "Scalars go into scalars=[...]." if isinstance(handle, Scalar) else None
                 raise misuse(f"{what} takes vectors, not {noun(handle)}.", hint)
-            self._own(handle)
+            handle.belongs(self._recorder)
 
     def _scalars(self, handles: Sequence[object], what: str) -> None:
         if isinstance(handles, Operand) or not isinstance(handles, Sequence):
@@ -458,7 +458,7 @@ class Tracer(Arrays):
                 if number_or_none(handle) is not None:
                     hint = "Write numbers into the function, or name one: t.scalar('c', 0.5)."
                 raise misuse(f"the scalars= of {what} hold {noun(handle)}.", hint)
-            self._own(handle)
+            handle.belongs(self._recorder)
 
 
 def mean(vector: Vector) -> Scalar:

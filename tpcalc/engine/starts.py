@@ -51,17 +51,13 @@ def factor(cov: Array, name: str) -> tuple[tuple[float, ...], ...]:
     columns: list[Array] = []
     for index in range(size):
         pivot = residual[index, index]
-        if pivot < -1e-8 * scale:
+        lost = pivot <= tolerance
+        if pivot < -1e-8 * scale or (lost and np.max(np.abs(residual[index])) > 1e-6 * scale):
             raise ProgramError(
                 f"the covariance of group {name!r} is not positive semidefinite (member {index}).",
                 hint="Check its entries: |cov(i, j)| <= sqrt(cov(i, i) cov(j, j)) at least.",
             )
-        if pivot <= tolerance:
-            if np.max(np.abs(residual[index])) > 1e-6 * scale:
-                raise ProgramError(
-                    f"the covariance of group {name!r} is not positive semidefinite "
-                    f"(member {index})."
-                )
+        if lost:
             continue
         column = residual[:, index] / np.sqrt(pivot)
         column[:index] = 0.0

@@ -16,7 +16,6 @@ from tpcalc.experiments.rates import OO, Asked, best_of, search, searched
 from tpcalc.experiments.records import digest_of, records
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.limit import depth_text
-from tpcalc.registry.values import not_negative
 from tpcalc.results import LossRow, Optimum, Transfer
 from tpcalc.results.tables import provenance
 from tpcalc.tasks.kept import Kept
@@ -204,7 +203,7 @@ def _widths(widths: Sequence[float | str]) -> tuple[str, ...]:
 
 def _positive(values: Sequence[float], name: str, what: str) -> tuple[float, ...]:
     given = checks.sequence(values, name)
-    found = tuple(float(not_negative(value, what, above=True)) for value in given)
+    found = tuple(float(checks.real(value, what, above=0)) for value in given)
     if not found:
         raise UsageError(f"no {what.removeprefix('a ')} is given.", hint="Give a list of them.")
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from tpcalc.finite.compile import compile_program
 from tpcalc.finite.widths import check_widths, dim_sizes
 from tpcalc.passes.as_blocks import MANY, cells_of, is_read_as_blocks
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program, cells, prune, selected
+from tpcalc.program.program import Program, cells, restricted, selected
 from tpcalc.program.types import ReadAs
 from tpcalc.progress import Progress, part
 from tpcalc.results import FiniteRow, FiniteTable
@@ -195,16 +195,10 @@ def before_overflow(
         while known < largest:
             middle = (known + largest + 1) // 2
             try:
-                found, known = run(_first(program, outputs[:middle])), middle
+                found, known = run(restricted(program, dict(outputs[:middle]))), middle
             except Exploded:
                 largest = middle - 1
         return found, Overflow(outputs[known][0], error)
-
-
-def _first(program: Program, outputs: list[tuple[str, int]]) -> Program:
-    """The part of a program that some outputs need, with the outputs in its own order."""
-    names = {name for name, _ in outputs}
-    return prune(replace(program, outputs=tuple(o for o in program.outputs if o[0] in names)))
 
 
 def run_lazy(

@@ -8,10 +8,11 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any
 
+from tpcalc import checks
 from tpcalc.activations.given import as_activation
 from tpcalc.doors.numbers import exact
 from tpcalc.dsl.vectors import Vector, nonlin
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, placed
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.numbers import root as root
 from tpcalc.networks.layers.norms import layer_norm, rms_norm
@@ -131,10 +132,7 @@ def variance_of(value: Any, name: str, where: str) -> Fraction:
         >>> variance_of(2.25, "weight_variance", "MLP")
         Fraction(9, 4)
     """
-    found = _number(value, name, where)
-    if found <= 0:
-        raise StudyError(f"{name} is {value}.", where=where, hint="A variance is larger than 0.")
-    return found
+    return _number(value, name, where, above=0)
 
 
 def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[Fraction, ...]:
@@ -149,15 +147,13 @@ def row_of(value: Any, layers: int, name: str, where: str) -> Fraction | tuple[F
     if isinstance(value, str) and "," in value:
         value = value.split(",")
     single = isinstance(value, str) or not isinstance(value, Sequence)
-    found = tuple(_number(part, name, where) for part in ((value,) if single else value))
+    found = tuple(_number(one, name, where) for one in ((value,) if single else value))
     if not single and len(found) != layers:
         raise StudyError(
             f"{name} has {len(found)} numbers; there are {layers} layers that it is for.",
             where=where,
             hint="Give one number for all of them, or one for each.",
         )
-    if min(found) < 0:
-        raise StudyError(f"{name} is {value}.", where=where, hint="It is 0 or larger.")
     return found[0] if len(set(found)) == 1 else found
 
 
@@ -170,19 +166,14 @@ def bias_variance_of(value: Any, where: str) -> Fraction | None:
     """
     if value is None:
         return None
-    found = _number(value, "bias_variance", where)
-    if found < 0:
-        raise StudyError(
-            f"bias_variance is {value}.", where=where, hint="A variance is 0 (no biases) or larger."
-        )
+    return _number(value, "bias_variance", where)
+
+
+def _number(value: Any, name: str, where: str, *, above: float | None = None) -> Fraction:
+    with placed(where):
+        found = exact(value, what=name)
+        checks.real(value, name, least=0, above=above)
     return found
-
-
-def _number(value: Any, name: str, where: str) -> Fraction:
-    try:
-        return exact(value, what=name)
-    except StudyError as error:
-        raise StudyError(error.message, where=where, hint=error.hint) from None
 
 
 def spread(weights: Any, biases: Any) -> str:

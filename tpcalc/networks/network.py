@@ -14,7 +14,7 @@ from tpcalc.dsl.handles import Scalar, Value
 from tpcalc.dsl.operands import misuse, noun, recording
 from tpcalc.dsl.recorder import Recorder
 from tpcalc.dsl.vectors import Vector
-from tpcalc.errors import NotDifferentiable, StudyError, TraceError
+from tpcalc.errors import NotDifferentiable, StudyError, TraceError, UsageError
 from tpcalc.exponents import Ex
 from tpcalc.functions import Call, Fn, Var
 from tpcalc.functions.expr import walk
@@ -169,14 +169,19 @@ def slots(network: Architecture, dimension: int) -> tuple[str, ...]:
 
 
 def _axes(network: Architecture, dimension: int) -> Axes:
+    return (*network.axes.items(), (FEATURES, features(network, dimension)))
+
+
+def features(network: Architecture, dimension: int) -> int:
+    """How many numbers of an input each of its tokens has."""
     cells = network.tokens
     if dimension % cells:
-        raise StudyError(
+        raise UsageError(
             f"an input has {dimension} numbers, which {cells} tokens cannot share.",
             where=network.name,
             hint=f"A row holds the tokens one after the other: {cells} times d numbers.",
         )
-    return (*network.axes.items(), (FEATURES, dimension // cells))
+    return dimension // cells
 
 
 def written(

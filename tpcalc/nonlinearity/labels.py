@@ -37,9 +37,8 @@ class PairNonlinearity(Shown):
 
     def quantile(self, share: float) -> float:
         """The smallest value that at least this share of pairs does not exceed."""
-        if not 0 <= checks.real(share, "share") <= 1:
-            raise UsageError(f"share is {share}; it is between 0 and 1.")
-        index = int(np.ceil(float(share) * len(self.values))) - 1
+        part = checks.real(share, "share", least=0, most=1)
+        index = int(np.ceil(float(part) * len(self.values))) - 1
         return float(self.values[max(index, 0)])
 
     @property

@@ -217,8 +217,8 @@ class Sphere:
 
     def __post_init__(self) -> None:
         checks.whole(self.dimension, "dimension", least=1)
-        if self.radius is not None and not checks.real(self.radius, "radius") > 0:
-            raise UsageError(f"radius is {self.radius}; it must be positive.")
+        if self.radius is not None:
+            checks.real(self.radius, "radius", above=0)
 
     @property
     def length(self) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.laws import law_of
 from tpcalc.nonlinearity.sampled import median
 from tpcalc.nonlinearity.slopes import Blackbox
@@ -108,9 +107,7 @@ def linear_range(
     known = law_of(law)
     seed = checks.seed(seed)
     size, count = checks.whole(batch, "batch", least=1), checks.whole(draws, "draws", least=2)
-    most = float(checks.real(factor, "factor"))
-    if not most > 1:
-        raise UsageError(f"factor is {factor}; the ratio needs room: a number above 1.")
+    most = float(checks.real(factor, "factor", above=1))
     box = Blackbox(function, known.dimension, jacobian, jvp)
     rng = np.random.default_rng(seed)
     at_once = max(1, CELLS // (size * known.dimension))

@@ -30,9 +30,7 @@ def triangle_wave(x: Any, amplitude: float = 1.0) -> Array:
         >>> triangle_wave([0.0, 0.5, 1.0, 1.5, 3.0]).tolist()
         [0.0, 0.5, 1.0, 0.5, -1.0]
     """
-    a = float(checks.real(amplitude, "amplitude"))
-    if not a > 0:
-        raise UsageError(f"amplitude is {amplitude}; it must be positive.")
+    a = float(checks.real(amplitude, "amplitude", above=0))
     return np.asarray(np.abs(np.mod(np.asarray(x, dtype=float) - a, 4 * a) - 2 * a) - a)
 
 

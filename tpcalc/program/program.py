@@ -296,6 +296,13 @@ def selected(program: Program, outputs: Sequence[str] | None) -> Program:
     return prune(replace(program, outputs=kept))
 
 
+def restricted(program: Program, names: Iterable[str]) -> Program:
+    """The program with some of its outputs, in its own order, and what they need."""
+    wanted = set(names)
+    kept = tuple(output for output in program.outputs if output[0] in wanted)
+    return prune(replace(program, outputs=kept))
+
+
 def matching(names: Sequence[str], wanted: bool | Sequence[str]) -> list[str]:
     """The names that are wanted: all, none, or those that fit a pattern."""
     if isinstance(wanted, bool):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError, ProgramError, UsageError
+from tpcalc.errors import EvaluationError, ProgramError
 from tpcalc.finite.statistics import slope, summary
 from tpcalc.results import (
     Comparison,
@@ -89,11 +90,8 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
         0.8 ± 0.3, z = 0.49
     """
     limit = _table(limit)
-    if not isinstance(finite, FiniteTable):
-        raise UsageError(
-            f"the second argument of compare is a {type(finite).__name__}.",
-            hint="Give what tp.simulate returned.",
-        )
+    hint = "Give what tp.simulate returned."
+    checks.of_type(finite, FiniteTable, "the second argument of compare", hint=hint)
     _same_program(limit.provenance, finite.provenance)
     if finite.seeds < 2:
         raise EvaluationError(
@@ -139,12 +137,8 @@ def compare(limit: LimitTable | Limit, finite: FiniteTable) -> Comparison:
 
 def _table(limit: LimitTable | Limit) -> LimitTable:
     table = getattr(limit, "table", limit)
-    if not isinstance(table, LimitTable):
-        raise UsageError(
-            f"the first argument of compare is a {type(limit).__name__}.",
-            hint="Give what tp.limit returned.",
-        )
-    return table
+    hint = "Give what tp.limit returned."
+    return checks.of_type(table, LimitTable, "the first argument of compare", hint=hint)
 
 
 def _same_program(limit: Provenance, finite: Provenance) -> None:

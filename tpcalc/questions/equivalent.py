@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from math import sqrt
 
@@ -22,7 +21,7 @@ from tpcalc.finite.widths import check_widths
 from tpcalc.limit.derive import derive
 from tpcalc.limit.same import Sameness, same_targets
 from tpcalc.passes.split import split
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import Program, restricted
 from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, SlopeRow
 from tpcalc.results.equivalence import LimitRelation
 from tpcalc.results.tables import provenance
@@ -108,7 +107,7 @@ def equivalent(
     widths = checks.sequence(widths, "widths")
     widths = check_widths(widths) if widths else ()
     names = _shared(left, right, outputs)
-    left, right = _only(left, names), _only(right, names)
+    left, right = restricted(left, names), restricted(right, names)
     notes: list[str] = []
     gaps: Mapping[str, dict[int, Values]] = {}
     if widths:
@@ -149,12 +148,6 @@ def _shared(left: Program, right: Program, asked: Sequence[str] | None) -> list[
     return list(asked)
 
 
-def _only(program: Program, names: Sequence[str]) -> Program:
-    """A program with some of its outputs and what they need."""
-    kept = tuple((name, ref) for name, ref in program.outputs if name in names)
-    return prune(replace(program, outputs=kept))
-
-
 def _gaps(
     pair: Pair, widths: Sequence[int], seeds: int, seed: int, names: Sequence[str]
 ) -> dict[str, dict[int, Values]]:
@@ -165,7 +158,7 @@ def _gaps(
         sides: list[list[FiniteTable]] = [[], []]
         for number in range(seed, seed + seeds):
             for side, program in zip(sides, pair(width, number), strict=True):
-                made = _only(program, names)
+                made = restricted(program, names)
                 side.append(simulate(made, (width,), 1, seed=number, backend=backend))
                 lost = sorted(set(names) - {row.name for row in side[-1].rows})
                 if lost:
@@ -220,7 +213,7 @@ def _limits(
     numbers: dict[str, tuple[Estimate, Estimate]] = {}
     if rest:
         sides = [
-            limit(_only(program, rest), samples=samples, seed=number)
+            limit(restricted(program, rest), samples=samples, seed=number)
             for program, number in ((left, seed), (right, seed + 1))
         ]
         for name in rest:
@@ -241,7 +234,7 @@ def _shown(
             return {}
     found: dict[str, Sameness] = {}
     for name in names:
-        found |= _shown(_only(left, [name]), _only(right, [name]), [name], notes)
+        found |= _shown(restricted(left, [name]), restricted(right, [name]), [name], notes)
     return found
 
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import Exploded, ScaleError, UsageError
+from tpcalc.errors import Exploded, ScaleError
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import Slope, slope
 from tpcalc.finite.widths import check_widths, rounded_up
 from tpcalc.limit.scales import symbols
 from tpcalc.names import ends
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import Program, restricted
 from tpcalc.progress import Progress
 from tpcalc.questions.orders import Orders
 from tpcalc.results import FiniteRow, OrderRow, OrderTable
@@ -93,11 +93,8 @@ def measure(
         ('-1/2', True)
     """
     started = time.perf_counter()
-    if not isinstance(found, Orders):
-        raise UsageError(
-            f"the first argument of measure is a {type(found).__name__}.",
-            hint="Give what tp.orders returned.",
-        )
+    hint = "Give what tp.orders returned."
+    checks.of_type(found, Orders, "the first argument of measure", hint=hint)
     asked = sorted(check_widths(WIDTHS if widths is None else widths))
     count = SEEDS if seeds is None else checks.whole(seeds, "seeds", least=2)
     seed = checks.seed(seed)
@@ -175,17 +172,15 @@ def _numbers(orders: Orders) -> dict[str, Fraction]:
 
 def _shown(orders: Orders) -> Program:
     """The program with the outputs of the table: nothing after an explosion is run."""
-    names = {row.name for row in orders.table.rows}
-    kept = tuple(output for output in orders.program.outputs if output[0] in names)
-    return prune(replace(orders.program, outputs=kept))
+    return restricted(orders.program, (row.name for row in orders.table.rows))
 
 
 def _calm(orders: Orders) -> Program:
     """The program without the outputs that grow: where those overflow, the others are measured."""
     program = _shown(orders)
     at = {name: order.n.at(orders.point) for name, order in orders.items() if order.n is not None}
-    kept = tuple((name, ref) for name, ref in program.outputs if at.get(name, 1) <= 0)
-    return prune(replace(program, outputs=kept)) if kept else program
+    kept = [name for name, _ in program.outputs if at.get(name, 1) <= 0]
+    return restricted(program, kept) if kept else program
 
 
 def _size(row: FiniteRow) -> Values | None:

@@ -10,7 +10,6 @@ from typing import TypedDict
 
 from tpcalc import checks
 from tpcalc.dsl import filled
-from tpcalc.errors import UsageError
 from tpcalc.exponents.chamber import Region
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.names import Name
@@ -151,11 +150,9 @@ def width_orders(
     known = symbols(source)
     given = checks.powers(values, known)
     point = checks.powers(at, known)
-    limit = DEPTHS[-1] if budget is None else Fraction(str(checks.real(budget, "budget")))
-    if not 0 <= limit <= 1000:
-        raise UsageError(
-            f"budget is {checks.shown(budget)}.", hint="It is a power of 1/n, such as 1."
-        )
+    limit, hint = DEPTHS[-1], "It is a power of 1/n, such as 1."
+    if budget is not None:
+        limit = Fraction(str(checks.real(budget, "budget", least=0, most=1000, hint=hint)))
     depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
     ledger = Ledger.of(
         source, point, particle_tests(seed) if verify else None, values=given, depths=depths

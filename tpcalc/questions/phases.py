@@ -23,9 +23,9 @@ from tpcalc.limit.graph import LimitGraph, LRef, Target
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.limit.series import Ranking, Rest
 from tpcalc.networks.network import Architecture
-from tpcalc.program.program import Program
+from tpcalc.program.program import Program, restricted
 from tpcalc.questions.depth.phases import cell_of, depth_phases
-from tpcalc.questions.verdict.judge import Stage, Stages, judge, restricted
+from tpcalc.questions.verdict.judge import Stage, Stages, judge
 from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question

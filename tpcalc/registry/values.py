@@ -6,26 +6,12 @@ import re
 from fractions import Fraction
 from math import isqrt, sqrt
 
-from tpcalc import checks
 from tpcalc.doors.numbers import exact
-from tpcalc.errors import ScaleError, StudyError, UsageError
+from tpcalc.errors import ScaleError, StudyError
 from tpcalc.exponents import Ex, as_ex, parse_ex
-from tpcalc.functions.numbers import Number, root
+from tpcalc.functions.numbers import root
 
 _DIGITS = 120  # of a root that is not rational, in bits
-
-
-def not_negative(value: object, what: str, *, above: bool = False) -> Number:
-    """A number that is not negative, or its text: a factor of a learning rate.
-
-    Example:
-        >>> not_negative("0.1", "lr"), not_negative(0.5, "lr")
-        (Fraction(1, 10), 0.5)
-    """
-    found = exact(value, what=what) if isinstance(value, str) else checks.real(value, what)
-    if found < 0 or (above and found == 0):
-        raise UsageError(f"{what} is {value}; it must be {'above' if above else 'at least'} 0.")
-    return found
 
 
 def exponent(value: object, *, what: str) -> Ex:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 from tpcalc import checks
 from tpcalc.doors.files import content
+from tpcalc.doors.write import allowed
 from tpcalc.errors import StudyError
 
 FORMAT = "tpcalc tasks 2"
@@ -94,7 +95,7 @@ class Kept(AbstractContextManager["Kept"]):
 
     def _open(self) -> None:
         whole = 0
-        with _allowed(self._path, "what is kept here cannot be used"):
+        with allowed(self._path, "what is kept here cannot be used"):
             data = content(self._path, "file of values", 1 << 34) if self._path.exists() else b""
             for number, line in enumerate(data.splitlines(keepends=True), 1):
                 if not line.endswith(b"\n"):
@@ -128,7 +129,7 @@ class Kept(AbstractContextManager["Kept"]):
         return f": other {', '.join(names)}" if names else ""
 
     def _write(self, entry: dict[str, Any]) -> None:
-        with _allowed(self._path, "what is kept here cannot be written"):
+        with allowed(self._path, "what is kept here cannot be written"):
             written = json.dumps({**entry, "digest": _digest(entry)})
             self._file.write(written.encode() + b"\n")
             self._file.flush()
@@ -149,7 +150,7 @@ def _digest(entry: dict[str, Any]) -> str:
 def made_folder(work: str | Path) -> Path:
     """A folder for what is kept, which is there afterwards."""
     found = checks.file(work, "work")
-    with _allowed(found, "the folder cannot be made"):
+    with allowed(found, "the folder cannot be made"):
         found.mkdir(parents=True, exist_ok=True)
     return found
 
@@ -159,7 +160,7 @@ def _locked(path: Path, folder: Path) -> Any:
     from filelock import FileLock, Timeout
 
     lock = FileLock(path)
-    with _allowed(folder, "the folder cannot be written to"):
+    with allowed(folder, "the folder cannot be written to"):
         try:
             lock.acquire(blocking=False)
         except Timeout:
@@ -169,16 +170,3 @@ def _locked(path: Path, folder: Path) -> Any:
                 hint="Wait until it ends, or give another folder.",
             ) from None
     return lock
-
-
-@contextmanager
-def _allowed(place: Path, what: str) -> Iterator[None]:
-    """Say it where the system refuses a place."""
-    try:
-        yield
-    except (OSError, ValueError) as error:  # a zero character is a ValueError
-        raise StudyError(
-            f"{what}: {getattr(error, 'strerror', None) or error}.",
-            where=str(place),
-            hint="Choose a place where you may write.",
-        ) from error

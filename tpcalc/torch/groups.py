@@ -8,7 +8,6 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UnknownName, UsageError
-from tpcalc.registry.values import not_negative
 from tpcalc.results import Suggestion
 
 MARK = "_tpcalc_rescaled"
@@ -47,7 +46,7 @@ def param_groups(
     if isinstance(rates, Suggestion):
         rates = rates.rates(_width(model, rates, width))
     for name, factor in rates.items():
-        not_negative(factor, f"the factor of the rate of {name}", above=True)
+        checks.real(factor, f"the factor of the rate of {name}", above=0)
     given = {key: own for key, own in settings.items() if isinstance(own, Mapping)}
     for_all = {key: own for key, own in settings.items() if key not in given}
     values = {key: _by_tensor(model, own, key) for key, own in {"": rates, **given}.items()}

@@ -13,7 +13,6 @@ from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
 from tpcalc.program.family import Mark
-from tpcalc.registry.values import not_negative
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
 from tpcalc.training.parameterization import exponent
@@ -40,7 +39,7 @@ class Group:
                 "the pattern of a group is empty, and says of no parameters that they are meant.",
                 hint="Write a role (hidden, bias, ...), the name of a group, a label or a glob.",
             )
-        not_negative(dict(self.settings).get("lr", 1), f"lr of the group {self.pattern!r}")
+        checks.real(dict(self.settings).get("lr", 1), f"lr of the group {self.pattern!r}", least=0)
 
     def __str__(self) -> str:
         """The text that the command line takes."""

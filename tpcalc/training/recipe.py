@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.doors.numbers import exact
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex
 from tpcalc.networks.depth_powers import DepthPowers, one_base
-from tpcalc.registry.values import exponent, not_negative
+from tpcalc.registry.values import exponent
 from tpcalc.results import Recipe, RecipeRow
 from tpcalc.training.optimizer import Optimizer
 from tpcalc.training.optimizers import lookup as find_optimizer
@@ -90,8 +89,8 @@ def recipe(
     else:
         name, deep = _powers(parameterization or "depth-mup")
     deep = replace(deep, base=one_base(deep.base, base, name))
-    front = not_negative(exact(multiplier, what="multiplier"), "multiplier", above=True)
-    eta = not_negative(exact(lr, what="lr"), "lr", above=True)
+    front = checks.real(multiplier, "multiplier", above=0)
+    eta = checks.real(lr, "lr", above=0)
     rows = [
         _row(FRONT, -deep.alpha, front, deep, blocks),
         _row(RATE, deep.raw(own.degree), eta, deep, blocks),

@@ -24,7 +24,7 @@ from tpcalc.passes.unroll import Schedule, Unrolled, unroll
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.program.types import ReadAs
-from tpcalc.registry.values import exponent, not_negative
+from tpcalc.registry.values import exponent
 from tpcalc.results import Samples
 from tpcalc.shown import Shown
 from tpcalc.training.groups import Group, Groups, Own, own, read_groups
@@ -229,7 +229,7 @@ class Training(Shown):
         lr = self.lr
         if callable(lr):
             what = f"the learning rate of layer {layer} at step {step}"
-            lr = not_negative(checks.answer(lr, layer, step, name="lr"), what)
+            lr = checks.real(checks.answer(lr, layer, step, name="lr"), what, least=0)
         return lr * self.factors[step]
 
     def rate(self, mark: Mark, step: int) -> tuple[Number, Ex]:
@@ -434,7 +434,7 @@ def train(
 def checked_rate(lr: Rate | str) -> Rate:
     """The factor of a learning rate: a number, or what takes a layer and a step."""
     if not callable(lr):
-        return not_negative(lr, "lr")
+        return checks.real(lr, "lr", least=0)
     checks.called(lr, "lr", 1, 0, hint="It takes a layer and a step: lambda layer, step: 0.5.")
     return lr
 

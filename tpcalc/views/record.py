@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import get_args, get_type_hints
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.results import (
     Comparison,
@@ -105,14 +106,9 @@ class ReportInput:
                 hint="Give at least one of them.",
             )
         for name, kind, value in given:
-            if value is not None and not isinstance(value, kind):
-                raise StudyError(
-                    f"{name} is a {type(value).__name__}, not a {kind.__name__}.",
-                    where="ReportInput",
-                    hint=f"Pass the {kind.__name__} itself (a Limit carries it as .table)."
-                    if name == "limit"
-                    else f"Pass the {kind.__name__} itself.",
-                )
+            if value is not None:
+                more = " (a Limit carries it as .table)" if name == "limit" else ""
+                checks.of_type(value, kind, name, hint=f"Pass the {kind.__name__} itself{more}.")
 
 
 KINDS: dict[str, type] = {

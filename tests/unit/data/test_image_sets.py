@@ -144,7 +144,7 @@ def test_the_mixture_by_seed() -> None:
         ({"dimension": 0}, "dimension is 0"),
         ({"train": 0}, "train is 0"),
         ({"test": 2.5}, "test is 2.5"),
-        ({"separation": -1}, "separation is -1; it must be 0 or more"),
+        ({"separation": -1}, "separation is -1; it must be at least 0"),
         ({"separation": float("nan")}, "separation is nan"),
         ({"seed": -1}, "seed is -1"),
     ],

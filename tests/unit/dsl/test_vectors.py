@@ -340,7 +340,7 @@ def test_programs_do_not_mix() -> None:
     ):
         with pytest.raises(TraceError, match=r"of the program '.*' meets .* of '.*'"):
             traced(lambda t, use=use: use(t.gaussian("y")))
-    with pytest.raises(TraceError, match="is used by the tracer of 'whole'"):
+    with pytest.raises(TraceError, match="meets what is of 'whole'"):
         traced(lambda t: x)
     with pytest.raises(TraceError, match="the program 'first' is finished"):
         relu(x)

@@ -84,8 +84,8 @@ def test_an_edge_that_no_deep_network_stays_at() -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        (("erf", -1.0), StudyError, "weights have the variance -1"),
-        (("erf", 1.0, -0.1), StudyError, "biases -0.1"),
+        (("erf", -1.0), StudyError, "variance of the weights is -1"),
+        (("erf", 1.0, -0.1), StudyError, "variance of the biases is -0.1"),
         (("erf", 1.0, 0.1, 0.0), StudyError, "no weights of rank 0"),
         (("erf", 1.0, 0.1, 1.5), StudyError, "ranks end at the width"),
         (("erf", 1.0, 0.1, 1.0, "haar"), StudyError, "weights are 'haar'"),

@@ -65,7 +65,7 @@ def test_changes_have_the_covariance_of_points(law: Law) -> None:
         (lambda: Gaussian(0, float("nan")), "an entry of cov is nan"),
         (lambda: Box([1], [0]), "lower end"),
         (lambda: Sphere(0), "at least 1"),
-        (lambda: Sphere(3, -1), "positive"),
+        (lambda: Sphere(3, -1), "radius is -1; it must be above 0"),
         (lambda: Empirical([[1.0]]), "needs 6"),
         (lambda: sampled_nlc(square, lambda rng, n: rng.normal(size=n), seed=0), "Sampler"),
         (lambda: sampled_nlc(square, 3, seed=0), "no law of inputs"),

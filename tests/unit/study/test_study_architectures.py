@@ -120,7 +120,10 @@ def test_blocks_and_tokens_stand_in_words_and_formulas() -> None:
         ({"architecture": "resnet", "bias": "all"}, "model.bias: resnet has no bias"),
         ({"architecture": "resnet", "length": 2}, "model.length: resnet has no length"),
         ({"outputs": "all"}, "model.outputs: mlp has no outputs"),
-        ({"weight_variance": -1}, "model.weight_variance: the variance is -1. It is 0 or"),
+        (
+            {"weight_variance": -1},
+            "model.weight_variance: the variance is -1; it must be at least 0",
+        ),
         (
             {"weight_variance": [2, {}]},
             r"model.weight_variance: the variance must be a number, not {}",

@@ -109,11 +109,11 @@ def test_what_an_activation_is() -> None:
 def test_refusals() -> None:
     with pytest.raises(UsageError, match="no values"):
         second_moment("relu^p")
-    with pytest.raises(UsageError, match="below 0"):
+    with pytest.raises(UsageError, match=r"variance is -1.0; it must be at least 0"):
         second_moment("relu", -1.0)
-    with pytest.raises(UsageError, match="between -1 and 1"):
+    with pytest.raises(UsageError, match=r"rho is 1.5; it must be at most 1"):
         orthant(1.5)
-    with pytest.raises(UsageError, match="exists for r from 0"):
+    with pytest.raises(UsageError, match="r is -1; it must be at least 0"):
         mu(-1)
     with pytest.raises(UsageError, match="no scale-free pass"):
         tilde_variances("sigmoid", 3, 1.0)

@@ -16,7 +16,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.doors.machine import memory_text
 from tpcalc.engine.device.devices import free_memory, known_device, load_torch, resolve_device
-from tpcalc.errors import Exploded, OutOfMemory, UsageError
+from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.accuracy import accuracy
@@ -288,12 +288,7 @@ def _check(setting: Setting) -> None:
         checks.whole(getattr(setting, name), name, least=1)
     checks.one_of("choice of biases", setting.bias, BIASES, where=setting.text)
     for name in ("std", "lr", "cap"):
-        value = float(checks.real(getattr(setting, name), name))
-        if value < 0 or (name != "lr" and value == 0):
-            raise UsageError(
-                f"{name} is {value:g}; it must be {'at least' if name == 'lr' else 'above'} 0.",
-                where=setting.text,
-            )
+        checks.real(getattr(setting, name), name, least=0, above=None if name == "lr" else 0)
 
 
 def _check_memory(

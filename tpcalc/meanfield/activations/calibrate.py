@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.expr import substitute, walk
@@ -156,10 +157,7 @@ def check_spread(mean: Bounded, second: Bounded) -> None:
 
 def _variance(tau: Expr, q: Number) -> Bounded:
     _check(tau)
-    value = _number(q, "the variance of the Gaussian")
-    if not value > 0:
-        raise StudyError(f"the variance of the Gaussian is {q}.", hint="It is larger than 0.")
-    return bounded(value)
+    return bounded(checks.real(q, "the variance of the Gaussian", above=0))
 
 
 def _number(value: Number, what: str) -> Fraction | float:

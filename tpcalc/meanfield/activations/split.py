@@ -8,7 +8,8 @@ from math import sqrt
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
+from tpcalc import checks
+from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels, average
@@ -136,8 +137,7 @@ def split(tau: Expr, q: Bounded | float = 1.0) -> Split:
         [0.5, 0.31831]
     """
     variance = bounded(q)
-    if not variance.value > 0:
-        raise UsageError(f"the variance of a Gaussian is {variance.value}; it is above 0.")
+    checks.real(variance.value, "the variance of a Gaussian", above=0)
     slope_of(tau)
     if not depends(tau):
         raise StudyError(f"the activation is the constant {tau.text}.")

@@ -52,10 +52,8 @@ def edge_of_chaos(tau: Expr, q: float, rank: float = 1.0) -> EdgePoint:
         [1.3603495, 0.0465502]
     """
     gamma = checked_rank(rank, "edge_of_chaos")
-    square = checks.real(q, "q")
-    if not square > 0:
-        raise StudyError(f"q is {q}.", where="edge_of_chaos", hint="It is larger than 0.")
-    return _point(Kernels(tau), Bounded(float(square)), gamma)
+    square = float(checks.real(q, "q", above=0))
+    return _point(Kernels(tau), Bounded(square), gamma)
 
 
 @of_activation
@@ -85,10 +83,7 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
         (1.760955, 0.570048)
     """
     gamma = checked_rank(rank, "edges")
-    biases = float(checks.real(biases, "biases"))
-    if not biases >= 0:
-        raise StudyError(f"biases have the variance {biases}.", where="edges")
-    kernels, wanted = Kernels(tau), gamma * float(biases)
+    kernels, wanted = Kernels(tau), gamma * float(checks.real(biases, "biases", least=0))
     grid, found = _gridded(tau)
     change = found.value - wanted
     sign = np.where(np.abs(change) <= found.error, 0, np.sign(change))

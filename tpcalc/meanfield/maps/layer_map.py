@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.errors import EvaluationError
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.computed import Computed
@@ -80,11 +79,10 @@ class LayerMap(OfActivation, Shown):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_rank(self.rank, "LayerMap")
-        w, b = checks.real(self.weights, "weights"), checks.real(self.biases, "biases")
-        if not w > 0 or b < 0:
-            raise _no_variances(self.weights, self.biases, "LayerMap")
-        if self.square is not None and not checks.real(self.square, "square") > 0:
-            raise StudyError(f"the length q is {self.square}.", where="LayerMap")
+        checks.real(self.weights, "the variance of the weights", above=0)
+        checks.real(self.biases, "the variance of the biases", least=0)
+        if self.square is not None:
+            checks.real(self.square, "square", above=0)
 
     @cached_property
     def kernels(self) -> Kernels:
@@ -336,13 +334,6 @@ def low_rank_start(weights: float, biases: float, rank: float) -> Variances:
         Variances(weights=8.0, biases=0.4)
     """
     gamma = checked_rank(rank, "low_rank_start")
-    weights = float(checks.real(weights, "weights"))
-    biases = float(checks.real(biases, "biases"))
-    if not weights > 0 or biases < 0 or not isfinite(weights + biases):
-        raise _no_variances(weights, biases, "low_rank_start")
+    weights = float(checks.real(weights, "the variance of the weights", above=0))
+    biases = float(checks.real(biases, "the variance of the biases", least=0))
     return Variances(weights / gamma, biases / gamma)
-
-
-def _no_variances(weights: object, biases: object, where: str) -> StudyError:
-    said = f"weights have the variance {weights}, biases {biases}."
-    return StudyError(said, where=where, hint="Weights above 0, biases from 0.")

@@ -67,8 +67,7 @@ class LayerSequence:
                 where="LayerSequence",
             )
         for index, width in enumerate(self.widths):
-            if not checks.real(width, "widths") > 0:
-                raise StudyError(f"the width is {width}.", where=f"layer {index}")
+            checks.real(width, f"the width of layer {index}", above=0)
 
     @cached_property
     def _sizes(self) -> tuple[float, ...]:
@@ -84,11 +83,8 @@ class LayerSequence:
             StudyError: No length of an input.
             EvaluationError: Lengths leave the floating-point range; the layer is told.
         """
-        at = checks.real(start, "start")
-        if at < 0:
-            raise StudyError(f"|x|^2 / N of the input is {start}.", where="lengths")
         w, b = self.layers[0].effective
-        found = [w * bounded(float(at)) + b]
+        found = [w * bounded(float(checks.real(start, "start", least=0))) + b]
         for index, layer in enumerate(self.layers[1:], 2):
             found.append(_told(index, layer, found[-1]))
         return tuple(found)

@@ -7,7 +7,6 @@ from math import sqrt
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.errors import StudyError
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Estimate, Method
@@ -68,9 +67,7 @@ def shared_bias_lengths(
     """
     checks.of_type(layer, LayerMap, "layer")
     count = checks.whole(samples, "samples", least=2)
-    start = float(checks.real(start, "start"))
-    if not start > 0:
-        raise StudyError(f"the length is {start}.", where="shared_bias_lengths")
+    start = float(checks.real(start, "start", above=0))
     rng = np.random.default_rng(checks.seed(seed))
     w, b = (part.value for part in layer.effective)
     plain = LayerMap(layer.tau, w)

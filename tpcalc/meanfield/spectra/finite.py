@@ -71,9 +71,7 @@ def finite_moments(
             f"the rank is {rank} and the width {width}; {why}.", where="finite_moments"
         )
     checked_family(family, _LAYERS)
-    factor = n / r if variance is None else float(checks.real(variance, "variance"))
-    if not factor > 0:
-        raise StudyError(f"the variance is {variance}.", where="finite_moments")
+    factor = n / r if variance is None else float(checks.real(variance, "variance", above=0))
     rows = _LAYERS[family](float(n), float(r))
     mean, first, second = 1.0, 1.0, 1.0 / n  # E Tr X / N, E (Tr X / N)^2, E Tr X^2 / N^2
     scale = factor * r / n

@@ -60,8 +60,7 @@ class WeightLaw(Shown):
                 where="WeightLaw",
                 hint=f"Take {DEEPEST} at most; Spectrum has moments of any number.",
             )
-        if not checks.real(self.variance, "variance") > 0:
-            raise StudyError(f"the variance is {self.variance}.", where="WeightLaw")
+        checks.real(self.variance, "variance", above=0)
 
     @property
     def _powers(self) -> tuple[int, int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isfinite
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
@@ -186,14 +185,8 @@ def _fixed(
 ) -> tuple[Number, float]:
     """The variance of the weights, and the variance of the bias that keeps q."""
     checked_family(family, FAMILIES, "probe_program")
-    if not (isfinite(q) and q > 0):
-        raise StudyError(f"q is {q}.", where="probe_program", hint="It is positive.")
-    if not 0 < rank <= 1:
-        raise StudyError(
-            f"the rank is {rank} of the width.",
-            where="probe_program",
-            hint="It is above 0 and at most 1.",
-        )
+    checks.real(q, "q", above=0)
+    checks.real(rank, "rank", above=0, most=1)
     if variance is None:
         slopes = average(derivative(tau, Var(0)) ** 2, Bounded(q)).value
         if not slopes > 0:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import average
@@ -134,9 +134,7 @@ def weight_spectrum(
     """
     checked_family(family, FAMILIES)
     checked_rank(rank, "weight_spectrum")
-    variance = checks.real(variance, "variance")
-    if not variance > 0:
-        raise StudyError(f"the variance is {variance}.", where="weight_spectrum")
+    variance = checks.real(variance, "variance", above=0)
     order = checks.whole(order, "order", least=1)
     low = tuple((-1 / _exact(rank)) ** k for k in range(order + 1))  # 1 / (1 + z / gamma)
     full: Series = tuple((-1) ** k for k in range(order + 1))  # 1 / (1 + z)

@@ -14,7 +14,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
-from tpcalc.networks.network import Architecture
+from tpcalc.networks.network import Architecture, features
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.tangent import tangent_of_network
 from tpcalc.passes.template import Template
@@ -125,24 +125,14 @@ def network(
         )
     left = checks.inputs(X, "X")
     right = None if X2 is None else checks.inputs(X2, "X2", left.shape[1])
-    tokens = architecture.tokens
-    if left.shape[1] % tokens:
-        raise UsageError(
-            f"an input has {left.shape[1]} numbers, which {tokens} tokens cannot share.",
-            where="X",
-            hint=f"A row holds the tokens one after the other: {tokens} times d numbers.",
-        )
-    size = left.shape[1] // tokens
-    factor = 1.0 / size if scale is None else float(checks.real(scale, "scale"))
-    if factor <= 0:
-        raise UsageError(f"scale is {factor:g}; it must be positive.")
-
+    size = features(architecture, left.shape[1])
+    factor = 1.0 / size if scale is None else float(checks.real(scale, "scale", above=0))
     for name, rows in (("X", left), ("X2", right)):
         if rows is not None:
             _check_range(rows, factor, name)
 
     def split(rows: Array) -> Inputs:
-        return Inputs(rows.reshape(len(rows), tokens, size), factor)
+        return Inputs(rows.reshape(len(rows), -1, size), factor)
 
     return Network(
         architecture,

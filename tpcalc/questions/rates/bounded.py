@@ -16,8 +16,8 @@ from fractions import Fraction
 from tpcalc.errors import ScaleError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Region
+from tpcalc.program.program import restricted
 from tpcalc.questions.rates.unknowns import Rates, Run, Unknown
-from tpcalc.questions.verdict.judge import restricted
 from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import grows, power

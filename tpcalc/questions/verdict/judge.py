@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.exponents.chamber import Region, joined
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import restricted
 from tpcalc.questions.verdict.ledger import Answer, Ledger, particle_tests
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Question, grows, stays
@@ -32,13 +32,6 @@ class Stage:
 
 
 Ask = Callable[[Stage, Question], Answer]
-
-
-def restricted(program: Program, names: Iterable[str]) -> Program:
-    """The part of a program that some of its outputs need."""
-    kept = set(names)
-    outputs = tuple(output for output in program.outputs if output[0] in kept)
-    return prune(replace(program, outputs=outputs))
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import matmul_of
 from tpcalc.program.nodes import Moment
-from tpcalc.program.program import Builder, Program
+from tpcalc.program.program import Builder, Program, restricted
 from tpcalc.program.types import ReadAs
-from tpcalc.questions.verdict.judge import Stage, restricted
+from tpcalc.questions.verdict.judge import Stage
 from tpcalc.questions.verdict.ledger import DEPTHS, Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question, Sizes, grows, stays

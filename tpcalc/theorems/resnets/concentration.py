@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import exp, prod, sqrt
 
 from tpcalc import checks
-from tpcalc.errors import UsageError
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Rows
 from tpcalc.theorems.resnets.entries import Entries
@@ -93,8 +92,7 @@ def lemma_20(width: int, t: float, entries: Entries) -> Bound:
         >>> round(lemma_20(100, 0.5, entries_of("rademacher")).upper, 6)
         0.003861
     """
-    if not t > 0:
-        raise UsageError(f"t is {t}.", hint="A deviation above 0.")
+    checks.real(t, "t", above=0)
     proxy = entries.assumed
     chance = 2 * exp(-width * t**2 / (4 * (entries.proxy or 1.0) ** 2))
     return Bound(f"P(<Vx, y> >= {t:g})", None, chance, 1.0, (proxy,), paper("Lemma 20"))

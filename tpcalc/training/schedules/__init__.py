@@ -11,7 +11,6 @@ from tpcalc.doors.numbers import exact
 from tpcalc.errors import UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.registry.registry import Registry, discover
-from tpcalc.registry.values import not_negative
 from tpcalc.training.schedule import Factors as Factors
 from tpcalc.training.schedule import RateSchedule as RateSchedule
 
@@ -55,7 +54,9 @@ def factors(schedule: Factors | None, steps: int) -> tuple[Number, ...]:
             hint="Give a factor for each step.",
         )
     steps_given = enumerate(given[:steps])
-    return tuple(not_negative(one, f"the schedule at step {step}") for step, one in steps_given)
+    return tuple(
+        checks.real(one, f"the schedule at step {step}", least=0) for step, one in steps_given
+    )
 
 
 def checked(schedule: Factors) -> Factors:

@@ -87,9 +87,7 @@ def mu(r: object) -> ClosedForm:
         >>> print(mu(4))
         mu_4 = 1.5 (exact)
     """
-    power = Fraction(checks.real(r, "r"))
-    if power < 0:
-        raise UsageError(f"r is {power}; the moment exists for r from 0.")
+    power = Fraction(checks.real(r, "r", least=0))
     formula = r"2^{r/2-1}\,\Gamma\left(\frac{r+1}{2}\right)/\sqrt{\pi}"
     return closed(f"mu_{power}", power_moment(power), formula, "appendix M")
 
@@ -292,19 +290,14 @@ def sizes(layers: Sequence[Nonlinearity], k00: Bounded) -> Sizes:
 
 
 def _gated(square: Expr, rho: float) -> Bounded:
-    value = float(checks.real(rho, "rho"))
-    if not -1 <= value <= 1:
-        raise UsageError(f"rho is {value:g}; a correlation is between -1 and 1.")
+    value = float(checks.real(rho, "rho", least=-1, most=1))
     return bounded(
         expect(lambda y, x: substitute(square, {Var(0): y}) * STEP(x), [[1, value], [value, 1]])
     )
 
 
 def _variance(value: float, name: str = "variance") -> Bounded:
-    found = checks.real(value, name)
-    if found < 0:
-        raise UsageError(f"{name} is {float(found):g}, below 0.")
-    return bounded(found)
+    return bounded(checks.real(value, name, least=0))
 
 
 def _inverse(value: float) -> Estimate:

@@ -7,7 +7,7 @@ read off the growth of the parts where that says so, and checked on numbers wher
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -33,6 +33,21 @@ POLE = 1e12  # what is larger for |z| <= 1 has a pole there
 HIGHEST = 8  # derivatives at 0 that are looked at
 NUMBERS = f"checked on numbers, |z| <= {2**LARGEST}"
 SYMBOL = "its power is a symbol"
+TEXTS = {
+    "differentiable": "sigma is differentiable",
+    "lipschitz": "sigma is pseudo-Lipschitz",
+    "smooth": "sigma' is pseudo-Lipschitz",
+    "nonzero": "sigma and sigma' are not identically 0",
+    "homogeneous": "sigma is positively homogeneous of a degree p >= 1",
+    "high_degree": "sigma is positively homogeneous of a degree p >= 2",
+    "one_sided": "sigma is not negative, and larger on the right: alpha > beta >= 0",
+    "zero_at_zero": "sigma(0) = 0",
+    "slope_at_zero": "sigma'(0) is there and not 0",
+}
+Found = tuple[bool, str]  # whether one of them is met, and what was found
+OPEN, POWER = (False, SYMBOL), (True, "a power")
+# Of relu^p, where p is a symbol: what depends on p is left open, so not met.
+OF_SYMBOL = (OPEN, OPEN, OPEN, POWER, OPEN, OPEN, (True, "alpha = 1, beta = 0"), POWER, OPEN)
 
 _NEAR = np.ldexp(1.0, np.arange(-200, 1, 4))
 _GRID = np.concatenate([np.linspace(-8.0, 8.0, 801), _NEAR, -_NEAR])
@@ -117,63 +132,27 @@ def assumptions(act: str | Callable[[Expr], Expr] | Expr) -> Assumptions:
 
 @lru_cache(maxsize=256)
 def _found(name: str, expr: Expr) -> Assumptions:
-    found = Nonlinearity(name, expr)
-    differentiable, lipschitz, smooth = _smoothness(found)
-    if _symbolic(expr):
-        return _of_symbol(differentiable, lipschitz, smooth)
+    found, symbolic = Nonlinearity(name, expr), _symbolic(expr)
+    answers = OF_SYMBOL if symbolic else (*_smoothness(found), *_shape(found))
+    texts = zip(TEXTS.items(), answers, strict=True)
+    parts = {name: Hypothesis(text, *own) for (name, text), own in texts}
+    degree = None if symbolic else found.degree
+    return Assumptions(**parts, degree=degree, symbolic=symbolic)
+
+
+def _shape(found: Nonlinearity) -> Iterator[Found]:
+    """Whether sigma is constant, homogeneous and one-sided, and how it begins at 0."""
     slope, degree = _slope_at_zero(found), found.degree
     words = "it is not homogeneous" if degree is None else f"p = {degree}"
-    right, left = sides(expr)
+    right, left = sides(found.expr)
+    yield _nonzero(found)
+    for least in (1, 2):
+        yield degree is not None and degree >= least, words
     both = f"alpha = {right:g}, beta = {left:g}" if degree is not None else words
-    order = order_at_zero(found)
-    return Assumptions(
-        differentiable,
-        lipschitz,
-        smooth,
-        Hypothesis("sigma and sigma' are not identically 0", *_nonzero(found)),
-        _degree_at_least(1, degree, words),
-        _degree_at_least(2, degree, words),
-        Hypothesis(
-            "sigma is not negative, and larger on the right: alpha > beta >= 0",
-            degree is not None and right > left >= 0,
-            both,
-        ),
-        Hypothesis("sigma(0) = 0", _value_at_zero(found) == 0, _at_zero(found, order)),
-        Hypothesis(
-            "sigma'(0) is there and not 0",
-            slope is not None and slope != 0,
-            "sigma has a kink at 0" if slope is None else f"sigma'(0) = {slope:g}",
-        ),
-        degree,
-    )
-
-
-def _of_symbol(
-    differentiable: Hypothesis, lipschitz: Hypothesis, smooth: Hypothesis
-) -> Assumptions:
-    """The answers for relu^p, where p is a symbol: what depends on p is left open, so not met."""
-    return Assumptions(
-        differentiable,
-        lipschitz,
-        smooth,
-        Hypothesis("sigma and sigma' are not identically 0", True, "a power"),
-        Hypothesis("sigma is positively homogeneous of a degree p >= 1", False, SYMBOL),
-        Hypothesis("sigma is positively homogeneous of a degree p >= 2", False, SYMBOL),
-        Hypothesis(
-            "sigma is not negative, and larger on the right: alpha > beta >= 0",
-            True,
-            "alpha = 1, beta = 0",
-        ),
-        Hypothesis("sigma(0) = 0", True, "a power"),
-        Hypothesis("sigma'(0) is there and not 0", False, SYMBOL),
-        None,
-        True,
-    )
-
-
-def _degree_at_least(least: int, degree: Fraction | None, words: str) -> Hypothesis:
-    text = f"sigma is positively homogeneous of a degree p >= {least}"
-    return Hypothesis(text, degree is not None and degree >= least, words)
+    yield degree is not None and right > left >= 0, both
+    yield _value_at_zero(found) == 0, _at_zero(found, order_at_zero(found))
+    kink = "sigma has a kink at 0" if slope is None else f"sigma'(0) = {slope:g}"
+    yield bool(slope), kink
 
 
 def _symbolic(expr: Expr) -> bool:
@@ -183,17 +162,12 @@ def _symbolic(expr: Expr) -> bool:
     )
 
 
-def _smoothness(nonlinearity: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hypothesis]:
+def _smoothness(nonlinearity: Nonlinearity) -> tuple[Found, Found, Found]:
     """Whether sigma is differentiable, and it and its slope are pseudo-Lipschitz."""
-    texts = ("sigma is differentiable", "sigma is pseudo-Lipschitz", "sigma' is pseudo-Lipschitz")
-    if _symbolic(nonlinearity.expr):
-        open_ones = [Hypothesis(text, False, SYMBOL) for text in texts]
-        return open_ones[0], open_ones[1], open_ones[2]
     first = _slope(nonlinearity.expr)
     if first is None:
-        jumps = "its form shows a jump, or a slope that is not bounded"
-        lacking = [Hypothesis(text, False, jumps) for text in texts]
-        return lacking[0], lacking[1], lacking[2]
+        jumps = False, "its form shows a jump, or a slope that is not bounded"
+        return jumps, jumps, jumps
     second = _slope(first)
     bounded, how = _polynomial(first, "sigma'")
     finite = _finite(first)
@@ -206,9 +180,9 @@ def _smoothness(nonlinearity: Nonlinearity) -> tuple[Hypothesis, Hypothesis, Hyp
     if second is not None:
         smooth, why = _polynomial(second, "sigma''")
     return (
-        Hypothesis(texts[0], differentiable, there if differentiable else kink),
-        Hypothesis(texts[1], bounded, how),
-        Hypothesis(texts[2], bounded and smooth, why if bounded else how),
+        (differentiable, there if differentiable else kink),
+        (bounded, how),
+        (bounded and smooth, why if bounded else how),
     )
 
 
@@ -234,7 +208,7 @@ def _slope(expr: Expr) -> Expr | None:
         return None
 
 
-def _polynomial(expr: Expr, name: str) -> tuple[bool, str]:
+def _polynomial(expr: Expr, name: str) -> Found:
     """Whether a function is finite and bounded by a polynomial, and how that is known."""
     if not _finite(expr):
         return False, f"{name} is not finite, or not defined, on the whole line"
@@ -278,7 +252,7 @@ def _grows_slowly(expr: Expr) -> bool:
     return True
 
 
-def _nonzero(nonlinearity: Nonlinearity) -> tuple[bool, str]:
+def _nonzero(nonlinearity: Nonlinearity) -> Found:
     if nonlinearity.expr == const(0) or _slope(nonlinearity.expr) == const(0):
         return False, "it is constant"
     return True, "neither is"

@@ -6,11 +6,11 @@ A bound never contradicts what lies below it: it contradicts an order only from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc.exponents import Ex
-from tpcalc.program.program import Program, prune
+from tpcalc.program.program import Program, restricted
 from tpcalc.questions.orders import width_orders
 from tpcalc.questions.verdict.sizes import power
 from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict, confirmed
@@ -92,9 +92,7 @@ def sizes(case: Case, names: Iterable[str]) -> dict[str, Size]:
 
 def bounds(program: Program, names: Iterable[str], verify: bool = False) -> dict[str, Size]:
     """The orders of some outputs of a program, and of nothing else."""
-    wanted = set(names)
-    outputs = tuple(output for output in program.outputs if output[0] in wanted)
-    found = width_orders(prune(replace(program, outputs=outputs)), verify=verify)
+    found = width_orders(restricted(program, names), verify=verify)
     return {name: Size(order.n, order.status == "exact") for name, order in found.items()}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from tpcalc.dsl import extend
@@ -21,7 +20,7 @@ from tpcalc.limit.views import is_drawn
 from tpcalc.names import layered
 from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin
-from tpcalc.program.program import prune
+from tpcalc.program.program import restricted
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.theorems.integrable.predicates.case import Case, theorem
 from tpcalc.theorems.integrable.predicates.claims import answered
@@ -178,8 +177,8 @@ class _Limits:
                 t.output(f"square of {name}", t.inner(z, z))
 
         program = extend(self.program, more)
-        outputs = tuple(output for output in program.outputs if " of " in output[0])
-        found = limit(prune(replace(program, outputs=outputs)), samples=SAMPLES)
+        asked = (name for name, _ in program.outputs if " of " in name)
+        found = limit(restricted(program, asked), samples=SAMPLES)
         variances = {}
         for name in names:
             variance, square = found[f"variance of {name}"], found[f"square of {name}"]
