@@ -216,7 +216,7 @@ def experiment_of(
     try:
         found = ExperimentFile.model_validate(merged)
     except ValidationError as error:
-        problems = _once(problems_of(error, ExperimentFile))
+        problems = problems_of(error, ExperimentFile)
     else:
         problems = _contradictions(found, data)
         if not problems:
@@ -230,17 +230,12 @@ def experiment_of(
 def _smaller(sections: Mapping[str, Any], data: str) -> Mapping[str, Any]:
     """What stands in for numbers that only the published data are large enough for."""
     part = sections.get("stand-in", {})
-    if not isinstance(part, Mapping) or data not in part.get("data", StandInPart().data):
+    try:
+        if data not in StandInPart.model_validate(part).data:
+            return {}
+    except ValidationError:  # it is told where it stands
         return {}
     return {key: value for key, value in part.items() if key in TrainingPart.model_fields}
-
-
-def _once(problems: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """What is wrong in ``[stand-in]`` was laid over ``[training]`` too, and is told where it is."""
-    laid = {
-        key.replace("stand-in", "training", 1) for key, _ in problems if key.startswith("stand-in")
-    }
-    return [(key, text) for key, text in problems if key not in laid]
 
 
 def _contradictions(file: ExperimentFile, data: str) -> list[tuple[str, str]]:

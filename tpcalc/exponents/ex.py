@@ -18,7 +18,7 @@ from tpcalc.errors import ScaleError, short
 
 # Of a sum and of a single term: an opened power of a sum grows fast in its number of terms.
 _LARGEST_POWERS = (12, 1000)
-_BITS = 4096  # of a number in a power
+_BITS = 1000  # of a number: it is one of a float
 
 Monomial = tuple[tuple[str, int], ...]
 NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation
@@ -206,7 +206,7 @@ def parse_ex(text: str) -> Ex:
     except SyntaxError as error:
         raise _broken(text, error.msg) from None
     except (ValueError, MemoryError, RecursionError):
-        raise _broken(text, "it is too long or nested too deeply") from None
+        raise _broken(text, "it is too large or too long, or nested too deeply") from None
 
 
 def _broken(text: str, reason: str) -> ScaleError:
@@ -217,26 +217,21 @@ def _broken(text: str, reason: str) -> ScaleError:
 
 
 def _read(node: ast.expr, text: str) -> Ex:
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return Ex.number(_decimal(node, text))
     if isinstance(node, ast.Name):
         return Ex.symbol(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         inner = _read(node.operand, text)
         return -inner if isinstance(node.op, ast.USub) else inner
-    if isinstance(node, ast.BinOp):
-        return _combine(node, text)
-    raise _broken(text, f"{ast.unparse(node)[:40]!r} has no meaning in it")
-
-
-def _decimal(node: ast.Constant, text: str) -> Fraction:
-    value = node.value
-    if isinstance(value, int):
-        return Fraction(value)
-    shown = repr(value)  # the shortest decimal of this float, taken as it is written
-    if shown in ("inf", "nan"):
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        # The shortest decimal of a float is taken as it is written.
+        found = Ex.number(Fraction(repr(node.value)))
+    elif isinstance(node, ast.BinOp):
+        found = _combine(node, text)
+    else:
+        raise _broken(text, f"{ast.unparse(node)[:40]!r} has no meaning in it")
+    if max(map(_bits, found.terms), default=0) > _BITS:
         raise _broken(text, "a number in it is too large")
-    return Fraction(shown)
+    return found
 
 
 def _bits(term: tuple[Monomial, Fraction]) -> int:
@@ -257,8 +252,6 @@ def _combine(node: ast.BinOp, text: str) -> Ex:
     if isinstance(node.op, ast.Pow) and number is not None:
         largest = _LARGEST_POWERS[len(left.terms) <= 1]
         if number.denominator == 1 and 0 <= number <= largest:
-            if max(map(_bits, left.terms), default=0) * number > _BITS:
-                raise _broken(text, "a number in it is too large")
             return left ** int(number)
         raise _broken(text, f"a power of {left} must be a whole number from 0 to {largest}")
     raise _broken(text, f"{ast.unparse(node)[:40]!r} is not a polynomial")

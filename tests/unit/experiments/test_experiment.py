@@ -161,6 +161,7 @@ def test_ranks_are_taken_where_they_are_shown() -> None:
         ({"trainings": {}}, "trainings: there is no such section. Did you mean training?"),
         ({"training": {"witdh": 3}}, "training.witdh: there is no such key. Did you mean width"),
         ({"stand-in": {"widt": 3}}, "there is no such key. Did you mean width"),
+        ({"stand-in": {"data": 5}}, "stand-in.data: it should be a valid tuple; it is 5"),
         ({"stand-in": 3}, "stand-in: a section with keys is needed, not 3"),
         ({"training": 3}, "training: a section with keys is needed, not 3"),
         (

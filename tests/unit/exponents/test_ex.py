@@ -90,6 +90,8 @@ def test_a_symbol_has_one_spelling() -> None:
         ("f(a)", "has no meaning"),
         ("True", "has no meaning"),
         ("1e999", "too large"),
+        ("9**1000", "a number in it is too large"),
+        ("1e300 * 1e300", "a number in it is too large"),
         ("a if b else c", "has no meaning"),
         ("lambda", "is not an exponent"),
         ("(" * 300 + "a" + ")" * 300, "is not an exponent"),

@@ -39,10 +39,11 @@ def signal(
     from tpcalc.cli.show import answer, write_page
     from tpcalc.errors import EvaluationError
     from tpcalc.integrals.given import whole
+    from tpcalc.meanfield.maps.edge import checked_rank
     from tpcalc.meanfield.survey import survey
 
     check_page(out)
-    share = _number("--rank", rank)
+    share = checked_rank(_number("--rank", rank), "--rank")
     chosen = _edge if edge else _given
     own = whole(read(activation))
     pair = chosen(own.expr, (weights, biases, q), share, effective)
@@ -74,7 +75,7 @@ def _given(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float
         raise UsageError("--q: it chooses a point of the edge of chaos.", hint="Add --edge.")
     added = rational("--biases", biases or "0")
     if weights is None:
-        share = Fraction(1) if effective or rank <= 0 else Fraction(rank)
+        share = Fraction(1 if effective else rank)
         weights = str(kept(tau, added * share, share))
     pair = (_number("--weights", weights), float(added))
     return low_rank_start(*pair, rank) if effective else pair

@@ -12,7 +12,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError, StudyError, short
+from tpcalc.errors import EvaluationError, StudyError, UsageError, short
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels
@@ -146,7 +146,7 @@ def checked_rank(rank: Fraction | float, where: str) -> float:
     share = checks.real(rank, "rank")
     if not 0 < share <= 1:
         why = "no weights of rank 0 carry a signal" if share == 0 else "ranks end at the width"
-        raise StudyError(
+        raise UsageError(
             f"the rank is {rank} of the width; {why}.",
             where=where,
             hint="Give rank over width, above 0 and at most 1.",
