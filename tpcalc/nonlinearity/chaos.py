@@ -15,6 +15,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
+from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import EPS
 from tpcalc.nonlinearity.averages import outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
@@ -252,8 +253,7 @@ def _energy(own: Mapping[Powers, Fraction], cov: Sequence[Sequence[Fraction]]) -
 
 def _projected(function: Callable[[Any], Any], law: Gaussian, degree: int, nodes: int) -> Array:
     """Energies of degrees 0 to ``degree``, and what is left of the average of |f|^2."""
-    places, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    weights = weights / weights.sum()
+    places, weights = rules.normal(nodes)
     size = law.dimension
     grid = np.stack(np.meshgrid(*[places] * size, indexing="ij"), axis=-1).reshape(-1, size)
     table = np.prod(

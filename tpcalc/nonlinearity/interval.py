@@ -16,6 +16,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr, Fn
+from tpcalc.integrals import rules
 from tpcalc.nonlinearity.gaussian import numpy_form
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
@@ -191,7 +192,7 @@ def _panels(edges: Array, parts: int) -> Array:
 @lru_cache(maxsize=1)
 def _rule() -> tuple[Array, Array, Array]:
     """Nodes and weights of Gauss-Legendre, and what turns values into coefficients."""
-    nodes, weights = legendre.leggauss(ORDER)
+    nodes, weights = rules.legendre(ORDER)
     return nodes, weights / 2, np.asarray(np.linalg.inv(legendre.legvander(nodes, ORDER - 1)))
 
 

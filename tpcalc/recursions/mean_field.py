@@ -17,6 +17,7 @@ from tpcalc.doors.budget import spend
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals import rules
 from tpcalc.integrals.numeric import Answer
 from tpcalc.integrals.slopes import jumps, slope
 from tpcalc.progress import Progress
@@ -161,8 +162,7 @@ class _Solved:
         self.inputs = _spanned(trunk.samples)
         features = self.inputs.shape[1]
         self.kets = features + trunk.targets.shape[2]
-        rule = np.polynomial.hermite_e.hermegauss(points)
-        grid, self.mass = _grid(features + trunk.targets.shape[2], *rule)
+        grid, self.mass = _grid(features + trunk.targets.shape[2], *rules.normal(points))
         self.first, self.last = grid[:, :features].T, grid[:, features:].T
         self.x = np.zeros((order + 1, trunk.count, len(grid)))
         self.d = np.zeros_like(self.x)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, expm1, pi, sqrt
+from math import exp, expm1
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss
 from scipy.integrate import solve_ivp
 
 from tpcalc.arrays import Array
@@ -20,6 +19,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals import rules
 from tpcalc.program.along import Along, along_of
 from tpcalc.program.branch import Branch
 
@@ -80,7 +80,7 @@ def path_limit(block: Branch) -> tuple[tuple[float, float], ...]:
     laws = _laws(block)
     if _linear(block.activation) and not _mixing(block):
         # Products of numbers: R = exp(integral), by a rule that is exact of polynomials.
-        t, w = np.polynomial.legendre.leggauss(64)
+        t, w = rules.legendre(64)
         number = block.multiplier * float(_functions(block)[0](np.array([1.0]))[0])
         rates = [np.ones(64) if law is None else law.path_at((t + 1) / 2) for law in laws]
         power = number * float(w @ (rates[0] * rates[1])) / 2
@@ -161,12 +161,12 @@ def _rules(block: Branch) -> Iterator[tuple[Array, Array]]:
     matters. Where the function is linear, squares are all that is averaged.
     """
     for count in (2,) if _linear(block.activation) else NODES:
-        points, weights = hermegauss(count)
+        points, weights = rules.normal(count)
         if _mixing(block):
             pairs = np.stack([grid.ravel() for grid in np.meshgrid(points, points)])
-            yield pairs, np.outer(weights, weights).ravel() / (2 * pi)
+            yield pairs, np.outer(weights, weights).ravel()
         else:
-            yield np.stack([points, points]), weights / sqrt(2 * pi)
+            yield np.stack([points, points]), weights
 
 
 def _mean(x: Array, weights: Array) -> float:

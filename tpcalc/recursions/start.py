@@ -16,7 +16,7 @@ from math import ceil, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss, hermevander
+from numpy.polynomial.hermite_e import hermevander
 from scipy.interpolate import CubicSpline
 from scipy.special import factorial
 
@@ -29,6 +29,7 @@ from tpcalc.exponents import as_ex
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.form import slopes_of
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals import rules
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.recursions.limit import limit
 from tpcalc.recursions.paths import follow, is_path
@@ -205,9 +206,9 @@ class Start:
         if kinked is not None:
             bend = (kinked[0] - kinked[1]) / sqrt(2 * pi)
         else:
-            nodes, weights = hermegauss(NODES)
+            nodes, weights = rules.normal(NODES)
             slopes = evaluate(Fn(self.activation, 1).by(0), [nodes], [])
-            bend = float((np.broadcast_to(slopes, nodes.shape) * nodes) @ weights) / sqrt(2 * pi)
+            bend = float((np.broadcast_to(slopes, nodes.shape) * nodes) @ weights)
         lags = np.arange(depth)
         row = along_of(self.outer).autocovariance(depth)
         pairs = 2.0 * float((depth - lags) @ row) - depth * float(row[0])
@@ -269,8 +270,7 @@ class _Dual:
 
     def __init__(self, expr: Expr, nodes: int, terms: int, centred: bool) -> None:
         self.functions = [Fn(expr, 1), Fn(expr, 1).by(0)]
-        self.nodes, weights = hermegauss(nodes)
-        weights = weights / sqrt(2.0 * pi)
+        self.nodes, weights = rules.normal(nodes)
         sizes = np.sqrt(factorial(np.arange(terms)))
         self.matrix = (hermevander(self.nodes, terms - 1) / sizes).T * weights
         self.first = int(centred)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import pi
 from typing import Any
 
+from tpcalc.integrals import rules
 from tpcalc.integrals.exact.ball import UNIT, Ball, quotient, root, total, ulps
 from tpcalc.integrals.exact.halflines import half, shift_error, standard
 
@@ -165,9 +166,8 @@ def _slope(beyond: Any, height: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[Any, Any]:
-    import numpy as np
 
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = rules.legendre(NODES)
     return (nodes + 1) / 2, weights / 2
 
 

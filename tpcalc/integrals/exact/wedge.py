@@ -16,6 +16,7 @@ from itertools import pairwise
 from math import pi, sqrt
 from typing import Any
 
+from tpcalc.integrals import rules
 from tpcalc.integrals.exact.ball import UNIT, Ball
 
 NODES = 24
@@ -29,9 +30,8 @@ TRUNCATION = 64 / 15 * ELLIPSE ** (-2 * NODES) / (1 - ELLIPSE**-2)
 
 @lru_cache(maxsize=1)
 def _nodes() -> tuple[Any, Any]:
-    import numpy as np
 
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = rules.legendre(NODES)
     return nodes, weights
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import (
     EPS,
     Effort,
@@ -164,7 +165,7 @@ def _take_better(
 
 def _near(slope: Shape, anchor: Array, shift: Array, y: Array, points: int) -> Array:
     """The difference as the integral of f' from x - y to x + y, in pieces between kinks."""
-    nodes, weights = np.polynomial.legendre.leggauss(points)
+    nodes, weights = rules.legendre(points)
     kinks = [feature.place for feature in slope.features if feature.kink]
     total = np.zeros_like(y)
     low = -y

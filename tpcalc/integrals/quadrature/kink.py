@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
@@ -50,7 +51,7 @@ class _Rule(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _rule(count: int) -> _Rule:
-    points, weights = np.polynomial.legendre.leggauss(count)
+    points, weights = rules.legendre(count)
     table = np.polynomial.legendre.legvander(points, count - 1)
     return _Rule(points, weights, table * weights[:, None] * (np.arange(count) + 0.5))
 

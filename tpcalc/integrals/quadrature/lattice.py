@@ -15,6 +15,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.doors.budget import spend
+from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
@@ -254,8 +255,7 @@ class _Few(NamedTuple):
 @lru_cache(maxsize=8)
 def _hermite(count: int) -> _Few:
     """For even functions of N(0, 1), over its positive half."""
-    z, weights = np.polynomial.hermite_e.hermegauss(2 * count)
-    z, weights = z[count:], weights[count:] / weights.sum()
+    z, weights = (part[count:] for part in rules.normal(2 * count))
     degree = 2 * count - 2
     before, here = np.zeros(count), np.ones(count)
     for k in range(degree):
@@ -266,6 +266,6 @@ def _hermite(count: int) -> _Few:
 @lru_cache(maxsize=8)
 def _legendre(count: int) -> _Few:
     """On [-1, 1]."""
-    points, weights = np.polynomial.legendre.leggauss(count)
+    points, weights = rules.legendre(count)
     top = np.polynomial.legendre.legvander(points, count - 1)[:, -1]
     return _Few(points, weights, weights * top * (2 * count - 1))

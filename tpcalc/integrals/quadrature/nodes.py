@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.integrals import rules
 
 ORDER = 32
 JUDGES = 4
@@ -35,9 +36,9 @@ def gauss_legendre() -> Rule:
 
     Source: Davis, Rabinowitz, Methods of Numerical Integration, 2.7 (Gauss rules) and 4.9 (errors).
     """
-    from scipy.special import eval_legendre, roots_legendre
+    from scipy.special import eval_legendre
 
-    points, weights = roots_legendre(ORDER)
+    points, weights = rules.legendre(ORDER)
     legendre = np.stack([eval_legendre(k, points) for k in range(ORDER)], axis=1)
     low, high = legendre[:, : ORDER - JUDGES], legendre[:, ORDER - JUDGES :]
     # Nodes are rounded, and high degrees magnify that: made orthogonal anew to lower degrees, the
