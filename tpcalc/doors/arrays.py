@@ -34,9 +34,9 @@ def table(path: Path, what: str) -> NDArray[Any]:
     """The numbers of a text, a row on each line, with commas (``.csv``) or spaces between them."""
     import numpy as np
 
-    lines = text(path, what).splitlines()
-    if not any(line.strip() for line in lines):
-        raise damaged(str(path), what, "it is empty")
+    lines = [line.partition("#")[0] for line in text(path, what).splitlines()]
+    if not any(map(str.strip, lines)):
+        raise damaged(str(path), what, "it holds no number")
     comma = "," if path.suffix == ".csv" else None
     try:
         return np.loadtxt(lines, delimiter=comma, ndmin=2)

@@ -51,7 +51,7 @@ class Map:
             f"They are {', '.join(FAMILIES)}.",
         )
         required(
-            self.rank is None or 0 < self.rank <= 1,
+            self.rank is None or (positive(self.rank) and self.rank <= 1),
             "dense",
             f"the rank is {self.rank} of the width of the layer.",
             "It is above 0 and at most 1; a layer of rank 0 passes nothing on.",

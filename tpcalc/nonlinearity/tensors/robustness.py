@@ -163,6 +163,8 @@ def error_radius(
 
 def _labelled(x: Any, labels: Any, batch: int | None, seed: int) -> tuple[Shard, Tensor]:
     shard = shard_of(x, batch, seed)
+    if not isinstance(labels, load_torch().Tensor):
+        labels = checks.reals(labels, "labels")
     if len(labels) != len(shard) + shard.left_out:
         raise UsageError(f"{len(labels)} labels for {len(shard) + shard.left_out} inputs.")
     known = load_torch().as_tensor(labels, device=shard.rows.device)
