@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import wraps
@@ -14,7 +15,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from tpcalc.checks import is_row, shown
 from tpcalc.doors.numbers import MOST
-from tpcalc.errors import OutOfMemory, TpcalcError, UsageError
+from tpcalc.errors import OutOfMemory, TpcalcError, UnknownName, UsageError
+
+_STRANGE = re.compile(r"unexpected keyword argument '(\w+)'")
 
 
 def public(value: Any) -> Any:
@@ -48,23 +51,26 @@ def _told(function: Callable[..., Any]) -> Callable[..., Any]:
         except MemoryError as error:
             raise OutOfMemory("the memory of this machine is used up.") from error
         except Exception as error:
-            found = _misfit(function, args, kwargs)
+            found = _misfit(function, args, kwargs, str(error))
             if found is None:
                 raise
-            raise UsageError(found, hint=f"See help({function.__name__}).") from error
+            name = function.__qualname__.removesuffix(".__init__")
+            raise UsageError(found, hint=f"See help({name}).") from error
 
     called.told = True  # type: ignore[attr-defined]
     return called
 
 
 def _misfit(
-    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], said: str
 ) -> str | None:
     """An argument that is not what the function says that it takes."""
+    known = inspect.signature(function)
     try:
-        given = inspect.signature(function).bind(*args, **kwargs)
-    except TypeError:
-        return None  # Python has said it
+        given = known.bind(*args, **kwargs)
+    except TypeError:  # Python has said it, and not which names are near
+        strange = _STRANGE.search(said)
+        return UnknownName("argument", strange[1], known.parameters).told if strange else None
     names = inspect.unwrap(function).__globals__
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]

@@ -156,6 +156,11 @@ def test_transfers_of_no_rates_or_widths(typed: tuple[str, ...], words: str) -> 
     assert words in run("transfer", "mlp", "--widths", "8", *typed, code=2)
 
 
+def test_no_finite_loss_is_no_best_rate() -> None:
+    words = ("transfer", "mlp", "--act", "relu", "--widths", "8", "--steps", "1", "--seeds", "2")
+    assert "no loss is finite" in run(*words, "--rates", "1e300,1e301", code=4)
+
+
 def test_experiment_along_the_depth(tmp_path: Path) -> None:
     file = Path(__file__).parents[2] / "examples" / "depth" / "one-step.toml"
     page = tmp_path / "page.html"

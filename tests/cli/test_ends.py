@@ -64,6 +64,7 @@ def values(z):
         ("raise Own('mine')", "Own: mine"),
         ("raise Silent", "Silent: (an error without a text)"),
         ("raise GeneratorExit", "GeneratorExit"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("raise SystemExit(0)", "SystemExit: 0"),
         ("raise ValueError('x' * 1_000_000)", "ValueError:"),
         ("raise ValueError('a\\nb\\x00\\ud800')", "ValueError: a b\\x00\\ud800"),

@@ -80,7 +80,7 @@ def test_flags_replace_what_a_file_says(tpcalc: Callable[..., object], study: Pa
 def test_cells_without_an_answer_have_a_row(tpcalc: Callable[..., object], study: Path) -> None:
     ran = tpcalc("sweep", study, "--grid", "architecture=mlp,resnet", "--grid", "alpha=1/2")
     found = rows(study.with_name("study-sweep") / "sweep.csv")
-    assert ran.code == 4 and "TPC606 1 cells have no answer" in ran.err
+    assert ran.code == 4 and "TPC606 no answer of 1 cell." in ran.err
     assert "mlp has no alpha" in found[0]["problem"] and not found[0]["value"]
     assert float(found[1]["value"]) > 1 and not found[1]["problem"]
     assert "1 cell: TPC101 model.alpha: mlp has no alpha" in " ".join(ran.out.split())

@@ -85,6 +85,7 @@ def refused(call: Callable[[], object], kind: type[TpcalcError], message: str) -
         ({"outputs": 3}, "outputs is 3"),
         ({"formulas": [3]}, "formulas is [3]"),
         ({"progress": 3}, "progress is 3; it must be a function"),
+        ({"replicate": 3}, "no argument called 'replicate'. Did you mean 'replicates'"),
         ({"progress": lambda: 1}, "progress is a function that takes other arguments"),
         ({"given": 3}, "given is 3"),
         ({"outputs": np.array(1.0)}, "outputs is array(1.)"),

@@ -51,8 +51,8 @@ def ends_in_order() -> None:
     heard, told = os.pipe()
     os.set_blocking(told, False)
 
-    def ended(*_: object) -> NoReturn:
-        raise _Terminate
+    def ended(number: int, _: object) -> NoReturn:
+        raise _Terminate if number == signal.SIGTERM else KeyboardInterrupt
 
     def watch() -> None:  # an import may lose what is raised within, and C code hears nothing
         while os.read(heard, 1)[0] != signal.SIGTERM:
@@ -63,6 +63,8 @@ def ends_in_order() -> None:
 
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, ended)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, ended)  # where it is raised tells it from a user's own
     threading.Thread(target=watch, daemon=True).start()
 
 
@@ -115,7 +117,10 @@ def _named(error: BaseException) -> TpcalcError:
         return error
     if isinstance(error, _Terminate):
         return Terminated("terminated")
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    from tpcalc.dsl.operands import raising_line
+
+    line = raising_line(error.__traceback__)
+    if isinstance(error, KeyboardInterrupt | typer.Abort) and line is None:
         return Interrupted("interrupted")
     if hasattr(error, "format_message"):  # typer's, of arguments
         context = getattr(error, "ctx", None)
@@ -123,9 +128,6 @@ def _named(error: BaseException) -> TpcalcError:
         message: str = error.format_message()
         end = "" if message.endswith((".", "?")) or not message else "."
         return UsageError(f"{message}{end}", where=command, hint=f"See {command} --help.")
-    from tpcalc.dsl.operands import raising_line
-
-    line = raising_line(error.__traceback__)
     if line is not None:  # code of a file that ran later than the file itself
         return StudyError(raised(error), where=line)
     if isinstance(error, MemoryError):

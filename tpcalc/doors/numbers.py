@@ -53,6 +53,16 @@ def whole(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) and len(text) <= _DIGITS else None
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count(1, "step"), count(2, "step")
+        ('1 step', '2 steps')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _fraction(value: object) -> Fraction | bool | None:
     """A fraction; None where this is no number; False where one is too large to be read."""
     if isinstance(value, bool):

@@ -11,6 +11,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.doors.numbers import count
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import Estimate, Method, spread_error
 
@@ -51,7 +52,7 @@ def summary(values: Sequence[float], *, random: bool = False) -> Estimate:
     array = np.asarray(values, dtype=np.float64)
     if len(array) < 2:
         raise EvaluationError(
-            f"{len(array)} seed{'' if len(array) == 1 else 's'} cannot show a standard error.",
+            f"{count(len(array), 'seed')} cannot show a standard error.",
             hint="Run at least two seeds; ten or more give an error to rely on.",
         )
     broken = int(np.sum(~np.isfinite(array)))

@@ -15,6 +15,7 @@ from math import inf
 from typing import Unpack
 
 from tpcalc import checks
+from tpcalc.doors.numbers import count
 from tpcalc.errors import ProgramError, ScaleError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import joined
@@ -62,7 +63,7 @@ GENTLE = Fraction(1, 4)  # where a rate above it leaves a verdict open, this sha
 GENTLER = "decided at a learning rate of {rate}, as samples at {lr} are too wild to tell"
 GENERIC = "the data are generic: no two inputs are orthogonal"
 NOT_ASKED = "all steps: not asked: {}"
-NOT_DEEP = "the program of {} steps has {} nodes, and is not followed: deep={} is less"
+NOT_DEEP = "the program of {} has {} nodes, and is not followed: deep={} is less"
 UNNUMBERED = "first steps are followed where all exponents are numbers: at= gives them"
 STILL = "the schedule is 0 at step {}: nothing is updated there"
 SAME_RATES = f"all t: if learning-rate exponents after step {RATES - 1} are as before it"
@@ -165,7 +166,7 @@ def width_check(
     if first is not None and written.nodes > least:
         asked, seconds = {"verify": str(verify), "deep": str(deep)}, time.perf_counter() - started
         made = provenance(written.program.digest, seed, asked, seconds)
-        note = NOT_DEEP.format(steps, written.words.format(written.nodes), deep)
+        note = NOT_DEEP.format(count(steps, "step"), written.words.format(written.nodes), deep)
         return _alone(first, known, steps, made, note)
     run, beyond = _written(training, reading) if isinstance(written, Large) else (written, "")
     if not isinstance(run, Run):

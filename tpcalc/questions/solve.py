@@ -11,6 +11,7 @@ from typing import Unpack
 
 from tpcalc import checks
 from tpcalc.activations.entries import lookup as activation
+from tpcalc.doors.numbers import count
 from tpcalc.dsl.elementwise import expression
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.witness import nonzero
@@ -179,7 +180,7 @@ def _check_size(run: Run, deep: int) -> None:
     nodes = len(run.watched.program.nodes)
     if nodes > deep:
         raise ScaleError(
-            f"the program of {run.steps} steps has {nodes} nodes, more than deep={deep}."
+            f"the program of {count(run.steps, 'step')} has {nodes} nodes, more than deep={deep}."
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tpcalc.doors.numbers import count
 from tpcalc.errors import UnknownName, UsageError, short
 from tpcalc.networks.files import load as load_json
 from tpcalc.program.nodes import Kind
@@ -17,7 +18,6 @@ from tpcalc.study.names import architecture_names
 from tpcalc.study.program_file import load_named, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.sections import read_sections
-from tpcalc.study.words import count
 
 _FORMS = (
     "MODEL is a study file (study.toml), a program or a network in a file (file.py:name, or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tpcalc.doors.numbers import count
 from tpcalc.functions.notation import number
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.spelling import notations
@@ -110,16 +111,6 @@ def _starts(network: Architecture) -> Iterator[str]:
             yield f"The entries of {shown} start as independent N(0, 1) draws{factor}."
         else:
             yield f"The entries of {shown} start with the law: {LAWS[law].text}."
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> count(1, "step"), count(2, "step")
-        ('1 step', '2 steps')
-    """
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def _batches(batch: int) -> str:

@@ -66,7 +66,8 @@ class Kept(AbstractContextManager["Kept"]):
     def close(self) -> None:
         """Let other runs write there."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # of what could not be written, which was told
+                self._file.close()
         if self._lock is not None:
             self._lock.release()
 

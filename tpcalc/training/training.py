@@ -11,6 +11,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from tpcalc import checks
 from tpcalc.doors.budget import spend_nodes
+from tpcalc.doors.numbers import count
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.numbers import Number
@@ -323,27 +324,25 @@ class Training(Shown):
                 where=network.name,
                 hint="Give a number, ResNet(8, ...); tp.check and tp.phases take the symbol.",
             )
-        outputs = data.outputs // network.positions
         written = network_program(
             network,
             self.parameterization,
             data.dimension,
-            outputs,
+            data.outputs // network.positions,
             between=BETWEEN in self.watch,
         )
         spend_nodes(
-            f"a run of {self.steps} steps" + f" of {self.batch} samples" * (self.batch > 1),
+            f"a run of {count(self.steps, 'step')} of {count(self.batch, 'sample')}",
             self._nodes(len(written.nodes), self.batch + len(self.queries)),
             hint="Take fewer steps or samples, or a smaller network.",
         )
         model = Template(written, (INPUT,))
-        count = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
-        if count != data.outputs:
+        asked = sum(prod(size for _, size in model.program.types[r].axes) for r in model.outputs)
+        if asked != data.outputs:
             raise StudyError(
-                f"a sample has {data.outputs} targets, and the network has {count} outputs.",
+                f"a sample has {data.outputs} targets, the network has {asked} outputs.",
                 where=data.origin,
-                hint="A readout of t.linear(t.outputs, t.n) has as many outputs as there are "
-                "targets.",
+                hint="A readout of t.linear(t.outputs, t.n) has as many outputs as targets.",
             )
         if self.watch is not NAMES:  # what is reported by default need not be there
             _check_watched(set(self.watch), model)
@@ -428,6 +427,8 @@ def train(
 
     Source: Hajjar, Chizat, Giraud, Definitions 2.1 and 2.2.
     """
+    for name in settings:
+        checks.one_of("argument of tp.train", name, Settings.__annotations__)
     return Training(architecture, parameterization, data, **settings).blocks
 
 

@@ -166,7 +166,7 @@ def test_what_a_verdict_says_of_a_schedule_that_starts_at_0() -> None:
     found = tp.check(NET, "mup", steps=2, schedule="warmup:1")
     assert (found.verdict, found.stationary_start) == ("feature-learning", False)
     assert "the schedule is 0 at step 0: nothing is updated there" in found.notes
-    with pytest.raises(UsageError, match="the schedule is 0 at all of the 1 steps"):
+    with pytest.raises(UsageError, match="the schedule is 0 in all of the run, 1 step:"):
         tp.check(NET, "mup", steps=1, schedule="warmup:1")
     with pytest.raises(UsageError, match="the schedule is 0 at step 0, where no power"):
         tp.solve(NET, "mup", steps=2, schedule="warmup:1")

@@ -42,6 +42,7 @@ def sweep(
     from tpcalc.cli.places import check_page, check_place
     from tpcalc.cli.progress import progress_bar
     from tpcalc.cli.show import answer
+    from tpcalc.doors.numbers import count
     from tpcalc.experiments.sweep import Run
     from tpcalc.results.sweep import PROBLEM
     from tpcalc.views.faces import needed
@@ -65,4 +66,4 @@ def sweep(
     answer("sweep", {"model": model}, found, "", as_json, written={"table": table, "out": out})
     failed = sum(bool(record[PROBLEM]) for record in found.rows)
     if failed:
-        raise Incomplete(f"{failed} cells have no answer.", hint="The table says why.")
+        raise Incomplete(f"no answer of {count(failed, 'cell')}.", hint="The table says why.")

@@ -51,7 +51,7 @@ def transfer(
     from tpcalc.cli.progress import progress_bar
     from tpcalc.cli.show import answer, write_page
     from tpcalc.cli.values import ladder, listed
-    from tpcalc.errors import UsageError
+    from tpcalc.errors import Incomplete, UsageError
     from tpcalc.experiments.transfer import RATES
     from tpcalc.experiments.transfer import transfer as found_transfer
     from tpcalc.results import DepthExperiment
@@ -93,3 +93,5 @@ def transfer(
     heading = f"{shown.name}: {title}"
     write_page(out, heading, shown)
     answer("transfer", opened.description, shown, heading, as_json, written={"out": out})
+    if not found.optima:
+        raise Incomplete("no loss is finite, so no rate is best.", hint="Try smaller rates, --lr.")

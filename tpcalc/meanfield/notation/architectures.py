@@ -124,7 +124,7 @@ def mlp(depth: int, design: Design, start: Input | None = None) -> Lines:
         >>> mlp(2, Design("tanh")).last
         5
     """
-    depth = checks.whole(depth, "depth", least=1)
+    depth = checks.whole(depth, "depth", least=1, each=checks.PART)
     checks.of_type(design, Design, "design")
     return _started(start).chain([*design.block() * depth, design.whole])
 
@@ -162,7 +162,7 @@ def resnet(
         h5 = 0.5*h1 + 1*h4
         h6 = dense(h5, 2)
     """
-    depth = checks.whole(depth, "depth", least=1)
+    depth = checks.whole(depth, "depth", least=1, each=checks.PART)
     checks.of_type(design, Design, "design")
     net = _started(start).then(design.whole)
     for _ in range(depth):

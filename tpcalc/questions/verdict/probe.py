@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import starmap
 
+from tpcalc.doors.numbers import count
 from tpcalc.errors import UsageError
 from tpcalc.functions import Fn, Par
 from tpcalc.names import Name, change, layered, stepped, what_of
@@ -159,7 +160,7 @@ def probe(
     network, steps = run.network, run.steps
     if steps and not any(run.factors):
         raise UsageError(
-            f"the schedule is 0 at all of the {steps} steps that are followed: nothing is trained.",
+            f"the schedule is 0 in all of the run, {count(steps, 'step')}: nothing is trained.",
             hint="Ask for more steps.",
         )
     if query is None:

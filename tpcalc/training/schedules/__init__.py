@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tpcalc import checks
-from tpcalc.doors.numbers import exact
+from tpcalc.doors.numbers import count, exact
 from tpcalc.errors import UsageError
 from tpcalc.functions.numbers import Number
 from tpcalc.registry.registry import Registry, discover
@@ -50,7 +50,7 @@ def factors(schedule: Factors | None, steps: int) -> tuple[Number, ...]:
     if len(given) < steps:
         raise UsageError(
             f"a schedule shorter than the run: it has {len(given)} factors, and the run has "
-            f"{steps} steps.",
+            f"{count(steps, 'step')}.",
             hint="Give a factor for each step.",
         )
     steps_given = enumerate(given[:steps])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tpcalc.doors.numbers import count
 from tpcalc.names import Name
 from tpcalc.results import LayerFacts, OrderRow, Verdict
 from tpcalc.views.answers.orders import region_lines, row_tables, size
@@ -156,9 +157,10 @@ def _(found: Verdict) -> View:
 def _led(shown: View, found: Verdict, first: View) -> View:
     """The view of a verdict that first steps open: their word, then that of all steps."""
     own, opening = judged(found), first.said or judged(found)
-    line = f"{own.headline} ({found.steps} steps followed)."
+    steps = count(found.steps, "step")
+    line = f"{own.headline} ({steps} followed)."
     if found.status.startswith("first steps"):  # they alone decide
-        over = f"Undecided over {found.steps} steps" if found.layers else "All steps: not followed"
+        over = f"Undecided over {steps}" if found.layers else "All steps: not followed"
         line = f"{over}; the word is that of first steps."
     said = Judgement(own.level, opening.headline, (*opening.reasons, *own.reasons))
     parts, notes = (*first.parts, *shown.parts), (*shown.notes, *first.notes)

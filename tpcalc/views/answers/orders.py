@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tpcalc.doors.numbers import count
 from tpcalc.names import Name
 from tpcalc.results import PLAIN, Exponent, OrderRow, OrderTable, Solution
 from tpcalc.results.data import grouped
@@ -253,6 +254,6 @@ def _(solution: Solution) -> View:
     where = region_lines(solution.region, solution.point)
     part = Part("solution", "Learning rates", " ".join((lead, *where)), solution_tables(solution))
     steps = len(solution.steps)
-    words = f"Learning-rate exponents of {steps} step{'' if steps == 1 else 's'}"
+    words = f"Learning-rate exponents of {count(steps, 'step')}"
     said = Judgement("good", words if steps else "The largest stable learning rates")
     return View("Learning rates", said, "", (part,), solution.notes, solution.provenance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tpcalc.doors.numbers import count
 from tpcalc.results import PhaseCell, PhaseDiagram
 from tpcalc.views.answers.phase_plot import box_of, by_verdict, phase_figure
 from tpcalc.views.plots import picture
@@ -30,7 +31,7 @@ def _counted(cells: Sequence[PhaseCell], symbols: int) -> str:
     parts = []
     for dimension in sorted(found, reverse=True):
         word = _kind(dimension, symbols)
-        parts.append(f"{found[dimension]} {word}{'' if found[dimension] == 1 else 's'}")
+        parts.append(count(found[dimension], word))
     return ", ".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from tpcalc.doors.numbers import count
 from tpcalc.results import Estimate, LengthDrift, Scale, Signal
 from tpcalc.views.answers.signal_plot import signal_figures
 from tpcalc.views.numbers import SETTLED, plain, settled
@@ -31,8 +32,8 @@ def signal_summary(found: Signal) -> str:
     """One sentence: what the network is."""
     rank = f" of rank {found.rank:g} N" if found.rank < 1 else ""
     return (
-        f"{_count(found.depth)} of {found.activation} with {found.family} weights{rank}: σ_w² = "
-        f"{plain(found.weights)}, σ_b² = {plain(found.biases)}."
+        f"{count(found.depth, 'layer')} of {found.activation} with {found.family} weights{rank}: "
+        f"σ_w² = {plain(found.weights)}, σ_b² = {plain(found.biases)}."
     )
 
 
@@ -84,7 +85,7 @@ def _adrift(found: Signal, drift: LengthDrift) -> Judgement:
         way = "shrink" if excess < 0 else "grow"
         headline = f"Lengths {way}: by the factor {plain(drift.growth.value, 4)} a layer"
         lines = [
-            f"Over {_count(found.depth)} second moments {way} by the factor "
+            f"Over {count(found.depth, 'layer')} second moments {way} by the factor "
             f"{_power(drift.whole.value / math.log(10))}{end}; so do squared gradients on their "
             f"way back. σ_w² = {plain(drift.kept.value)} keeps them."
         ]
@@ -122,7 +123,7 @@ def _depth_lines(found: Signal) -> tuple[str, ...]:
     verb = "is" if found.depth == 1 else "are"
     return (
         f"Correlations tend to {way} within ξ_c = {plain(scale.layers, 4)} layers; "
-        f"{_count(found.depth)} {verb} {plain(times, 3)} times that, and "
+        f"{count(found.depth, 'layer')} {verb} {plain(times, 3)} times that, and "
         f"leave{'s' if found.depth == 1 else ''} {lost} of a small difference from c*. Networks "
         f"were found to train up to about 6 ξ_c = {plain(_REACH * scale.layers, 3)} layers.",
     )
@@ -135,7 +136,7 @@ def _gradient_line(found: Signal) -> str:
     word = "grow" if exponent > 0 else "shrink"
     return (
         f"Squared gradients {word} by a factor {plain(found.chi.value, 4)} a layer on their way "
-        f"back: {_power(exponent)} over {_count(found.depth)}."
+        f"back: {_power(exponent)} over {count(found.depth, 'layer')}."
     )
 
 
@@ -156,10 +157,6 @@ def _edge_lines(found: Signal) -> tuple[str, ...]:
         f"The variances are those of the edge of chaos at q = {', '.join(left)}, but lengths move "
         f"away from there{end}.",
     )
-
-
-def _count(depth: int) -> str:
-    return f"{depth} layer{'' if depth == 1 else 's'}"
 
 
 def _sentence(text: str) -> str:
@@ -222,7 +219,7 @@ def _survival(found: Signal) -> Table:
         )
         for each in found.survival
     )
-    after = f"c after {_count(depth)}"
+    after = f"c after {count(depth, 'layer')}"
     head = numbers("c at the start", after, "share of c − c* left", "layers to 1%")
     return Table.of("How long a correlation survives", head, rows)
 
@@ -257,8 +254,8 @@ def _spectrum_lead(found: Signal) -> str:
     share = plain(found.nonzero, 6)
     mean = _power(found.gradient.value / math.log(10))
     return (
-        f"Squared singular values of the Jacobian of {_count(found.depth)} have the mean {mean}, "
-        f"χ to the power of the depth; a share of {share} of them is not 0."
+        f"Squared singular values of the Jacobian of {count(found.depth, 'layer')} have the mean "
+        f"{mean}, χ to the power of the depth; a share of {share} of them is not 0."
     )
 
 
@@ -273,7 +270,7 @@ def _jacobian(found: Signal) -> Table:
         for row in found.jacobian
     )
     remark = only(Cell("Remark"), any(row.note for row in found.jacobian))
-    head = (*texts("Weights"), *numbers("one layer", _count(found.depth)), remark)
+    head = (*texts("Weights"), *numbers("one layer", count(found.depth, "layer")), remark)
     return Table.of("Variance of squared singular values over their squared mean", head, rows)
 
 
