@@ -35,8 +35,8 @@ def explosion(value: float, what: str) -> Exploded:
     """
     if math.isnan(value):
         return Exploded(
-            f"{what} is nan: a function was evaluated outside its domain (the logarithm or a "
-            "root of a negative number, say), or infinities cancelled.",
+            f"{what} is nan: a function was taken outside its domain (a root of a negative number, "
+            "say), or infinities cancelled.",
             hint="Check the domain of the activation, or lower the learning rate.",
         )
     return Exploded(

@@ -230,8 +230,8 @@ def _marked(estimates: tuple[Estimate, ...], rare: bool) -> tuple[Estimate, ...]
 def _without_mean(graph: LimitGraph) -> dict[str, Failure]:
     """The targets that samples would give a number though they may have none."""
     error = EvaluationError(
-        "it takes an average that may be infinite: it is of what grows faster than every "
-        "polynomial, and no closed form or quadrature tells.",
+        "it takes an average that may be infinite, of what grows faster than every polynomial, in "
+        "no closed form.",
         hint="method='particles' gives the average of samples, finite or not.",
     )
     degrees = sampled_degrees(graph)

@@ -38,11 +38,8 @@ from tpcalc.results import Exponent, NotCovered
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 ROUNDS = 12  # derivations in which atoms may still be found
 TRIES = 4  # derivations with other roots of fluctuations
-UNTOLD = (
-    "Write the program without the terms that cancel, or so that this number stays away from "
-    "there; tp.simulate runs it at finite width."
-)
-SYMMETRIC, CORRELATED = "whose expectation is 0 by symmetry", "may be correlated"
+UNTOLD = "Leave out terms that cancel, or use tp.simulate."
+SYMMETRIC, CORRELATED = "of expectation 0 by symmetry", "may be correlated"
 TOGETHER = (
     f"two outputs rest on fluctuating averages that {CORRELATED}; their draws are independent: "
     "each is right on its own, and together they are not"
@@ -55,10 +52,8 @@ class Grows(ScaleError):
     def __init__(self, name: str, power: Fraction) -> None:
         self.power = power
         super().__init__(
-            f"the scalar {name} grows like n^({power}) as its powers of n are written, unless "
-            "its moment vanishes.",
-            hint="Check the powers of n (learning-rate exponents included); tp.limit(..., "
-            "rescale=True) gives the limit after n^(-power).",
+            f"the scalar {name} grows like n^({power}), unless its moment vanishes.",
+            hint="Check the powers of n; tp.limit(..., rescale=True) takes them out.",
         )
 
 
@@ -355,11 +350,8 @@ def _check_noise(context: Context, node: LRef) -> None:
     if any(context.axes):
         raise NeedsCells("it depends on an average that fluctuates")
     raise LimitError(
-        f"it depends on an average {SYMMETRIC} and which is raised to "
-        f"order one by the powers of n: {_noise(context, node)}. It fluctuates, and the law "
-        "of such a fluctuation is computed only for a start vector, or for a product W x with a "
-        "Gaussian matrix, times something that does not depend on it, and for two such products.",
-        hint="Check the powers of n; run the program at finite width with tp.simulate.",
+        f"it takes {_noise(context, node)}, {SYMMETRIC}: the law of such a fluctuation is unknown.",
+        hint="tp.simulate runs it at finite width.",
     )
 
 
@@ -408,11 +400,9 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
     for left, right in _entangled(context, needed):
         one, two = (_NAMES(the_fluctuation(context.nodes[ref]).root) for ref in (left, right))
         raise LimitError(
-            f"two fluctuating averages {CORRELATED}: one of {one} with a vector that "
-            f"depends on {two}, and one the other way round. This version draws fluctuations "
-            "of different start vectors, matrices and functions independently.",
-            hint="Write both averages with one start vector (u.(W v) is v.(W^T u)), or run "
-            "the program at finite width with tp.simulate.",
+            f"two fluctuating averages {CORRELATED}: of {one} with what depends on {two}, and the "
+            "other way round.",
+            hint="Write both with one start vector: u.(W v) is v.(W^T u).",
         )
 
 

@@ -113,8 +113,8 @@ def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
     else:
         what = f"smaller by more than n^(-{context.ranking.depth}) than the leading ones."
     return LimitError(
-        f"it depends on terms that this version does not expand: {what}",
-        hint="Check the powers of n; run the program at finite width with tp.simulate.",
+        f"it depends on terms that are not expanded: {what}",
+        hint="tp.simulate runs it at finite width.",
     )
 
 

@@ -193,7 +193,7 @@ class NotCovered:
     @property
     def error(self) -> TpcalcError:
         """The error that asking for this output alone is answered with."""
-        within = f" ({self.term})" if self.term else ""
+        within = f" ({self.term})" if self.term and not self.node else ""
         message = f"{self.name} is not covered{within}: {self._whole}"
         return _ERRORS[self.code](message, where=self.node or None, hint=self.hint or None)
 

@@ -205,9 +205,9 @@ def _check_jumps(compiled: Compiled, values: Array) -> None:
     for column in compiled.jumps:
         if np.ptp(values[:, column]) > 0:
             raise EvaluationError(
-                "the program takes a jump of a scalar that is at the jump within its error: the "
-                "replicates fall on both sides.",
-                hint="Use a smooth function of it, or raise samples if it is near the jump only.",
+                "a scalar is at the jump of a function within its error: replicates fall on both "
+                "sides.",
+                hint="Use a smooth function of it, or more samples if it is near the jump only.",
             )
 
 
@@ -218,7 +218,7 @@ def _check_denominators(compiled: Compiled, values: Array) -> None:
         if abs(mean) <= 5 * stderr or mean == 0:
             raise EvaluationError(
                 f"the program divides by a scalar that is 0 within its error ({mean:.2g} ± "
-                f"{stderr:.1e}): the quotient has no limit that could be told from this.",
+                f"{stderr:.1e}).",
                 hint="Use more samples; if it is 0 in the limit, write its power of n.",
             )
 

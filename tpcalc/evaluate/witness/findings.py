@@ -363,7 +363,7 @@ def _mass(one: Dual, claim: Claim, budget: Budget, before: Apart | None) -> tupl
     apart = Apart.of(budget.own, unlike)
     near = np.min(np.abs(distances), axis=0)
     if np.mean((near <= EXACTLY) != (near <= ROUNDING * size)) > MISJUDGED:
-        return Law.OPEN, "it is too small, or its terms too large, to be told from rounding", apart
+        return Law.OPEN, "it is too small to be told from rounding", apart
     if not np.all(np.isfinite(value)):
         return Law.OPEN, "its samples overflow", apart
     within = [ROUNDING * (size + abs(point)) for point in claim.points]
