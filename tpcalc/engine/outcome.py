@@ -35,8 +35,7 @@ def explosion(value: float, what: str) -> Exploded:
     """
     if math.isnan(value):
         return Exploded(
-            f"{what} is nan: a function was taken outside its domain (a root of a negative number, "
-            "say), or infinities cancelled.",
+            f"{what} is nan: a function outside its domain (a root below 0), or infinities.",
             hint="Check the domain of the activation, or lower the learning rate.",
         )
     return Exploded(

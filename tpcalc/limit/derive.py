@@ -401,7 +401,7 @@ def check_fluctuations(context: Context, needed: Iterable[LRef]) -> None:
         one, two = (_NAMES(the_fluctuation(context.nodes[ref]).root) for ref in (left, right))
         raise LimitError(
             f"two fluctuating averages {CORRELATED}: of {one} with what depends on {two}, and the "
-            "other way round.",
+            "reverse.",
             hint="Write both with one start vector: u.(W v) is v.(W^T u).",
         )
 

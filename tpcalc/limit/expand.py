@@ -102,8 +102,7 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
         return homogeneous(function, degree, base, setting)
     if degree < 0:
         raise ScaleError(
-            f"{expr.text}: the power of a vector whose coordinates may be near 0 has no mean, and "
-            "no limit theorem covers it.",
+            f"{expr.text}: the power of a vector whose coordinates may be near 0 has no mean.",
             where=setting.where,
             hint="Divide by an average (t.inner(x, x)), or by something like 1 + x**2.",
         )

@@ -114,7 +114,7 @@ def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
         what = f"smaller by more than n^(-{context.ranking.depth}) than the leading ones."
     return LimitError(
         f"it depends on terms that are not expanded: {what}",
-        hint="tp.simulate runs it at finite width.",
+        hint="Run it with tp.simulate.",
     )
 
 

@@ -187,7 +187,7 @@ class NotCovered:
 
     @property
     def _whole(self) -> str:
-        known = f" All that is known is that {self.name} is {self.bound}." if self.bound else ""
+        known = f" It is {self.bound}." if self.bound else ""
         return self.reason + known
 
     @property
