@@ -152,6 +152,8 @@ def test_S1_30_A29_sets_of_updates() -> None:
         ("{l+1}.2",): ("0", "exact"),
         ("{l+1}.1", "{l+1}.2"): ("-1/2", "bound"),
     }
+    many = checked("relu", HALF, HALF, steps=1, nonlin="between", center=False, layers=11)
+    assert [len(row.labels) for row in many.sets] == [1] * 11 + [11]  # not 2^11
 
 
 def test_complete_p_in_blocks_of_two_layers() -> None:

@@ -221,7 +221,8 @@ class DepthVerdict(Shown):
         alpha: The power of L in front of a block, as it is found.
         rates: The learning rates of the parameters of a block.
         rows: How the parts of the stream grow, pass by pass.
-        sets: For blocks of several matrices what their updates do together.
+        sets: For blocks of several matrices what their updates do together; of more than 10
+            matrices each alone and all together.
         facts: What decides, the first fact first.
         steps: The steps that were followed; 0: the start alone.
         region: Conditions on the symbols under which all of this holds.

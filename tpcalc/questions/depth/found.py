@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
@@ -34,6 +34,7 @@ Pair = tuple[str, str]
 Places = tuple[int, int]
 PLACES = np.array([-1e8, -1e4, 1e4, 1e8])
 CLOSE = 1e-3  # of slopes between these places
+LISTED = 10  # matrices of which all sets are told; of more there are too many sets
 _FAR: Table[Node] = Table(
     {
         Nonlin: lambda node: replace(node, fn=_of(node.fn)),
@@ -115,7 +116,7 @@ class Found:
         nodes = map(applied_of, self.block.body.nodes)
         return all(is_sum(node.fn) for node in nodes if node is not None)
 
-    @property
+    @cached_property
     def alpha(self) -> Ex:
         """The power of 1/L in front of a block."""
         lead, _ = self.stream.lead("F[0]")
@@ -322,18 +323,17 @@ class Found:
         if self.stable is not True or self.verdict == "trivial":
             return None
         pairs = sorted(curvature(self.block.template))
-        for one, pair in product(self.stream.forward[1:], pairs):
-            size = self.alpha
-            for label in pair:
-                start, _ = self.stream.lead(layered("P", label, one[1]))
-                moved, _ = self.stream.lead(layered("W", label, one[1]))
-                if start is None or moved is None:
-                    break
-                size += start - moved
-            else:
-                if self.sign(size - 1) <= 0:
+        for _, step in self.stream.forward[1:]:
+            own = {label: self._updated(label, step) for label in dict.fromkeys(chain(*pairs))}
+            for one, other in ((own[a], own[b]) for a, b in pairs):
+                if one and other and self.sign(self.alpha + one[0] + other[0] - 1) <= 0:
                     return False
         return True
+
+    def _updated(self, label: str, step: int) -> tuple[Ex, ...]:
+        """The power of 1/L of the updates of weights, where they have one."""
+        start, moved = (self.stream.lead(layered(of, label, step))[0] for of in "PW")
+        return () if start is None or moved is None else (start - moved,)
 
     @cached_property
     def anticorrelated(self) -> bool:
@@ -378,7 +378,8 @@ class Found:
     def sets(self) -> Iterator[SetRow]:
         gamma = {rate.label: rate.update.exact or Ex() for rate in self.rates if rate.starts}
         labels = list(gamma)
-        for size in range(1, len(labels) + 1 if len(labels) > 1 else 0):
+        sizes = range(1, len(labels) + 1) if len(labels) <= LISTED else (1, len(labels))
+        for size in sizes if len(labels) > 1 else ():
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
                 yield SetRow(some, Exponent.number(power), "exact" if size == 1 else "bound")
