@@ -12,11 +12,13 @@ vectors and Gaussians are numbered alike.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpcalc.arrays import Array
+from tpcalc.doors.budget import spend
 from tpcalc.engine.kernels_compile import exact, loose
 
 
@@ -55,6 +57,7 @@ def store(layers: int, batch: int, steps: int) -> Store:
         (layers + 1, count, count),
     )
     shapes = (solutions, solutions, square, square, square, pairs, pairs, pairs, (5, *pairs))
+    spend(f"what {count} samples leave in {layers} blocks", memory=8 * sum(map(prod, shapes)))
     return Store(*map(np.zeros, shapes))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import GrowthRun, walks
 from tpcalc.experiments.heat import heat_rows
@@ -90,6 +91,7 @@ def depth_experiment(
 ) -> DepthExperiment:
     """Carry a study of networks of many blocks out."""
     started = time.perf_counter()
+    checks.whole(plan.seeds, "seeds", each=checks.PART * max(len(plan.widths), 1))
     asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
     parts = sum(one is not None for one in asked_for)
     stages = (part(progress, k, k + 1, parts) for k in range(parts))

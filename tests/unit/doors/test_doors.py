@@ -26,6 +26,10 @@ from tpcalc.doors.budget import Pace, limits_of, paced, spend, within
 from tpcalc.doors.machine import Limits
 from tpcalc.doors.numbers import exact
 from tpcalc.errors import OutOfMemory, StudyError, TooLong, UsageError
+from tpcalc.experiments.depth import depth_experiment
+from tpcalc.experiments.plans import depth_plan_of
+from tpcalc.recursions.finite import finite
+from tpcalc.recursions.trunk import Trunk
 
 HOSTILE = ("1e400", "1e999999999", "1e-999999999", "9" * 5000, "1/" + "9" * 700, "nan", "inf",
            "-inf", "१२", "1_000", "0x10", "", " ", "1/0", "1e", "--1", "1e5/3")  # fmt: skip
@@ -226,6 +230,14 @@ def test_the_limits_of_a_run_are_those_of_use() -> None:
     assert len(tp.train(mlp, "mup", data, steps=10).nodes) > 100
 
 
+MANY = {
+    "kind": "depth",
+    "name": "many",
+    "title": "Many networks",
+    "training": {"steps": 1, "inputs": [[1.0]], "targets": [[1.0]]},
+    "depths": {"blocks": [2], "widths": [8], "seeds": 10**12},
+    "profile": {"places": [0.5], "steps": [1]},
+}
 COUNTS = {
     "steps": lambda: tp.Training(tp.MLP(2, "relu"), "mup", None, steps=10**9),
     "batch": lambda: tp.Training(tp.MLP(2, "relu"), "mup", None, batch=10**12),
@@ -233,6 +245,8 @@ COUNTS = {
     "blocks": lambda: tp.ResNet(10**9, "relu"),
     "layers": lambda: tp.ResNet(2, "relu", nonlin="between", layers=10**9),
     "length": lambda: tp.RNN(10**9, "relu"),
+    "blocks of a recursion": lambda: finite(Trunk([1.0], [1.0]), 10**9),
+    "networks of an experiment": lambda: depth_experiment(depth_plan_of(MANY)),
     "more than is counted": lambda: tp.MLP(10**30, "relu"),
     "more than is printed": lambda: tp.MLP(10**5000, "relu"),
 }
@@ -240,7 +254,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts_without_a_bound_are_refused(name: str) -> None:
-    with pytest.raises((TooLong, UsageError)):
+    with pytest.raises((OutOfMemory, TooLong, UsageError)):
         COUNTS[name]()
 
 
