@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from tpcalc.doors.budget import paced
-from tpcalc.errors import ProgramError, TpcalcError
+from tpcalc.errors import Exploded, ProgramError, TpcalcError
 from tpcalc.program.nodes import NODE_TYPES, Carry, Rename, Repeat, RowNonlin, Stack
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
@@ -101,5 +101,9 @@ def interpret_from(
             if rules.lost is None:
                 raise
             value = rules.lost(error, ref, context)
+        except OverflowError as error:  # of exact numbers, once they meet a float
+            raise Exploded(
+                "a number leaves the range of a float.", where=program.place(ref)
+            ) from error
         values.append(value)
         yield ref

@@ -231,6 +231,7 @@ def _met(compiled: Compiled, values: Array, rel_error: float) -> bool:
     return True
 
 
+@np.errstate(over="ignore", invalid="ignore")  # an error that is not finite is told
 def _mean_and_error(draws: Array) -> tuple[float, float]:
     return float(np.mean(draws)), float(np.std(draws, ddof=1)) / sqrt(len(draws))
 
