@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from tpcalc import checks
-from tpcalc.errors import EvaluationError, UnknownName, UsageError
+from tpcalc.errors import ProgramError, UnknownName, UsageError
 from tpcalc.names import WITHOUT, cell_name, fits, is_wanted
 from tpcalc.program.base import cone, input_of, leaf_of, references, renumbered, repeat_of, scale_of
 from tpcalc.program.check import Checker
@@ -282,7 +282,7 @@ def cells(program: Program, name: str, outputs: Sequence[str] | None = None) -> 
 def selected(program: Program, outputs: Sequence[str] | None) -> Program:
     """The program with the outputs that are wanted, and what they need."""
     if not program.outputs:
-        raise EvaluationError("the program has no outputs.", hint="Name results with t.output.")
+        raise ProgramError("the program has no outputs.", hint="Name results with t.output.")
     if outputs is None:
         return program
     known = [cell for name, _ in program.outputs for cell in (name, *cells(program, name))]
