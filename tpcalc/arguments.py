@@ -36,9 +36,7 @@ def public(value: Any) -> Any:
 
 def all_public(names: MutableMapping[str, Any]) -> None:
     """The same of all names of a face."""
-    for name, value in list(names.items()):
-        if not name.startswith("_"):
-            names[name] = public(value)
+    names.update({name: public(value) for name, value in names.items() if name[0] != "_"})
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +93,7 @@ def _fits(value: Any, kind: Any) -> bool:
         return any(_fits(value, one) for one in inner)
     if origin is Literal:
         return isinstance(value, str) and value in inner
-    if not inspect.isclass(origin) or origin is Any:
+    if not inspect.isclass(origin) or origin in (Any, inspect.Parameter.empty):
         return origin is not None or value is None
     if getattr(origin, "_is_protocol", False):
         asked = {*vars(origin), *vars(origin).get("__annotations__", ())}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from fractions import Fraction
 from inspect import signature
 from math import isfinite
-from numbers import Rational, Real
+from numbers import Complex, Rational, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -274,7 +274,7 @@ def rows(
             hint="Pass a list.",
         )
     if hasattr(entries, "mask"):
-        entries = reals(entries, f"the {kind}s")
+        entries = reals(entries, f"the list of {kind}s")
     found: list[tuple[float, ...]] = []
     for index, entry in enumerate(entries):
         place = f"{kind} row {index}"
@@ -362,7 +362,9 @@ def _row(row: Any, place: str, where: str) -> tuple[float, ...]:
         if isinstance(value, str):
             with suppress(StudyError):
                 value = numbers.exact(value, what=place_of)
-        if isinstance(value, str | bytes) or is_row(value):
+        if not isinstance(value, Real) and (
+            isinstance(value, str | bytes | Complex) or is_row(value)
+        ):
             raise StudyError(f"{place_of}, not a number.", where=where)
         try:
             number = float(value)

@@ -12,7 +12,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import (
-    EvaluationError,
+    ProgramError,
     StudyError,
     TpcalcError,
     TraceError,
@@ -308,6 +308,7 @@ def test_samples_of_lists_and_arrays() -> None:
         ([["a"]], [1], "input row 0, column 0 is 'a', not a number"),
         ([["1/2"], ["x"]], [1, 2], "row 1, column 0 is 'x', not a number"),
         ([[1j]], [1], "is 1j, not a number"),
+        (np.ones((1, 2), np.complex64), [1], "(1+0j), not a number"),
         ([[1]], [[[1]]], "target row 0, column 0 is [1], not a number"),
         (3, 4, "the inputs are 3, not a list of rows"),
         ("ab", "cd", "the inputs are 'ab'"),
@@ -398,7 +399,7 @@ def test_signals_refuse(call: Callable[[], object], message: str) -> None:
 def test_a_program_without_outputs_is_told() -> None:
     empty = tp.parse("tpcalc program 2\ndim n 1\n")
     for ask in (tp.orders, tp.limit, lambda program: tp.simulate(program, [8], seeds=1)):
-        refused(lambda ask=ask: ask(empty), EvaluationError, "has no outputs")  # type: ignore[misc]
+        refused(lambda ask=ask: ask(empty), ProgramError, "has no outputs")  # type: ignore[misc]
 
 
 def test_memory_is_told_in_fitting_words() -> None:
