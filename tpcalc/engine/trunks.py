@@ -51,11 +51,9 @@ class Store(NamedTuple):
 def store(layers: int, batch: int, steps: int) -> Store:
     """Room for the passes of so many steps."""
     count = batch * steps
-    solutions, square, pairs = (
-        (layers + 1, count, 2 * count),
-        (layers + 1, 2 * count, 2 * count),
-        (layers + 1, count, count),
-    )
+    solutions = layers + 1, count, 2 * count
+    square = layers + 1, 2 * count, 2 * count
+    pairs = layers + 1, count, count
     shapes = (solutions, solutions, square, square, square, pairs, pairs, pairs, (5, *pairs))
     spend(f"what {count} samples leave in {layers} blocks", memory=8 * sum(map(prod, shapes)))
     return Store(*map(np.zeros, shapes))

@@ -62,9 +62,8 @@ class Rules(Generic[T, C]):
     def rule(self, kind: type, place: str) -> Callable[[Any, Ref, list[T], C], T]:
         """The rule of a node type."""
         if kind not in self.table:
-            reason = self.gaps.get(kind, "it is not a node of the language.")
-            text = f"{kind.__name__} has no rule in {self.name!r}: {reason}"
-            raise self.refusal(text, where=place)
+            why = self.gaps.get(kind, "it is not a node of the language.")
+            raise self.refusal(f"{kind.__name__} has no rule in {self.name!r}: {why}", where=place)
         return self.table[kind]
 
 
@@ -92,9 +91,8 @@ def interpret_from(
             "axes.",
             hint="Lower it first: tpcalc.passes.split.split(program).",
         )
-    table = rules.table
     for ref, node in enumerate(paced(program.nodes, f"a program of {len(program.nodes)} nodes")):
-        rule = table.get(type(node)) or rules.rule(type(node), program.place(ref))
+        rule = rules.table.get(type(node)) or rules.rule(type(node), program.place(ref))
         try:
             value = rule(node, ref, values, context)
         except TpcalcError as error:
@@ -102,8 +100,6 @@ def interpret_from(
                 raise
             value = rules.lost(error, ref, context)
         except OverflowError as error:  # of exact numbers, once they meet a float
-            raise Exploded(
-                "a number leaves the range of a float.", where=program.place(ref)
-            ) from error
+            raise Exploded("a number is beyond floats.", where=program.place(ref)) from error
         values.append(value)
         yield ref

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from properties.programs import TANH, atoms, programs
 
-from tpcalc.errors import ProgramError, UnknownName
+from tpcalc.errors import Exploded, ProgramError, UnknownName
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Var
 from tpcalc.program.codec import from_json, to_json
@@ -184,6 +184,9 @@ def test_a_table_without_a_rule_says_why() -> None:
     with pytest.raises(ProgramError, match="%1: Data has no rule in 'demo': numbers are"):
         interpret(builder.finish(), rules, None)
     assert MatMul in rules.missing and not rules.missing & {Input, Data}
+    large: Rules[float, None] = Rules("large", {Input: lambda *_: float(10**400)})
+    with pytest.raises(Exploded, match="a number is beyond floats"):
+        interpret(builder.finish(), large, None)
 
 
 @settings(max_examples=20)
