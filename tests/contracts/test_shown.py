@@ -27,7 +27,7 @@ WRITTEN = {
     "Vector",
     "Ex",
     "Expr",
-    "Computed",
+    "Bounded",
     "Variances",
     "FiniteMoments",
     "Use",

@@ -14,13 +14,15 @@ from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.closure.joint import Joint
+from tpcalc.integrals.average import METHODS
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import METHODS, WORST, Answer, Numeric, Work
+from tpcalc.integrals.numeric import WORST, Numeric, Work
 from tpcalc.integrals.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, restricted
 from tpcalc.results import Estimate, Method, Status
 
-Law = tuple[Answer, list[tuple[list[Answer], list[tuple[LRef, LRef]]]]]  # see ``Chance.terms``
+Law = tuple[Bounded, list[tuple[list[Bounded], list[tuple[LRef, LRef]]]]]  # see ``Chance.terms``
 ROUNDING = 2.0**-50
 ZERO = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
 WORK = 20_000  # integrals by closed form, or 500 in two dimensions: some seconds
@@ -181,7 +183,7 @@ class Chain:
         return ref
 
 
-def as_estimate(answer: Answer, variance: Answer | None = None) -> Estimate:
+def as_estimate(answer: Bounded, variance: Bounded | None = None) -> Estimate:
     """A number as an estimate; of a random scalar its mean, and its variance."""
     value, error = float(answer.value), float(answer.error)
     if not isfinite(value) or not isfinite(error):

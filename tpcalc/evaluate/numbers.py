@@ -20,7 +20,8 @@ from tpcalc.evaluate.particles.estimate import (
     with_bias,
 )
 from tpcalc.evaluate.particles.tails import rarely_sampled, sampled_degrees
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.limit.graph import (
     Expect,
     LimitGraph,
@@ -158,7 +159,7 @@ def _follow(
 ) -> None:
     """Random scalars by their laws, with second moments that samples gave."""
     found = {key: one for key, own in sampled.items() for one in own if one is not None}
-    given = {key: Answer(one.value, one.stderr, one.method) for key, one in found.items()}
+    given = {key: Bounded(one.value, one.stderr, one.method) for key, one in found.items()}
     lost = {key: out.failed.pop(key) for key in sampled if key in out.failed}
     for name, (mean, terms) in laws.items():
         keys = [_key(*pair) for _, needed in terms for pair in needed]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.integrals import exact, quadrature
+from tpcalc.integrals import exact
+from tpcalc.integrals.average import evaluated
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.gap import carried_gap, gap
@@ -89,7 +86,7 @@ class Kernels(OfActivation):
             return _with_method(found.value, error, Method.QUADRATURE, q, v)
         qs = np.array([q.value, q.value + q.error, q.value])
         vs = np.array([v.value, v.value, v.value + v.error])
-        return _moved(gap(self.tau, qs, np.minimum(vs, 2 * qs)), Method.QUADRATURE, q, v)
+        return _moved(gap(self.tau, qs, np.minimum(vs, 2 * qs)), q, v)
 
     def product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
         """E tau(s) tau(t) for variances p, q and covariance c.
@@ -129,7 +126,7 @@ class Kernels(OfActivation):
         cs = np.array([c.value, c.value, c.value, c.value + c.error])
         limit = np.sqrt(ps * qs)
         cs = np.clip(cs, -limit, limit)
-        return _moved(*evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
+        return _moved(evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
 
 
 def average(expr: Expr, q: Bounded) -> Bounded:
@@ -144,22 +141,22 @@ def average(expr: Expr, q: Bounded) -> Bounded:
 
 def _surely(number: Bounded) -> bool:
     """Whether a number is positive, and its error so small that derivatives carry it."""
-    return number.value > 0 and number.error <= SMALL * number.value
+    return bool(number.value > 0 and number.error <= SMALL * number.value)
 
 
 def _at_variance(factors: tuple[Expr, ...], q: Bounded) -> Bounded:
     """E f_1(s) f_2(s) ...; a small error of the variance is carried by a difference quotient."""
     size = len(factors)
     if q.error == 0:
-        found, method = evaluated(factors, [[q.value] * size for _ in range(size)])
-        return _with_method(float(found.value), float(found.error), method, q)
+        found = evaluated(factors, [[q.value] * size for _ in range(size)])
+        return _with_method(float(found.value), float(found.error), found.method, q)
     step = max(q.error, SMALL * q.value)
     qs = np.array([q.value, q.value + step])
-    found, method = evaluated(factors, [[qs] * size for _ in range(size)])
+    found = evaluated(factors, [[qs] * size for _ in range(size)])
     value = np.broadcast_to(found.value, 2)
     error = float(np.broadcast_to(found.error, 2)[0])
     error += abs(float(value[1]) - float(value[0])) * (q.error / step)
-    return _with_method(float(value[0]), error, method, q)
+    return _with_method(float(value[0]), error, found.method, q)
 
 
 def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
@@ -182,30 +179,12 @@ def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
     return _with_method(square.value - found.value, error, Method.QUADRATURE, p, q, c)
 
 
-def evaluated(factors: tuple[Expr, ...], cov: Sequence[Sequence[Any]]) -> tuple[Computed, Method]:
-    """An expectation of centred Gaussians, and how it was found."""
-    means = [0.0] * len(factors)
-    ways: list[tuple[Method, Any, Callable[..., Computed | None]]] = [
-        (Method.EXACT, exact.supported, exact.expectation),
-        (Method.QUADRATURE, quadrature.supported, quadrature.expectation),
-    ]
-    for method, supported, expectation in ways:
-        if supported(factors):
-            found = expectation(factors, means, cov)
-            if found is not None:
-                return found, method
-    raise EvaluationError(
-        f"no quadrature takes averages of {factors[0].text}.",
-        hint="Use an activation whose kinks are declared.",
-    )
-
-
-def _moved(computed: Computed, method: Method, *given: Bounded) -> Bounded:
+def _moved(computed: Bounded, *given: Bounded) -> Bounded:
     """The first entry, with the changes to the others: there one number each is moved."""
     values = np.broadcast_to(computed.value, (len(given) + 1,))
     error = float(np.broadcast_to(computed.error, values.shape)[0])
     error += float(np.abs(values[1:] - values[0]).sum())
-    return _with_method(float(values[0]), error, method, *given)
+    return _with_method(float(values[0]), error, computed.method, *given)
 
 
 def _with_method(value: float, error: float, method: Method, *given: Bounded) -> Bounded:

@@ -1,15 +1,20 @@
-"""Numbers with a bound on their error, carried through sums, products, powers and expectations."""
+"""Numbers, or arrays of them, with a bound on their error, carried through arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isfinite, sqrt
+from math import inf, isfinite, nan, sqrt
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.errors import EvaluationError
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.shown import Shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 EPS = 2.0**-52
 NEGLIGIBLE = 2.0**-40
@@ -18,16 +23,18 @@ METHODS = (Method.EXACT, Method.QUADRATURE, Method.PARTICLES)
 
 @dataclass(frozen=True, slots=True)
 class Bounded(Shown):
-    """A number, and how far it may be off.
+    """A number, or an array of them, and how far it may be off.
 
     Sums, products, quotients and powers bound the error of the result; ``through`` carries it to
     first order. Of a sampled number the error is one standard error, and errors are added as if all
     samples erred the same way. What leaves the range of a float is refused: 0 and infinity would
-    stand for numbers that are neither.
+    stand for numbers that are neither. Of an array each entry is refused on its own: its value is
+    NaN and its error infinite. Sums and products are of numbers.
 
     Args:
-        value: The number.
-        error: A bound on its error; one standard error where it is sampled.
+        value: The number; an array, float64.
+        error: A bound on its error, of a shape that broadcasts to that of ``value``; one standard
+            error where it is sampled.
         method: The least exact method behind it.
         seed: The seed, where it is sampled.
 
@@ -38,8 +45,8 @@ class Bounded(Shown):
         0.0
     """
 
-    value: float
-    error: float = 0.0
+    value: Any
+    error: Any = 0.0
     method: Method = Method.EXACT
     seed: int | None = None
 
@@ -48,8 +55,35 @@ class Bounded(Shown):
 
     @property
     def is_zero(self) -> bool:
-        """Whether it is known to be 0."""
-        return self.value == 0 and self.error == 0 and self.method is Method.EXACT
+        """Whether it is a number that is known to be 0."""
+        exact = self.method is Method.EXACT and not getattr(self.value, "shape", ())
+        return exact and bool(self.value == 0 and self.error == 0)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Where there is a number."""
+        import numpy as np
+
+        return np.asarray(np.isfinite(self.value) & np.isfinite(self.error))
+
+    def at(self, index: Any) -> Bounded:
+        """One number of an array."""
+        import numpy as np
+
+        error = np.broadcast_to(self.error, np.shape(self.value))[index]
+        if not (np.isfinite(self.value[index]) and np.isfinite(error)):
+            raise EvaluationError(
+                "an average over the Gaussian does not exist, or is not found.",
+                hint="The activation grows too fast, or bends in places that are not declared.",
+            )
+        return Bounded(float(self.value[index]), float(error), self.method, self.seed)
+
+    def where(self, good: Any) -> Bounded:
+        """The array with what is not good as no number."""
+        import numpy as np
+
+        kept = (np.where(good, self.value, nan), np.where(good, self.error, inf))
+        return Bounded(*kept, self.method, self.seed)
 
     def __add__(self, other: Bounded | float) -> Bounded:
         right = bounded(other)
@@ -120,7 +154,7 @@ class Bounded(Shown):
 
     def _apart_from_zero(self) -> float:
         """How far from 0 it is at least."""
-        least = abs(self.value) - self.error
+        least = float(abs(self.value) - self.error)
         if least <= 0:
             raise EvaluationError(
                 f"a number that divides is {self.value:.3g} with an error up to {self.error:.1g}.",

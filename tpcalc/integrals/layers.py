@@ -10,16 +10,16 @@ from tpcalc.errors import EvaluationError, NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals import exact
-from tpcalc.integrals.activation_moments import average, evaluated
+from tpcalc.integrals.activation_moments import average
+from tpcalc.integrals.average import evaluated
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.results import Method
 
 CLOSE = 1e-10
 
 
-def means(factors: tuple[Expr, ...], q: Array) -> Computed:
+def means(factors: tuple[Expr, ...], q: Array) -> Bounded:
     """E f_1(s) f_2(s) ... for a centred Gaussian s, at each of many variances.
 
     Example:
@@ -30,10 +30,11 @@ def means(factors: tuple[Expr, ...], q: Array) -> Computed:
     """
     qs, size = np.asarray(q, dtype=np.float64), len(factors)
     found = _evaluated(factors, [[qs] * size for _ in range(size)])
-    return Computed(*(np.broadcast_to(part, qs.shape) for part in found))
+    value, error = (np.broadcast_to(part, qs.shape) for part in (found.value, found.error))
+    return Bounded(value, error, found.method)
 
 
-def products(factor: Expr, p: ArrayLike, q: ArrayLike, c: ArrayLike) -> Computed:
+def products(factor: Expr, p: ArrayLike, q: ArrayLike, c: ArrayLike) -> Bounded:
     """E f(s) f(t) for variances p, q and covariances c; one of too large a size is cut to fit.
 
     Example:
@@ -49,7 +50,7 @@ def products(factor: Expr, p: ArrayLike, q: ArrayLike, c: ArrayLike) -> Computed
     return _evaluated((factor, factor), [[ps, cs], [cs, qs]])
 
 
-def gaps(factor: Expr, q: ArrayLike, v: ArrayLike, close: float = CLOSE) -> Computed:
+def gaps(factor: Expr, q: ArrayLike, v: ArrayLike, close: float = CLOSE) -> Bounded:
     """E f(s)^2 - E f(s) f(t) for variances q and covariances q - v, with small relative errors.
 
     Example:
@@ -73,7 +74,8 @@ def gaps(factor: Expr, q: ArrayLike, v: ArrayLike, close: float = CLOSE) -> Comp
     if left.any():
         found = gap(factor, qs[left], vs[left])
         value[left], error[left] = found.value, found.error
-    return Computed(value, error)
+        return Bounded(value, error, found.method)
+    return Bounded(value, error, square.method)
 
 
 def square_growth(tau: Expr, q: Bounded) -> Bounded:
@@ -105,7 +107,7 @@ def method_of(factors: tuple[Expr, ...]) -> Method:
     return Method.EXACT if exact.supported(factors) else Method.QUADRATURE
 
 
-def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> Computed:
-    found, _ = evaluated(factors, cov)
+def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> Bounded:
+    found = evaluated(factors, cov)
     value = np.asarray(found.value, dtype=np.float64)
-    return Computed(value, np.broadcast_to(found.error, value.shape))
+    return Bounded(value, np.broadcast_to(found.error, value.shape), found.method)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -14,43 +14,16 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Call, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Pow, substitute, walk
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals import exact, quadrature
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.average import METHODS, Way, ways
+from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.slopes import jumps
 from tpcalc.results import Method
 
-EPS = float(np.finfo(float).eps)
 WORST = 1e-6  # relative to the scale of an integral: an error above it is for particles to beat
-METHODS = (Method.EXACT, Method.QUADRATURE)
 LARGEST = 1e100  # beyond it, squares and products may overflow
 UNDERFLOW = 1e-290
-Evaluator = Callable[[Sequence[Expr], Sequence[Any], Sequence[Sequence[Any]]], Computed | None]
-SUPPORTED = {Method.EXACT: exact.supported, Method.QUADRATURE: quadrature.supported}
-EVALUATORS: dict[Method, Evaluator] = {
-    Method.EXACT: exact.expectation,
-    Method.QUADRATURE: quadrature.expectation,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A scalar of a limit graph, or an array of them.
-
-    Args:
-        value: float64.
-        error: A bound on |value - truth|.
-        method: The less accurate of what it was computed with.
-        zero: Whether it is 0 by structure.
-    """
-
-    value: Any
-    error: Any
-    method: Method = Method.EXACT
-    zero: bool = False
-
-
-ZERO = Answer(0.0, 0.0, zero=True)
+ZERO = Bounded(0.0)
 
 
 @dataclass
@@ -91,19 +64,19 @@ class Numeric:
     follow: bool = True
     work: Work | None = None
 
-    def number(self, value: Fraction | float) -> Answer:
+    def number(self, value: Fraction | float) -> Bounded:
         """A given number; a fraction may be rounded."""
         if value == 0:
             return ZERO
         found = float(value)
         rounded = isinstance(value, Fraction) and Fraction(found) != value
-        return Answer(found, abs(found) * EPS if rounded else 0.0)
+        return Bounded(found, abs(found) * EPS if rounded else 0.0)
 
-    def is_zero(self, value: Answer) -> bool:
+    def is_zero(self, value: Bounded) -> bool:
         """Whether an answer is 0 by structure."""
-        return value.zero
+        return value.is_zero
 
-    def total(self, terms: Sequence[Sequence[Answer]]) -> Answer:
+    def total(self, terms: Sequence[Sequence[Bounded]]) -> Bounded:
         """The sum of products."""
         value: Any = 0.0
         error: Any = 0.0
@@ -111,7 +84,7 @@ class Numeric:
         methods = set()
         count = 0
         for factors in terms:
-            if any(factor.zero for factor in factors):
+            if any(factor.is_zero for factor in factors):
                 continue
             product: Any = 1.0
             off: Any = 0.0
@@ -124,9 +97,9 @@ class Numeric:
         if not count:
             return ZERO
         rounding = 0.0 if count == 1 else EPS * count
-        return Answer(value, error + rounding * size, max(methods, default=Method.EXACT))
+        return Bounded(value, error + rounding * size, max(methods, default=Method.EXACT))
 
-    def function(self, expr: Expr, scalars: Mapping[int, Answer]) -> Answer:
+    def function(self, expr: Expr, scalars: Mapping[int, Bounded]) -> Bounded:
         """A function of scalars, its error found by moving one argument at a time.
 
         Args:
@@ -153,11 +126,11 @@ class Numeric:
                 error = error + np.abs(_value(fn, moved) - value)
         if not np.all(np.isfinite(value)) or not np.all(np.isfinite(error)):
             raise Unknown(f"{expr.text} of scalars is not finite")
-        return Answer(value, error, max((answer.method for answer in given), default=Method.EXACT))
+        return Bounded(value, error, max((answer.method for answer in given), default=Method.EXACT))
 
     def integral(
-        self, factors: Sequence[Expr], mean: Sequence[Answer], cov: Sequence[Sequence[Answer]]
-    ) -> Answer:
+        self, factors: Sequence[Expr], mean: Sequence[Bounded], cov: Sequence[Sequence[Bounded]]
+    ) -> Bounded:
         """E of a product of functions of one Gaussian each."""
         means = [answer.value for answer in mean]
         covs = [[answer.value for answer in row] for row in cov]
@@ -167,12 +140,10 @@ class Numeric:
                 hint="Scale the inputs, or check the powers of n and the rates.",
             )
         _refuse_flat_jumps(factors, cov)
-        for method in self.methods:
-            if not SUPPORTED[method](tuple(factors)):
-                continue
+        for method, expectation in ways(factors, self.methods):
             if self.work is not None:
                 self.work.spend(method, len(factors))
-            found = EVALUATORS[method](factors, means, covs)
+            found = expectation(factors, means, covs)
             if found is not None and np.any(np.isinf(found.value)):
                 raise EvaluationError(
                     f"E of {_texts(factors)} leaves the floating-point range or is infinite.",
@@ -182,21 +153,23 @@ class Numeric:
                 continue
             error = _without_underflow(found, cov)
             if self.follow:
-                error = error + self._followed(method, factors, mean, cov, found.value)
+                error = error + self._followed(
+                    (method, expectation), factors, mean, cov, found.value
+                )
             if np.any(error > WORST * (np.abs(found.value) + error)) and np.any(error > WORST):
                 continue
-            inner = {answer.method for row in (mean, *cov) for answer in row if not answer.zero}
-            return Answer(found.value, error, max({method, *inner}))
+            inner = {answer.method for row in (mean, *cov) for answer in row if not answer.is_zero}
+            return Bounded(found.value, error, max({method, *inner}))
         tried = {Method.EXACT: "closed form", Method.QUADRATURE: "quadrature"}
         names = " or ".join(tried[method] for method in self.methods)
         raise Unknown(f"no {names} for E of {_texts(factors)}")
 
     def _followed(
         self,
-        method: Method,
+        way: tuple[Method, Way],
         factors: Sequence[Expr],
-        mean: Sequence[Answer],
-        cov: Sequence[Sequence[Answer]],
+        mean: Sequence[Bounded],
+        cov: Sequence[Sequence[Bounded]],
         value: Any,
     ) -> Any:
         """What the errors of means and covariances make of an integral, one at a time."""
@@ -206,8 +179,8 @@ class Numeric:
 
         def again(place: str) -> Any:
             if self.work is not None:
-                self.work.spend(method, len(factors))
-            found = EVALUATORS[method](factors, means, covs)
+                self.work.spend(way[0], len(factors))
+            found = way[1](factors, means, covs)
             if found is None:
                 raise Unknown(f"an integral that has no value where {place} is moved by its error")
             return np.abs(found.value - value)
@@ -222,14 +195,14 @@ class Numeric:
             if not np.any(np.asarray(answer.error) > 0):
                 continue
             # A covariance moves towards 0 and a variance up, so that they stay ones.
-            way = 1.0 if i == j else -np.sign(answer.value)
-            covs[i][j] = covs[j][i] = answer.value + way * answer.error
+            side = 1.0 if i == j else -np.sign(answer.value)
+            covs[i][j] = covs[j][i] = answer.value + side * answer.error
             total = total + again("a covariance")
             covs[i][j] = covs[j][i] = answer.value
         return total
 
 
-def _without_underflow(computed: Computed, cov: Sequence[Sequence[Answer]]) -> Any:
+def _without_underflow(computed: Bounded, cov: Sequence[Sequence[Bounded]]) -> Any:
     """The error of an integral, without what is left to underflow where a Gaussian is a number.
 
     A variance of 0 must stay exactly that in the next layer, where a step may read its sign.
@@ -246,7 +219,7 @@ def _texts(factors: Sequence[Expr]) -> str:
     return parts[0] if len(parts) == 1 else "the product of " + ", ".join(parts)
 
 
-def _refuse_flat_jumps(factors: Sequence[Expr], cov: Sequence[Sequence[Answer]]) -> None:
+def _refuse_flat_jumps(factors: Sequence[Expr], cov: Sequence[Sequence[Bounded]]) -> None:
     """A jump of a Gaussian whose variance may be 0 or not: no method could tell its value."""
     for place, factor in enumerate(factors):
         own = cov[place][place]
@@ -264,7 +237,7 @@ def _value(fn: Fn, given: Sequence[Any]) -> Any:
         return evaluate(fn, [], given) if fn.scalars else evaluate(fn, [])
 
 
-def _refuse_jumps(fn: Fn, given: Sequence[Answer]) -> None:
+def _refuse_jumps(fn: Fn, given: Sequence[Bounded]) -> None:
     """A jump or a pole within the error of its argument has no value that could be told."""
     for part in walk(fn.expr):
         if isinstance(part, Call) and part.atom.facts.kinks:

@@ -12,7 +12,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Fn
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.arrays import Values
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.activations.asymptotics import asymptotes
 from tpcalc.meanfield.activations.calibrate import debiased, dilated, normalized
@@ -168,7 +168,7 @@ def _rows(length: LengthKernel) -> tuple[LengthRow, ...]:
     )
 
 
-def _correlation_rows(values: Values, coefficients: Values) -> tuple[CovarianceRow, ...]:
+def _correlation_rows(values: Bounded, coefficients: Bounded) -> tuple[CovarianceRow, ...]:
     return tuple(
         CovarianceRow(c, values.at(k).estimate(), coefficients.at(k).estimate())
         for k, c in enumerate(_BOTH)
@@ -177,7 +177,7 @@ def _correlation_rows(values: Values, coefficients: Values) -> tuple[CovarianceR
 
 
 def _curves(
-    tau: Expr, length: LengthKernel, table: tuple[Values, Values]
+    tau: Expr, length: LengthKernel, table: tuple[Bounded, Bounded]
 ) -> tuple[SheetCurve, ...]:
     at = _CURVE[longest(tau) >= _CURVE]
     with np.errstate(all="ignore"):
@@ -192,7 +192,7 @@ def _curves(
     )
 
 
-def _curve(kind: Any, at: Array, values: Values) -> SheetCurve:
+def _curve(kind: Any, at: Array, values: Bounded) -> SheetCurve:
     known = values.known
     error = float(values.error[known].max(initial=0.0))
     return SheetCurve(kind, _numbers(at[known]), _numbers(values.value[known]), error)

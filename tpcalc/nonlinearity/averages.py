@@ -12,7 +12,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.chain import Chain, chosen
 from tpcalc.functions import Const, Expr, Fn, Var, const
 from tpcalc.functions.expr import Add, add, mul, substitute
-from tpcalc.integrals import exact, quadrature
+from tpcalc.integrals.average import ways
 from tpcalc.integrals.bounded import EPS, METHODS, Bounded, bounded
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.nonlinearity.laws import Gaussian
@@ -82,12 +82,10 @@ class Averages:
         size = len(own)
         mean = [0.0] * size
         cov = [[float(self.cov[index][index])] * size for _ in range(size)]
-        ways: list[tuple[Method, Any]] = [(Method.EXACT, exact), (Method.QUADRATURE, quadrature)]
-        for method, room in ways:
-            if method in self.methods and room.supported(own):
-                found = room.expectation(own, mean, cov)
-                if found is not None and np.isfinite(found.value) and np.isfinite(found.error):
-                    return Bounded(float(found.value), float(found.error), method)
+        for method, expectation in ways(own, self.methods):
+            found = expectation(own, mean, cov)
+            if found is not None and np.isfinite(found.value) and np.isfinite(found.error):
+                return Bounded(float(found.value), float(found.error), method)
         return None
 
     def _several(self, factors: Sequence[Expr]) -> Bounded:

@@ -14,8 +14,9 @@ from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.gaussians import is_odd
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import mul
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.integrals.slopes import jumps, slope
 
 PROPORTIONAL = 1e-14
@@ -73,7 +74,7 @@ class Averages:
         """Whether phi' jumps, so that averages of phi'' are infinite where z and w are equal."""
         return jumps(self._first, Var(0))
 
-    def mean(self, variance: Array, order: int = 0) -> Answer:
+    def mean(self, variance: Array, order: int = 0) -> Bounded:
         """E phi(z), or that of a slope.
 
         Args:
@@ -82,7 +83,7 @@ class Averages:
         """
         return _one(getattr(self, ("phi", "_first", "_second")[order]), variance)
 
-    def product(self, pairs: Pairs) -> Answer:
+    def product(self, pairs: Pairs) -> Bounded:
         """E phi(z) phi(w).
 
         Args:
@@ -90,11 +91,11 @@ class Averages:
         """
         return _two(self.phi, self.phi, pairs)
 
-    def slopes(self, pairs: Pairs) -> Answer:
+    def slopes(self, pairs: Pairs) -> Bounded:
         """V11 = E phi'(z) phi'(w)."""
         return _two(self._first, self._first, pairs)
 
-    def covariance(self, pairs: Pairs) -> Answer:
+    def covariance(self, pairs: Pairs) -> Bounded:
         """Vc = Cov(phi(z), phi(w)).
 
         Args:
@@ -102,11 +103,11 @@ class Averages:
         """
         return _less(self.product(pairs), self.mean(pairs.one), self.mean(pairs.two))
 
-    def forward(self, pairs: Pairs) -> tuple[Answer, Answer]:
+    def forward(self, pairs: Pairs) -> tuple[Bounded, Bounded]:
         """Vc and V11: what a forward pass needs."""
         return self.covariance(pairs), self.slopes(pairs)
 
-    def backward(self, pairs: Pairs) -> tuple[Answer, Answer, Answer]:
+    def backward(self, pairs: Pairs) -> tuple[Bounded, Bounded, Bounded]:
         """V22, V2c = E phi''(z) (phi(w) - E phi(w)) and V31 = E phi'''(z) phi'(w)."""
         if self.kinked and np.any(proportional(pairs)):
             raise EvaluationError(
@@ -122,36 +123,36 @@ class Averages:
         )
         return twice, mixed, self._third(twice, pairs)
 
-    def own(self, variance: Array) -> Answer:
+    def own(self, variance: Array) -> Bounded:
         """V2c of a Gaussian with itself."""
         alone = _one(mul((self._second, self.phi)), variance)
         return _less(alone, _one(self._second, variance), self.mean(variance))
 
-    def _third(self, twice: Answer, pairs: Pairs) -> Answer:
+    def _third(self, twice: Bounded, pairs: Pairs) -> Bounded:
         """E phi'''(z) phi'(w); by parts where phi'' holds deltas, which have no slope."""
         if not self.kinked:
             return _two(slope(self._second, Var(0)), self._first, pairs)
         inner = _two(Var(0) * self._second, self._first, pairs)
         value = (inner.value - pairs.both * twice.value) / pairs.one
         error = (inner.error + np.abs(pairs.both) * twice.error) / pairs.one
-        return Answer(value, error, max(inner.method, twice.method))
+        return Bounded(value, error, max(inner.method, twice.method))
 
 
-def _one(factor: Expr, variance: Array) -> Answer:
+def _one(factor: Expr, variance: Array) -> Bounded:
     if is_odd(factor):
-        return Answer(np.zeros_like(variance), 0.0)
+        return Bounded(np.zeros_like(variance), 0.0)
     return _integral([factor], [[variance]])
 
 
-def _two(first: Expr, second: Expr, pairs: Pairs) -> Answer:
+def _two(first: Expr, second: Expr, pairs: Pairs) -> Bounded:
     most = np.sqrt(pairs.one * pairs.two)
     both = np.clip(pairs.both, -most, most)
     return _integral([first, second], [[pairs.one, both], [both, pairs.two]])
 
 
-def _integral(factors: list[Expr], cov: list[list[Array]]) -> Answer:
-    rows = [[Answer(part, 0.0) for part in row] for row in cov]
-    zero = [Answer(0.0, 0.0, zero=True)] * len(factors)
+def _integral(factors: list[Expr], cov: list[list[Array]]) -> Bounded:
+    rows = [[Bounded(part, 0.0) for part in row] for row in cov]
+    zero = [Bounded(0.0)] * len(factors)
     try:
         found = Numeric(follow=False).integral(factors, zero, rows)
     except Unknown as reason:
@@ -160,13 +161,13 @@ def _integral(factors: list[Expr], cov: list[list[Array]]) -> Answer:
             hint="Take a smooth activation, or inputs that differ from step to step.",
         ) from reason
     value = np.broadcast_to(found.value, cov[0][0].shape)
-    return Answer(value, found.error, found.method)
+    return Bounded(value, found.error, found.method)
 
 
-def _less(product: Answer, one: Answer, two: Answer) -> Answer:
+def _less(product: Bounded, one: Bounded, two: Bounded) -> Bounded:
     """A product less that of means."""
     value: Any = product.value - one.value * two.value
     error = product.error + np.abs(one.value) * two.error + np.abs(two.value) * one.error
     error = error + np.finfo(float).eps * np.abs(product.value)
     worst = max((product.method, one.method, two.method))
-    return Answer(value, error, worst)
+    return Bounded(value, error, worst)

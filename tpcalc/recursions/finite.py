@@ -10,7 +10,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.kets import Kets
 from tpcalc.recursions.run import EPS, Run, bounds, largest, only, places
 from tpcalc.recursions.trunk import Trunk
@@ -59,7 +59,7 @@ class Passes(Kets):
         """The place of the nearest layer."""
         return self._layer(place) / self.layers
 
-    def preactivations(self, place: float) -> Answer:
+    def preactivations(self, place: float) -> Bounded:
         """The kernel of W^l x^(l-1) of the block that leads to a layer."""
         if not self.trunk.linear:
             raise EvaluationError("the kernel of preactivations is that of linear trunks.")
@@ -71,7 +71,7 @@ class Passes(Kets):
         value = first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T
         return self._answer(value, square=True)
 
-    def distances(self, first: float, last: float) -> Answer:
+    def distances(self, first: float, last: float) -> Bounded:
         """The kernel of x(last) - x(first).
 
         Source: Tensor Programs VI, Definition 7.6.
@@ -99,8 +99,8 @@ class Passes(Kets):
         found: Array = part[self._layer(place)]
         return found
 
-    def _answer(self, value: Array, square: bool = False) -> Answer:
-        return Answer(value, bounds(value, self.rounding, square), self.method)
+    def _answer(self, value: Array, square: bool = False) -> Bounded:
+        return Bounded(value, bounds(value, self.rounding, square), self.method)
 
 
 def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:

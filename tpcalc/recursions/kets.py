@@ -9,7 +9,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import UsageError
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.run import only, places
 from tpcalc.recursions.trunk import Trunk
 
@@ -28,14 +28,14 @@ class Recursion(ABC):
     chi: Array
 
     @abstractmethod
-    def features(self, place: float = 1.0) -> Answer:
+    def features(self, place: float = 1.0) -> Bounded:
         """The kernel <x_i | x_j>, of shape (T B, T B): at p = 1 that of the features.
 
         Source: Tensor Programs VI, Theorem 4.1, where the kernel is that of forward kets.
         """
 
     @abstractmethod
-    def gradients(self, place: float = 0.0) -> Answer:
+    def gradients(self, place: float = 0.0) -> Bounded:
         """The kernel <dx_i | dx_j>."""
 
     @abstractmethod
@@ -43,21 +43,21 @@ class Recursion(ABC):
         """The place there is that is nearest."""
 
     @abstractmethod
-    def preactivations(self, place: float) -> Answer:
+    def preactivations(self, place: float) -> Bounded:
         """The kernel of preactivations of the block that leads to p."""
 
     @abstractmethod
-    def distances(self, first: float, last: float) -> Answer:
+    def distances(self, first: float, last: float) -> Bounded:
         """The kernel of x(last) - x(first).
 
         Source: Tensor Programs VI, Definition 7.6.
         """
 
     @abstractmethod
-    def _answer(self, value: Array, square: bool = False) -> Answer:
+    def _answer(self, value: Array, square: bool = False) -> Bounded:
         """Numbers with their errors, as ``bounds`` has them."""
 
-    def readout(self) -> Answer:
+    def readout(self) -> Bounded:
         """The outputs."""
         return self._answer(self.outputs)
 
@@ -75,13 +75,13 @@ class Kets(Recursion):
     def _kept(self, part: Array, place: float) -> Array:
         """Something of layers, or of the edges that lead to them, at a place."""
 
-    def features(self, place: float = 1.0) -> Answer:
+    def features(self, place: float = 1.0) -> Bounded:
         return self._answer(self._kept(self.store.features, self._inside(place)), square=True)
 
-    def gradients(self, place: float = 0.0) -> Answer:
+    def gradients(self, place: float = 0.0) -> Bounded:
         return self._answer(self._kept(self.store.gradients, self._inside(place)), square=True)
 
-    def ends(self, place: float) -> tuple[tuple[Answer, Answer], tuple[Answer, Answer]]:
+    def ends(self, place: float) -> tuple[tuple[Bounded, Bounded], tuple[Bounded, Bounded]]:
         """Coefficients of U in x and in dx, of shape (T B, d); then those of n V, (T B, k).
 
         Source: Tensor Programs VI, Lemma 4.3: Gamma whose second index is -1.
@@ -95,7 +95,7 @@ class Kets(Recursion):
         )
         return (inputs[0], inputs[1]), (outputs[0], outputs[1])
 
-    def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
+    def coefficients(self, place: float, edge: float) -> tuple[tuple[Bounded, ...], ...]:
         """Coefficients at p of the Gaussians of the block that leads to q, times sqrt(L).
 
         Source: Tensor Programs VI, Lemma 4.3: Gamma.

@@ -10,7 +10,7 @@ from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError
 from tpcalc.evaluate.closure.gaussians import is_odd
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.averages import Averages
 from tpcalc.recursions.kets import Kets
 from tpcalc.recursions.panels import Panels
@@ -55,7 +55,7 @@ class Limit(Kets):
         """
         return self._inside(place)
 
-    def preactivations(self, place: float) -> Answer:
+    def preactivations(self, place: float) -> Bounded:
         """The kernel of preactivations of blocks at p.
 
         Args:
@@ -73,7 +73,7 @@ class Limit(Kets):
         moves = -trunk.updates(1) * kernel.value * (before[:, None] > before)
         return self._answer(kernel.value + moves @ self.gradients(place).value @ moves.T, True)
 
-    def distances(self, first: float, last: float) -> Answer:
+    def distances(self, first: float, last: float) -> Bounded:
         """The kernel of x(last) - x(first).
 
         Args:
@@ -91,7 +91,7 @@ class Limit(Kets):
             total += weight * (part @ law @ part.T)
         return self._answer(total, square=True)
 
-    def coefficients(self, place: float, edge: float) -> tuple[tuple[Answer, ...], ...]:
+    def coefficients(self, place: float, edge: float) -> tuple[tuple[Bounded, ...], ...]:
         """As of ``Kets``; of no certainty where they are not told.
 
         Args:
@@ -102,13 +102,13 @@ class Limit(Kets):
         if not edge <= place < self.told:
             return found
         parts = [(one.value, np.full_like(one.value, np.inf), one.method) for one in found[1]]
-        return found[0], tuple(Answer(*part) for part in parts)
+        return found[0], tuple(Bounded(*part) for part in parts)
 
     def _kept(self, part: Array, place: float) -> Array:
         return self.panels.at(part, place)
 
-    def _answer(self, value: Array, square: bool = False) -> Answer:
-        return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
+    def _answer(self, value: Array, square: bool = False) -> Bounded:
+        return Bounded(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
 def limit(trunk: Trunk, passes: int | None = None) -> Limit:

@@ -18,7 +18,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Fn, Var
 from tpcalc.functions.tape import evaluate
 from tpcalc.integrals import rules
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.slopes import jumps, slope
 from tpcalc.progress import Progress
 from tpcalc.recursions.averages import Averages
@@ -57,23 +57,23 @@ class MeanField(Recursion):
     errors: Array
     _solved: _Solved
 
-    def features(self, place: float = 1.0) -> Answer:
+    def features(self, place: float = 1.0) -> Bounded:
         return self._answer(self._solved.kernel(self._solved.x, place), square=True)
 
-    def gradients(self, place: float = 0.0) -> Answer:
+    def gradients(self, place: float = 0.0) -> Bounded:
         return self._answer(self._solved.kernel(self._solved.d, place), square=True)
 
-    def preactivations(self, place: float) -> Answer:
+    def preactivations(self, place: float) -> Bounded:
         return self._answer(self._solved.preactivations(place), square=True)
 
-    def distances(self, first: float, last: float) -> Answer:
+    def distances(self, first: float, last: float) -> Bounded:
         return self._answer(self._solved.distances(first, last), square=True)
 
     def at(self, place: float) -> float:
         return place
 
-    def _answer(self, value: Array, square: bool = False) -> Answer:
-        return Answer(value, bounds(value, self.errors, square), Method.QUADRATURE)
+    def _answer(self, value: Array, square: bool = False) -> Bounded:
+        return Bounded(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
 def mean_field(

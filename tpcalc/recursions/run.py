@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.averages import Averages, Pairs
 from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Method
@@ -171,7 +171,7 @@ class Run:
         variance = np.diagonal(kernels, axis1=1, axis2=2)
         return one, two, Pairs(variance[:, one], variance[:, two], kernels[:, one, two])
 
-    def _keep(self, answer: Answer) -> None:
+    def _keep(self, answer: Bounded) -> None:
         self.method = max(self.method, answer.method)
         size = max(float(np.abs(answer.value).max()), EPS)
         self.off = max(self.off, float(np.max(answer.error)) / size)

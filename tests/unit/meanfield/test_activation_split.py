@@ -13,7 +13,7 @@ from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UsageError
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.form import degree, varying
 from tpcalc.integrals.activation_moments import Kernels, average
-from tpcalc.integrals.arrays import averages
+from tpcalc.integrals.average import averages
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield.activations.calibrate import calibrated, debiased, dilated, normalized
 from tpcalc.meanfield.activations.reach import longest

@@ -9,7 +9,6 @@ import pytest
 
 from tpcalc.activations.entries import lookup
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.layers import gaps, means, square_growth
 from tpcalc.meanfield.maps.fixed_lengths import fixed_lengths
 from tpcalc.meanfield.maps.roots import falling_root, log_root, rate, scale
@@ -21,9 +20,9 @@ def test_a_falling_root_lies_within_its_error(root: float, noise: float) -> None
     """Also where the function itself errs by as much as it says."""
     rng = np.random.default_rng(0)
 
-    def many(x: np.ndarray) -> Computed:
+    def many(x: np.ndarray) -> Bounded:
         off = noise * rng.uniform(-1, 1, x.shape)
-        return Computed(np.log(root / x) + off, np.full(x.shape, noise + 1e-15))
+        return Bounded(np.log(root / x) + off, np.full(x.shape, noise + 1e-15))
 
     found, error = falling_root(many, 1e-15, 2.0)
     assert abs(found - root) <= error <= 20 * (noise + 1e-14) * root
@@ -74,7 +73,7 @@ def test_fixed_points_between_points_of_the_grid() -> None:
         return 1 + (log(q) - 0.5) ** 2 - 1e-4
 
     found = fixed_lengths(
-        lambda q: Computed(q * (1 + (np.log(q) - 0.5) ** 2 - 1e-4), 1e-15 * q),
+        lambda q: Bounded(q * (1 + (np.log(q) - 0.5) ** 2 - 1e-4), 1e-15 * q),
         lambda q: Bounded(q * ratio(q), 1e-15 * q),
         lambda q: Bounded(ratio(q.value) + 2 * (log(q.value) - 0.5)),
     )

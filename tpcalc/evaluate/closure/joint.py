@@ -16,8 +16,8 @@ from tpcalc.arrays import Array
 from tpcalc.engine.starts import factor
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.functions.tape import evaluate
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.views import function_of, is_drawn
 from tpcalc.program.base import references
@@ -38,7 +38,7 @@ class Joint:
         seed: Of the draws.
     """
 
-    def __init__(self, chance: Chance[Answer], seed: int) -> None:
+    def __init__(self, chance: Chance[Bounded], seed: int) -> None:
         self._chance, self._seed = chance, seed
 
     def estimate(self, ref: LRef) -> Estimate:
@@ -144,7 +144,7 @@ class Joint:
         return found
 
 
-def _sharp(answer: Answer, scale: float = 1e-6) -> float:
+def _sharp(answer: Bounded, scale: float = 1e-6) -> float:
     value, error = float(answer.value), float(answer.error)
     if not error <= SHARP * max(abs(value), scale):
         raise Unknown("its error is too large")

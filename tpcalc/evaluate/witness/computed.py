@@ -8,8 +8,9 @@ import numpy as np
 
 from tpcalc.errors import TpcalcError
 from tpcalc.evaluate.closure.closure import Closure
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer, Numeric, Work
+from tpcalc.integrals.numeric import Numeric, Work
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LRef, Target
@@ -17,7 +18,7 @@ from tpcalc.limit.graph import LRef, Target
 WORK = 5000  # closed forms that a number may take
 
 
-def evaluated(context: Context, ref: LRef) -> Answer:
+def evaluated(context: Context, ref: LRef) -> Bounded:
     """A scalar by closed forms or quadrature."""
     graph = graph_of(context, (("", Target(Fraction(0), ref)),))
     ((_, target),) = graph.targets

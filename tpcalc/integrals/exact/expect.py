@@ -11,7 +11,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Call, Expr, Fn
 from tpcalc.functions.expr import mul, walk
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.exact.ball import UNIT, Ball, better, finite_error
 from tpcalc.integrals.exact.delta import DELTA, no_density
 from tpcalc.integrals.exact.floats import FLOATS, ball
@@ -37,7 +37,7 @@ def supported(factors: Sequence[Expr]) -> bool:
 
 def expectation(
     factors: Sequence[Expr], mean: Sequence[Any], cov: Sequence[Sequence[Any]]
-) -> Computed | None:
+) -> Bounded | None:
     """E[f_1(G_1) ... f_k(G_k)] for jointly Gaussian G, in closed form.
 
     The covariances are taken to be exactly the floats given; they may be singular. A variance of 0
@@ -62,13 +62,13 @@ def expectation(
     found = reduce(operator.mul, parts) if parts else Ball(1.0)
     error = found.error() if len(parts) == 1 else finite_error(found.error())
     if not getattr(found.value, "shape", ()):
-        return Computed(float(found.value), float(error))
-    return _equal_apart(factors, means, rows, Computed(found.value, error))
+        return Bounded(float(found.value), float(error))
+    return _equal_apart(factors, means, rows, Bounded(found.value, error))
 
 
 def _equal_apart(
-    factors: Sequence[Expr], mean: list[Any], cov: list[list[Any]], found: Computed
-) -> Computed:
+    factors: Sequence[Expr], mean: list[Any], cov: list[list[Any]], found: Bounded
+) -> Bounded:
     """Entries of arrays where two variables are equal, and not in all: they are one function."""
     import numpy as np
 
@@ -91,7 +91,7 @@ def _equal_apart(
                 value = np.array(found.value)
                 error = np.array(np.broadcast_to(found.error, value.shape))
                 value[chosen], error[chosen] = own.value, own.error
-                found, lost = Computed(value, error), lost & ~chosen
+                found, lost = Bounded(value, error), lost & ~chosen
     return found
 
 

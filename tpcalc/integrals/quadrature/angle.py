@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from tpcalc.arrays import Array
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.nodes import ORDER, gauss_legendre
@@ -27,7 +27,7 @@ HALVINGS = (1.0, 0.125)
 ENOUGH = 4e-13
 SAFETY = 4.0
 
-Product = Callable[[Array, Array], Computed | None]
+Product = Callable[[Array, Array], Bounded | None]
 
 
 @lru_cache(maxsize=1)

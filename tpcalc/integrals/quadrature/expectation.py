@@ -15,13 +15,14 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Call, Expr
 from tpcalc.functions.expr import walk
 from tpcalc.functions.form import least
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.connected import connected
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.dirac import Peak, continuous, given, peaks
 from tpcalc.integrals.quadrature.groups import group_mean
 from tpcalc.integrals.quadrature.shape import Shape, shape
 from tpcalc.limit.degrees import degree_of
+from tpcalc.results import Method
 
 ROUNDS = 16.0
 
@@ -56,7 +57,7 @@ def _has_mean(factor: Expr) -> bool:
     return True
 
 
-def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Computed | None:
+def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Bounded | None:
     """E[f_1(G_1) ... f_k(G_k)] by quadrature.
 
     Example:
@@ -79,7 +80,7 @@ def expectation(factors: Sequence[Expr], mean: Sequence[Any], cov: Any) -> Compu
         found = _all_terms([_split(factor) for factor in factors], means, table)
     if found is None:
         return None
-    return Computed(_full(found.value, shown), _full(found.error, shown))
+    return Bounded(_full(found.value, shown), _full(found.error, shown), Method.QUADRATURE)
 
 
 def _check(mean: list[Array], cov: list[list[Array]]) -> None:
@@ -110,7 +111,7 @@ def _split(factor: Expr) -> _Factor | None:
 
 def _all_terms(
     factors: Sequence[_Factor | None], mean: list[Array], cov: list[list[Array]]
-) -> Computed | None:
+) -> Bounded | None:
     """Deltas first: given the Gaussian that one holds fast, there is a Gaussian less."""
     parts = [factor for factor in factors if factor is not None]
     sharp = next((i for i, factor in enumerate(parts) if factor.peaks), None)
@@ -119,7 +120,7 @@ def _all_terms(
     if (cov[sharp][sharp] <= 0).any():
         return None
     rest = [factor for i, factor in enumerate(parts) if i != sharp]
-    total = Computed(np.zeros(()), np.zeros(()))
+    total = Bounded(np.zeros(()), np.zeros(()))
     for peak in parts[sharp].peaks:
         fixed = given(sharp, peak.place, mean, cov)
         if any(
@@ -132,7 +133,7 @@ def _all_terms(
             return None
         weight = peak.weight * fixed.density
         spread = ROUNDS * EPS * np.abs(weight * inner.value)
-        total = _sum(total, Computed(weight * inner.value, np.abs(weight) * inner.error + spread))
+        total = _sum(total, Bounded(weight * inner.value, np.abs(weight) * inner.error + spread))
     smooth = parts[sharp].plain
     if smooth.polynomial is not None and not any(smooth.polynomial):
         return total
@@ -150,12 +151,12 @@ def _torn(factor: _Factor, mean: Array, variance: Array) -> bool:
     )
 
 
-def _sum(left: Computed, right: Computed) -> Computed:
+def _sum(left: Bounded, right: Bounded) -> Bounded:
     value = left.value + right.value
-    return Computed(value, left.error + right.error + EPS * np.abs(value))
+    return Bounded(value, left.error + right.error + EPS * np.abs(value))
 
 
-def _product(shapes: list[Shape], mean: list[Array], cov: list[list[Array]]) -> Computed | None:
+def _product(shapes: list[Shape], mean: list[Array], cov: list[list[Array]]) -> Bounded | None:
     """The product over groups of Gaussians that are independent of each other."""
     value, error = np.ones(()), np.zeros(())
     for group in connected(range(len(cov)), lambda i, j: bool(np.any(cov[i][j] != 0))):
@@ -169,4 +170,4 @@ def _product(shapes: list[Shape], mean: list[Array], cov: list[list[Array]]) -> 
         error = np.abs(value) * part.error + np.abs(part.value) * error + error * part.error
         value = value * part.value
         error = error + EPS * np.abs(value)
-    return Computed(value, error)
+    return Bounded(value, error)

@@ -9,7 +9,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature.adaptive import EPS, Integrals
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.differences import Difference, difference_integrals
@@ -19,6 +19,7 @@ from tpcalc.integrals.quadrature.hermite import expand
 from tpcalc.integrals.quadrature.layer import LARGE, Pair, direct_gap, prepared
 from tpcalc.integrals.quadrature.one_dimension import REACH, WHOLE
 from tpcalc.integrals.quadrature.shape import Shape
+from tpcalc.results import Method
 
 DEGREES = (64, 256, 1024)
 ENOUGH = 1e-12
@@ -27,7 +28,7 @@ BATCH = 64
 MOVE = 1e-6  # relative, for a derivative
 
 
-def gap(factor: Expr, q: Any, delta: Any) -> Computed:
+def gap(factor: Expr, q: Any, delta: Any) -> Bounded:
     """E f(u)^2 - E f(u) f(v) for centred u, v of variance q and covariance q - delta.
 
     It is 1/2 E[f(a s + h t) - f(a s - h t)]^2 with a^2 = q - delta/2, h^2 = delta/2 and s, t
@@ -67,7 +68,7 @@ def gap(factor: Expr, q: Any, delta: Any) -> Computed:
     some_q, some_delta, index = distinct(variance, difference)
     with np.errstate(all="ignore"):
         value, error = _gaps(pair, some_q, some_delta)
-    return Computed(value[index][()], error[index][()])
+    return Bounded(value[index][()], error[index][()], Method.QUADRATURE)
 
 
 def carried_gap(factor: Expr, q: float, delta: float) -> Carried:
@@ -83,7 +84,8 @@ def carried_gap(factor: Expr, q: float, delta: float) -> Carried:
     found = direct_gap(pair, q, delta)
     if found is not None:
         return found
-    value, error = gap(factor, q, delta)
+    here = gap(factor, q, delta)
+    value, error = here.value, here.error
     if not np.isfinite(error):
         raise EvaluationError(
             f"{factor.text} bends too often for an average over inputs of the variance {q:.3g}.",

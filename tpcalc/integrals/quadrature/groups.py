@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.conditional import Surface, conditional_mean, squared_mean
 from tpcalc.integrals.quadrature.families import Family, Pairs, distinct, family
@@ -43,19 +43,19 @@ class _Found:
     natural: Array
 
 
-def group_mean(shapes: list[Shape], mean: list[Array], cov: Matrix) -> Computed | None:
+def group_mean(shapes: list[Shape], mean: list[Array], cov: Matrix) -> Bounded | None:
     """E[f_1(G_1) f_2(G_2) ...] of jointly Gaussian G."""
     bent = [i for i, one in enumerate(shapes) if one.polynomial is None]
     frame = _frame(bent, shapes, mean, cov)
     if not bent:
-        return Computed(frame.surface[0, 0], frame.slack[0, 0])
+        return Bounded(frame.surface[0, 0], frame.slack[0, 0])
     functions = [shapes[i] for i in bent]
     found = _single(functions[0], frame) if len(bent) == 1 else _double(functions, frame)
     if found is None:
         return None
     accuracy = SMOOTH if all(function.smooth for function in functions) else KINKED
     good = found.error <= accuracy * found.natural
-    return Computed(found.value, found.error) if np.all(good) else None
+    return Bounded(found.value, found.error) if np.all(good) else None
 
 
 def _frame(bent: list[int], shapes: list[Shape], mean: list[Array], cov: Matrix) -> _Frame:

@@ -18,7 +18,7 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.form import period
 from tpcalc.integrals import exact
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.angle import gap_by_angle
 from tpcalc.integrals.quadrature.broken import BrokenLine, broken_gap, broken_line, broken_moments
@@ -141,7 +141,7 @@ def _by_sides(pair: Pair, q: float, delta: float) -> Carried | None:
     return kink_gap(pair.function, pair.slope, pair.centre, (q, delta), moments)
 
 
-def _closed(factor: Expr, variance: Array, covariance: Array) -> Computed | None:
+def _closed(factor: Expr, variance: Array, covariance: Array) -> Bounded | None:
     rows = [[variance, covariance], [covariance, variance]]
     return exact.expectation((factor, factor), [0.0, 0.0], rows)
 

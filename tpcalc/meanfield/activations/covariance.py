@@ -13,7 +13,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
 from tpcalc.functions.form import degree, varying
-from tpcalc.integrals.arrays import Values, averages
+from tpcalc.integrals.average import averages
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.gap import gap
@@ -55,7 +55,7 @@ class CovarianceKernel(OfActivation, Shown):
         """The linear, constant and nonlinear part under N(0, q)."""
         return split(self.tau, self.q)
 
-    def covariances(self, correlations: Sequence[float] | Array) -> Values:
+    def covariances(self, correlations: Sequence[float] | Array) -> Bounded:
         """E tau(s) tau(t).
 
         Args:
@@ -63,7 +63,7 @@ class CovarianceKernel(OfActivation, Shown):
         """
         return self._pair(self.tau, correlations)
 
-    def correlations(self, correlations: Sequence[float] | Array) -> Values:
+    def correlations(self, correlations: Sequence[float] | Array) -> Bounded:
         """E tau(s) tau(t) / E tau(s)^2, the kernel that is applied over and over.
 
         Args:
@@ -71,7 +71,7 @@ class CovarianceKernel(OfActivation, Shown):
         """
         return _scaled(self.covariances(correlations), ratio(Bounded(1.0), self.split.second))
 
-    def slopes(self, correlations: Sequence[float] | Array) -> Values:
+    def slopes(self, correlations: Sequence[float] | Array) -> Bounded:
         """The derivative of ``correlations``: q E tau'(s) tau'(t) / E tau^2.
 
         Args:
@@ -82,7 +82,7 @@ class CovarianceKernel(OfActivation, Shown):
         found = self._pair(slope_of(self.tau), correlations)
         return _scaled(found, ratio(self.split.q, self.split.second))
 
-    def gaps(self, correlations: Sequence[float] | Array) -> Values:
+    def gaps(self, correlations: Sequence[float] | Array) -> Bounded:
         """1 less ``correlations``, accurate relative to itself.
 
         Args:
@@ -100,10 +100,10 @@ class CovarianceKernel(OfActivation, Shown):
         found = self._at_gaps(np.array([gap.value])).at(0)
         return found + Bounded(0.0, slope * gap.error, gap.method)
 
-    def _at_gaps(self, gaps: Array) -> Values:
+    def _at_gaps(self, gaps: Array) -> Bounded:
         return self._gaps(gaps, self.covariances(1 - gaps))
 
-    def _gaps(self, gaps: Array, values: Values, close: float = CLOSE) -> Values:
+    def _gaps(self, gaps: Array, values: Bounded, close: float = CLOSE) -> Bounded:
         """E tau^2 less the covariance, over E tau^2; where that loses digits, by a quadrature."""
         second, spread = self.split.second, self.split.spread
         # At c = 0 the two are independent, and the difference is the variance. Elsewhere c itself
@@ -121,9 +121,9 @@ class CovarianceKernel(OfActivation, Shown):
             value[poor] = np.where(better, careful.value, value[poor])
             error[poor] = np.where(better, careful.error, error[poor])
             method = Method.QUADRATURE
-        return _scaled(Values(value, error, method), ratio(Bounded(1.0), second))
+        return _scaled(Bounded(value, error, method), ratio(Bounded(1.0), second))
 
-    def nlc(self, correlations: Sequence[float] | Array) -> Values:
+    def nlc(self, correlations: Sequence[float] | Array) -> Bounded:
         """The nonlinearity coefficient n(q, q c): 1 at c = 1 and for linear activations.
 
         Args:
@@ -136,7 +136,7 @@ class CovarianceKernel(OfActivation, Shown):
         """
         return self.table(correlations)[1]
 
-    def table(self, correlations: Sequence[float] | Array) -> tuple[Values, Values]:
+    def table(self, correlations: Sequence[float] | Array) -> tuple[Bounded, Bounded]:
         """Both ``correlations`` and ``nlc``, from the same averages.
 
         Args:
@@ -152,7 +152,7 @@ class CovarianceKernel(OfActivation, Shown):
         below, end = self._gaps(1 - c, found), self.end_slope
         value = np.sqrt(end.value * (1 - c) / below.value)
         part = below.error / np.abs(below.value) + end.error / end.value + 2 * EPS / (1 - c)
-        coefficient = Values(value, value * (part / 2 + EPS), max(below.method, end.method))
+        coefficient = Bounded(value, value * (part / 2 + EPS), max(below.method, end.method))
         return _scaled(found, ratio(Bounded(1.0), self.split.second)), coefficient
 
     @cached_property
@@ -247,7 +247,7 @@ class CovarianceKernel(OfActivation, Shown):
         off = abs(float(found.value[1] - found.value[0]))
         return found.at(0) + Bounded(0.0, off, found.method)
 
-    def _pair(self, factor: Expr, correlations: Sequence[float] | Array) -> Values:
+    def _pair(self, factor: Expr, correlations: Sequence[float] | Array) -> Bounded:
         c = _checked(correlations)
         q = np.full(c.shape, self.q)
         return averages((factor, factor), [[q, q * c], [q * c, q]])
@@ -260,10 +260,10 @@ def _checked(correlations: Sequence[float] | Array) -> Array:
     return c
 
 
-def _scaled(values: Values, factor: Bounded) -> Values:
+def _scaled(values: Bounded, factor: Bounded) -> Bounded:
     value = values.value * factor.value
     error = values.error * factor.value + np.abs(values.value) * factor.error + EPS * np.abs(value)
-    return Values(value, error, max(values.method, factor.method))
+    return Bounded(value, error, max(values.method, factor.method))
 
 
 def _known(number: Bounded) -> Estimate:

@@ -12,7 +12,6 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
-from tpcalc.integrals.arrays import Values
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import OfActivation
 from tpcalc.meanfield.activations.length import LengthKernel
@@ -93,7 +92,7 @@ class Iteration(OfActivation, Shown):
         """
         return self._change(lengths, self._kernel.lengths(lengths))
 
-    def _change(self, at: Array, values: Values) -> Changes:
+    def _change(self, at: Array, values: Bounded) -> Changes:
         with np.errstate(all="ignore"):
             value = np.log(values.value / self._unit.value / at)
             error = values.error / values.value + self._unit.error / self._unit.value
@@ -193,7 +192,7 @@ class Iteration(OfActivation, Shown):
 
 
 @lru_cache(maxsize=8)
-def _on_grid(tau: Expr) -> tuple[Array, Values]:
+def _on_grid(tau: Expr) -> tuple[Array, Bounded]:
     """The length kernel on a grid, which it shares with its normalized form."""
     top = min(longest(tau), 10.0**LARGEST)
     count = round(PER_DECADE * (np.log10(top) - SMALLEST))

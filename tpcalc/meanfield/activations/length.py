@@ -15,8 +15,8 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.arrays import Values, averages
-from tpcalc.integrals.bounded import EPS
+from tpcalc.integrals.average import averages
+from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.gap import gap
 from tpcalc.integrals.quadrature.shape import shape
@@ -46,7 +46,7 @@ class LengthKernel(OfActivation, Shown):
         ([0.5, 2.0], 1.0)
     """
 
-    def squares(self, lengths: Sequence[float] | Array) -> Values:
+    def squares(self, lengths: Sequence[float] | Array) -> Bounded:
         """E tau(s)^2.
 
         Args:
@@ -55,7 +55,7 @@ class LengthKernel(OfActivation, Shown):
         q = checks.reals(lengths, "lengths").astype(np.float64) ** 2
         return averages((self.tau, self.tau), [[q, q], [q, q]])
 
-    def lengths(self, lengths: Sequence[float] | Array) -> Values:
+    def lengths(self, lengths: Sequence[float] | Array) -> Bounded:
         """L.
 
         Args:
@@ -64,9 +64,9 @@ class LengthKernel(OfActivation, Shown):
         found = self.squares(lengths)
         root = np.sqrt(np.maximum(found.value, 0.0))
         low = np.sqrt(np.maximum(found.value - found.error, 0.0))
-        return Values(root, np.where(found.known, root - low + EPS * root, inf), found.method)
+        return Bounded(root, np.where(found.known, root - low + EPS * root, inf), found.method)
 
-    def stability(self, lengths: Sequence[float] | Array) -> Values:
+    def stability(self, lengths: Sequence[float] | Array) -> Bounded:
         """The Gaussian stability number lambda L'(lambda) / L(lambda).
 
         Below 1 a relative deviation of the length shrinks, above 1 it grows.
@@ -88,7 +88,7 @@ class LengthKernel(OfActivation, Shown):
                 above = self._by_weight(q, below)
         return _over(above, below)
 
-    def nlc(self, lengths: Sequence[float] | Array) -> Values:
+    def nlc(self, lengths: Sequence[float] | Array) -> Bounded:
         """The nonlinearity coefficient n(lambda^2, 0).
 
         Args:
@@ -104,12 +104,12 @@ class LengthKernel(OfActivation, Shown):
         squares = averages((slope, slope), [[q, q], [q, q]])
         spread = self._spread(q)
         with np.errstate(all="ignore"):
-            above = Values(q * squares.value, q * squares.error, squares.method)
+            above = Bounded(q * squares.value, q * squares.error, squares.method)
             found = _over(above, spread)
             root = np.sqrt(found.value)
-            return Values(root, found.error / (2 * root) + EPS * root, found.method)
+            return Bounded(root, found.error / (2 * root) + EPS * root, found.method)
 
-    def _spread(self, q: Array) -> Values:
+    def _spread(self, q: Array) -> Bounded:
         """Var tau: a difference, by a way of its own where that loses digits."""
         found = self._difference(q)
         poor = found.known & ~(found.error <= POOR * np.abs(found.value))
@@ -121,16 +121,16 @@ class LengthKernel(OfActivation, Shown):
         better = careful.error < error[poor]
         value[poor] = np.where(better, careful.value, value[poor])
         error[poor] = np.where(better, careful.error, error[poor])
-        return Values(value, error, Method.QUADRATURE)
+        return Bounded(value, error, Method.QUADRATURE)
 
-    def _difference(self, q: Array) -> Values:
+    def _difference(self, q: Array) -> Bounded:
         """E tau^2 - (E tau)^2, of tau or of tau less its value at 0."""
         plain, zero = _variance(self.tau, 0.0, q), self._value_at_zero
         if zero == 0 or (plain.error <= FINE * np.abs(plain.value)).all():
             return plain
         other = _variance(self.tau - const(zero), abs(zero), q)
         take = ~(other.error >= plain.error)
-        return Values(
+        return Bounded(
             np.where(take, other.value, plain.value),
             np.where(take, other.error, plain.error),
             other.method,
@@ -141,12 +141,12 @@ class LengthKernel(OfActivation, Shown):
         low, high = sides(self.tau)
         return low if low == high and np.isfinite(low) else 0.0
 
-    def _by_weight(self, q: Array, second: Values) -> Values:
+    def _by_weight(self, q: Array, second: Bounded) -> Bounded:
         """E tau^2 (s^2 / lambda^2 - 1) / 2, which needs no derivative."""
         with_square = averages((Var(0) ** 2, self.tau, self.tau), [[q] * 3 for _ in range(3)])
         value = (with_square.value / q - second.value) / 2
         error = (with_square.error / q + second.error) / 2 + 4 * EPS * np.abs(second.value)
-        return Values(value, error, with_square.method)
+        return Bounded(value, error, with_square.method)
 
     @cached_property
     def at_zero(self) -> float:
@@ -196,7 +196,7 @@ def sides(expr: Expr) -> tuple[float, float]:
     return left, right
 
 
-def _variance(tau: Expr, shifted: float, q: Array) -> Values:
+def _variance(tau: Expr, shifted: float, q: Array) -> Bounded:
     """E tau^2 - (E tau)^2; ``shifted`` is what was subtracted from tau, which rounds it."""
     second, mean = averages((tau, tau), [[q, q], [q, q]]), averages((tau,), [[q]])
     with np.errstate(all="ignore"):
@@ -204,10 +204,10 @@ def _variance(tau: Expr, shifted: float, q: Array) -> Values:
         error = second.error + 2 * np.abs(mean.value) * mean.error + mean.error**2
         error = error + 2 * EPS * second.value + 4 * EPS * shifted * np.sqrt(np.abs(second.value))
     lost = ~(np.isfinite(value) & np.isfinite(error))
-    return Values(np.where(lost, np.nan, value), np.where(lost, inf, error), second.method)
+    return Bounded(np.where(lost, np.nan, value), np.where(lost, inf, error), second.method)
 
 
-def _over(above: Values, below: Values) -> Values:
+def _over(above: Bounded, below: Bounded) -> Bounded:
     with np.errstate(all="ignore"):
         value = above.value / below.value
         error = (above.error + np.abs(value) * below.error) / (below.value - below.error)
@@ -215,4 +215,4 @@ def _over(above: Values, below: Values) -> Values:
     method = (
         Method.QUADRATURE if Method.QUADRATURE in (above.method, below.method) else above.method
     )
-    return Values(np.where(lost, np.nan, value), np.where(lost, inf, error + 2 * EPS), method)
+    return Bounded(np.where(lost, np.nan, value), np.where(lost, inf, error + 2 * EPS), method)

@@ -13,7 +13,7 @@ from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError
 from tpcalc.functions import Expr, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels, average
-from tpcalc.integrals.arrays import averages
+from tpcalc.integrals.average import averages
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.quadrature.shape import depends
@@ -57,7 +57,7 @@ class Split(Shown):
     @property
     def linear(self) -> bool:
         """Whether there is no nonlinear part."""
-        return self.rest.value <= max(self.rest.error, LINEAR * self.second.value)
+        return bool(self.rest.value <= max(self.rest.error, LINEAR * self.second.value))
 
     @property
     def linear_ratio(self) -> Bounded:

@@ -12,10 +12,9 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.integrals.bounded import EPS
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.integrals.layers import means, products
+from tpcalc.integrals.layers import means, method_of, products
 from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve
@@ -165,7 +164,7 @@ def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
     return Curve("correlation", "next layer", _row(c), _row(found.value), float(found.error.max()))
 
 
-def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
+def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
     """The lengths over layers, from several starts.
 
     Args:
@@ -196,10 +195,10 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
         here, moved = np.split(found.value, 2)
         error = np.broadcast_to(found.error, found.value.shape)[: len(q)]
         rows.append((here, error + abs(moved - here)))
-    return Computed(*np.stack(rows, axis=1))
+    return Bounded(*np.stack(rows, axis=1), method_of((layer.tau, layer.tau)))
 
 
-def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Computed:
+def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
     """The correlations over layers, from several starts, at the fixed point of the lengths.
 
     Args:
@@ -228,7 +227,7 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Comput
     rows = [(x, EPS * x)]
     for _ in range(checks.whole(depth, "depth", least=0)):
         rows.append(correlation_step(layer, *rows[-1]))
-    return Computed(*np.stack(rows, axis=1))
+    return Bounded(*np.stack(rows, axis=1), method_of((layer.tau, layer.tau)))
 
 
 def correlation_step(layer: LayerMap, x: Array, off: Array) -> tuple[Array, Array]:
@@ -382,7 +381,7 @@ def _stable(tau: Expr, q: Array, w: Array, b: float) -> tuple[Array, Array]:
     return c, off
 
 
-def _correlation(layer: LayerMap, c: Array) -> Computed:
+def _correlation(layer: LayerMap, c: Array) -> Bounded:
     """The correlation map at many correlations."""
     (w, b), q = layer.effective, layer.fixed_point
     found = products(layer.tau, q.value, q.value, q.value * c)
@@ -390,7 +389,7 @@ def _correlation(layer: LayerMap, c: Array) -> Computed:
     error = w.value * found.error / q.value + (
         (1 + layer.sensitivity) * q.error / q.value + 4 * EPS
     ) * np.abs(value)
-    return Computed(value, np.broadcast_to(error, value.shape))
+    return Bounded(value, np.broadcast_to(error, value.shape), found.method)
 
 
 def _row(values: Array) -> tuple[float, ...]:

@@ -17,7 +17,6 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.fixed_lengths import crossed, gridded
@@ -108,7 +107,7 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
     return Rows(points)
 
 
-def edge_biases(tau: Expr, q: Array) -> Computed:
+def edge_biases(tau: Expr, q: Array) -> Bounded:
     """The variance of full-rank biases that the edge needs at many q; below 0 there is no edge.
 
     Example:
@@ -125,10 +124,11 @@ def edge_biases(tau: Expr, q: Array) -> Computed:
     off = (square.error + np.abs(ratio) * slopes.error) / np.maximum(
         slopes.value - slopes.error, 1e-300
     )
-    return Computed(qs - ratio, off + 4e-16 * (qs + np.abs(ratio)))
+    error = off + 4e-16 * (qs + np.abs(ratio))
+    return Bounded(qs - ratio, error, max(square.method, slopes.method))
 
 
-def _gridded(tau: Expr) -> tuple[Array, Computed]:
+def _gridded(tau: Expr) -> tuple[Array, Bounded]:
     """``edge_biases`` on the longest grid on which averages are found."""
     for largest in LARGEST[:-1]:
         with suppress(EvaluationError):
@@ -186,7 +186,7 @@ def _straight(tau: Expr) -> bool:
     """Whether tau is linear near 0 and 0 there, so that small lengths see a linear network."""
     kernels, small = Kernels(tau), Bounded(1e-24)
     second, slope = kernels.second(small).value, kernels.slope(small).value
-    return slope > 0 and abs(second / slope - 1e-24) < 1e-30
+    return bool(slope > 0 and abs(second / slope - 1e-24) < 1e-30)
 
 
 def _at_zero(tau: Expr, rank: float) -> EdgePoint:

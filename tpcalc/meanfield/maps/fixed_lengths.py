@@ -11,7 +11,6 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.meanfield.crossings import Changes, Crossing, crossings
 from tpcalc.meanfield.maps.roots import log_root
 
@@ -62,13 +61,13 @@ class Lengths:
         """Whether nothing keeps lengths from getting there."""
         end = point.square.value
         if point.kind == ("stable from above" if start < end else "stable from below"):
-            return start == end
+            return bool(start == end)
         low, high = min(start, end), max(start, end)
         return not any(low < each.square.value < high for each in self.points)
 
 
 def fixed_lengths(
-    many: Callable[[Array], Computed],
+    many: Callable[[Array], Bounded],
     one: Callable[[float], Bounded],
     slope: Callable[[Bounded], Bounded],
 ) -> Lengths:
@@ -76,7 +75,7 @@ def fixed_lengths(
 
     Example:
         >>> found = fixed_lengths(
-        ...     lambda q: Computed(np.sqrt(q), 1e-15 * q), lambda q: Bounded(q**0.5),
+        ...     lambda q: Bounded(np.sqrt(q), 1e-15 * q), lambda q: Bounded(q**0.5),
         ...     lambda q: Bounded(0.5 / q.value**0.5),
         ... )
         >>> [(round(p.square.value, 9), p.kind) for p in found.points], found.every
@@ -94,7 +93,7 @@ def fixed_lengths(
     return Lengths(tuple(points), False, bool(sign[np.flatnonzero(sign)[-1]] > 0))
 
 
-def _changes(many: Callable[[Array], Computed]) -> Changes:
+def _changes(many: Callable[[Array], Bounded]) -> Changes:
     """The map on the longest grid on which it is finite."""
     for highest in HIGHEST:
         try:
@@ -109,8 +108,8 @@ def _changes(many: Callable[[Array], Computed]) -> Changes:
 
 
 def gridded(
-    many: Callable[[Array], Computed], smallest: float, largest: float
-) -> tuple[Array, Computed]:
+    many: Callable[[Array], Bounded], smallest: float, largest: float
+) -> tuple[Array, Bounded]:
     """A grid by tenfolds, with a function of it, as far as that is finite."""
     grid = np.geomspace(smallest, largest, round(BY_TENFOLD * np.log10(largest / smallest)) + 1)
     with np.errstate(all="ignore"):
@@ -118,10 +117,10 @@ def gridded(
     error = np.broadcast_to(found.error, grid.shape)
     good = np.isfinite(found.value) & np.isfinite(error)
     last = len(grid) if good.all() else int(np.argmin(good))
-    return grid[:last], Computed(found.value[:last], error[:last])
+    return grid[:last], Bounded(found.value[:last], error[:last], found.method)
 
 
-def _change(at: Array, computed: Computed) -> Changes:
+def _change(at: Array, computed: Bounded) -> Changes:
     with np.errstate(all="ignore"):
         return Changes(at, np.log(computed.value / at), computed.error / computed.value)
 

@@ -13,7 +13,6 @@ from tpcalc import checks
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, square_growth
 from tpcalc.meanfield.maps.edge import checked_rank
@@ -105,7 +104,7 @@ class LayerMap(OfActivation, Shown):
         w, b = self.effective
         return w * self.kernels.second(bounded(q)) + b
 
-    def lengths(self, q: Any) -> Computed:
+    def lengths(self, q: Any) -> Bounded:
         """``length`` at an array of second moments.
 
         Args:
@@ -113,7 +112,7 @@ class LayerMap(OfActivation, Shown):
         """
         (w, b), found = self.effective, means((self.tau, self.tau), q)
         value = w.value * found.value + b.value
-        return Computed(value, w.value * found.error + 2 * EPS * np.abs(value))
+        return Bounded(value, w.value * found.error + 2 * EPS * np.abs(value), found.method)
 
     def length_slope(self, q: Bounded | float) -> Bounded:
         """The derivative of ``length``, also where the activation has kinks.
@@ -214,7 +213,7 @@ class LayerMap(OfActivation, Shown):
         q = self.fixed_point
         return self.effective[0] * self.kernels.slope_product(q, q, q * bounded(c))
 
-    def gap_growth(self, x: Any, close: float = CLOSE) -> Computed:
+    def gap_growth(self, x: Any, close: float = CLOSE) -> Bounded:
         """(1 - C(1 - x)) / x of the correlation map C, which falls from chi at x = 0.
 
         Args:
@@ -227,7 +226,7 @@ class LayerMap(OfActivation, Shown):
         share = w.value / (q.value * xs)
         value = share * found.value
         lost = (self.sensitivity * q.error / q.value + 4 * EPS) * np.abs(value)
-        return Computed(value, share * found.error + lost)
+        return Bounded(value, share * found.error + lost, found.method)
 
     @cached_property
     def sensitivity(self) -> float:
@@ -258,9 +257,9 @@ class LayerMap(OfActivation, Shown):
                 return Bounded(*falling_root(self._excess, high, low), method)
         return Bounded(0.0, STAGES[-1], method)
 
-    def _excess(self, x: Any) -> Computed:
+    def _excess(self, x: Any) -> Bounded:
         found = self.gap_growth(x)
-        return Computed(found.value - 1.0, found.error + EPS)
+        return Bounded(found.value - 1.0, found.error + EPS, found.method)
 
     def _far(self) -> float:
         """A bound on c* where C(0) is 0 within its error."""

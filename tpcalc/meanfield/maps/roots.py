@@ -9,7 +9,6 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.results import Scale
 
 FIRST, ROUNDS, NARROW, FLAT = 41, 6, 1e-15, 1e-7
@@ -74,11 +73,11 @@ def log_root(function: Callable[[float], Bounded], low: float, high: float) -> B
     return Bounded(root, max(abs(root - end) for end in ends) + EPS * root, here.method)
 
 
-def falling_root(many: Callable[[Array], Computed], low: float, high: float) -> tuple[float, float]:
+def falling_root(many: Callable[[Array], Bounded], low: float, high: float) -> tuple[float, float]:
     """Where a function that falls crosses 0, from its values at many places at once.
 
     Example:
-        >>> root, error = falling_root(lambda x: Computed(2 - x * x, 1e-15), 1e-9, 4.0)
+        >>> root, error = falling_root(lambda x: Bounded(2 - x * x, 1e-15), 1e-9, 4.0)
         >>> bool(abs(root - 2**0.5) <= error < 1e-14)
         True
     """

@@ -13,7 +13,6 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.computed import Computed
 from tpcalc.integrals.layers import products
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
@@ -89,7 +88,7 @@ class LayerSequence:
             found.append(_told(index, layer, found[-1]))
         return tuple(found)
 
-    def gram(self, start: Array) -> tuple[Computed, ...]:
+    def gram(self, start: Array) -> tuple[Bounded, ...]:
         """The matrix of second moments of any number of inputs, layer by layer.
 
         Args:
@@ -121,7 +120,7 @@ class LayerSequence:
             )
         w, b = self.layers[0].effective
         value = w.value * matrix + b.value
-        found = [Computed(value, 4 * EPS * np.abs(value))]
+        found = [Bounded(value, 4 * EPS * np.abs(value))]
         for layer in self.layers[1:]:
             found.append(_mapped(layer, found[-1]))
         return tuple(found)
@@ -179,7 +178,7 @@ def _told(index: int, layer: LayerMap, q: Bounded) -> Bounded:
         raise
 
 
-def _mapped(layer: LayerMap, before: Computed) -> Computed:
+def _mapped(layer: LayerMap, before: Bounded) -> Bounded:
     """The next matrix; each number is moved by its error, one after the other."""
     (w, b), tau = layer.effective, layer.tau
     own = np.diagonal(before.value)
@@ -204,4 +203,4 @@ def _mapped(layer: LayerMap, before: Computed) -> Computed:
     value = w.value * values[0] + b.value
     whole[rows, columns] = whole[columns, rows] = value
     lost[rows, columns] = lost[columns, rows] = w.value * doubt + 4 * EPS * np.abs(value)
-    return Computed(whole, lost)
+    return Bounded(whole, lost, max(before.method, found.method))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tpcalc.errors import EvaluationError
-from tpcalc.integrals.numeric import Answer
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.kets import Kets, Recursion
 from tpcalc.results import DepthArray, DepthGap
 
@@ -29,7 +29,7 @@ def profile(
     shares = tuple(recursion.at(place) for place in places)
     moved = recursion.trunk.count - recursion.trunk.batch  # samples with an adjoint
 
-    def made(name: str, axes: tuple[str, ...], parts: list[Answer], *shape: int) -> DepthArray:
+    def made(name: str, axes: tuple[str, ...], parts: list[Bounded], *shape: int) -> DepthArray:
         size = (*shape, len(places), *parts[0].value.shape)
         values = np.array([one.value for one in parts]).reshape(size)
         errors = np.array([np.broadcast_to(one.error, one.value.shape) for one in parts])
@@ -57,15 +57,15 @@ def profile(
     yield made("coefficients", GAMMA, parts, 2, 2, len(places))
 
 
-def _of_ket(ket: int, answer: Answer, moved: int) -> Answer:
+def _of_ket(ket: int, answer: Bounded, moved: int) -> Bounded:
     """What is in x, or in dx where it is followed: NaN of samples that have no adjoint."""
     if ket == 0:
         return answer
     value, error = answer.value.copy(), np.array(np.broadcast_to(answer.error, answer.value.shape))
     value[moved:] = error[moved:] = np.nan
-    return Answer(value, error, answer.method)
+    return Bounded(value, error, answer.method)
 
 
-def _first(kernel: Answer, count: int) -> Answer:
+def _first(kernel: Bounded, count: int) -> Bounded:
     error = np.broadcast_to(kernel.error, kernel.value.shape)
-    return Answer(kernel.value[:count, :count], error[:count, :count], kernel.method)
+    return Bounded(kernel.value[:count, :count], error[:count, :count], kernel.method)

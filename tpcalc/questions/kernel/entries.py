@@ -12,14 +12,15 @@ import numpy as np
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.settle import tested
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.names import cell_name
 from tpcalc.passes.tangent import TangentProgram
 
-Covariances = Sequence[Sequence[Answer]]
+Covariances = Sequence[Sequence[Bounded]]
 
 
 @dataclass(frozen=True)
@@ -78,28 +79,28 @@ class Evaluated:
         closure: Its values.
     """
 
-    def __init__(self, entries: Entries, closure: Closure[Answer]) -> None:
+    def __init__(self, entries: Entries, closure: Closure[Bounded]) -> None:
         self.entries, self.closure = entries, closure
         self.chance = Chance(closure)
 
-    def entry(self, kind: str, i: int, k: int, j: int, m: int) -> Answer:
+    def entry(self, kind: str, i: int, k: int, j: int, m: int) -> Bounded:
         """An entry of a kernel; what overflows is not finite, without a warning."""
         with np.errstate(all="ignore"):
             return (self.nngp if kind == "nngp" else self.ntk)(i, k, j, m)
 
-    def nngp(self, i: int, k: int, j: int, m: int) -> Answer:
+    def nngp(self, i: int, k: int, j: int, m: int) -> Bounded:
         """The covariance of output k for copy i and output m for copy j."""
         left, right = (self.entries.nodes[cell_name("f", at)] for at in ((i, k), (j, m)))
         if left is None or right is None:
             return self.closure.field.number(0)
         return self.chance.covariance(left, right)
 
-    def ntk(self, i: int, k: int, j: int, m: int) -> Answer:
+    def ntk(self, i: int, k: int, j: int, m: int) -> Bounded:
         """The tangent kernel between output k for copy i and output m for copy j, i <= j."""
         terms = [[*factors, self._scalar(name)] for name, factors in self.parts(i, k, j, m)]
         return self.closure.field.total(terms)
 
-    def parts(self, i: int, k: int, j: int, m: int) -> Iterator[tuple[str, list[Answer]]]:
+    def parts(self, i: int, k: int, j: int, m: int) -> Iterator[tuple[str, list[Bounded]]]:
         """The outputs of the program that an entry of the tangent kernel is the sum of."""
         place = (i, k, j, m)
         yield cell_name("ntk", place), []
@@ -110,12 +111,12 @@ class Evaluated:
                 if name in self.entries.nodes:
                     yield name, [self._gram(i * len(tokens) + p, j * len(tokens) + q)]
 
-    def _gram(self, p: int, q: int) -> Answer:
+    def _gram(self, p: int, q: int) -> Bounded:
         given: Any = self.closure.covariances[min(self.entries.tangent.groups)]
-        found: Answer = given[p][q]
+        found: Bounded = given[p][q]
         return found
 
-    def _scalar(self, name: str) -> Answer:
+    def _scalar(self, name: str) -> Bounded:
         ref = self.entries.nodes[name]
         if ref is None:
             return self.closure.field.number(0)

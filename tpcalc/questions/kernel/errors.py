@@ -10,8 +10,9 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.evaluate.closure.gaussians import Correction
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.questions.kernel.entries import Entries, Evaluated
 from tpcalc.questions.kernel.network import Network
 from tpcalc.questions.kernel.tiles import Inputs, aligned
@@ -88,7 +89,7 @@ def check_entries(
 
 
 def _followed(
-    entries: Entries, gram: Sequence[Sequence[Answer]], kinds: Sequence[str], numeric: Numeric
+    entries: Entries, gram: Sequence[Sequence[Bounded]], kinds: Sequence[str], numeric: Numeric
 ) -> tuple[Evaluated, bool]:
     """The entries with their errors, and whether those of covariances are in them.
 
@@ -108,7 +109,7 @@ def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
     """Diagonal entries of a kernel at some inputs."""
     tokens = range(inputs.rows.shape[1])
     squares = inputs.squares
-    gram = [[Answer(squares[:, p, q], 0.0) for q in tokens] for p in tokens]
+    gram = [[Bounded(squares[:, p, q], 0.0) for q in tokens] for p in tokens]
     evaluated = task.single.at(gram, Numeric(follow=False))
     return evaluated.entry(kind, 0, k, 0, k).value
 
@@ -121,7 +122,7 @@ def _diagonal_error(
     squares, tokens = inputs.squares, range(inputs.rows.shape[1])
     rounding = np.finfo(float).eps * np.sqrt(inputs.rows.shape[2])
     gram = [
-        [Answer(squares[:, p, q], rounding * np.abs(squares[:, p, q])) for q in tokens]
+        [Bounded(squares[:, p, q], rounding * np.abs(squares[:, p, q])) for q in tokens]
         for p in tokens
     ]
     evaluated, _ = _followed(task.single, gram, task.kinds, numeric)
@@ -174,7 +175,7 @@ def _pairs(left: Inputs, right: Inputs, *, same: bool) -> tuple[Any, Any, Array]
 
 
 def _compared(
-    task: Network, gram: Sequence[Sequence[Answer]], right: Evaluated, numeric: Numeric
+    task: Network, gram: Sequence[Sequence[Bounded]], right: Evaluated, numeric: Numeric
 ) -> tuple[bool, tuple[str, ...]]:
     """The tangent kernel with and without corrections."""
     naive = task.pair.at(gram, Numeric(numeric.methods, follow=False), corrections=False)

@@ -13,8 +13,9 @@ from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.errors import EvaluationError, ScaleError, UsageError
 from tpcalc.evaluate.chain import chosen
+from tpcalc.integrals.average import METHODS
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import METHODS, Numeric
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.split import split

@@ -11,8 +11,9 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, estimate, run_particles
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.limit.graph import LimitGraph, LNode, LRef, product_mean, restricted, with_targets
 from tpcalc.names import cell_name
 from tpcalc.progress import Progress
@@ -26,7 +27,7 @@ Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
 class _Term:
     """A product of known numbers and of targets of a particle run."""
 
-    factors: tuple[Answer, ...]
+    factors: tuple[Bounded, ...]
     targets: tuple[str, ...] = ()
 
 
@@ -68,11 +69,11 @@ def _entries(
     numeric: Numeric,
     seed: int,
     progress: Progress | None,
-) -> dict[Place, Answer]:
+) -> dict[Place, Bounded]:
     """Entries of a kernel; those of one run of particles share their samples."""
-    given = None if gram is None else [[Answer(float(v), 0.0) for v in row] for row in gram]
+    given = None if gram is None else [[Bounded(float(v), 0.0) for v in row] for row in gram]
     evaluated = entries.at(given, numeric)
-    found: dict[Place, Answer] = {}
+    found: dict[Place, Bounded] = {}
     open_: dict[Place, list[_Term]] = {}
     asked: dict[str, LNode | LRef] = {}
     for place in places:
@@ -92,7 +93,7 @@ def _entries(
     known = {}
     for name, column in compiled.scalars.items():
         own = estimate(draws, column)
-        known[name] = Answer(own.value, own.stderr, Method.PARTICLES)
+        known[name] = Bounded(own.value, own.stderr, Method.PARTICLES)
     for place, terms in open_.items():
         products = [[*term.factors, *(known[name] for name in term.targets)] for term in terms]
         found[place] = field.total(products)

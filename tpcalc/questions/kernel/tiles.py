@@ -12,7 +12,8 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.doors.machine import available_cores
-from tpcalc.integrals.numeric import Answer, Numeric
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.numeric import Numeric
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries
 from tpcalc.results import Method
@@ -164,7 +165,7 @@ def _diagonal(
     return own
 
 
-def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answer]]:
+def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Bounded]]:
     """Inner products of the tokens of two copies, of shapes that broadcast to (N, M)."""
     tokens = range(left.rows.shape[1])
     own, other, cross = left.squares, right.squares, left.products(right)
@@ -182,7 +183,7 @@ def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Answe
     return top + bottom
 
 
-def aligned(left: Inputs, right: Inputs) -> list[list[Answer]]:
+def aligned(left: Inputs, right: Inputs) -> list[list[Bounded]]:
     """Inner products of input i on the left with input i on the right alone, of shape (N,)."""
     both = np.concatenate([left.rows, right.rows], axis=1)
     found = Inputs(both, left.scale).squares
@@ -190,12 +191,12 @@ def aligned(left: Inputs, right: Inputs) -> list[list[Answer]]:
     error = np.finfo(float).eps * np.sqrt(both.shape[2])
     sizes = np.sqrt(np.abs(np.diagonal(found, axis1=1, axis2=2)))
     return [
-        [Answer(found[:, p, q], error * sizes[:, p] * sizes[:, q]) for q in every] for p in every
+        [Bounded(found[:, p, q], error * sizes[:, p] * sizes[:, q]) for q in every] for p in every
     ]
 
 
-def _given(values: Array) -> Answer:
-    return Answer(values, 0.0)
+def _given(values: Array) -> Bounded:
+    return Bounded(values, 0.0)
 
 
 def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[Tile]:

@@ -14,13 +14,13 @@ from tpcalc.activations.entries.relu import RELU
 from tpcalc.activations.entries.step import STEP
 from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr, Par, Var
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.exact import DELTA, expectation, supported
 
 X = Var(0)
 
 
-def value(factors: list[Expr], mean: list[object], cov: list[list[object]]) -> Computed:
+def value(factors: list[Expr], mean: list[object], cov: list[list[object]]) -> Bounded:
     found = expectation(factors, mean, cov)
     assert found is not None
     return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Atom, Expr, Facts, Var
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature import expectation
 from tpcalc.integrals.quadrature.families import Pairs, distinct, family
 from tpcalc.integrals.quadrature.geometry import plane
@@ -34,7 +34,7 @@ def gram(count: int, aligned: float, seed: int = 0) -> Array:
     return points @ points.T
 
 
-def kernel(factor: Expr, cov: Array, mean: float = 0.0) -> Computed:
+def kernel(factor: Expr, cov: Array, mean: float = 0.0) -> Bounded:
     q = np.diag(cov).copy()
     found = expectation([factor, factor], [mean, mean], [[q[:, None], cov], [cov, q[None, :]]])
     assert found is not None

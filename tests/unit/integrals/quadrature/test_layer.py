@@ -15,7 +15,7 @@ from tpcalc.functions import Atom, Expr, Facts, Var
 from tpcalc.functions.expr import const, substitute
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals import exact
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature import carried_gap, expectation, layer_moments
 from tpcalc.integrals.quadrature.angle import gap_by_angle
 from tpcalc.integrals.quadrature.broken import broken_gap, broken_line
@@ -155,7 +155,7 @@ def test_three_ways_of_relu(share: float) -> None:
     line = broken_gap(pair.line, 1.0, share)
     sides = kink_gap(pair.function, pair.slope, 0.0, (1.0, share), moments)
 
-    def product(q: Array, c: Array) -> Computed | None:
+    def product(q: Array, c: Array) -> Bounded | None:
         return exact.expectation((act("step"),) * 2, [0.0, 0.0], [[q, c], [c, q]])
 
     angle = gap_by_angle(product, 1.0, share, 1.0)

@@ -12,7 +12,7 @@ import pytest
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Atom, Expr, Facts, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.integrals.computed import Computed
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature import expectation, supported
 
 Z = Var(0)
@@ -20,7 +20,7 @@ DELTA = Atom("delta", lambda xp, x: 0.0 * x, None, Facts(kinks=(0.0,), growth=Fr
 TANH, RELU, STEP = (lookup(name)(Z) for name in ("tanh", "relu", "step"))
 
 
-def told(factors: list[Expr], mean: list[float], cov: Any) -> Computed:
+def told(factors: list[Expr], mean: list[float], cov: Any) -> Bounded:
     found = expectation(factors, mean, cov)
     assert found is not None
     return found
@@ -56,7 +56,7 @@ def test_integration_by_parts(names: tuple[str, str], kind: str) -> None:
     cov, mean = covariance(kind, rng), 0.5 * rng.standard_normal(4)
     f, g = lookup(names[0])(Z), lookup(names[1])(Z)
 
-    def part(factors: list[Expr], index: list[int]) -> Computed:
+    def part(factors: list[Expr], index: list[int]) -> Bounded:
         return told(factors, mean[index].tolist(), cov[np.ix_(index, index)].tolist())
 
     whole = part([f, g, Z, Z**2], [0, 1, 2, 3])
