@@ -56,7 +56,7 @@ def readout(t: tp.Tracer) -> None:
         ({"layers": [4]}, UsageError, "layers 1 to 3"),
         ({"layers": 1}, UsageError, "it must be a list"),
         ({"trained": ["W2"]}, UsageError, "of a network give layers"),
-        ({"scale": 0}, UsageError, "positive"),
+        ({"scale": 0}, UsageError, "scale is 0; it must be above 0"),
         ({"scale": math.nan}, UsageError, "finite"),
         ({"method": "mehler"}, EvaluationError, "method is 'mehler'"),
         ({"seed": -1}, UsageError, "seed"),

@@ -195,7 +195,8 @@ def lengths(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
         here, moved = np.split(found.value, 2)
         error = np.broadcast_to(found.error, found.value.shape)[: len(q)]
         rows.append((here, error + abs(moved - here)))
-    return Bounded(*np.stack(rows, axis=1), method_of((layer.tau, layer.tau)))
+    values, errors = np.stack(rows, axis=1)
+    return Bounded(values, errors, method_of((layer.tau, layer.tau)))
 
 
 def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounded:
@@ -227,7 +228,8 @@ def correlations(layer: LayerMap, starts: Sequence[float], depth: int) -> Bounde
     rows = [(x, EPS * x)]
     for _ in range(checks.whole(depth, "depth", least=0)):
         rows.append(correlation_step(layer, *rows[-1]))
-    return Bounded(*np.stack(rows, axis=1), method_of((layer.tau, layer.tau)))
+    values, errors = np.stack(rows, axis=1)
+    return Bounded(values, errors, method_of((layer.tau, layer.tau)))
 
 
 def correlation_step(layer: LayerMap, x: Array, off: Array) -> tuple[Array, Array]:
