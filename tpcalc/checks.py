@@ -304,6 +304,9 @@ def reals(value: Any, name: str, *, hint: str = "Convert it with numpy first.") 
     except Exception as error:  # of numpy, or of the object itself
         reason = "rows of different lengths" if type(error) is ValueError else raised(error)
         raise UsageError(f"{name} cannot be an array: {reason}.", hint=hint) from None
+    if given.dtype.kind == "f":
+        with np.errstate(all="ignore"):  # of longer floats that are none as shorter ones
+            given = given.astype(np.float64)
     if given.dtype.kind not in "buif" or np.ma.is_masked(value):
         kind = "masked" if np.ma.is_masked(value) else given.dtype
         raise UsageError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import Any
 
 from tpcalc.functions import Call, Const, Expr, Par, const
@@ -34,6 +35,8 @@ def recognised(value: float) -> Any:
     """
     import sympy
 
+    if not isfinite(value):
+        raise Unknown(f"a number of it leaves the range of floats ({value})")
     dyadic = Fraction(value)
     if dyadic.denominator <= 2**12 and abs(dyadic.numerator) < 2**24:
         return sympy.Rational(dyadic.numerator, dyadic.denominator)

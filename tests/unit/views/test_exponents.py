@@ -201,7 +201,7 @@ def test_reports_of_records(tmp_path: Path) -> None:
     assert "## Phase diagram" in text and "## Orders" not in text
     with pytest.raises(StudyError, match=r"two results of the same kind \(check\)"):
         report([VERDICT, VERDICT], tmp_path / "b.md")
-    with pytest.raises(StudyError, match="check is OrderTable.*not of type Verdict"):
+    with pytest.raises(StudyError, match=r"check is OrderTable.*not of type Verdict"):
         ReportInput("mixed", check=ORDERS)  # type: ignore[arg-type]
 
 

@@ -268,7 +268,7 @@ def test_reports(tmp_path: Path) -> None:
     assert text.count("Entries are within 3.3e-15") == 1
     with pytest.raises(StudyError, match=r"two results of the same kind \(kernel\)"):
         report([KERNEL, KERNEL], tmp_path / "b.md")
-    with pytest.raises(StudyError, match="kernel is OrderTable.*not of type Kernel"):
+    with pytest.raises(StudyError, match=r"kernel is OrderTable.*not of type Kernel"):
         ReportInput("mixed", kernel=ORDERS)  # type: ignore[arg-type]
 
 

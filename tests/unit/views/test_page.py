@@ -314,7 +314,7 @@ def test_write_refuses(report: ReportInput, tmp_path: Path, name: str, message: 
 def test_a_report_needs_a_table_of_the_right_kind(report: ReportInput) -> None:
     with pytest.raises(StudyError, match="nothing to report"):
         ReportInput("empty")
-    with pytest.raises(StudyError, match="limit is FiniteTable.*not of type LimitTable"):
+    with pytest.raises(StudyError, match=r"limit is FiniteTable.*not of type LimitTable"):
         ReportInput("mixed", limit=report.finite)  # type: ignore[arg-type]
 
 

@@ -281,4 +281,4 @@ def growth_is_possible(width: int) -> float:
         >>> growth_is_possible(40)
         0.975
     """
-    return 1 - 1 / width
+    return 1 - 1 / checks.whole(width, "width", least=1)
