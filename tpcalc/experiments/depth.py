@@ -18,7 +18,7 @@ from tpcalc.experiments.growth import GrowthRun, walks
 from tpcalc.experiments.heat import heat_rows
 from tpcalc.experiments.parts import Growth, Heat, Rates, Shape
 from tpcalc.experiments.rates import OO
-from tpcalc.experiments.records import digest_of, records
+from tpcalc.experiments.records import SOME, digest_of, records
 from tpcalc.experiments.transfer import transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.names import layered
@@ -209,7 +209,7 @@ class _Profiles:
         ]
         found: list[Profile] = []
         lacking = []
-        made = records(tasks, kept, Profile, DepthGap, shared=self, progress=progress)
+        made = records(tasks, kept, Profile, DepthGap, shared=self, progress=progress, count=SOME)
         for task, rows in zip(tasks, made, strict=True):
             if rows and isinstance(rows[0], DepthGap):
                 lacking.append((task.text, rows[0].reason))

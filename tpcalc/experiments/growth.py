@@ -12,7 +12,7 @@ import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.parts import Growth
-from tpcalc.experiments.records import records
+from tpcalc.experiments.records import ANY, records
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import along_of
@@ -81,7 +81,8 @@ class GrowthRun:
             for law, depth, width in product(asked.along, self.depths, (0, *self.widths))
         ]
         found: list[Ratio] = []
-        for rows in records(tasks, kept, Ratio, DepthGap, shared=self, progress=progress, least=0):
+        made = records(tasks, kept, Ratio, DepthGap, shared=self, progress=progress, count=ANY)
+        for rows in made:
             for row in rows:
                 if isinstance(row, DepthGap):
                     self.lacking.append((row.name, row.reason))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task
 from tpcalc.training.training import Training
+
+ONE, SOME, ANY = range(1, 2), range(1, sys.maxsize), range(sys.maxsize)  # records of a task
 
 
 def digest_of(run: Training, *more: object) -> str:
@@ -33,13 +36,13 @@ def records(
     *kinds: type,
     shared: Any,
     progress: Progress | None,
-    least: int = 1,
+    count: range = ONE,
 ) -> list[list[Any]]:
     """Records of some kinds of tasks, whose first argument is the function that makes them."""
     found = results(_written, tasks, shared=shared, progress=progress, kept=kept)
     read = [_read(task, rows, kept) for task, rows in zip(tasks, found, strict=True)]
     for task, rows in zip(tasks, read, strict=True):
-        if len(rows) < least or not all(isinstance(row, kinds) for row in rows):
+        if len(rows) not in count or not all(isinstance(row, kinds) for row in rows):
             raise kept.refused(f"does not fit {task.text}")
     return read
 

@@ -13,7 +13,7 @@ from tpcalc import checks
 from tpcalc.engine.device.devices import known_device, load_torch
 from tpcalc.errors import UsageError
 from tpcalc.experiments.rates import OO, Asked, best_of, search, searched
-from tpcalc.experiments.records import digest_of, records
+from tpcalc.experiments.records import SOME, digest_of, records
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.limit import depth_text
 from tpcalc.results import LossRow, Optimum, Transfer
@@ -141,7 +141,7 @@ def transfer(
     told = part(progress, 0, first, whole), part(progress, first, whole, whole)
     digest = digest_of(training, average, seeds, seed, device, asked.named)
     with Kept(work, f"transfer-{digest}", digest) as kept:
-        made = records(tasks, kept, LossRow, shared=asked, progress=told[0])
+        made = records(tasks, kept, LossRow, shared=asked, progress=told[0], count=SOME)
         rows = tuple(row for (row,) in made)
         groups = [rows[k : k + len(tries)] for k in range(0, first, len(tries))]
         grids = [best for group in groups if (best := best_of(group)) is not None]
