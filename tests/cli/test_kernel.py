@@ -223,7 +223,7 @@ def test_programs_bring_their_inputs(
     [
         (["--kinds", "nkt"], "--kinds: 'nkt' names none of nngp, ntk"),
         (["--kinds", ""], "--kinds: '' names none"),
-        (["--method", "magic"], "--method: 'magic' is none of auto, exact, quadrature, particles"),
+        (["--method", "magic"], "there is no method called 'magic'"),
         (["--samples", "0"], "--samples: it should be greater than or equal to 1"),
         (["--save", "k.txt"], "--save: a kernel is written as .npz"),
         (["--save", "no/where/k.npz"], "--save: the kernel cannot be written: there is no folder"),

@@ -67,7 +67,7 @@ def test_networks_beside_it(tpcalc: Run) -> None:
         (("tanh",), "'tanh' is neither mlp nor resnet, nor a file. Write mlp --act tanh."),
         (("mlp", "--widths", "a"), "--widths is 'a'; it must be a whole number"),
         (("mlp", "--weights", "-1"), "variance of the weights is -1"),
-        (("mlp", "--rank", "0"), "a layer of rank 0"),
+        (("mlp", "--rank", "0"), "A layer of rank 0"),
         (("mlp", "--norm", "group"), "normalisation is 'group'"),
         (("mlp", "--c", "2"), "q = 1 and c = 2"),
         (("mlp", "--depth", "0"), "depth is 0; it must be at least 1"),

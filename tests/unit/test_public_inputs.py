@@ -370,7 +370,7 @@ LINES = tp.signal.mlp(2, tp.signal.Design("tanh"))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tp.signal.Design("tanh", biases="x"), "variance of the biases is x"),
+        (lambda: tp.signal.Design("tanh", biases="x"), "variance of the biases must be a number"),
         (lambda: tp.signal.Input("x"), "q = x"),
         (lambda: tp.signal.mlp("x", 3), "depth is 'x'"),
         (lambda: tp.signal.mlp(2, 3), "not of type Design"),

@@ -63,8 +63,6 @@ def digits(
     """
     kinds = _checked_classes(classes)
     seed = checks.seed(seed)
-    if samples is not None:
-        samples = checks.whole(samples, "samples")
     encoding = _checked_encoding(encoding, len(kinds))
     images, labels = _load()
     if standardise:
@@ -72,13 +70,8 @@ def digits(
     chosen = _dealt(labels, kinds, seed)
     place = f"digits {','.join(map(str, kinds))}"
     if samples is not None:
-        if not 1 <= samples <= len(chosen):
-            raise StudyError(
-                f"{samples} samples are asked for; these classes have {len(chosen)}.",
-                where=place,
-                hint=f"Ask for 1 to {len(chosen)} samples, or for more classes.",
-            )
-        chosen = chosen[:samples]
+        hint = f"Ask for 1 to {len(chosen)} samples, or for more classes."
+        chosen = chosen[: checks.whole(samples, "samples", least=1, most=len(chosen), hint=hint)]
     return Samples(
         inputs=tuple(tuple(map(float, images[index])) for index in chosen),
         targets=tuple(
@@ -148,10 +141,7 @@ def _checked_classes(classes: Sequence[int]) -> tuple[int, ...]:
 def _checked_encoding(encoding: str | None, kinds: int) -> str:
     if encoding is None:
         return "sign" if kinds == 2 else "onehot"
-    if encoding not in ("sign", "onehot"):
-        raise StudyError(
-            f"targets are encoded as 'sign' or 'onehot', not {encoding!r}.", where="digits"
-        )
+    checks.one_of("encoding of targets", encoding, ("sign", "onehot"))
     if encoding == "sign" and kinds != 2:
         raise StudyError(
             f"the sign tells two classes apart, not {kinds}.", where="digits", hint="Use 'onehot'."

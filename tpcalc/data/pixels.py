@@ -106,13 +106,8 @@ def _first(size: int, limit: int | None, seed: int, name: str, origin: str) -> s
 
     if limit is None:
         return slice(None)
-    wanted = checks.whole(limit, name, least=1, hint="Leave it out for all images.")
-    if wanted > size:
-        raise StudyError(
-            f"{name} asks for {wanted} images; there are {size}.",
-            where=origin,
-            hint=f"Ask for 1 to {size}, or leave it out for all.",
-        )
+    hint = f"Ask for 1 to {size}, or leave it out for all images."
+    wanted = checks.whole(limit, name, least=1, most=size, hint=hint)
     return np.random.default_rng(seed).permutation(size)[:wanted]
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
@@ -78,12 +79,8 @@ def chain_kernels(
             where="chain_kernels",
             hint="Use kinds=('nngp', 'ntk') or one of them.",
         )
-    if threads is not None and threads < 1:
-        raise EvaluationError(
-            f"threads is {threads!r}; at least one is needed.",
-            where="chain_kernels",
-            hint="Use threads=None for one on each core.",
-        )
+    if threads is not None:
+        checks.whole(threads, "threads", least=1, hint="Use threads=None for one on each core.")
     shape = len(gram.inputs), len(gram.inputs if gram.others is None else gram.others)
     _check_memory(gram, shape, len(wanted))
     table = _table(gram, chain)

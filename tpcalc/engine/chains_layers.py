@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
 
@@ -30,12 +30,8 @@ class Gram:
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.factor) and self.factor > 0):
-            raise EvaluationError(
-                f"the factor of the Gram matrix is {self.factor!r}, not a positive number.",
-                where="Gram",
-                hint="Use for example 1 / (number of coordinates).",
-            )
+        hint = "Use for example 1 / (number of coordinates)."
+        checks.real(self.factor, "the factor of the Gram matrix", above=0, hint=hint)
         object.__setattr__(self, "inputs", _checked(self.inputs, "inputs"))
         if self.others is None:
             return
@@ -78,27 +74,20 @@ class Chain:
     first_bias: float
 
     def __post_init__(self) -> None:
-        if self.family not in ("abrelu", "erf"):
-            raise self._refused(f"family is {self.family!r}", "Use 'abrelu' or 'erf'.")
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int) or self.depth < 1:
-            raise self._refused(f"depth is {self.depth!r}", "Use a whole number from 1 on.")
+        checks.one_of("family of activations", self.family, ("abrelu", "erf"))
+        checks.whole(self.depth, "depth", least=1)
         names = ["a", "b", "weight_variance", "bias_variance", "first_weight", "first_bias"]
         if self.residual is not None:
             names.append("residual")
         for name in names:
-            value = getattr(self, name)
-            if not math.isfinite(value):
-                raise self._refused(f"{name} is {value!r}", "Use a finite number.")
-            if name not in ("a", "b", "residual") and value < 0:
-                raise self._refused(f"{name} is {value!r}", "A variance is not negative.")
+            least = None if name in ("a", "b", "residual") else 0
+            checks.real(getattr(self, name), name, least=least)
         if (self.a == 0 and self.b == 0) or (self.family == "erf" and 0 in (self.a, self.b)):
-            raise self._refused(
-                f"the activation is 0 for a = {self.a!r}, b = {self.b!r}",
-                "Use coefficients that are not 0.",
+            raise EvaluationError(
+                f"the activation is 0 for a = {self.a!r}, b = {self.b!r}.",
+                where="Chain",
+                hint="Use coefficients that are not 0.",
             )
-
-    def _refused(self, what: str, hint: str) -> EvaluationError:
-        return EvaluationError(f"{what}; a chain cannot have that.", where="Chain", hint=hint)
 
 
 def _checked(values: Any, name: str) -> Array:

@@ -24,17 +24,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.crew import products
 from tpcalc.engine.directions_basis import Basis as Basis
-from tpcalc.engine.directions_basis import Push
+from tpcalc.engine.directions_basis import Push, left_the_range
 from tpcalc.engine.directions_store import SampleSpace as SampleSpace
 from tpcalc.engine.directions_store import Store as Store
 from tpcalc.engine.directions_store import Vector
 from tpcalc.engine.directions_store import accumulate as accumulate
 from tpcalc.engine.directions_store import materialise as materialise
 from tpcalc.engine.draws import Draws
-from tpcalc.errors import EvaluationError, Exploded
+from tpcalc.errors import EvaluationError
 
 Spaces = tuple[SampleSpace, SampleSpace]
 """Those of W x and of x."""
@@ -331,10 +332,7 @@ class FiniteMatrix(_Matrix):
 def check_spaces(spaces: Spaces, storage: str) -> None:
     """Refuse spaces that no matrix lies between, and numbers that are none."""
     row_space, col_space = spaces
-    if storage not in ("float64", "float32"):
-        raise EvaluationError(
-            f"storage {storage!r} is not known.", hint="It is 'float64' or 'float32'."
-        )
+    checks.one_of("storage", storage, ("float64", "float32"))
     if row_space.block != col_space.block:
         raise EvaluationError("the two spaces of a matrix have blocks of different sizes.")
     if row_space.replicates != col_space.replicates:
@@ -351,8 +349,5 @@ def _part(blocks: Vector, replicate: int | None, space: SampleSpace) -> Vector:
 
 def _finite(coefficients: Array) -> Array:
     if not np.isfinite(coefficients).all():
-        raise Exploded(
-            "the correction term of a matrix product left the floating-point range.",
-            hint="Lower the learning rate or the number of steps.",
-        )
+        raise left_the_range("the correction term")
     return coefficients

@@ -65,6 +65,14 @@ class Push:
                     yield m, r, int(row) + m
 
 
+def left_the_range(what: str) -> Exploded:
+    """The error of numbers of a matrix product that are none."""
+    return Exploded(
+        f"{what} of a matrix product left the floating-point range: it holds infinities or NaN.",
+        hint="Lower the learning rate or the number of steps.",
+    )
+
+
 class Basis:
     """Orthonormal rows q_i, (1/N) q_i·q_j = δ_ij, that span the vectors pushed so far.
 
@@ -287,11 +295,7 @@ class Basis:
             x = vectors[j].reshape(len(squares), -1)[r]
             largest = max(float(x.max()), -float(x.min()))
             if not math.isfinite(largest):
-                raise Exploded(
-                    f"vector {j} of a matrix product left the floating-point range: it holds "
-                    "infinities or NaN.",
-                    hint="Lower the learning rate or the number of steps.",
-                )
+                raise left_the_range(f"vector {j}")
             scales[r, j] = largest if largest > 0 else 1.0
         return None if np.all(scales == 1.0) else scales
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.errors import EvaluationError, LimitError
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
@@ -36,10 +37,7 @@ def chosen(method: str) -> tuple[Method, ...]:
         >>> chosen("particles")
         ()
     """
-    if method not in CHOICES:
-        raise EvaluationError(
-            f"method is {method!r}.", hint=f"It is one of {', '.join(map(repr, CHOICES))}."
-        )
+    checks.one_of("method", method, CHOICES)
     if method == "auto":
         return METHODS
     return tuple(known for known in METHODS if known.value == method)

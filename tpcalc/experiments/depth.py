@@ -185,11 +185,8 @@ class _Profiles:
 
     def __post_init__(self) -> None:
         plan, shape = self.plan, self.shape
-        if max(shape.steps) > plan.training.steps:
-            raise UsageError(
-                f"step {max(shape.steps)} is asked, and the run has {plan.training.steps} updates.",
-                hint="Raise the steps of the training.",
-            )
+        hint = "Raise the steps of the training."
+        checks.whole(max(shape.steps), "a step", most=plan.training.steps, hint=hint)
         if shape.what == "distance" and shape.start + max(shape.places) > 1:
             raise UsageError(
                 f"distances from {shape.start} leave the network at {max(shape.places)}.",

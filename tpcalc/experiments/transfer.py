@@ -115,7 +115,7 @@ def transfer(
         _positive(multipliers, "multipliers", "a multiplier"),
         _widths(widths),
         checks.whole(seeds, "seeds", least=1, each=checks.PART),
-        checks.whole(average, "average", least=1),
+        checks.whole(average, "average", least=1, most=training.steps + 1),
         checks.seed(seed),
         device,
         bool(recipes),
@@ -127,11 +127,6 @@ def transfer(
                 hint="Leave 'oo' out of the depths, or the widths.",
             )
         load_torch()
-    if average > training.steps + 1:
-        raise UsageError(
-            f"the losses of {average} steps are averaged, and the run has {training.steps + 1}.",
-            hint="Give more steps, or a smaller average.",
-        )
     cells = list(product(asked.recipes, asked.widths, asked.depths))
     tries = list(product(asked.multipliers, asked.rates))
     for recipe, multiplier in product(asked.recipes, asked.multipliers):

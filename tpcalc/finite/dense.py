@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -233,18 +232,7 @@ def _by_cell(job: _Job, kept: Mapping[tuple[str, str], Any]) -> Results:
 
 
 def _check_seeds(seeds: Sequence[int]) -> list[int]:
-    chosen: list[int] = []
-    for seed in seeds:
-        try:
-            number = operator.index(seed)
-        except TypeError:
-            number = -1
-        if number < 0:
-            raise UsageError(
-                f"a seed is a whole number of at least 0, not {seed!r}.",
-                hint="Try seeds=range(10).",
-            )
-        chosen.append(number)
+    chosen = [checks.seed(seed) for seed in seeds]
     if not chosen:
         raise UsageError("there are no seeds.", hint="Try seeds=range(10).")
     if len(set(chosen)) < len(chosen):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.errors import NotDifferentiable, StudyError
+from tpcalc import checks
+from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.bounded import Bounded
@@ -67,7 +68,7 @@ def plain(
         >>> [round(row.nlc.value, 6) for row in found]
         [1.211174, 1.40543]
     """
-    _deep(depth)
+    depth = checks.whole(depth, "depth", least=1)
     layer: tuple[Operation, ...] = (Dense(weights), Activation(tau))
     layers = (Layer(operation, (index,)) for index, operation in enumerate(layer * depth))
     states = propagate(LayerGraph((Layer(Input(1, comean), ()), *layers)))
@@ -75,13 +76,6 @@ def plain(
         PlainRow(index, coefficient(states[0], state), state.bias, state.square, state.log_gradient)
         for index, state in enumerate(states[2::2], 1)
     )
-
-
-def _deep(depth: int) -> None:
-    if depth < 1:
-        raise StudyError(
-            f"a network of {depth} activations.", where="plain", hint="Take 1 or more."
-        )
 
 
 def growth(tau: Expr, found: CovarianceMap) -> str:

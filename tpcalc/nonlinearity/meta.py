@@ -11,6 +11,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
+from tpcalc.nonlinearity.sampled import mean
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
@@ -41,7 +42,7 @@ def meta_gaussian(q: float, c: float, *, samples: int, neurons: int, seed: int) 
         >>> meta_gaussian(1, 0.3, samples=2, neurons=3, seed=0).shape
         (2, 3)
     """
-    square, shared = _moments(q, c)
+    square, shared = moments_of(q, c)
     shape = tuple(
         checks.whole(value, name, least=1)
         for value, name in ((samples, "samples"), (neurons, "neurons"))
@@ -74,13 +75,10 @@ def elem_like(q: float, c: float, *, count: int, dimension: int, seed: int | Non
         >>> (x @ x.T / 4).round(12).tolist()[0]
         [1.0, 0.25, 0.25]
     """
-    square, shared = _moments(q, c)
+    square, shared = moments_of(q, c)
     size = checks.whole(dimension, "dimension", least=1)
-    number = checks.whole(count, "count", least=1)
-    if number > size:
-        raise UsageError(
-            f"{number} inputs of {size} coordinates: co-means are all equal for at most {size}."
-        )
+    hint = "Co-means are all equal for at most as many inputs as coordinates."
+    number = checks.whole(count, "count", least=1, most=size, hint=hint)
     axes = np.eye(number, size)
     if seed is not None:
         rng = np.random.default_rng(checks.seed(seed))
@@ -117,7 +115,7 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
     n = len(rows)
     squares = np.mean(rows**2, axis=0)
     products = (np.sum(rows, axis=0) ** 2 - np.sum(rows**2, axis=0)) / (n * (n - 1))
-    return _mean(squares), _mean(products)
+    return mean(squares), mean(products)
 
 
 @dataclass(frozen=True)
@@ -243,11 +241,6 @@ def _estimate(value: float, left: Array, count: int) -> Estimate:
     return Estimate(value, error, Method.PARTICLES, samples=count, replicates=count)
 
 
-def _mean(values: Array) -> Estimate:
-    error = float(values.std(ddof=1)) / sqrt(len(values))
-    return Estimate(float(values.mean()), error, Method.PARTICLES, samples=len(values))
-
-
 def _rows(values: Any) -> Array:
     rows: Array = checks.inputs(values, "values")
     if min(rows.shape) < 2:
@@ -255,7 +248,8 @@ def _rows(values: Any) -> Array:
     return rows
 
 
-def _moments(q: float, c: float) -> tuple[float, float]:
+def moments_of(q: float, c: float) -> tuple[float, float]:
+    """A square mean and a mean product, which is smaller."""
     square, shared = (float(checks.real(value, name)) for value, name in ((q, "q"), (c, "c")))
     if not square > shared >= 0:
         raise UsageError(f"q is {q} and c is {c}; they are q > c >= 0.")

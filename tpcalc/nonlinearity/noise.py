@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.laws import Empirical, law_of
-from tpcalc.nonlinearity.sampled import measured, median, with_pilot
+from tpcalc.nonlinearity.sampled import mean, measured, median, with_pilot
 from tpcalc.nonlinearity.slopes import Blackbox
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows, Shown
@@ -90,11 +90,11 @@ def noise_identity(
     outputs = box.values(known.points(rng, count))
     # A sum of deviations with random Gaussian weights has their covariance.
     squares = np.sum((outputs - outputs.mean(axis=0)) ** 2, axis=1) * (count / (count - 1))
-    left = _mean(moved, seed)
+    left = mean(moved, seed)
     value = left.value / nlc.value**2
     relative = hypot(left.stderr / left.value, 2 * nlc.stderr / nlc.value) if value else 0.0
     own = Estimate(value, value * relative, Method.PARTICLES, samples=count, seed=seed)
-    return NoiseIdentity(own, _mean(squares, seed))
+    return NoiseIdentity(own, mean(squares, seed))
 
 
 def noise_curve(
@@ -147,7 +147,7 @@ def noise_curve(
         found = [
             _errors(fault, box.values(share * u + (1 - share) * law.inputs), wanted) for u in noise
         ]
-        own = _mean(np.mean(found, axis=0), seed)
+        own = mean(np.mean(found, axis=0), seed)
         if fault is misclassified:  # where no input of n is wrong, one in n may still be
             own = replace(own, stderr=hypot(own.stderr, 1 / own.samples))
         out.append(own)
@@ -259,8 +259,3 @@ def _errors(fault: Error, outputs: Array, labels: Any) -> Array:
             "finite and at least 0."
         )
     return found
-
-
-def _mean(values: Array, seed: int) -> Estimate:
-    error = float(values.std(ddof=1)) / sqrt(len(values))
-    return Estimate(float(values.mean()), error, Method.PARTICLES, samples=len(values), seed=seed)

@@ -344,6 +344,12 @@ def _jackknife(values: list[float]) -> float:
     return sqrt(spread * (len(values) - 1) / len(values))
 
 
+def mean(values: Array, seed: int | None = None) -> Estimate:
+    """The mean of independent numbers."""
+    error = float(values.std(ddof=1)) / sqrt(len(values))
+    return Estimate(float(values.mean()), error, Method.PARTICLES, samples=len(values), seed=seed)
+
+
 def median(values: Array, seed: int, beyond: str) -> Estimate:
     """The median of sorted draws, its error by order statistics; an infinite one is refused."""
     count = len(values)

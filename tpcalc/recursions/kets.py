@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
-from tpcalc.errors import UsageError
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.run import only, places
 from tpcalc.recursions.trunk import Trunk
@@ -122,11 +122,7 @@ class Kets(Recursion):
 
     @staticmethod
     def _inside(place: float) -> float:
-        if not 0 <= place <= 1:
-            raise UsageError(
-                f"{place} is no place along the depth.", hint="A share p of it, from 0 to 1."
-            )
-        return place
+        return float(checks.real(place, "a place along the depth", least=0, most=1))
 
     def _spread(self, first: float, last: float) -> tuple[Array, Array, Array]:
         """Solutions at two places, and what their ends make of their difference."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.data import csv, digits, inline, queries
 from tpcalc.errors import StudyError
 from tpcalc.networks.network import Architecture
@@ -152,10 +153,7 @@ def _data(part: TrainingPart) -> Samples:
 def _first(data: Samples, count: int | None) -> Samples:
     if count is None or count == len(data):
         return data
-    if count > len(data):
-        raise StudyError(
-            f"{count} samples are asked for; there are {len(data)}.", where=data.origin
-        )
+    checks.whole(count, "samples", most=len(data), hint=f"{data.origin} has no more.")
     return Samples(data.inputs[:count], data.targets[:count], f"{data.origin}, first {count}")
 
 

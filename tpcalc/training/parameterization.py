@@ -178,10 +178,7 @@ class Parameterization:
             StudyError: A depth below 1, a negative step, or tables for another depth.
         """
         for what, value, least in (("depth", depth, 1), ("step", step, 0)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise StudyError(
-                    f"{what} must be a whole number from {least}, not {value!r}.", where=self.name
-                )
+            checks.whole(value, what, least=least)
         entrywise = self.entrywise if self.degree == 0 else None
         return (entrywise or self.rule)(depth, step)
 

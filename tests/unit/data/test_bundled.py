@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpcalc.data import digits
-from tpcalc.errors import StudyError
+from tpcalc.errors import StudyError, UnknownName
 
 
 def test_scale_is_one_on_average_over_all_images() -> None:
@@ -83,7 +83,7 @@ def test_bad_sample_counts(samples: int) -> None:
 
 
 def test_bad_encodings() -> None:
-    with pytest.raises(StudyError, match="'sign' or 'onehot', not 'binary'"):
+    with pytest.raises(UnknownName, match="no encoding of targets called 'binary'"):
         digits(encoding="binary")
     with pytest.raises(StudyError, match="tells two classes apart, not 3"):
         digits((0, 1, 2), encoding="sign")

@@ -69,7 +69,7 @@ def test_limits(tmp_path: Path) -> None:
     few, more = cifar10(folder, train=4, test=1), cifar10(folder, train=9)
     assert np.array_equal(few.train, more.train[:4])
     assert len(few.test) == 1
-    with pytest.raises(StudyError, match="train asks for 16 images; there are 15"):
+    with pytest.raises(StudyError, match="train is 16; it must be at most 15"):
         cifar10(folder, train=16)
     with pytest.raises(UsageError, match="seed is 'a'"):
         cifar10(folder, seed="a")  # type: ignore[arg-type]

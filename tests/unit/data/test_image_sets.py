@@ -94,7 +94,7 @@ def test_digits_by_seed_and_by_limits() -> None:
     assert digits_images(seed=1).digest != digits_images(seed=2).digest
     few, more = digits_images(train=10, test=5), digits_images(train=20)
     assert np.array_equal(few.train, more.train[:10])
-    with pytest.raises(StudyError, match="train asks for 1434 images; there are 1433"):
+    with pytest.raises(StudyError, match="train is 1434; it must be at most 1433"):
         digits_images(train=1434)
 
 

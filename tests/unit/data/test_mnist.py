@@ -140,8 +140,8 @@ def test_each_file_cut_off_is_refused(tmp_path: Path, packed: bool) -> None:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"train": 13}, "train asks for 13 images; there are 12"),
-        ({"test": 7}, "test asks for 7 images; there are 6"),
+        ({"train": 13}, "train is 13; it must be at most 12"),
+        ({"test": 7}, "test is 7; it must be at most 6"),
         ({"train": 0}, "train is 0; it must be at least 1"),
         ({"test": 1.5}, "test is 1.5; it must be a whole number"),
         ({"seed": -1}, "seed is -1"),

@@ -16,7 +16,7 @@ from tpcalc.doors.budget import within
 from tpcalc.doors.machine import Limits
 from tpcalc.engine import chains_tables, chains_tiles
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
-from tpcalc.errors import EvaluationError, OutOfMemory
+from tpcalc.errors import EvaluationError, OutOfMemory, TpcalcError
 
 RELU = Chain("abrelu", 0.5, 0.5, 3, 2.0, 0.0, None, 2.0, 0.0)
 RELU_BIAS = replace(RELU, weight_variance=1.8, bias_variance=0.1, first_bias=0.1)
@@ -327,7 +327,7 @@ def test_an_interrupt_stops_between_jobs(threads):
     ],
 )
 def test_bad_inputs_are_said(inputs, others, factor, text):
-    with pytest.raises(EvaluationError, match=text):
+    with pytest.raises(TpcalcError, match=text):
         Gram(inputs, others, factor)
 
 
@@ -346,7 +346,7 @@ def test_bad_inputs_are_said(inputs, others, factor, text):
     ],
 )
 def test_bad_chains_are_said(change, text):
-    with pytest.raises(EvaluationError, match=text):
+    with pytest.raises(TpcalcError, match=text):
         replace(RELU, **change)
 
 
@@ -356,7 +356,7 @@ def test_bad_calls_are_said() -> None:
         chain_kernels(gram, RELU, kinds=("ntk", "nsgp"))
     with pytest.raises(EvaluationError, match="kinds"):
         chain_kernels(gram, RELU, kinds=())
-    with pytest.raises(EvaluationError, match="threads"):
+    with pytest.raises(TpcalcError, match="threads"):
         chain_kernels(gram, RELU, threads=0)
     wild = replace(RELU, depth=400, weight_variance=1000.0)
     for chain in (wild, replace(wild, bias_variance=1.0), replace(wild, residual=1.0)):

@@ -10,7 +10,7 @@ import pytest
 
 from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
 from tpcalc.engine.draws import PlainDraws, SobolDraws
-from tpcalc.errors import EvaluationError, Exploded
+from tpcalc.errors import EvaluationError, Exploded, UnknownName
 
 Z = 5
 
@@ -399,7 +399,7 @@ def test_misuse_is_an_error_and_not_a_number():
         matrix.multiply([padded(space, np.arange(20))])
     with pytest.raises(EvaluationError, match="does not fit"):
         matrix.multiply([np.zeros(20)])
-    with pytest.raises(EvaluationError, match="storage 'float16'"):
+    with pytest.raises(UnknownName, match="no storage called 'float16'"):
         limit_matrix(space, space, storage="float16")
     with pytest.raises(EvaluationError, match="blocks of different sizes"):
         limit_matrix(space, SampleSpace(20, block=256))

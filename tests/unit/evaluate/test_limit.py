@@ -11,7 +11,15 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.errors import EvaluationError, Exploded, LimitError, OutOfMemory, ScaleError
+from tpcalc.errors import (
+    EvaluationError,
+    Exploded,
+    LimitError,
+    OutOfMemory,
+    ScaleError,
+    UnknownName,
+    UsageError,
+)
 from tpcalc.results import Status
 
 DATA = tp.Samples(((0.6, -0.3), (0.1, 0.7)), ((1.0,), (-1.0,)))
@@ -124,10 +132,16 @@ def test_explosion_is_an_error_with_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"samples": 1000}, {"replicates": 1}, {"rel_error": 0.0}, {"storage": "half"}]
+    ("options", "kind"),
+    [
+        ({"samples": 1000}, EvaluationError),
+        ({"replicates": 1}, UsageError),
+        ({"rel_error": 0.0}, UsageError),
+        ({"storage": "half"}, UnknownName),
+    ],
 )
-def test_bad_settings(options: dict[str, object]) -> None:
-    with pytest.raises(EvaluationError):
+def test_bad_settings(options: dict[str, object], kind: type[Exception]) -> None:
+    with pytest.raises(kind):
         tp.limit(program(), **options)  # type: ignore[arg-type]
 
 

@@ -214,7 +214,7 @@ def test_float32_follows_float64() -> None:
         ({"depth": 0}, UsageError, "depth"),
         ({"width": 0}, UsageError, "width"),
         ({"steps": 0}, UsageError, "steps"),
-        ({"batch": 97}, UsageError, "96 training images"),
+        ({"batch": 97}, UsageError, "batch is 97; it must be at most 96"),
         ({"std": 0.0}, UsageError, "std is 0"),
         ({"lr": float("nan")}, UsageError, "lr"),
         ({"cap": -1.0}, UsageError, "cap is -1"),

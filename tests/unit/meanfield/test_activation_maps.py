@@ -129,7 +129,7 @@ def test_plain_networks_both_ways() -> None:
         assert row.nlc.value == pytest.approx(other.nlc.value, rel=1e-9)
         assert row.bias == pytest.approx(other.bias, rel=1e-9)
         assert row.log_gradient.value == pytest.approx(other.log_gradient.value, abs=1e-9)
-    with pytest.raises(StudyError, match="0 activations"):
+    with pytest.raises(StudyError, match="depth is 0"):
         plain(tau, 0)
 
 

@@ -67,7 +67,7 @@ def test_batches_are_seen_one_by_one() -> None:
     found = local_linearity(network, x, batch=6, samples=7, per_decade=4, smallest=1e-3)
     again = local_linearity(network, x, batch=6, samples=3, per_decade=4, smallest=1e-3)
     assert found.values[:3] == again.values
-    with pytest.raises(UsageError, match="the factor is 1"):
+    with pytest.raises(UsageError, match="factor is 1; it must be above 1"):
         local_linearity(network, x, factor=1)
 
 

@@ -195,7 +195,7 @@ def test_rates_of_ones_own() -> None:
     assert numbers(both.exponents(2, 5).bias_c) == [-5, -5, -5]
     assert free != base and free != both and free == lookup(free)
     assert free.text == "ip-non-centered(u=3) with other learning rates"
-    with pytest.raises(StudyError, match="depth must be a whole number"):
+    with pytest.raises(StudyError, match="depth is 0"):
         free.exponents(0)
 
 
@@ -258,8 +258,8 @@ def test_where_biases_are_by_default() -> None:
         (lambda: lookup("ac", a=(0, 1, 1), c=float("nan")), StudyError, "must be a number"),
         (lambda: lookup("ac", a=(0, 1), c=0).exponents(3), StudyError, "has 4 layers"),
         (lambda: lookup("ac", a=0, c=[(0, 0)]).exponents(2), StudyError, "the table c has 2"),
-        (lambda: lookup("mup").exponents(0), StudyError, "depth must be a whole number from 1"),
-        (lambda: lookup("mup").exponents(2, -1), StudyError, "step must be a whole number"),
+        (lambda: lookup("mup").exponents(0), StudyError, "depth is 0; it must be at least 1"),
+        (lambda: lookup("mup").exponents(2, -1), StudyError, "step is -1; it must be at least 0"),
         (lambda: lookup(3), StudyError, "named by a text"),
         (lambda: lookup("ip"), StudyError, "needs its parameter 'c'"),
         (lambda: lookup("ip:-1,-2").exponents(3), StudyError, "the table c has 2"),

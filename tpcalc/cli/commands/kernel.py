@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tpcalc import checks
 from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, AsJson, Flags, ModelWord, ReportOut, takes
 from tpcalc.cli.many import many
 from tpcalc.cli.option import told
@@ -51,8 +52,7 @@ def kernel(
             hint="tpcalc limit follows training.",
         )
     chosen = words("--kinds", kinds, KINDS)
-    if method not in METHODS:
-        raise UsageError(f"--method: {method!r} is none of {', '.join(METHODS)}.")
+    checks.one_of("method", method, METHODS, where="--method")
     if save is not None:
         check_place("--save", save, (".npz",), "a kernel")
     check_page(out)

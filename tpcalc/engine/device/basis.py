@@ -16,9 +16,8 @@ import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.rows import Place, Store, combine
-from tpcalc.engine.directions_basis import Push
+from tpcalc.engine.directions_basis import Push, left_the_range
 from tpcalc.engine.directions_store import SampleSpace
-from tpcalc.errors import Exploded
 
 # For entries of 8 and of 4 bytes: rounding of an inner product of unit vectors, the deviation from
 # orthogonality that is allowed, and what rounding leaves of a vector that is in the span.
@@ -129,11 +128,7 @@ class Basis:
         found = place.host(place.torch.cat([gram, squares[..., None]], 2))
         bad = ~np.isfinite(found).all((0, 2))
         if bad.any():
-            raise Exploded(
-                f"vector {begin + int(bad.argmax())} of a matrix product left the floating-point "
-                "range: it holds infinities or NaN.",
-                hint="Lower the learning rate or the number of steps.",
-            )
+            raise left_the_range(f"vector {begin + int(bad.argmax())}")
         factor = _Factor(found[:, :, :-1], found[:, :, -1], self.tolerance, place.entry)
         self._take(rest[:, : factor.done], factor, begin, coords, columns, before)
         return begin + factor.done

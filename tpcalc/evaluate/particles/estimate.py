@@ -20,7 +20,7 @@ from tpcalc.results import Estimate, Method, Status, spread_error
 # Each with its least, and the seconds that one takes: samples are estimated with the program.
 _COUNTS = (
     ("samples", None, 0.0),
-    ("replicates", None, checks.PART),
+    ("replicates", 2, checks.PART),
     ("max_samples", 2, 0.0),
     ("threads", 1, 0.0),
     ("memory_limit", 0, 0.0),
@@ -63,7 +63,8 @@ class Budget:
                 found = checks.whole(given, name, least=least, each=each)
                 object.__setattr__(self, name, found)
         if self.rel_error is not None:
-            part = checks.real(self.rel_error, "rel_error", hint="Give a part of 1, such as 0.01.")
+            hint = "Give a part of 1, such as 0.01."
+            part = checks.real(self.rel_error, "rel_error", above=0, hint=hint)
             object.__setattr__(self, "rel_error", float(part))
         for name in ("samples", "max_samples"):
             count = getattr(self, name)
@@ -73,14 +74,7 @@ class Budget:
                     f"{name} is {count}; a Sobol sequence is balanced at powers of two only.",
                     hint=f"Use {name}={nearest}.",
                 )
-        if self.replicates < 2:
-            raise EvaluationError(
-                f"replicates is {self.replicates}; an error bar needs at least 2."
-            )
-        if self.rel_error is not None and not self.rel_error > 0:
-            raise EvaluationError(f"rel_error is {self.rel_error}; it must be positive.")
-        if self.storage not in ("float64", "float32"):
-            raise EvaluationError(f"storage is {self.storage!r}; it is 'float64' or 'float32'.")
+        checks.one_of("storage", self.storage, ("float64", "float32"))
 
     @property
     def fixed(self) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tpcalc import checks
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import UsageError
 from tpcalc.results.images import Images
 
 # Tells the stream of the order from those of weights, which have the width in this place.
@@ -66,11 +66,7 @@ class Batches:
     """
 
     def __init__(self, pixels: Pixels, batch: int, seed: int, trial: int) -> None:
-        if batch > len(pixels):
-            raise UsageError(
-                f"a batch has {batch} samples, and there are {len(pixels)} training images.",
-                hint=f"Take batch = {len(pixels)} or less.",
-            )
+        checks.whole(batch, "batch", most=len(pixels), hint="There are no more training images.")
         self._pixels = pixels
         self._batch = batch
         self._words = (seed, trial)

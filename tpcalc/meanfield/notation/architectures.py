@@ -19,7 +19,7 @@ from tpcalc.meanfield.operations import (
     LayerNorm,
     Number,
 )
-from tpcalc.meanfield.operations.operation import finite
+from tpcalc.meanfield.operations.operation import number
 
 NORMS = ("none", "layer", "batch")
 BIASES = ("independent", "span", "shared")
@@ -71,8 +71,7 @@ class Design:
                 where="Design",
                 hint="Give a rank, or take 'independent'.",
             )
-        if not (finite(self.biases) and self.biases >= 0):
-            raise StudyError(f"the variance of the biases is {self.biases}.", where="Design")
+        number(self, "biases", "the variance of the biases", least=0)
 
     @property
     def tau(self) -> Activation:

@@ -21,7 +21,7 @@ from tpcalc.meanfield.operations import (
     LayerNorm,
     Number,
 )
-from tpcalc.meanfield.operations.operation import positive
+from tpcalc.meanfield.operations.operation import number
 from tpcalc.shown import Shown
 
 COMMON = ("relu", "selu", "gaussian:1/2")
@@ -69,12 +69,7 @@ class MacroLayers(Shown):
 
     def __post_init__(self) -> None:
         checks.whole(self.count, "count", least=1)
-        if not positive(self.scale):
-            raise StudyError(
-                f"there are {self.count} macro-layers with weights of the scale {self.scale}.",
-                where="MacroLayers",
-                hint="Give one or more, and a scale above 0.",
-            )
+        number(self, "scale", "the scale of the weights", above=0)
         if self.start == "norm" and self.norm == "none":
             raise StudyError("skips start at a normalisation, and there is none.")
 

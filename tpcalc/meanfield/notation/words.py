@@ -7,8 +7,11 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tpcalc.meanfield.operations import Number
-from tpcalc.meanfield.operations.operation import finite, positive, required, whole
+from tpcalc.meanfield.operations.operation import number, required, whole
+from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.networks.layers.low_rank import FAMILIES
+
+RANK = "the rank, over the width,"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,30 +41,16 @@ class Map:
     exponent: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
+        number(self, "variance", "the variance of the weights", "Condition 22.5.", above=0)
+        checked_family(self.family, FAMILIES, "dense")
+        if self.rank is not None:
+            number(self, "rank", RANK, "A layer of rank 0 passes nothing on.", above=0, most=1)
+        number(self, "width", "the width of the layer over n", above=0)
         required(
-            positive(self.variance),
+            self.outputs is None or (whole(self.outputs) and self.outputs >= 1),
             "dense",
-            f"the variance of the weights is {self.variance} (condition 22.5).",
-            "It is larger than 0.",
-        )
-        required(
-            self.family in FAMILIES,
-            "dense",
-            f"weights are {self.family!r}.",
-            f"They are {', '.join(FAMILIES)}.",
-        )
-        required(
-            self.rank is None or (positive(self.rank) and self.rank <= 1),
-            "dense",
-            f"the rank is {self.rank} of the width of the layer.",
-            "It is above 0 and at most 1; a layer of rank 0 passes nothing on.",
-        )
-        required(
-            positive(self.width)
-            and (self.outputs is None or (whole(self.outputs) and self.outputs >= 1)),
-            "dense",
-            f"the layer is {self.width} n wide, with {self.outputs} outputs.",
-            "Both are larger than 0, outputs are a whole number.",
+            f"the layer has {self.outputs} outputs.",
+            "Its outputs are a whole number above 0.",
         )
         required(
             isinstance(self.exponent, int | Fraction),
@@ -101,7 +90,7 @@ class SpanBias:
     rank: Number
 
     def __post_init__(self) -> None:
-        _check(self.name, self.variance, self.rank)
+        _check(self)
 
     name: ClassVar[str] = "bias in the span"
 
@@ -127,21 +116,13 @@ class SharedBias:
     drawn: float | None = None
 
     def __post_init__(self) -> None:
-        _check(self.name, self.variance, self.rank)
-        required(
-            self.drawn is None or finite(self.drawn),
-            self.name,
-            f"the bias that is drawn is {self.drawn}.",
-            "It is a number; None: not drawn yet.",
-        )
+        _check(self)
+        if self.drawn is not None:
+            number(self, "drawn", "the bias that is drawn")
 
     name: ClassVar[str] = "shared bias"
 
 
-def _check(where: str, variance: Number, rank: Number) -> None:
-    required(
-        positive(variance) and 0 < rank <= 1,
-        where,
-        f"the biases have the variance {variance}, the rank is {rank} of the width.",
-        "The variance is larger than 0; the rank is above 0 and at most 1.",
-    )
+def _check(bias: SpanBias | SharedBias) -> None:
+    number(bias, "variance", "the variance of the biases", above=0)
+    number(bias, "rank", RANK, above=0, most=1)

@@ -8,8 +8,10 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.meanfield.operations.operation import Number, required, whole
+from tpcalc.meanfield.operations.operation import Number, number, required, whole
 from tpcalc.meanfield.state import State, logarithm, ratio
+
+SMALL = "0 is the limit of small ones (condition 22.7)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class LayerNorm:
     centred: bool = True
 
     def __post_init__(self) -> None:
-        _check(self.epsilon, "LayerNorm")
+        number(self, "epsilon", "epsilon", SMALL, least=0)
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class BatchNorm:
     epsilon: Number = Fraction(0)
 
     def __post_init__(self) -> None:
-        _check(self.epsilon, "BatchNorm")
+        number(self, "epsilon", "epsilon", SMALL, least=0)
         required(
             self.batch is None or (whole(self.batch) and self.batch >= 4),
             "BatchNorm",
@@ -123,12 +125,3 @@ class BatchNorm:
         square = ratio(own.gap, under) if self.epsilon else Bounded(1.0)
         gradient = own.log_gradient - logarithm(under) + logarithm(self.excess)
         return State(Bounded(0.0), square, square, gradient)
-
-
-def _check(epsilon: Number, where: str) -> None:
-    required(
-        0 <= epsilon < float("inf"),
-        where,
-        f"epsilon is {epsilon} (condition 22.7).",
-        "It is larger than 0, or 0 for the limit of small ones.",
-    )

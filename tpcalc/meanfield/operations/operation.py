@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from math import isfinite, sqrt
 from numbers import Integral
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
+from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
 from tpcalc.integrals.activation_moments import Kernels
@@ -40,14 +42,12 @@ def required(holds: bool, where: str, said: str, hint: str) -> None:
         raise StudyError(said, where=where, hint=hint)
 
 
-def positive(value: Number) -> bool:
-    """Whether a number is finite and larger than 0.
-
-    Example:
-        >>> positive(0.5), positive(float("nan"))
-        (True, False)
-    """
-    return finite(value) and value > 0
+def number(
+    layer: object, name: str, what: str, hint: str | None = None, **ends: float | None
+) -> None:
+    """A number of a layer, between ends."""
+    found: Any = partial(checks.real, getattr(layer, name), what, hint=hint)
+    object.__setattr__(layer, name, found(**ends))
 
 
 def finite(value: Number) -> bool:
@@ -155,12 +155,8 @@ class Bias:
     variance: Number
 
     def __post_init__(self) -> None:
-        required(
-            positive(self.variance),
-            "Bias",
-            f"the variance of the biases is {self.variance} (condition 22.6).",
-            "It is larger than 0; leave the layer out for none.",
-        )
+        hint = "Leave the layer out for none (condition 22.6)."
+        number(self, "variance", "the variance of the biases", hint, above=0)
 
     name: ClassVar[str] = "bias"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
@@ -54,12 +54,8 @@ class WeightLaw(Shown):
     def __post_init__(self) -> None:
         checked_family(self.family, FAMILIES)
         checked_rank(self.rank, "WeightLaw")
-        if checks.whole(self.depth, "depth", least=1) > DEEPEST:
-            raise StudyError(
-                f"a law of {self.depth} factors has an equation of too high a degree.",
-                where="WeightLaw",
-                hint=f"Take {DEEPEST} at most; Spectrum has moments of any number.",
-            )
+        hint = "Its equation has a degree; Spectrum has moments of any number of factors."
+        checks.whole(self.depth, "depth", least=1, most=DEEPEST, hint=hint)
         checks.real(self.variance, "variance", above=0)
 
     @property

@@ -12,7 +12,6 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import UsageError
 from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
 from tpcalc.nonlinearity.tensors.directions import Directions
 from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
@@ -86,11 +85,8 @@ def local_linearity(
     """
     samples = checks.whole(samples, "samples", least=2)
     per_decade = checks.whole(per_decade, "per_decade", least=1)
-    if not factor > 1 or not 0 < smallest < 1:
-        raise UsageError(
-            f"the factor is {factor} and the smallest distance {smallest}.",
-            hint="A factor is above 1, a distance between 0 and 1.",
-        )
+    checks.real(factor, "factor", above=1)
+    checks.real(smallest, "smallest", above=0, most=1)
     shard = shard_of(x, batch, seed)
     directions = Directions(shard)
     together = max(1, _ENTRIES // (shard.batch * shard.features))

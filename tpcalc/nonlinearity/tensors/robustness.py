@@ -132,11 +132,8 @@ def error_radius(
         1.0
     """
     samples = checks.whole(samples, "samples", least=2)
-    if not 0 < smallest < 1 or not tolerance >= 0:
-        raise UsageError(
-            f"the tolerance is {tolerance} and the smallest distance {smallest}.",
-            hint="A tolerance is not negative, a distance between 0 and 1.",
-        )
+    checks.real(tolerance, "tolerance", least=0)
+    checks.real(smallest, "smallest", above=0, most=1)
     shard, known = _labelled(x, labels, batch, seed)
     directions, torch = Directions(shard), load_torch()
     steps = int(np.ceil(-np.log10(smallest) * checks.whole(per_decade, "per_decade", least=1)))

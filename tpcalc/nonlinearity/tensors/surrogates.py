@@ -11,6 +11,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import UsageError
+from tpcalc.nonlinearity.meta import moments_of
 
 Tensor = Any
 # Tells these streams from those of weights.
@@ -103,11 +104,7 @@ def gaussian_inputs(
 
 
 def _shape(count: int, features: int, square: float, comean: float) -> tuple[int, int]:
-    if not 0 <= comean < square:
-        raise UsageError(
-            f"inputs have the second moments q = {square} and c = {comean}.",
-            hint="c is at least 0 and smaller than q.",
-        )
+    moments_of(square, comean)
     count = checks.whole(count, "count", least=1)
     return count, checks.whole(features, "features", least=1)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.errors import ScaleError, UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.limit.scales import scales
@@ -99,11 +100,7 @@ def _given(training: Training, labels: tuple[str, ...]) -> dict[str, Ex]:
         return {}
     if isinstance(given, Mapping):
         for label in given:
-            if label not in labels:
-                raise UsageError(
-                    f"lr_depth names {label!r}, which is no parameter of the block.",
-                    hint=f"Its parameters: {', '.join(dict.fromkeys(labels))}.",
-                )
+            checks.one_of("parameter of the block", label, labels, where="lr_depth")
         return dict(given)
     return dict.fromkeys(labels, as_ex(given))
 

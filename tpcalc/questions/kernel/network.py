@@ -158,11 +158,5 @@ def _check_range(rows: Array, factor: float, name: str) -> None:
 
 
 def _layers(layers: Any, last: int) -> frozenset[int]:
-    found = [checks.whole(layer, "a layer", least=1) for layer in checks.sequence(layers, "layers")]
-    for layer in found:
-        if layer > last:
-            raise UsageError(
-                f"layers names layer {layer}; the network has layers 1 to {last}, the readout "
-                "included."
-            )
-    return frozenset(found)
+    given, hint = checks.sequence(layers, "layers"), "The last one is the readout."
+    return frozenset(checks.whole(one, "a layer", least=1, most=last, hint=hint) for one in given)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.program.laws import LAWS
 from tpcalc.results import Hypothesis
@@ -113,6 +114,15 @@ def _central(law: Any) -> tuple[float, float]:
     return third, fourth
 
 
+def vector_of(value: Sequence[float], name: str) -> Array:
+    """A vector that is not 0."""
+    found = checks.reals(value, name).astype(float)
+    if found.ndim != 1 or not np.isfinite(found).all() or not found.any():
+        hint = "A vector of finite numbers, not all 0: [1, 0]."
+        raise UsageError(f"{name} is {checks.shown(value)}.", hint=hint)
+    return found
+
+
 def cross_moment(h: Sequence[float], entries: Entries) -> float:
     """E |V h|^2 <h, V h> / |h|^4 of a matrix with entries X / sqrt(d): 0 where X is symmetric.
 
@@ -133,9 +143,7 @@ def cross_moment(h: Sequence[float], entries: Entries) -> float:
         >>> round(cross_moment([1, 1, 1, 1], entries_of(stats.expon(loc=-1))), 6)
         0.25
     """
-    x = checks.reals(h, "h").astype(float)
-    if x.ndim != 1 or not np.isfinite(x).all() or not x.any():
-        raise UsageError(f"h is {checks.shown(h)}.", hint="A vector of finite numbers, not all 0.")
+    x = vector_of(h, "h")
     if not isfinite(entries.third):
         raise UsageError(
             f"{entries.name} entries have no third moment.", hint="Take a law with more moments."

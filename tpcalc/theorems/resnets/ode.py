@@ -21,6 +21,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Shown
+from tpcalc.theorems.resnets.entries import vector_of
 from tpcalc.theorems.resnets.paper import paper
 
 Path = Callable[[float], Any]
@@ -72,16 +73,6 @@ def _matrix(path: Path, t: float, size: int) -> Array:
     return value
 
 
-def _first(start: Sequence[float]) -> Array:
-    """h_0."""
-    first = checks.reals(start, "h_0").astype(np.float64)
-    if first.ndim != 1 or not np.isfinite(first).all() or not first.any():
-        raise UsageError(
-            f"h_0 is {checks.shown(start)}.", hint="A vector of finite numbers, not all 0: [1, 0]."
-        )
-    return first
-
-
 def _act(act: str) -> Callable[[Array], Array]:
     fn = Fn(activation_of(act, "a network along a path"), 1)
     return lambda h: np.broadcast_to(evaluate(fn, [h], []), h.shape)
@@ -114,7 +105,7 @@ def run_path(
         99.50331
     """
     depth = checks.whole(depth, "depth", least=1, hint="It counts the blocks.")
-    sigma, first = _act(act), _first(start)
+    sigma, first = _act(act), vector_of(start, "h_0")
     scale, far = 0.0, -np.inf
     homogeneous = bool(np.allclose(sigma(2.5 * first), 2.5 * sigma(first)))
     h, front, own = first.copy(), float(depth) ** -beta, float(np.linalg.norm(first))
@@ -163,7 +154,7 @@ def proposition_11(
         >>> round(found.solution[0], 5), round(found.scaled[-1][0], 5)  # e^1.5, -2/3 e^1.5 + o(1)
         (4.48169, -2.98747)
     """
-    sigma, first = _act(act), _first(start)
+    sigma, first = _act(act), vector_of(start, "h_0")
     found = solve_ivp(
         lambda t, h: _matrix(path, t, len(first)) @ sigma(h),
         (0.0, 1.0),
@@ -230,7 +221,7 @@ def proposition_13(path: Path, start: Sequence[float], depth: int, beta: float) 
         >>> found.admissible, found.violated[0].found
         (False, 'eigenvalues -1i, 1i')
     """
-    first = _first(start)
+    first = vector_of(start, "h_0")
     matrix = _matrix(path, 0.0, len(first))
     values, vectors = np.linalg.eig(matrix.T)
     real = (np.abs(values.imag) < 1e-12) & (values.real > 1e-12)

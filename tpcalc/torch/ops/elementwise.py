@@ -37,6 +37,11 @@ def greater(a: Any, b: Any) -> Any:
     return b + catalogued("relu")(a - b)
 
 
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two values."""
+    return -greater(-a, -b)
+
+
 def _clamped(x: Any, low: Any = None, high: Any = None) -> Any:
     relu = catalogued("relu")
     if low is not None:
@@ -65,7 +70,7 @@ def _called(name: str) -> Fn:
 
 _log = _called("log")
 _AS_NAMED = ("relu", "tanh", "sigmoid", "exp", "log", "erf", "sin", "abs", "sign")
-# Functions of one tensor; numbers that follow are theirs.
+# Functions of tensors, entry by entry; numbers that follow are theirs.
 ONE: dict[str, Fn] = {
     **{name: _called(name) for name in _AS_NAMED},
     "gelu": _gelu,
@@ -98,6 +103,9 @@ ONE: dict[str, Fn] = {
     "cosh": lambda x: Fraction(1, 2) * (catalogued("exp")(x) + catalogued("exp")(-x)),
     "erfc": lambda x: 1 - catalogued("erf")(x),
     "celu": lambda x, alpha=1: alpha * catalogued("elu", 1)(x * (1 / Fraction(alpha))),
+    **dict.fromkeys(("maximum", "fmax"), greater),
+    **dict.fromkeys(("minimum", "fmin"), smaller),
+    "lerp": lambda x, y, w: x + w * (y - x),
     "softshrink": lambda x, low=Fraction(1, 2): x - _clamped(x, -low, low),
 }
 
@@ -203,30 +211,11 @@ def power(space: Space, op: Op, x: Any, y: Any) -> Array:
     return space.apply(lambda a: a**half, as_array(space, x, op))
 
 
-@rule("aten.maximum", "aten.fmax")
-def maximum(space: Space, op: Op, x: Array, y: Array) -> Array:
-    """The larger of two."""
-    return space.apply(greater, as_array(space, x, op), as_array(space, y, op))
-
-
-@rule("aten.minimum", "aten.fmin")
-def minimum(space: Space, op: Op, x: Array, y: Array) -> Array:
-    """The smaller of two."""
-    return space.apply(lambda a, b: -greater(-a, -b), as_array(space, x, op),
-                       as_array(space, y, op))  # fmt: skip
-
-
 @rule("aten.addcmul")
 def product_added(space: Space, op: Op, x: Array, y: Array, z: Array, value: Any = None) -> Array:
     """A sum with a product."""
     factor = 1 if value is None else number(space, value, op)
     return space.apply(lambda a, b, c: a + b * c * factor, x, y, z)
-
-
-@rule("aten.lerp")
-def between(space: Space, op: Op, x: Array, y: Array, weight: Any) -> Array:
-    """What stands between two."""
-    return space.apply(lambda a, b, w: a + w * (b - a), x, y, as_array(space, weight, op))
 
 
 @rule("aten.masked_fill", "aten.masked_fill_")

@@ -17,7 +17,7 @@ from tpcalc.torch.arrays import Array, Matrix, Parts
 from tpcalc.torch.dims import Dim, Leaf, cut, fix, leaves, times, unite, whole_ratio
 from tpcalc.torch.graph import Count, Op, Sizes
 from tpcalc.torch.ops.contractions import chosen, each, given
-from tpcalc.torch.ops.elementwise import EXCLUDED, greater
+from tpcalc.torch.ops.elementwise import EXCLUDED, greater, smaller
 from tpcalc.torch.rules import as_array, place, places, rule
 from tpcalc.torch.space import Space
 
@@ -371,11 +371,7 @@ def in_order(space: Space, op: Op, x: Array, *rest: Any, **named: Any) -> Array:
 @rule("aten.amax", "aten.amin", "aten.max", "aten.min")
 def extreme(space: Space, op: Op, x: Array, dim: Any = None, keep: Any = False) -> Any:
     """The largest or the smallest of some cells, or of two tensors."""
-    least = op.name.endswith("min")
-
-    def larger(a: Any, b: Any) -> Any:
-        return -greater(-a, -b) if least else greater(a, b)
-
+    larger = smaller if op.name.endswith("min") else greater
     if isinstance(dim, Array):
         return space.apply(larger, x, dim)
     at = places(space, dim, x.rank)

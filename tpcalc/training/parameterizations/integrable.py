@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from tpcalc import checks
 from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError
 from tpcalc.exponents import Ex, as_ex
@@ -81,19 +82,20 @@ def gamma(depth: int, p: Ex) -> tuple[Ex, ...]:
     return layers(depth, outer, outer - half, outer)
 
 
+def homogeneity(p: object) -> Ex:
+    """The degree of homogeneity of an activation."""
+    found = exponent(p, what="p")
+    if found.constant is not None:
+        checks.real(found.constant, "p", above=0, hint="Take p = 1 for relu and p = 2 for relu^2.")
+    return found
+
+
 def make_llr(p: object = 1) -> Rule:
     """The table of IP-LLR: gamma_l(p) at step 0, the rates of Naive-IP afterwards.
 
     Source: Hajjar, Chizat, Giraud, section 4.
     """
-    degree = exponent(p, what="p of ip-llr")
-    value = degree.constant
-    if value is not None and value <= 0:
-        raise StudyError(
-            f"p is {value}; it is the degree of homogeneity of the activation and positive.",
-            where="ip-llr",
-            hint="Take p = 1 for relu and p = 2 for relu^2.",
-        )
+    degree = homogeneity(p)
 
     def exponents(depth: int, step: int) -> Exponents:
         later = naive_ip(depth, step)

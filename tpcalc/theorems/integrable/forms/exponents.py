@@ -17,7 +17,7 @@ from tpcalc.sources import Source
 from tpcalc.theorems.integrable.forms.closed import Told
 from tpcalc.theorems.integrable.paper import paper
 from tpcalc.training.parameterization import exponent, layers
-from tpcalc.training.parameterizations.integrable import gamma
+from tpcalc.training.parameterizations.integrable import gamma, homogeneity
 
 HALF = Fraction(1, 2)
 
@@ -92,7 +92,7 @@ def first_pass(a: Sequence[object], p: object = 1) -> FirstPass:
         >>> [str(e) for e in first_pass((0, 1, 1, 1), "p").h]
         ['0', '-1/2', '-1/2 - 1/2*p']
     """
-    rows, degree = _row(a, "a"), _degree(p)
+    rows, degree = _row(a, "a"), homogeneity(p)
     w = _powers(rows)
     depth = len(rows) - 1
     h: list[Ex] = []
@@ -159,7 +159,7 @@ def first_rates(a: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
         >>> first_rates((0, 1, 1, 1), "p")[0] == gamma(3, Ex.symbol("p"))[0]
         True
     """
-    rows, degree = _row(a, "a"), _degree(p)
+    rows, degree = _row(a, "a"), homogeneity(p)
     w = _powers(rows)
     last, total = rows[-1], as_ex(0)
     for weight in w[:-1]:
@@ -242,7 +242,7 @@ def growth(depth: int, p: object = 1) -> tuple[Ex, ...]:
     """
     count = checks.whole(depth, "depth", least=1)
     a = layers(count, as_ex(0), as_ex(1), as_ex(1))
-    return later_updates(a, gamma(count, _degree(p)))
+    return later_updates(a, gamma(count, homogeneity(p)))
 
 
 def naive_rates(depth: int) -> NaiveRates:
@@ -331,14 +331,3 @@ def _row(values: Sequence[object], name: str) -> tuple[Ex, ...]:
     return tuple(
         exponent(value, what=f"{name}_{layer}") for layer, value in enumerate(found, start=1)
     )
-
-
-def _degree(p: object) -> Ex:
-    found = exponent(p, what="p")
-    value = found.constant
-    if value is not None and value <= 0:
-        raise UsageError(
-            f"p is {value}; the degree of homogeneity is positive.",
-            hint="Take p = 1 for relu and p = 2 for relu^2.",
-        )
-    return found

@@ -7,7 +7,6 @@ from operator import attrgetter
 from typing import Unpack
 
 from tpcalc import checks
-from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem
 from tpcalc.theorems.integrable.paper import paper
@@ -113,9 +112,8 @@ def _defined(case: Case, layer: int | None, name: str) -> Theorem:
     """The answer to a definition, layer by layer."""
     title, item, read = DEFINITIONS[name]
     if layer is not None:
-        layer = checks.whole(layer, "layer", least=1, hint="Layers count from 1.")
-        if layer > case.depth:
-            raise UsageError(f"layer is {layer}, and L = {case.depth}.", hint="1 to L are hidden.")
+        hint = "1 to L are hidden."
+        layer = checks.whole(layer, "layer", least=1, most=case.depth, hint=hint)
     wanted = range(1, case.depth + 1) if layer is None else (layer,)
     facts = case.checked().layers
     found = {each.layer: each for each in facts if each.layer in wanted}
