@@ -70,7 +70,7 @@ def digits(
     chosen = _dealt(labels, kinds, seed)
     place = f"digits {','.join(map(str, kinds))}"
     if samples is not None:
-        hint = f"Ask for 1 to {len(chosen)} samples, or for more classes."
+        hint = f"These classes have {len(chosen)}; more classes have more."
         chosen = chosen[: checks.whole(samples, "samples", least=1, most=len(chosen), hint=hint)]
     return Samples(
         inputs=tuple(tuple(map(float, images[index])) for index in chosen),

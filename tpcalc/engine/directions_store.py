@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.engine import kernels
 from tpcalc.engine.crew import share
@@ -76,8 +77,7 @@ class SampleSpace:
 
     def __post_init__(self) -> None:
         _check_sizes(self.size, self.block)
-        if not (np.isfinite(self.ratio) and self.ratio > 0):
-            raise EvaluationError(f"a space has the ratio {self.ratio}; it must be positive.")
+        checks.real(self.ratio, "the ratio of a space", above=0)
 
     @property
     def padded(self) -> int:
@@ -279,7 +279,6 @@ def _combine(
 
 
 def _check_sizes(size: int, block: int) -> None:
-    if size < 1:
-        raise EvaluationError(f"a space has {size} samples; it needs at least one.")
+    checks.whole(size, "the number of samples", least=1, each=0.0)
     if block < 16 or block & (block - 1):
         raise EvaluationError(f"blocks of {block} samples; they must be a power of two, 16 on.")

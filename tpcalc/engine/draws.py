@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tpcalc import checks
 from tpcalc.arrays import Index
 from tpcalc.engine.crew import share, stretches
 from tpcalc.engine.draws_normal import sobol_normals
@@ -59,8 +60,7 @@ class PlainDraws:
     """
 
     def __init__(self, size: int, *seeds: Seed) -> None:
-        if size < 1:
-            raise EvaluationError(f"rows of {size} draws were asked for; it must be at least one.")
+        checks.whole(size, "the number of draws", least=1, each=0.0)
         self.size = size
         self._seeds = seeds
         self._rows = [_stream(seed, 1) for seed in seeds]
@@ -130,10 +130,7 @@ class SobolDraws:
     """
 
     def __init__(self, dimensions: int, log2_samples: int, *seeds: Seed) -> None:
-        if not 0 <= log2_samples <= BITS:
-            raise EvaluationError(
-                f"2^{log2_samples} Sobol samples were asked for; 2^0 to 2^{BITS} are possible."
-            )
+        checks.whole(log2_samples, "the power of 2 of Sobol samples", least=0, most=BITS)
         self.size = 1 << log2_samples
         self._used = [0] * len(seeds)
         count = max(0, min(dimensions, LAST_DIMENSION))

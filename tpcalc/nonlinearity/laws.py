@@ -267,10 +267,7 @@ class Empirical:
 
     def __post_init__(self) -> None:
         found = checks.inputs(self.inputs, "inputs")
-        if len(found) < 6:
-            raise UsageError(
-                f"there are {len(found)} inputs; an error of the coefficient needs 6.",
-            )
+        checks.whole(len(found), "the number of inputs", least=6)  # for an error
         object.__setattr__(self, "inputs", found)
 
     @property

@@ -197,9 +197,7 @@ def noise_limit(
         True
     """
     law, box, wanted, fault = _labelled(function, inputs, labels, error)
-    size = checks.whole(batch, "batch", least=1)
-    if size > len(law.inputs):
-        raise UsageError(f"a batch of {size} of {len(law.inputs)} inputs.", hint="Lower batch=.")
+    size = checks.whole(batch, "batch", least=1, most=len(law.inputs), hint="Lower batch=.")
     count = checks.whole(draws, "draws", least=2)
     allowed = 1 + float(checks.real(excess, "excess"))
     rng = np.random.default_rng(checks.seed(seed))

@@ -78,7 +78,7 @@ def test_bad_classes(classes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("samples", [0, -3, 361])
 def test_bad_sample_counts(samples: int) -> None:
-    with pytest.raises(StudyError, match="these classes have 360"):
+    with pytest.raises(StudyError, match="These classes have 360"):
         digits((0, 1), samples=samples)
 
 

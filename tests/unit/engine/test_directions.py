@@ -10,7 +10,7 @@ import pytest
 
 from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
 from tpcalc.engine.draws import PlainDraws, SobolDraws
-from tpcalc.errors import EvaluationError, Exploded, UnknownName
+from tpcalc.errors import EvaluationError, Exploded, UnknownName, UsageError
 
 Z = 5
 
@@ -420,9 +420,9 @@ def test_misuse_of_stores_and_combinations():
         materialise([out], [(store, np.ones((2, 1)))])
     with pytest.raises(EvaluationError, match="power of two"):
         Store(20, 2, block=100)
-    with pytest.raises(EvaluationError, match="at least one"):
+    with pytest.raises(UsageError, match="at least 1"):
         SampleSpace(0)
-    with pytest.raises(EvaluationError, match="ratio"):
+    with pytest.raises(UsageError, match="ratio"):
         SampleSpace(5, -1.0)
 
 

@@ -207,5 +207,5 @@ def test_nothing_is_asked() -> None:
 
 def test_flags_come_first_and_steps_are_there() -> None:
     flags = [Flag("--steps", "training.steps", 1)]
-    with pytest.raises(UsageError, match="step 2 is asked"):
+    with pytest.raises(UsageError, match="a step is 2; it must be at most 1"):
         depth_experiment(depth_plan_of(SMALL, flags))

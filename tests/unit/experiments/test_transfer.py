@@ -94,7 +94,7 @@ def test_a_rate_at_the_edge_has_no_bound():
         ({"rates": ()}, "learning rate"),
         ({"rates": (0.0,)}, "above 0"),
         ({"depths": ("oo",), "widths": (16,)}, "finite width"),
-        ({"average": 9}, "averaged"),
+        ({"average": 9}, "average is 9; it must be at most 3"),
     ],
 )
 def test_refused(asked, words):

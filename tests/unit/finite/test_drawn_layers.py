@@ -230,7 +230,7 @@ def test_seeds_and_number_formats() -> None:
         (lambda: Dense(family="sparse"), "'sparse'"),
         (lambda: Dense(outputs=0), "with 0 outputs"),
         (lambda: Bias(0), "variance of the biases is 0"),
-        (lambda: SpanBias(0, 0.5), "biases have the variance 0"),
+        (lambda: SpanBias(0, 0.5), "variance of the biases is 0"),
         (lambda: LayerNorm(-1), "epsilon is -1"),
         (lambda: BatchNorm(None, -1), "epsilon is -1"),
         (lambda: Addition((1.0, 0)), "none of them 0"),

@@ -66,7 +66,7 @@ def test_changes_have_the_covariance_of_points(law: Law) -> None:
         (lambda: Box([1], [0]), "lower end"),
         (lambda: Sphere(0), "at least 1"),
         (lambda: Sphere(3, -1), "radius is -1; it must be above 0"),
-        (lambda: Empirical([[1.0]]), "needs 6"),
+        (lambda: Empirical([[1.0]]), "number of inputs is 1; it must be at least 6"),
         (lambda: sampled_nlc(square, lambda rng, n: rng.normal(size=n), seed=0), "Sampler"),
         (lambda: sampled_nlc(square, 3, seed=0), "no law of inputs"),
         (lambda: sampled_nlc(square, ONE, seed=0, samples=3), "at least"),

@@ -31,5 +31,5 @@ def test_what_no_inputs_have_is_refused() -> None:
         gaussian_inputs(5, 5, 1.0, 1.0)
     with pytest.raises(UsageError, match="at least 1"):
         gaussian_inputs(0, 5)
-    with pytest.raises(UsageError, match="q = 0"):
+    with pytest.raises(UsageError, match="q is 0"):
         gaussian_inputs(3, 5, 0.0)

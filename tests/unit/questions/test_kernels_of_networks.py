@@ -58,7 +58,7 @@ def readout(t: tp.Tracer) -> None:
         ({"trained": ["W2"]}, UsageError, "of a network give layers"),
         ({"scale": 0}, UsageError, "scale is 0; it must be above 0"),
         ({"scale": math.nan}, UsageError, "finite"),
-        ({"method": "mehler"}, EvaluationError, "method is 'mehler'"),
+        ({"method": "mehler"}, UnknownName, "no method called 'mehler'"),
         ({"seed": -1}, UsageError, "seed"),
         ({"threads": 0}, TpcalcError, "threads is 0"),
         ({"threads": -1}, TpcalcError, "threads is -1"),
@@ -189,7 +189,7 @@ def test_tokens_do_not_fit() -> None:
 
 
 def test_too_many_inputs_for_particles() -> None:
-    with pytest.raises(EvaluationError, match="41 inputs are too many"):
+    with pytest.raises(UsageError, match="number of inputs is 41; it must be at most"):
         tp.kernel(tp.MLP(1, "relu"), np.ones((41, 2)), method="particles")
 
 

@@ -249,7 +249,7 @@ def test_where_biases_are_by_default() -> None:
         (lambda: lookup("ip-llr", q=2), UnknownName, "Known: p"),
         (lambda: lookup("ip-llr:2", p=2), StudyError, "given twice"),
         (lambda: lookup("ip-llr:"), StudyError, "leaves a parameter out"),
-        (lambda: lookup("ip-llr", p=0), StudyError, "p is 0"),
+        (lambda: lookup("ip-llr", p=0), StudyError, "p of ip-llr is 0"),
         (lambda: lookup("ip-llr", p=None), StudyError, "p of ip-llr must be a number"),
         (lambda: lookup("ip-llr", p="2 +"), ScaleError, "not an exponent"),
         (lambda: lookup("ac"), StudyError, "needs its parameter 'a'"),

@@ -11,7 +11,7 @@ from tpcalc.meanfield.operations.operation import number, required, whole
 from tpcalc.meanfield.spectra.finite import checked_family
 from tpcalc.networks.layers.low_rank import FAMILIES
 
-RANK = "the rank, over the width,"
+RANK = "the rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Map:
         required(
             self.outputs is None or (whole(self.outputs) and self.outputs >= 1),
             "dense",
-            f"the layer has {self.outputs} outputs.",
+            f"the layer is {self.width} n wide, with {self.outputs} outputs.",
             "Its outputs are a whole number above 0.",
         )
         required(

@@ -247,12 +247,8 @@ def _sampled(
     why: str,
 ) -> Found:
     count = len(task.left.rows) + (0 if task.right is None else len(task.right.rows))
-    if count > SAMPLED:
-        raise EvaluationError(
-            f"this kernel is one for particles{why}; they estimate all pairs of inputs in one "
-            f"program, and {count} inputs are too many.",
-            hint=f"Give at most {SAMPLED} inputs.",
-        )
+    hint = f"This kernel is one for particles{why}, of all pairs of inputs in one program."
+    checks.whole(count, "the number of inputs", most=SAMPLED, hint=hint)
     inputs = task.left if task.right is None else _joined(task.left, task.right)
     entries = task.entries(count)
     squares = Inputs(inputs.rows.reshape(1, -1, inputs.rows.shape[2]), inputs.scale).squares[0]

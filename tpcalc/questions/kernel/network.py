@@ -158,5 +158,8 @@ def _check_range(rows: Array, factor: float, name: str) -> None:
 
 
 def _layers(layers: Any, last: int) -> frozenset[int]:
-    given, hint = checks.sequence(layers, "layers"), "The last one is the readout."
+    given, hint = (
+        checks.sequence(layers, "layers"),
+        f"There are layers 1 to {last}, with the readout.",
+    )
     return frozenset(checks.whole(one, "a layer", least=1, most=last, hint=hint) for one in given)

@@ -82,11 +82,11 @@ def gamma(depth: int, p: Ex) -> tuple[Ex, ...]:
     return layers(depth, outer, outer - half, outer)
 
 
-def homogeneity(p: object) -> Ex:
+def homogeneity(p: object, what: str = "p") -> Ex:
     """The degree of homogeneity of an activation."""
-    found = exponent(p, what="p")
+    found = exponent(p, what=what)
     if found.constant is not None:
-        checks.real(found.constant, "p", above=0, hint="Take p = 1 for relu and p = 2 for relu^2.")
+        checks.real(found.constant, what, above=0, hint="Take p = 1 for relu and p = 2 for relu^2.")
     return found
 
 
@@ -95,7 +95,7 @@ def make_llr(p: object = 1) -> Rule:
 
     Source: Hajjar, Chizat, Giraud, section 4.
     """
-    degree = homogeneity(p)
+    degree = homogeneity(p, "p of ip-llr")
 
     def exponents(depth: int, step: int) -> Exponents:
         later = naive_ip(depth, step)
