@@ -78,6 +78,7 @@ def assert_one_line(err: str) -> None:
             "--out: the report cannot be written: there is no folder",
         ),
         (["list", "networks"], "there is no kind of entry called 'networks'"),
+        (["limit", "mlp", "--samples", 9999], "These classes have 360"),
     ],
 )
 def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> None:
@@ -94,7 +95,6 @@ def test_wrong_usage_is_2(tpcalc: Run, words: list[object], message: str) -> Non
         (["limit", "nowhere.py:net"], "nowhere.py: there is no such file"),
         (["limit", "nowhere.json"], "nowhere.json"),
         (["limit", "mlp", "--data", "nowhere.csv"], "nowhere.csv: there is no such file"),
-        (["limit", "mlp", "--samples", 9999], "these classes have 360"),
         (["limit", "mlp", "--loss", "logistic", "--classes", "0,1,2"], "takes one output"),
     ],
 )

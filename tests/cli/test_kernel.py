@@ -247,7 +247,7 @@ def test_wrong_usage_is_2_and_nothing_is_run(
         (["perceptron"], 2, "there is no architecture called 'perceptron'"),
         (["none.toml"], 3, "there is no such file"),
         (["mlp", "--data", "none.csv"], 3, "there is no such file"),
-        (["mlp", "--samples", "1798"], 3, "these classes have 1797"),
+        (["mlp", "--samples", "1798"], 2, "These classes have 1797"),
     ],
 )
 def test_other_errors(tpcalc: Run, asked: Asked, words: list[str], code: int, message: str) -> None:
