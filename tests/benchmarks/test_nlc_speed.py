@@ -11,7 +11,7 @@ from layered import Activation, Dense, drawn
 from tests.benchmarks.figures import figure
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.nonlinearity.tensors.coefficient import nlc
-from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
+from tpcalc.nonlinearity.tensors.layers import layer_metrics
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch

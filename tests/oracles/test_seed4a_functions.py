@@ -12,21 +12,21 @@ import tpcalc as tp
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
 from tpcalc.nonlinearity.chaos import grid_chaos, polynomial_chaos
-from tpcalc.nonlinearity.diagnostics import meta_gaussianity
 from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split, numpy_form
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.labels import elem_like_pairs, pair_nlc
 from tpcalc.nonlinearity.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere
-from tpcalc.nonlinearity.linear_range import linear_range
+from tpcalc.nonlinearity.measured import sampled_nlc
 from tpcalc.nonlinearity.meta import elem_like, elem_like_test, meta_gaussian, meta_moments
 from tpcalc.nonlinearity.noise import noise_identity
-from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.ranges import linear_range
 from tpcalc.nonlinearity.scaling import (
     product_estimate,
     scale_sweep,
     triangle_network,
     triangle_wave,
 )
+from tpcalc.nonlinearity.shapes import meta_gaussianity
 from tpcalc.nonlinearity.split import sampled_split
 
 Z = 5

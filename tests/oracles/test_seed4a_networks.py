@@ -41,12 +41,9 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.nonlinearity import nlc as mean_field_nlc
 from tpcalc.meanfield.reading import propagate
-from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.coefficient import linear_part, local_linearity, nlc
 from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian
-from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
-from tpcalc.nonlinearity.tensors.layerwise import layerwise_nlc
-from tpcalc.nonlinearity.tensors.linear_part import linear_part
-from tpcalc.nonlinearity.tensors.local_linearity import local_linearity
+from tpcalc.nonlinearity.tensors.layers import layer_metrics, layerwise_nlc
 from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.variances import layer_variances
 from tpcalc.results import Estimate

@@ -17,7 +17,7 @@ from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.labels import pair_nlc
 from tpcalc.nonlinearity.laws import Array, Gaussian
-from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.measured import sampled_nlc
 
 SMALL = st.integers(-3, 3)
 MONOMIALS = [(a, b) for a in range(4) for b in range(4 - a)]

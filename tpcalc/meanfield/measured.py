@@ -23,7 +23,7 @@ from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task
 
 if TYPE_CHECKING:
-    from tpcalc.nonlinearity.tensors.layer_metrics import LayerMetrics
+    from tpcalc.nonlinearity.tensors.layers import LayerMetrics
 
 EXACT_ZERO = Estimate(0.0, 0.0, Method.EXACT)
 EXACT_ONE = Estimate(1.0, 0.0, Method.EXACT)
@@ -134,7 +134,7 @@ def _network(
     source: Layers, graph: LayerGraph, sampling: Sampling, last: int, width: int, seed: int
 ) -> tuple[LayerMetrics, ...]:
     """The metrics of the layers of one network, up to a last one."""
-    from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
+    from tpcalc.nonlinearity.tensors.layers import layer_metrics
     from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
     start = graph.layers[0].operation

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -20,32 +21,52 @@ PILOT = 4096  # draws from which the covariance of a sampler is taken
 SINGULAR = 1e-13  # relative: an eigenvalue below it is none
 
 
-class Law(Protocol):
+class Law(ABC):
     """What a random input of d numbers is drawn from.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.2.
     """
 
-    @property
-    def dimension(self) -> int:
-        """Its number of coordinates d."""
+    dimension: int
+    is_gaussian = False
 
-    @property
-    def is_gaussian(self) -> bool:
-        """Whether it is Gaussian, so that the nonlinearity coefficient is at least 1."""
-
+    @abstractmethod
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
 
+    @abstractmethod
+    def root(self, rng: Draws) -> Array:
+        """D standard deviations of independent coordinates, or L with L L^T the covariance."""
+
     def factor(self, rng: Draws) -> Array:
         """A matrix L of d rows with L L^T the covariance."""
+        root = self.root(rng)
+        return np.diag(root) if root.ndim == 1 else root
+
+    def sphere(self, rng: Draws, size: int) -> Array:
+        """L u with u uniform on the sphere of radius sqrt(d)."""
+        z = rng.standard_normal((size, self.dimension))
+        if self.dimension == 1:
+            return turned(np.copysign(1.0, z), self.root(rng))
+        length = np.linalg.norm(z, axis=1, keepdims=True)
+        return turned(z * (np.sqrt(self.dimension) / length), self.root(rng))
+
+    def noise(self, rng: Draws, size: int) -> Array:
+        """Independent Gaussian vectors of mean 0 with the covariance of an input."""
+        return turned(rng.standard_normal((size, self.dimension)), self.root(rng))
 
     def changes(self, rng: Draws, size: int) -> Array:
         """Independent vectors of mean 0 with the covariance of an input."""
+        return self.sphere(rng, size)
+
+
+def turned(u: Array, root: Array) -> Array:
+    """L u for vectors whose law is the same in every basis: its first entries belong to L."""
+    return u * root if root.ndim == 1 else np.asarray(u[:, : root.shape[1]] @ root.T)
 
 
 @dataclass(frozen=True, eq=False)
-class Gaussian:
+class Gaussian(Law):
     """The Gaussian law N(mean, cov).
 
     Args:
@@ -130,23 +151,16 @@ class Gaussian:
 
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
-        return self.centre + self._along(rng.standard_normal((size, self.dimension)))
+        return self.centre + self.noise(rng, size)
 
-    def factor(self, rng: Draws) -> Array:
-        """A matrix L of d rows with L L^T the covariance."""
-        return self._along(np.eye(self.dimension)).T
-
-    def changes(self, rng: Draws, size: int) -> Array:
-        """Independent vectors of mean 0 with the covariance of an input."""
-        return self._along(_round(rng, size, self.dimension))
-
-    def _along(self, z: Array) -> Array:
+    def root(self, rng: Draws) -> Array:
+        """Standard deviations, or L with L L^T the covariance."""
         roots, vectors = self._roots
-        return z * roots if vectors is None else np.asarray((z * roots) @ vectors.T)
+        return roots if vectors is None else vectors * roots
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class Box(Law):
     """Independent uniform coordinates.
 
     Args:
@@ -165,7 +179,7 @@ class Box:
 
     low: Any
     high: Any
-    is_gaussian = False
+    dimension: int = field(init=False)
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -173,28 +187,19 @@ class Box:
             object.__setattr__(self, name, ends)
         if self.low.shape != self.high.shape or not (self.low < self.high).all():
             raise UsageError("a box needs a lower end below an upper end for each coordinate.")
-
-    @property
-    def dimension(self) -> int:
-        """Its number of coordinates d."""
-        return len(self.low)
+        object.__setattr__(self, "dimension", len(self.low))
 
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
         return np.asarray(rng.uniform(self.low, self.high, (size, self.dimension)))
 
-    def factor(self, rng: Draws) -> Array:
-        """A matrix L of d rows with L L^T the covariance."""
-        return np.diag((self.high - self.low) / np.sqrt(12.0))
-
-    def changes(self, rng: Draws, size: int) -> Array:
-        """Independent vectors of mean 0 with the covariance of an input."""
-        spread = (self.high - self.low) / np.sqrt(12.0)
-        return np.asarray(_round(rng, size, self.dimension) * spread)
+    def root(self, rng: Draws) -> Array:
+        """Standard deviations."""
+        return np.asarray((self.high - self.low) / np.sqrt(12.0))
 
 
 @dataclass(frozen=True)
-class Sphere:
+class Sphere(Law):
     """The uniform law on a sphere around 0.
 
     Args:
@@ -213,7 +218,6 @@ class Sphere:
 
     dimension: int
     radius: float | None = None
-    is_gaussian = False
 
     def __post_init__(self) -> None:
         checks.whole(self.dimension, "dimension", least=1)
@@ -225,25 +229,42 @@ class Sphere:
         """The radius."""
         return float(np.sqrt(self.dimension) if self.radius is None else self.radius)
 
-    @property
-    def _spread(self) -> float:
-        return float(self.length / np.sqrt(self.dimension))
-
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
-        return np.asarray(_round(rng, size, self.dimension) * self._spread)
+        return self.sphere(rng, size)
 
-    def factor(self, rng: Draws) -> Array:
-        """A matrix L of d rows with L L^T the covariance."""
-        return np.eye(self.dimension) * self._spread
-
-    def changes(self, rng: Draws, size: int) -> Array:
-        """Independent vectors of mean 0 with the covariance of an input."""
-        return self.points(rng, size)
+    def root(self, rng: Draws) -> Array:
+        """Standard deviations."""
+        return np.full(self.dimension, self.length / np.sqrt(self.dimension))
 
 
 @dataclass(frozen=True, eq=False)
-class Empirical:
+class Given(Law):
+    """The unknown law that given inputs were drawn from, whatever their number."""
+
+    inputs: Any
+    dimension: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", checks.inputs(self.inputs, "inputs"))
+        object.__setattr__(self, "dimension", self.inputs.shape[1])
+
+    def points(self, rng: Draws, size: int) -> Array:
+        """Independent inputs, one in each row."""
+        rows = [rng.permutation(len(self.inputs)) for _ in range(-(-size // len(self.inputs)))]
+        return np.asarray(self.inputs[np.concatenate(rows)[:size]])
+
+    def root(self, rng: Draws) -> Array:
+        """A matrix L with L L^T the covariance."""
+        return self._root
+
+    @cached_property
+    def _root(self) -> Array:
+        return root_of_covariance(self.inputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical(Given):
     """The unknown law that given inputs were drawn from.
 
     Each input is used as often as every other. Errors are those of the inputs as a sample of
@@ -262,35 +283,13 @@ class Empirical:
         1
     """
 
-    inputs: Any
-    is_gaussian = False
-
     def __post_init__(self) -> None:
-        found = checks.inputs(self.inputs, "inputs")
-        checks.whole(len(found), "the number of inputs", least=6)  # for an error
-        object.__setattr__(self, "inputs", found)
-
-    @property
-    def dimension(self) -> int:
-        """Its number of coordinates d."""
-        return int(self.inputs.shape[1])
-
-    def points(self, rng: Draws, size: int) -> Array:
-        """Independent inputs, one in each row."""
-        rows = [rng.permutation(len(self.inputs)) for _ in range(-(-size // len(self.inputs)))]
-        return np.asarray(self.inputs[np.concatenate(rows)[:size]])
-
-    def factor(self, rng: Draws) -> Array:
-        """A matrix L of d rows with L L^T the covariance."""
-        return _root(covariance(self.inputs))
-
-    def changes(self, rng: Draws, size: int) -> Array:
-        """Independent vectors of mean 0 with the covariance of an input."""
-        return np.asarray(_round(rng, size, self.dimension) @ self.factor(rng).T)
+        super().__post_init__()
+        checks.whole(len(self.inputs), "the number of inputs", least=6)  # for an error
 
 
 @dataclass(frozen=True, eq=False)
-class Sampler:
+class Sampler(Law):
     """A law that can be drawn from.
 
     Args:
@@ -307,7 +306,6 @@ class Sampler:
 
     draw: Callable[[Draws, int], Any]
     dimension: int
-    is_gaussian = False
 
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
@@ -321,38 +319,30 @@ class Sampler:
             raise EvaluationError("the sampler gave an input that is not finite.")
         return found
 
-    def factor(self, rng: Draws) -> Array:
-        """A matrix L of d rows with L L^T the covariance."""
-        return _root(covariance(self.points(rng, PILOT)))
+    def root(self, rng: Draws) -> Array:
+        """A matrix L with L L^T about the covariance."""
+        return root_of_covariance(self.points(rng, PILOT))
 
     def changes(self, rng: Draws, size: int) -> Array:
-        """Independent vectors of mean 0 with the covariance of an input."""
-        # Half the difference of two draws has the covariance of one; their mean is not needed.
+        """Half differences of two draws; their mean is not needed."""
         both = self.points(rng, 2 * size)
         return np.asarray((both[:size] - both[size:]) / np.sqrt(2.0))
 
 
-def covariance(rows: Array) -> Array:
-    """The covariance matrix of a sample, with n - 1.
-
-    Args:
-        rows: A point in each row.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 3.4.1.
-
-    Example:
-        >>> covariance(np.array([[1.0], [3.0]])).tolist()
-        [[2.0]]
-    """
-    centred = rows - rows.mean(axis=0)
-    return np.asarray(centred.T @ centred / (len(rows) - 1))
+def root_of_covariance(rows: Array) -> Array:
+    """L with L L^T the covariance of a sample, with n - 1; no more columns than it needs."""
+    away = (rows - rows.mean(axis=0)) / np.sqrt(max(len(rows) - 1, 1))
+    if len(rows) > rows.shape[1]:
+        values, vectors = np.linalg.eigh(away.T @ away)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    _, sizes, axes = np.linalg.svd(away, full_matrices=False)
+    return np.asarray(axes.T * sizes)
 
 
 def law_of(value: Any) -> Law:
     """What a user gave as a law: a law, or an array of inputs."""
-    if hasattr(value, "points") and hasattr(value, "changes"):
-        law: Law = value
-        return law
+    if isinstance(value, Law):
+        return value
     if callable(value):
         raise UsageError(
             "a function is no law of inputs.", hint="Wrap it: Sampler(draw, dimension)."
@@ -375,16 +365,3 @@ def _shape(given: Any, name: str) -> tuple[int, ...]:
         for value in np.ravel(np.asarray(given, dtype=object)):
             checks.real(value, f"an entry of {name}")
     return found.shape
-
-
-def _round(rng: Draws, size: int, dimension: int) -> Array:
-    """Uniform on the sphere of radius sqrt(d): mean 0, covariance 1, and length without noise."""
-    z = rng.standard_normal((size, dimension))
-    if dimension == 1:
-        return np.asarray(np.copysign(1.0, z))
-    return np.asarray(z * (np.sqrt(dimension) / np.linalg.norm(z, axis=1, keepdims=True)))
-
-
-def _root(matrix: Array) -> Array:
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

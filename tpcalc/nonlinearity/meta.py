@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
-from tpcalc.nonlinearity.sampled import mean
+from tpcalc.nonlinearity.estimators import left_out_error, mean_of
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
@@ -115,7 +115,8 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
     n = len(rows)
     squares = np.mean(rows**2, axis=0)
     products = (np.sum(rows, axis=0) ** 2 - np.sum(rows**2, axis=0)) / (n * (n - 1))
-    return mean(squares), mean(products)
+    both = (mean_of(part).estimate(None, Method.PARTICLES) for part in (squares, products))
+    return next(both), next(both)
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def _with_errors(squares: Array, gram: Array | None) -> tuple[Estimate, Estimate
 
 
 def _estimate(value: float, left: Array, count: int) -> Estimate:
-    error = sqrt(float(np.sum((left - left.mean()) ** 2)) * (count - 1) / count)
+    error = float(left_out_error(left))
     return Estimate(value, error, Method.PARTICLES, samples=count, replicates=count)
 
 

@@ -10,17 +10,20 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.arrays import Array
+from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.laws import Empirical, law_of
-from tpcalc.nonlinearity.sampled import mean, measured, median, with_pilot
-from tpcalc.nonlinearity.slopes import Blackbox
+from tpcalc.nonlinearity.estimators import mean_of, median
+from tpcalc.nonlinearity.function import Code
+from tpcalc.nonlinearity.laws import Empirical, Given, law_of
+from tpcalc.nonlinearity.measured import fitted, measured
+from tpcalc.nonlinearity.ranges import SMALLEST, Holds, scales, scanned
+from tpcalc.nonlinearity.sample import Sample, given
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows, Shown
 
-SMALLEST = 1e-9
-PER_DECADE = 24
 Error = Callable[[Any, Any], Any]
+Faults = Callable[[Array, Index], Array]
+"""The error of each of moved inputs, which were at these places of a sample."""
 
 
 @dataclass(frozen=True)
@@ -75,26 +78,24 @@ def noise_identity(
         True
     """
     known = law_of(law)
-    if isinstance(known, Empirical):
+    if isinstance(known, Given):
         raise UsageError(
             "the identity needs fresh inputs; an array has none.", hint="Give a law of inputs."
         )
     seed = checks.seed(seed)
     count = checks.whole(samples, "samples", least=64)
-    box = with_pilot(Blackbox(function, known.dimension, jacobian), known, seed)
-    nlc = measured(box, known, seed, count).nlc
+    code = fitted(function, known, seed, jacobian)
+    nlc = measured(code, known, seed, count).nlc
     rng = np.random.default_rng([seed, 3])
-    factor = known.factor(rng)
-    noise = rng.standard_normal((count, factor.shape[1])) @ factor.T
-    moved = np.sum(box.along(known.points(rng, count), noise).fine ** 2, axis=1)
-    outputs = box.values(known.points(rng, count))
+    noise = known.noise(rng, count)
+    moved = mean_of(np.sum(code.jvp(known.points(rng, count), noise)[-1] ** 2, axis=1))
+    outputs = code.values(known.points(rng, count))
     # A sum of deviations with random Gaussian weights has their covariance.
     squares = np.sum((outputs - outputs.mean(axis=0)) ** 2, axis=1) * (count / (count - 1))
-    left = mean(moved, seed)
-    value = left.value / nlc.value**2
-    relative = hypot(left.stderr / left.value, 2 * nlc.stderr / nlc.value) if value else 0.0
-    own = Estimate(value, value * relative, Method.PARTICLES, samples=count, seed=seed)
-    return NoiseIdentity(own, mean(squares, seed))
+    value = moved.value / nlc.value**2
+    relative = hypot(moved.stderr / moved.value, 2 * nlc.stderr / nlc.value) if value else 0.0
+    own = replace(moved.times(1 / nlc.value**2), stderr=value * relative)
+    return NoiseIdentity(*(part.estimate(seed, code.method) for part in (own, mean_of(squares))))
 
 
 def noise_curve(
@@ -133,25 +134,37 @@ def noise_curve(
         >>> curve[0].value, curve[1].value > 0
         (0.0, True)
     """
-    law, box, wanted, fault = _labelled(function, inputs, labels, error)
+    sample, faults = _labelled(function, inputs, labels, error, None, seed)
+    least = 0.0 if error else 1 / len(sample)  # where no input of n is wrong, one in n may still be
     times = checks.whole(repeats, "repeats", least=1)
+    return curve(sample, faults, weights, Method.PARTICLES, least, times)
+
+
+def curve(
+    sample: Sample,
+    faults: Faults,
+    weights: Sequence[float],
+    method: Method,
+    least: float,
+    repeats: int = 1,
+) -> tuple[Estimate, ...]:
+    """The mean error of w u + (1 - w) x for each w, no surer than ``least``."""
     shares = [float(checks.real(weight, "a weight")) for weight in weights]
     if not shares or not all(0 <= share <= 1 for share in shares):
         raise UsageError("weights of noise are between 0 and 1, and at least one.")
-    rng = np.random.default_rng(checks.seed(seed))
-    factor = law.factor(rng)
-    shape = (times, len(law.inputs), factor.shape[1])
-    noise = rng.standard_normal(shape) @ factor.T
-    out = []
+    found = []
     for share in shares:
-        found = [
-            _errors(fault, box.values(share * u + (1 - share) * law.inputs), wanted) for u in noise
-        ]
-        own = mean(np.mean(found, axis=0), seed)
-        if fault is misclassified:  # where no input of n is wrong, one in n may still be
-            own = replace(own, stderr=hypot(own.stderr, 1 / own.samples))
-        out.append(own)
-    return Rows(out)
+        terms = []
+        for number, (places, x) in enumerate(zip(sample.parts(), sample.batches(), strict=True)):
+            stream = sample.stream("noise", number)
+            noise = (sample.law.noise(stream, len(x)) for _ in range(repeats))
+            terms.append(
+                np.mean([faults(share * u + (1 - share) * x, places) for u in noise], axis=0)
+            )
+        mean = mean_of(np.concatenate(terms))
+        own = replace(mean, stderr=hypot(mean.stderr, least))
+        found.append(own.estimate(sample.seed, method))
+    return Rows(found)
 
 
 def noise_limit(
@@ -196,64 +209,75 @@ def noise_limit(
         >>> found.value >= 1
         True
     """
-    law, box, wanted, fault = _labelled(function, inputs, labels, error)
-    size = checks.whole(batch, "batch", least=1, most=len(law.inputs), hint="Lower batch=.")
+    sample, faults = _labelled(function, inputs, labels, error, batch, seed)
     count = checks.whole(draws, "draws", least=2)
     allowed = 1 + float(checks.real(excess, "excess"))
-    rng = np.random.default_rng(checks.seed(seed))
-    factor = law.factor(rng)
-    grid = np.geomspace(SMALLEST, 1.0, round(-np.log10(SMALLEST) * PER_DECADE) + 1)
-    found = np.ones(count)
-    for draw in range(count):
-        rows = rng.choice(len(law.inputs), size, replace=False)
-        z = rng.standard_normal((size, factor.shape[1]))
-        v = z * (np.sqrt(factor.shape[1]) / np.linalg.norm(z, axis=1, keepdims=True)) @ factor.T
-        x, own = law.inputs[rows], wanted[rows]
-        worst = _errors(fault, box.values(x), own)
-        bound = allowed * float(worst.sum())
-        for c in grid:
-            worst = np.maximum(worst, _errors(fault, box.values(x + c * v), own))
-            if worst.sum() > bound:
-                found[draw] = 1 / c if c > SMALLEST else np.inf
-                break
     return median(
-        np.sort(found),
+        radii(sample, faults, count, allowed, scales(SMALLEST)),
         seed,
+        Method.PARTICLES,
         f"the error grows within {SMALLEST:.0e} of the spread of inputs in half of the batches.",
     )
 
 
+def radii(sample: Sample, faults: Faults, draws: int, allowed: float, grid: Array) -> Array:
+    """1 / c of each batch, for the first c at which the largest errors so far are too many."""
+    found = []
+    for draw in range(draws):
+        stream = sample.stream("inputs", draw)
+        places = stream.choice(len(sample), sample.batch, replace=False)
+        v = sample.law.sphere(stream, len(places))
+        found.append(scanned(_borne(sample.rows[places], v, places, faults, allowed), 1, grid))
+    return np.concatenate(found)
+
+
+def _borne(x: Array, v: Array, places: Index, faults: Faults, allowed: float) -> Holds:
+    worst = faults(x, places)
+    bound = allowed * float(worst.sum())
+
+    def holds(rows: Any, c: Array) -> Any:
+        nonlocal worst
+        worst = np.maximum(worst, faults(x + c[0] * v, places))
+        return np.array([worst.sum() <= bound])
+
+    return holds
+
+
 def misclassified(outputs: Array, labels: Any) -> Array:
-    """Whether the largest output is another than that of the label.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 3.4.
-
-    Example:
-        >>> misclassified(np.eye(2), [0, 0]).tolist()
-        [0.0, 1.0]
-    """
+    """Whether the largest output is another than that of the label."""
     return np.asarray(np.argmax(outputs, axis=1) != np.asarray(labels), dtype=float)
 
 
 def _labelled(
-    function: Callable[[Any], Any], inputs: Any, labels: Any, error: Error | None
-) -> tuple[Empirical, Blackbox, Any, Error]:
-    law = Empirical(inputs)
-    wanted = np.asarray(labels if hasattr(labels, "shape") else checks.sequence(labels, "labels"))
-    if wanted.shape[:1] != (len(law.inputs),):
-        raise UsageError(f"{wanted.shape[:1]} labels for {len(law.inputs)} inputs.")
-    if error is None and (wanted.ndim != 1 or wanted.dtype.kind not in "iu"):
+    function: Callable[[Any], Any],
+    inputs: Any,
+    labels: Any,
+    error: Error | None,
+    batch: int | None,
+    seed: int,
+) -> tuple[Sample, Faults]:
+    law, hint = Empirical(inputs), "Lower batch=."
+    known = np.asarray(labels if hasattr(labels, "shape") else checks.sequence(labels, "labels"))
+    if known.shape[:1] != (len(law.inputs),):
+        raise UsageError(f"{known.shape[:1]} labels for {len(law.inputs)} inputs.")
+    if error is None and (known.ndim != 1 or known.dtype.kind not in "iu"):
         raise UsageError(
             "labels are classes, whole numbers from 0.", hint="Give error= for other targets."
         )
-    return law, Blackbox(function, law.dimension), wanted, error or misclassified
+    count = len(law.inputs)
+    size = checks.whole(count if batch is None else batch, "batch", least=1, most=count, hint=hint)
+    sample = given(law.inputs, size, seed)
+    code, fault = Code(function, law.dimension), error or misclassified
+    wanted = known[sample.order]
+    return sample, lambda x, places: checked_errors(fault(code.values(x), wanted[places]), len(x))
 
 
-def _errors(fault: Error, outputs: Array, labels: Any) -> Array:
-    found = np.asarray(fault(outputs, labels), dtype=float)
-    if found.shape != (len(outputs),) or not np.isfinite(found).all() or (found < 0).any():
+def checked_errors(errors: Any, count: int) -> Array:
+    """Errors of so many inputs, as numbers."""
+    found = np.asarray(errors, dtype=float)
+    if found.shape != (count,) or not np.isfinite(found).all() or (found < 0).any():
         raise EvaluationError(
-            f"error= gave shape {found.shape} for {len(outputs)} outputs, or numbers that are not "
-            "finite and at least 0."
+            f"error= gave shape {found.shape} for {count} outputs, or numbers that are not finite "
+            "and at least 0."
         )
     return found

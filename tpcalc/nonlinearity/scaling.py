@@ -16,7 +16,7 @@ from tpcalc.functions import Expr, Fn
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient, root_of
-from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.measured import sampled_nlc
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows
 

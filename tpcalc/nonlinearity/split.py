@@ -1,4 +1,4 @@
-"""The least-squares split of a function given as code, from samples."""
+"""The least-squares split of a function from samples: LAR, CAR and NAR."""
 
 from __future__ import annotations
 
@@ -11,15 +11,130 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.nonlinearity.estimators import estimate, left_out_error
+from tpcalc.nonlinearity.function import EPS, Code, Function
 from tpcalc.nonlinearity.gaussian import Split
-from tpcalc.nonlinearity.laws import law_of
-from tpcalc.nonlinearity.sampled import GROUPS, measured, with_pilot
-from tpcalc.nonlinearity.slopes import Blackbox
-from tpcalc.results import Estimate, Method
+from tpcalc.nonlinearity.laws import Given, law_of
+from tpcalc.nonlinearity.measured import fitted, measured
+from tpcalc.nonlinearity.sample import CELLS, Sample, sample_of
+from tpcalc.results import Estimate
 
+GROUPS = 32
+LEAST_GROUPS = 10  # where inputs have many features
 PER_INPUT = 20  # samples for each number that is fitted
-EPS = 2.0**-52
 DEPENDENT = 1e-4
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A linear fit x A + b of the outputs, and the shares of E |f|^2, which add up to 1.
+
+    Args:
+        linear: LAR: of the linear component (x - mean) A.
+        constant: CAR: of the constant component, the mean output.
+        nonlinear: NAR: of what is left.
+        slope: A, a row for each coordinate of the input.
+        offset: b.
+        dependent: Whether coordinates of the inputs determine others.
+    """
+
+    linear: Estimate
+    constant: Estimate
+    nonlinear: Estimate
+    slope: Array
+    offset: Array
+    dependent: bool
+
+
+def fit(function: Function, sample: Sample) -> Fit:
+    """The least-squares fit of a function over inputs.
+
+    A fit to n inputs also follows chance: the residuals are divided by n - d - 1 and the constant
+    loses its share of the spread. Errors come from leaving out a group of inputs at a time.
+    """
+    size = sample.law.dimension
+    most = min(GROUPS, max(LEAST_GROUPS, CELLS // size**2), len(sample) // 4)
+    groups: list[_Moments] = []
+    for x in sample.batches():
+        y = function.values(x)
+        if not groups:
+            start = x.mean(axis=0), y.mean(axis=0)
+            scale = float(np.abs(y - start[1]).max())
+            scale = scale if np.isfinite(scale) and scale > 0 else 1.0
+            groups = [_Moments.zero(size, y.shape[1]) for _ in range(most)]
+        for index, own in enumerate(groups):
+            rows = slice(index, None, most)
+            own.add(x[rows] - start[0], (y[rows] - start[1]) / scale)
+    shift = start[1] / scale
+    whole = _Moments.total(groups)
+    shares, solved = whole.shares(shift)
+    if not np.isfinite(shares).all():
+        raise EvaluationError(
+            "the outputs are all 0 or not finite.", hint="There are no shares of nothing."
+        )
+    left = [_Moments.total([m for m in groups if m is not own]).shares(shift)[0] for own in groups]
+    errors = left_out_error(np.array(left)).tolist()
+    linear, constant, nonlinear = (
+        replace(estimate(*part, len(sample), sample.seed, method=function.method), replicates=most)
+        for part in zip(shares.tolist(), errors, strict=True)
+    )
+    slope = solved[1:] * scale
+    offset = start[1] + solved[0] * scale - start[0] @ slope
+    return Fit(linear, constant, nonlinear, slope, offset, whole.dependent())
+
+
+@dataclass
+class _Moments:
+    """Sums over inputs of (1, x) (1, x)^T, (1, x) y^T and |y|^2."""
+
+    count: int
+    inputs: Array
+    both: Array
+    square: float
+
+    @classmethod
+    def zero(cls, size: int, outputs: int) -> _Moments:
+        return cls(0, np.zeros((size + 1, size + 1)), np.zeros((size + 1, outputs)), 0.0)
+
+    @classmethod
+    def total(cls, parts: list[_Moments]) -> _Moments:
+        return cls(
+            sum(part.count for part in parts),
+            np.sum([part.inputs for part in parts], axis=0),
+            np.sum([part.both for part in parts], axis=0),
+            sum(part.square for part in parts),
+        )
+
+    def add(self, x: Array, y: Array) -> None:
+        rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
+        self.count += len(x)
+        self.inputs += rows.T @ rows
+        self.both += rows.T @ y
+        self.square += float(np.sum(y**2))
+
+    def dependent(self) -> bool:
+        try:
+            sizes = np.diag(np.linalg.cholesky(self.inputs))
+        except np.linalg.LinAlgError:
+            return True
+        return bool(sizes.min() <= DEPENDENT * sizes.max())
+
+    def shares(self, shift: Array) -> tuple[Array, Array]:
+        """LAR, CAR, NAR and the fit (the shortest of many) of outputs less ``shift``."""
+        n, size = self.count, len(self.inputs)
+        if self.dependent():
+            solved = np.asarray(np.linalg.lstsq(self.inputs, self.both, rcond=None)[0])
+        else:
+            solved = np.asarray(np.linalg.solve(self.inputs, self.both))
+        explained = float(np.sum(solved * self.both))
+        noise = max(self.square - explained, 0.0) / (n - size)  # the variance of the rest
+        mean = self.both[0] / n
+        between = explained / n - float(mean @ mean) - noise * (size - 1) / n
+        linear = max(between, 0.0)
+        variance = linear + noise
+        constant = max(float(np.sum((mean + shift) ** 2)) - variance / n, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.array([linear, constant, noise]) / np.float64(variance + constant), solved
 
 
 def sampled_split(
@@ -61,106 +176,27 @@ def sampled_split(
     seed = checks.seed(seed)
     least = max(4 * GROUPS, PER_INPUT * (known.dimension + 1))
     count = checks.whole(samples, "samples", least=least)
-    box = Blackbox(function, known.dimension, jacobian)
-    box = with_pilot(box, known, seed)
-    whole = measured(box, known, seed, count).nlc
-    given = getattr(known, "inputs", None)
-    if given is not None:
-        if len(given) < least:
-            raise UsageError(f"a linear fit needs {least} inputs; there are {len(given)}.")
-        count = len(given)
-    rng = np.random.default_rng([seed, 1])
-    x = known.points(rng, count)
-    y = box.values(x)
-    means = x.mean(axis=0), y.mean(axis=0)
-    scale = float(np.abs(y - means[1]).max())
-    parts = [
-        _Moments.of(x[rows] - means[0], (y[rows] - means[1]) / scale)
-        for rows in np.array_split(np.arange(count), min(GROUPS, count // 4))
-    ]
-    shift = means[1] / scale
-    shares, fit = _shares(sum(parts[1:], parts[0]), shift)
-    left = np.array([_shares(_without(parts, i), shift)[0] for i in range(len(parts))])
-    spread = np.sqrt(((left - left.mean(axis=0)) ** 2).sum(axis=0) * (len(parts) - 1) / len(parts))
-    lar, car, nar = (
-        Estimate(
-            float(v), float(s), Method.PARTICLES, samples=count, replicates=len(parts), seed=seed
-        )
-        for v, s in zip(shares, spread, strict=True)
-    )
-    matrix = fit[1:] * scale
-    offset = means[1] + fit[0] * scale - means[0] @ matrix
+    code = fitted(function, known, seed, jacobian)
+    whole = measured(code, known, seed, count).nlc
+    if isinstance(known, Given) and len(known.inputs) < least:
+        raise UsageError(f"a linear fit needs {least} inputs; there are {len(known.inputs)}.")
+    found = fit(code, sample_of(known, count, seed))
     rest = None
-    if shares[2] > 1e3 * EPS * (shares[0] + shares[2]):
-        rest = measured(_rest(box, matrix, means), known, seed + 1, samples).nlc
-    rows = tuple(tuple(float(v) for v in row) for row in matrix)
-    return Split(lar, car, nar, rest, whole, rows, tuple(float(v) for v in offset))
+    lar, nar = found.linear.value, found.nonlinear.value
+    if nar > 1e3 * EPS * (lar + nar):
+        rest = measured(_rest(code, found), known, seed + 1, samples).nlc
+    rows = tuple(map(tuple, found.slope.tolist()))
+    offset = tuple(found.offset.tolist())
+    return Split(found.linear, found.constant, found.nonlinear, rest, whole, rows, offset)
 
 
-def _rest(box: Blackbox, matrix: Array, means: tuple[Array, Array]) -> Blackbox:
+def _rest(code: Code, found: Fit) -> Code:
     """What the fit leaves, with the step of the function: its rounding is that of the function."""
 
     def left(x: Array) -> Array:
-        return box.values(x) - means[1] - (x - means[0]) @ matrix
+        return code.values(x) - found.offset - x @ found.slope
 
     def slopes(x: Array) -> Array:
-        return box.matrices(x) - matrix.T
+        return code.matrices(x) - found.slope.T
 
-    return replace(box, function=left, jacobian=None if box.jacobian is None else slopes)
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """Sums over samples of (1, x) (1, x)^T, (1, x) y^T and |y|^2."""
-
-    count: int
-    inputs: Array
-    both: Array
-    square: float
-
-    @classmethod
-    def of(cls, x: Array, y: Array) -> _Moments:
-        rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
-        return cls(len(x), rows.T @ rows, rows.T @ y, float(np.sum(y**2)))
-
-    def __add__(self, other: _Moments) -> _Moments:
-        return _Moments(
-            self.count + other.count,
-            self.inputs + other.inputs,
-            self.both + other.both,
-            self.square + other.square,
-        )
-
-
-def _without(parts: list[_Moments], index: int) -> _Moments:
-    kept = parts[:index] + parts[index + 1 :]
-    return sum(kept[1:], kept[0])
-
-
-def _solved(moments: _Moments) -> Array:
-    """The fit; the shortest one where inputs are linearly dependent."""
-    try:
-        factor = np.linalg.cholesky(moments.inputs)
-    except np.linalg.LinAlgError:
-        factor = np.zeros((1, 1))
-    sizes = np.diag(factor)
-    if sizes.min() > DEPENDENT * sizes.max():
-        return np.asarray(np.linalg.solve(moments.inputs, moments.both))
-    return np.asarray(np.linalg.lstsq(moments.inputs, moments.both, rcond=None)[0])
-
-
-def _shares(moments: _Moments, shift: Array) -> tuple[Array, Array]:
-    """LAR, CAR, NAR and the fit of outputs from which ``shift`` was taken."""
-    n, size = moments.count, len(moments.inputs)
-    fit = _solved(moments)
-    explained = float(np.sum(fit * moments.both))
-    noise = max(moments.square - explained, 0.0) / (n - size)  # the variance of the rest
-    mean = moments.both[0] / n
-    between = explained / n - float(mean @ mean) - noise * (size - 1) / n
-    linear = max(between, 0.0)
-    variance = linear + noise
-    if not variance > 0:
-        raise EvaluationError("the function is constant under this law.")
-    constant = max(float(np.sum((mean + shift) ** 2)) - variance / n, 0.0)
-    total = variance + constant
-    return np.array([linear, constant, noise]) / total, fit
+    return replace(code, function=left, jacobian=None if code.jacobian is None else slopes)

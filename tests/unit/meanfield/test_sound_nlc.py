@@ -17,7 +17,7 @@ from tpcalc.meanfield.activations.covariance import CovarianceKernel
 from tpcalc.meanfield.sheet import sheet
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.laws import Box, Gaussian, Sampler
-from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.measured import sampled_nlc
 
 
 @pytest.mark.parametrize("count", [6, 12, 30])

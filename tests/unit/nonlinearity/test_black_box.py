@@ -16,8 +16,8 @@ from tpcalc.nonlinearity.chaos import grid_chaos, polynomial_chaos
 from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split, numpy_form
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere
-from tpcalc.nonlinearity.linear_range import linear_range
-from tpcalc.nonlinearity.sampled import sampled_nlc
+from tpcalc.nonlinearity.measured import sampled_nlc
+from tpcalc.nonlinearity.ranges import linear_range
 from tpcalc.nonlinearity.split import sampled_split
 from tpcalc.results import Method
 from tpcalc.views.numbers import plain

@@ -12,12 +12,11 @@ from agree import agree
 from layered import Activation, BatchNorm, Bias, Dense, drawn
 
 from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
-from tpcalc.nonlinearity.tensors.coefficient import nlc
-from tpcalc.nonlinearity.tensors.loss_gradients import gradient_nlc
-from tpcalc.nonlinearity.tensors.noise import backward, forward
-from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
-from tpcalc.nonlinearity.tensors.single import single_batch_nlc
-from tpcalc.nonlinearity.tensors.spread import spread_of
+from tpcalc.nonlinearity.measured import backward, forward, spread_of
+from tpcalc.nonlinearity.sample import Sample
+from tpcalc.nonlinearity.tensors.coefficient import nlc, single_batch_nlc
+from tpcalc.nonlinearity.tensors.functions import function_on
+from tpcalc.nonlinearity.tensors.gradients import gradient_nlc
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
@@ -44,14 +43,12 @@ def unit_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Noise that runs through all unit vectors, so that its mean over draws is exact."""
 
     def patched(entries: int) -> None:
-        import torch
-
-        def noise(self: Shard, like: Any, what: str, draw: int) -> Any:
-            found = torch.zeros(entries, dtype=like.dtype)
+        def noise(self: Sample, shape: tuple[int, ...], what: str, draw: int) -> Any:
+            found = np.zeros(entries)
             found[draw] = sqrt(entries)
-            return found.reshape(like.shape) if entries == like.numel() else found.expand_as(like)
+            return np.resize(found, shape)
 
-        monkeypatch.setattr(Shard, "noise", noise)
+        monkeypatch.setattr(Sample, "noise", noise)
 
     return patched
 
@@ -59,37 +56,38 @@ def unit_noise(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def test_S4_4_backward_is_exact_over_all_pairs(unit_noise: Callable[[int], None]) -> None:
     """All inputs make a batch, every input meets every other, noise runs over both outputs."""
     x = gaussian_inputs(7, 3, seed=4)
-    f, shard = drawn(PLAIN, 5, 3), shard_of(x, 7)
+    f = drawn(PLAIN, 5, 3)
     unit_noise(2)
-    found = backward(f, shard, 2)
+    over, lengths = backward(*function_on(f, x, 7, 0), 2)
     numerator, frobenius, _ = definition(f, x)
-    assert found.frobenius is not None
-    assert found.numerator.value == pytest.approx(numerator, rel=1e-12)
-    assert found.frobenius.value == pytest.approx(frobenius, rel=1e-12)
+    assert over.value == pytest.approx(numerator, rel=1e-12)
+    assert lengths.value == pytest.approx(frobenius, rel=1e-12)
 
 
 def test_S4_4_6_backward_of_a_batch_function_is_exact(
     unit_noise: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(len(self)))
+    monkeypatch.setattr(Sample, "places", lambda self, what, draw: np.arange(len(self)))
     x = gaussian_inputs(6, 3, seed=4)
-    f, shard = drawn(NORMED, 5, 3), shard_of(x, 6)
+    f = drawn(NORMED, 5, 3)
+    measured = function_on(f, x, 6, 0)
     unit_noise(12)
-    found = backward(f, shard, 12)
+    over, lengths = backward(*measured, 12)
     numerator, frobenius, spread = definition(f, x)
-    assert found.frobenius is not None
-    assert found.numerator.value == pytest.approx(numerator, rel=1e-12)
-    assert found.frobenius.value == pytest.approx(frobenius, rel=1e-12)
-    assert spread_of(f, shard).total.value == pytest.approx(spread, rel=1e-12)
+    assert over.value == pytest.approx(numerator, rel=1e-12)
+    assert lengths.value == pytest.approx(frobenius, rel=1e-12)
+    own = spread_of(*measured)
+    assert own.unit**2 * own.total.value == pytest.approx(spread, rel=1e-12)
 
 
 def test_S4_4_forward_is_exact_over_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = gaussian_inputs(7, 3, seed=4)
-    monkeypatch.setattr(Shard, "places", lambda self, what, draw: np.arange(7))
-    monkeypatch.setattr(Shard, "repeatable_places", lambda self, what, k: np.roll(np.arange(7), k))
+    monkeypatch.setattr(Sample, "places", lambda self, what, draw: np.arange(7))
+    monkeypatch.setattr(Sample, "repeatable_places", lambda self, what, k: np.roll(np.arange(7), k))
     f = drawn(PLAIN, 5, 3)
-    (found,) = forward(lambda part: [f(part)], shard_of(x, 7), 7)
-    assert found.numerator.value == pytest.approx(definition(f, x)[0], rel=1e-12)
+    function, sample = function_on(f, x, 7, 0)
+    found = forward(function, sample, sample.moves(7))[-1]
+    assert found.value == pytest.approx(definition(f, x)[0], rel=1e-12)
 
 
 @pytest.mark.slow
@@ -138,19 +136,20 @@ def test_S4_5_42_spread_in_two_passes_keeps_small_spreads() -> None:
     """The spread is 1e-10 of the mean: a difference of squares would be noise."""
     x = gaussian_inputs(50, 3)
     exact = float(((x - x.mean(0)) ** 2).sum()) / 49
-    shard = shard_of(x, 25)
-    found = spread_of(lambda part: 1e-10 * part + 1, shard)
-    assert found.total.value == pytest.approx(1e-20 * exact, rel=1e-4)
+    found = spread_of(*function_on(lambda part: 1e-10 * part + 1, x, 25, 0))
+    assert found.unit**2 * found.total.value == pytest.approx(1e-20 * exact, rel=1e-4)
     assert not found.collapsed
     agree(nlc(lambda part: 1e-10 * part + 1, x, draws=50).nlc, 1, rounding=1e-4)
 
 
 def test_S4_5_batches_give_the_same_spread_on_average() -> None:
     x = gaussian_inputs(1000, 3)
-    found = spread_of(lambda part: part, shard_of(x, 20), "batches").total
+    function, sample = function_on(lambda part: part, x, 20, 0)
+    own = spread_of(function, sample, "batches")
+    found = own.total.times(own.unit**2)
     exact = float(((x - x.mean(0)) ** 2).sum()) / 999
     assert found.value == pytest.approx(exact, abs=5 * found.stderr)
-    by_hand = np.mean([b.numpy().var(0, ddof=1).sum() for b in shard_of(x, 20).batches()])
+    by_hand = np.mean([b.var(0, ddof=1).sum() for b in sample.batches()])
     assert found.value == pytest.approx(by_hand)
 
 

@@ -11,14 +11,16 @@ from agree import agree
 from layered import Activation, BatchNorm, Bias, Dense, drawn
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.tensors.directions import Directions
+from tpcalc.nonlinearity.laws import Given
+from tpcalc.nonlinearity.tensors.coefficient import (
+    error_radius,
+    linear_part,
+    local_linearity,
+    noise_errors,
+)
+from tpcalc.nonlinearity.tensors.gradients import parameter_growth, tangent_transfer
 from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian, jacobian_moments, singular_values
-from tpcalc.nonlinearity.tensors.linear_part import linear_part
-from tpcalc.nonlinearity.tensors.local_linearity import local_linearity
-from tpcalc.nonlinearity.tensors.robustness import error_radius, noise_errors
-from tpcalc.nonlinearity.tensors.shard import shard_of
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
-from tpcalc.nonlinearity.tensors.tangent import parameter_growth, tangent_transfer
 from tpcalc.nonlinearity.tensors.variances import layer_variances
 
 pytestmark = pytest.mark.torch
@@ -32,9 +34,10 @@ def test_directions_have_the_covariance_of_inputs(count: int) -> None:
     import torch
 
     x = gaussian_inputs(count, 20, 1.0, 0.3, seed=1) * torch.arange(1, 21)
-    directions, generator = Directions(shard_of(x)), np.random.default_rng(0)
+    law, generator = Given(x.numpy()), np.random.default_rng(0)
     cov = torch.cov(x.T)
-    for rows in (directions.gaussian(generator, 20000), directions.sphere(generator, 20000)):
+    for draw in (law.noise, law.sphere):
+        rows = torch.from_numpy(draw(generator, 20000))
         near = rows.T @ rows / 20000
         scale = torch.outer(cov.diagonal(), cov.diagonal()).sqrt()
         assert float(((near - cov) / scale).abs().max()) < 5 * sqrt(2 / 20000)

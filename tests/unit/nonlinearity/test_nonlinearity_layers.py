@@ -25,16 +25,11 @@ from scipy.stats import kurtosis
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.meanfield.network import network_of
-from tpcalc.nonlinearity.tensors.between import between
 from tpcalc.nonlinearity.tensors.coefficient import nlc
-from tpcalc.nonlinearity.tensors.gaussianity import gaussianity
-from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
-from tpcalc.nonlinearity.tensors.layer_moments import layer_moments
-from tpcalc.nonlinearity.tensors.layerwise import chain_nlc, layerwise_nlc
-from tpcalc.nonlinearity.tensors.loss_gradients import gradient_lengths
-from tpcalc.nonlinearity.tensors.shard import shard_of
+from tpcalc.nonlinearity.tensors.functions import Tapped, tapped
+from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
+from tpcalc.nonlinearity.tensors.layers import between, chain_nlc, layer_metrics, layerwise_nlc
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
-from tpcalc.nonlinearity.tensors.taps import Tapped, tapped
 
 pytestmark = pytest.mark.torch
 
@@ -74,7 +69,7 @@ def test_diagnostics_are_those_of_numpy_and_scipy(network: DrawnNetwork, x: Any)
         return float(np.minimum(np.diff(ndtr(EDGES)), shares).sum())
 
     f = network.layers(x)[3].numpy()
-    found = gaussianity(layer_moments(network, shard_of(x, 40))[3])
+    found = layer_metrics(network, x, batch=40)[3].gaussianity
     mean, std = f.mean(0), f.std(0, ddof=1)
     z = (f - mean) / std
     lengths = np.linalg.norm(f, axis=1)
@@ -131,7 +126,7 @@ def test_S4_13_25_layers_in_between(network: DrawnNetwork, x: Any) -> None:
 
 def test_correlations_of_some_neurons_stand_for_all() -> None:
     x = gaussian_inputs(400, 600)
-    found = gaussianity(layer_moments(Tapped(lambda part: [part]), shard_of(x))[0])
+    found = layer_metrics(Tapped(lambda part: [part]), x)[0].gaussianity
     exact = sqrt((np.corrcoef(x[:250].numpy().T) ** 2).mean())
     assert found.correlation.value == pytest.approx(exact, rel=0.02)
     assert found.correlation.value == pytest.approx(sqrt(1 / 250 + 1 / 600), rel=0.05)

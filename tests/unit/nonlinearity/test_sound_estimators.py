@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.tensors.coefficient import nlc
-from tpcalc.nonlinearity.tensors.layer_metrics import layer_metrics
-from tpcalc.nonlinearity.tensors.single import single_batch_nlc
-from tpcalc.nonlinearity.tensors.taps import tapped
+from tpcalc.nonlinearity.tensors.coefficient import nlc, single_batch_nlc
+from tpcalc.nonlinearity.tensors.functions import tapped
+from tpcalc.nonlinearity.tensors.layers import layer_metrics
 
 torch = pytest.importorskip("torch")
 SINE = sqrt(25 * (1 + exp(-50)) / (1 - exp(-50)))
@@ -133,4 +132,4 @@ def test_scales_at_the_ends_of_floats() -> None:
 
 def test_a_slope_without_a_mean_square_is_noted() -> None:
     found = nlc(lambda x: x.abs().sqrt(), inputs(2000, 5))
-    assert any("a few inputs" in note for note in found.notes)
+    assert any("A few samples" in note for note in found.notes)

@@ -1,36 +1,40 @@
-"""The nonlinearity coefficient of a function of torch tensors."""
+"""The metrics of a whole function of torch tensors: its coefficient, linear part, robustness."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any, Literal
 
+import numpy as np
+
 from tpcalc import checks
+from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
-from tpcalc.errors import EvaluationError
-from tpcalc.nonlinearity.tensors.batch_moments import batch_moments
-from tpcalc.nonlinearity.tensors.noise import backward, forward
-from tpcalc.nonlinearity.tensors.shard import Shard, shard_of
-from tpcalc.nonlinearity.tensors.spread import Passes, Spread, outputs, spread_of
-from tpcalc.nonlinearity.tensors.uncertainty import Measured, estimate, root_of_ratio
-from tpcalc.results import Estimate, Method
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.nonlinearity.estimators import estimate, median, root_of_ratio
+from tpcalc.nonlinearity.measured import (
+    Passes,
+    Spread,
+    backward,
+    coefficient,
+    forward,
+    left_notes,
+    spread_of,
+)
+from tpcalc.nonlinearity.noise import Faults, curve, radii
+from tpcalc.nonlinearity.ranges import HALVINGS, scales, scanned, trial
+from tpcalc.nonlinearity.sample import CELLS, Sample
+from tpcalc.nonlinearity.split import LEAST_GROUPS, fit
+from tpcalc.nonlinearity.tensors.functions import Torch, function_on, inputs_of, outputs
+from tpcalc.results import Estimate
 from tpcalc.shown import Shown
 
-# Steps, in deviations of the inputs. Small jumps show at small steps, rare ones at large steps.
-_STEPS = (0.05, 0.01, 1e-3)
-_INPUTS = 500
-_MUCH, _SIGMAS = 2.0, 5.0
-_ABOVE = 100.0  # times rounding
-
+Tensor = Any
 Function = Callable[[Any], Any]
+Error = Callable[[Tensor, Tensor], Tensor]
 Estimator = Literal["backward", "forward"]
-
-# A second run may differ by the order of sums, so many roundings.
-_REPEATS = 1e3
-# Below so many roundings of its mean an output's spread has lost digits that matter.
-_FEW = 1e4
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ def nlc(
         draws: Random batches behind the numerator.
         estimator: ``"backward"``: noise sent back from the outputs; ``"forward"``: derivatives
             along deviations of inputs, less noisy and twice as slow.
-        passes: How the spread of outputs is measured (``spread_of``).
+        passes: Whether outputs deviate from the mean of all (``"two-pass"``) or of their batch
+            (``"batches"``).
         seed: The seed.
 
     Returns:
@@ -103,139 +108,338 @@ def nlc(
     """
     checks.one_of("estimator", estimator, ("backward", "forward"))
     draws = checks.whole(draws, "draws", least=2)
-    shard = shard_of(x, batch, seed)
-    with batch_moments(f):
-        spread = spread_of(f, shard, passes)
-        notes = _notes(shard, spread)
-        if spread.collapsed:
-            return _collapsed(shard, spread, notes)
-        _check_repeats(f, shard, spread)
-        rounding = _rounding(f, shard, spread)
-        if estimator == "backward":
-            found = backward(f, shard, draws)
-        else:
-            (found,) = forward(lambda part: [outputs(f, part)], shard, draws)
-        excess = unseen(f, shard, found.numerator, noise=_noise(rounding, spread))
-    assert found.frobenius is not None
-    if rounding > 0.01:
-        notes = (
-            *notes,
-            f"rounding of inputs changes outputs by {rounding:.1g} of their spread: numbers as "
-            "large as this coefficient's amplify rounding.",
-        )
-    if found.numerator.few or spread.total.few:
-        notes = (*notes, "a few inputs make up the averages: the number may be off by far more.")
-    scaled = found.frobenius.times(shard.spread / shard.features)
-    whole = root_of_ratio(found.numerator, spread.total, seed)
+    function, sample = function_on(f, x, batch, seed)
+    spread = spread_of(function, sample, passes)
+    if spread.collapsed:
+        return _collapsed(sample, spread)
+    unit = spread.unit
+    if estimator == "backward":
+        over, lengths = backward(function, sample, draws, unit)
+    else:
+        over = forward(function, sample, sample.moves(draws), unit)[-1]
+        lengths = forward(function, sample, sample.tangents(draws), unit)[-1]
+    found = coefficient(function, sample, spread, over)
+    scaled = lengths.times(sample.spread / sample.law.dimension)
     frobenius = root_of_ratio(scaled, spread.total, seed)
-    if excess > 1:
-        notes = (
-            *notes,
-            f"outputs move {sqrt(excess):.2g} times as far as derivatives say: the function jumps, "
-            "and has no coefficient, or is steep in places that were missed. The number has no "
-            "error.",
-        )
-        whole, frobenius = replace(whole, stderr=inf), replace(frobenius, stderr=inf)
     return MeasuredNLC(
-        whole,
-        frobenius,
-        sqrt(1 + spread.offset**2 / spread.total.value),
-        _plain(spread.total, seed),
-        shard.spread,
+        found.nlc,
+        replace(frobenius, stderr=inf) if found.jumps else frobenius,
+        sqrt(1 + (spread.offset / unit) ** 2 / spread.total.value),
+        _total(spread, seed),
+        sample.spread,
         False,
-        rounding,
-        notes,
+        found.rounding,
+        found.notes,
     )
 
 
-def _notes(shard: Shard, spread: Spread) -> tuple[str, ...]:
-    found = []
-    if shard.left_out:
-        found.append(f"{shard.left_out} inputs fill no batch of {shard.batch} and are left out.")
-    if spread.collapsed:
-        found.append(
-            "outputs are equal within a few roundings (output collapse): the coefficient is 1 by "
-            "convention, and the bias beyond what this number format shows."
-        )
-    elif spread.roundings < _FEW:
-        found.append(
-            f"the spread of outputs is {spread.roundings:.3g} roundings of their mean: it has a "
-            f"relative error of {1 / spread.roundings:.1g} or more besides the standard error."
-        )
-    return tuple(found)
+def _collapsed(sample: Sample, spread: Spread) -> MeasuredNLC:
+    unknown = estimate(1.0, inf, len(sample), sample.seed)
+    notes = tuple(left_notes(sample, spread))
+    total = spread.total.times(spread.unit**2).estimate(sample.seed)
+    return MeasuredNLC(unknown, unknown, inf, total, sample.spread, True, 1.0, notes)
 
 
-def _collapsed(shard: Shard, spread: Spread, notes: tuple[str, ...]) -> MeasuredNLC:
-    unknown = Estimate(1.0, inf, Method.FINITE, samples=len(shard), seed=shard.seed)
-    total = _plain(spread.total, shard.seed)
-    return MeasuredNLC(unknown, unknown, inf, total, shard.spread, True, 1.0, notes)
-
-
-def _plain(total: Measured, seed: int) -> Estimate:
-    return estimate(total.value, total.stderr, total.samples, seed)
-
-
-def _check_repeats(f: Function, shard: Shard, spread: Spread) -> None:
-    torch, x = load_torch(), next(shard.batches())
-    with torch.no_grad():
-        first, second = outputs(f, x), outputs(f, x)
-    size = sqrt(spread.offset**2 + spread.total.value)
-    if float((first - second).abs().max()) > _REPEATS * torch.finfo(first.dtype).eps * size:
+def _total(spread: Spread, seed: int) -> Estimate:
+    total = spread.total.times(spread.unit**2)
+    if total.value == 0:
         raise EvaluationError(
-            "the function gives other outputs for the same inputs from run to run.",
-            hint="Switch what is random in it off, or draw it once.",
+            "squares of the spread of outputs are below the range of floats.",
+            hint="Multiply the outputs by a number: the coefficient stays the same.",
         )
+    return total.estimate(seed)
 
 
-def _noise(rounding: float, spread: Spread) -> float:
-    """Mean square distance by which rounding alone moves outputs."""
-    return spread.total.value * (rounding**2 + (2 / spread.roundings) ** 2)
+def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
+    """NLC^single: one batch gives inputs, their deviations, and the spread of outputs.
 
+    Every x meets every x' of the batch, which is the mean over all ways to shuffle it.
 
-def _rounding(f: Function, shard: Shard, spread: Spread) -> float:
-    torch = load_torch()
-    x = next(shard.batches())
-    eps = torch.finfo(x.dtype).eps
-    signs = torch.sign(shard.noise(x, "rounding", 0))
-    with torch.no_grad():
-        moved = outputs(f, x * (1 + eps * signs)) - outputs(f, x)
-    return sqrt(float((moved.double() ** 2).sum()) / len(x) / spread.total.value)
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs.
+        x: The batch.
+        seed: The seed.
 
+    Returns:
+        The coefficient, with its standard error.
 
-def unseen(
-    f: Callable[[Any], Any], shard: Shard, numerator: Measured, *, noise: float = 0.0
-) -> float:
-    """How many times larger finite differences are than derivatives, as mean squares.
+    Raises:
+        UsageError: Inputs that are too few or all equal.
+        EvaluationError: The outputs have collapsed, or are not finite.
 
-    E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where f
-    has no jumps; it is compared for steps h of .05 to .001 along deviations d of other inputs.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.2 (functions that are differentiable
-        almost everywhere, and integrals of their derivatives).
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
     Example:
         >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
-        >>> from tpcalc.nonlinearity.tensors.noise import backward
-        >>> from tpcalc.nonlinearity.tensors.shard import shard_of
-        >>> f, shard = lambda x: x + x.sign(), shard_of(gaussian_inputs(500, 2))
-        >>> unseen(f, shard, backward(f, shard, 4).numerator) > 4
+        >>> found = single_batch_nlc(lambda x: 3 * x, gaussian_inputs(250, 20))
+        >>> abs(found.value - 1) < 5 * found.stderr
         True
     """
-    torch = load_torch()
-    known = _MUCH * numerator.value + _SIGMAS * numerator.stderr
-    totals, count = [0.0] * len(_STEPS), 0
-    with torch.no_grad():
-        for number, batch in enumerate(shard.batches()):
-            if count >= _INPUTS:
-                break
-            d, start = shard.independent("steps", number) - shard.mean, outputs(f, batch)
-            count += len(batch)
-            for place, step in enumerate(_STEPS):
-                moved = outputs(f, batch + step * d) - start
-                totals[place] += float((moved.double() ** 2).sum())
-    largest = 1.0
-    for total, step in zip(totals, _STEPS, strict=True):
-        square = total / (count * step**2)
-        if total > _ABOVE * noise * count and square > known:
-            largest = max(largest, square / numerator.value if numerator.value else float("inf"))
-    return largest
+    _, first = inputs_of(x, None, seed)
+    function, sample = function_on(f, x, len(first) + first.left_out, seed)
+    spread = spread_of(function, sample)
+    if spread.collapsed:
+        raise EvaluationError(
+            "outputs are equal within a few roundings (output collapse).",
+            hint="The coefficient is 1 by convention; `nlc` reports it.",
+        )
+    over, _ = backward(function, sample, 1, spread.unit)
+    return root_of_ratio(over, spread.total, seed)
+
+
+@dataclass(frozen=True)
+class LinearPart(Shown):
+    """Shares of E |f|^2; they add up to 1.
+
+    Attributes:
+        linear: LAR: of the linear component (x - mean) A.
+        constant: CAR: of the constant component, the mean output.
+        nonlinear: NAR: of what is left.
+        slope: A, of shape (d_in, d_out).
+        offset: b, so that x A + b is the fit.
+    """
+
+    linear: Estimate
+    constant: Estimate
+    nonlinear: Estimate
+    slope: Tensor
+    offset: Tensor
+
+    def rest(self, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The function without its linear fit."""
+        return lambda x: outputs(f, x) - x.flatten(1) @ self.slope - self.offset
+
+
+def linear_part(f: Function, x: Any, *, batch: int | None = None, seed: int = 0) -> LinearPart:
+    """Fit f by least squares over inputs.
+
+    A fit to n inputs also follows chance: the residuals are divided by n - d_in - 1 and the
+    constant loses its share of the spread, so that shares are unbiased up to 1 / n where residuals
+    do not depend on the input. Errors come from leaving out a group of inputs at a time.
+
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs.
+        x: The inputs; more than features by a good deal.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        seed: The seed.
+
+    Returns:
+        The shares with their errors, slope and offset as tensors.
+
+    Raises:
+        UsageError: Fewer inputs than a fit without a tenth of them needs, or inputs that do not
+            span their space.
+        EvaluationError: Outputs that are all 0 or not finite.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
+
+    Example:
+        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> found = linear_part(lambda x: x[:, :1] + 0.5, gaussian_inputs(900, 4))
+        >>> round(found.nonlinear.value, 9), abs(found.constant.value - 0.2) < 0.1
+        (0.0, True)
+    """
+    function, sample = function_on(f, x, batch, seed)
+    features = sample.law.dimension
+    if len(sample) * (LEAST_GROUPS - 1) // LEAST_GROUPS <= features + 1:
+        raise UsageError(
+            f"{len(sample)} inputs cannot show a linear fit in {features} features.",
+            hint=f"Give {2 * (features + 1)} or more.",
+        )
+    found = fit(function, sample)
+    if found.dependent:
+        raise UsageError(
+            "the inputs do not span their space, so that many linear fits are best.",
+            hint="Drop features that others determine, or add inputs.",
+        )
+    slope, offset = (function.entries(part) for part in (found.slope, found.offset))
+    return LinearPart(found.linear, found.constant, found.nonlinear, slope, offset)
+
+
+@dataclass(frozen=True)
+class LocalLinearity(Shown):
+    """GLLAD: laws of how many times smaller than the inputs' spread a linear region is.
+
+    Attributes:
+        values: C of every sample, at least 1; infinite where it is beyond what was scanned.
+        median: MGLLA: their median, with its standard error.
+        beyond: How many are infinite.
+    """
+
+    values: tuple[float, ...]
+    median: Estimate
+    beyond: int
+
+
+def local_linearity(
+    f: Function,
+    x: Any,
+    *,
+    batch: int | None = None,
+    samples: int = 20,
+    factor: float = 2.0,
+    smallest: float = 1e-8,
+    per_decade: int = 12,
+    seed: int = 0,
+) -> LocalLinearity:
+    """Sample C: the least C >= 1 with 1 / T <= D(c) / (c G) <= T for all c up to 1 / C.
+
+    Over a batch, G sums u J d^T and D(c) sums u (f(x + c d) - f(x))^T, for directions d with the
+    covariance of the inputs and Gaussian u. c is scanned upward from ``smallest``.
+
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs, which torch can
+            map over batches.
+        x: The inputs.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        samples: How many batches.
+        factor: T, above 1.
+        smallest: The smallest c; below 1.
+        per_decade: Values of c for each power of ten.
+        seed: The seed.
+
+    Returns:
+        C of every batch, and their median.
+
+    Raises:
+        UsageError: Numbers outside their range, or inputs that are too few or all equal.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.6; the inequality is one of the
+        ratio, which G < 0 does not turn around.
+
+    Example:
+        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> local_linearity(lambda x: 3 * x, gaussian_inputs(250, 4), samples=5).median.value
+        1.0
+    """
+    samples = checks.whole(samples, "samples", least=2)
+    most = float(checks.real(factor, "factor", above=1))
+    grid = scales(smallest, per_decade)
+    function, sample = function_on(f, x, batch, seed)
+    together = max(1, 4 * CELLS // (sample.batch * sample.law.dimension))
+    found: list[float] = []
+    for first in range(0, samples, together):
+        draws = range(first, min(first + together, samples))
+        inputs = np.stack([sample.rows[sample.places("inputs", draw)] for draw in draws])
+        moves = np.stack(
+            [sample.law.sphere(sample.stream("directions", draw), sample.batch) for draw in draws]
+        )
+
+        def noise(shape: tuple[int, ...], draws: range = draws) -> Array:
+            return np.stack([sample.noise(shape[1:], "outputs", draw) for draw in draws])
+
+        holds = trial(function, inputs, moves, noise).within(most)
+        found.extend(scanned(holds, len(draws), grid, HALVINGS).tolist())
+    return LocalLinearity(tuple(found), median(np.array(found), seed), found.count(inf))
+
+
+def class_error(found: Tensor, labels: Tensor) -> Tensor:
+    """1 for each input whose largest output is not that of its class, else 0."""
+    return (found.argmax(1) != labels).to(found.dtype)
+
+
+def noise_errors(
+    f: Function,
+    x: Any,
+    labels: Any,
+    weights: Sequence[float],
+    *,
+    error: Error = class_error,
+    batch: int | None = None,
+    seed: int = 0,
+) -> tuple[Estimate, ...]:
+    """NCE: the mean error of f(w u + (1 - w) x) with u ~ N(0, Cov_x), for each w.
+
+    It rises where w reaches about 1 / NLC.
+
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs.
+        x: The inputs.
+        labels: A tensor with a label for each input.
+        weights: The w.
+        error: Takes outputs and labels of a batch and gives an error for each input.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        seed: The seed.
+
+    Returns:
+        An error for each w, with its standard error.
+
+    Raises:
+        UsageError: Not one label for each input, or inputs that are too few or all equal.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
+
+    Example:
+        >>> torch = load_torch()
+        >>> x = torch.tensor([[-2.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+        >>> flip = lambda x: torch.stack([-x[:, 0], x[:, 0]], 1)
+        >>> [found.value for found in noise_errors(flip, x, [0, 1, 0, 1], [0.0, 1e-9])]
+        [0.0, 0.0]
+    """
+    sample, faults = _labelled(f, x, labels, error, batch, seed)
+    least = 1 / len(sample) if error is class_error else 0.0
+    return curve(sample, faults, weights, Torch.method, least)
+
+
+def error_radius(
+    f: Function,
+    x: Any,
+    labels: Any,
+    *,
+    error: Error = class_error,
+    tolerance: float = 1.05,
+    batch: int | None = None,
+    samples: int = 20,
+    smallest: float = 1e-4,
+    per_decade: int = 24,
+    seed: int = 0,
+) -> Estimate:
+    """MES: the median C by which the inputs' spread is larger than moves that errors survive.
+
+    C >= 1 is the least with sum_b max_{c < 1/C} e(f(x + c d), y) <= (1 + T) sum_b e(f(x), y), for
+    directions d with the covariance of the inputs, each batch a sample.
+
+    Args:
+        f: A module or another function from a batch of inputs to one of outputs.
+        x: The inputs.
+        labels: A tensor with a label for each input.
+        error: Takes outputs and labels of a batch and gives an error for each input.
+        tolerance: T.
+        batch: Inputs of a batch; None: 250, or all if there are fewer.
+        samples: How many batches.
+        smallest: The smallest c that is looked at.
+        per_decade: Values of c for each power of ten.
+        seed: The seed.
+
+    Returns:
+        The median; infinite where errors grow below the smallest c.
+
+    Raises:
+        UsageError: Not one label for each input, or inputs that are too few or all equal.
+
+    Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
+
+    Example:
+        >>> torch = load_torch()
+        >>> x = torch.tensor([[-2.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+        >>> same = lambda x: torch.stack([0 * x[:, 0], 0 * x[:, 0] + 1], 1)
+        >>> error_radius(same, x, [1, 1, 1, 1]).value
+        1.0
+    """
+    samples = checks.whole(samples, "samples", least=2)
+    allowed = 1 + float(checks.real(tolerance, "tolerance", least=0))
+    grid = scales(smallest, per_decade)
+    sample, faults = _labelled(f, x, labels, error, batch, seed)
+    return median(radii(sample, faults, samples, allowed, grid), seed)
+
+
+def _labelled(
+    f: Function, x: Any, labels: Any, error: Error, batch: int | None, seed: int
+) -> tuple[Sample, Faults]:
+    function, sample = function_on(f, x, batch, seed)
+    count = len(sample) + sample.left_out
+    if not isinstance(labels, load_torch().Tensor):
+        labels = checks.reals(labels, "labels")
+    if len(labels) != count:
+        raise UsageError(f"{len(labels)} labels for {count} inputs.")
+    return sample, function.errors(error, load_torch().as_tensor(labels)[sample.order])

@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.nonlinearity.tensors.uncertainty import estimate, mean_of
+from tpcalc.nonlinearity.estimators import estimate, mean_of
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
 

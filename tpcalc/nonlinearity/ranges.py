@@ -1,19 +1,20 @@
-"""GLLAD: how far a function is close to its linear approximation."""
+"""GLLAD and MGLLA: how far a function is close to its linear approximation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, inf, log10, sqrt
 from typing import Any
 
 import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.nonlinearity.estimators import median
+from tpcalc.nonlinearity.function import Code, Function
 from tpcalc.nonlinearity.laws import law_of
-from tpcalc.nonlinearity.sampled import median
-from tpcalc.nonlinearity.slopes import Blackbox
+from tpcalc.nonlinearity.sample import CELLS
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
@@ -21,9 +22,11 @@ SMALLEST = 1e-9  # a change of inputs below which no difference is trusted
 LARGEST = 0.1
 SURE = 1e3  # changes are to be so many times their rounding
 PER_DECADE = 24
-HALVINGS = 40
-CELLS = 2**22
+HALVINGS = 24
 PILOT = 64
+
+Holds = Callable[[Any, Array], Any]
+"""Whether something holds for some of the draws, each with its change c of the inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,7 @@ class LinearRange(Shown):
         return median(
             self.values,
             self.seed,
+            Method.PARTICLES,
             f"the function leaves its linear approximation within {self.smallest:.0e} of the "
             "spread of inputs in half of the draws: floating-point numbers do not resolve it.",
         )
@@ -108,81 +112,78 @@ def linear_range(
     seed = checks.seed(seed)
     size, count = checks.whole(batch, "batch", least=1), checks.whole(draws, "draws", least=2)
     most = float(checks.real(factor, "factor", above=1))
-    box = Blackbox(function, known.dimension, jacobian, jvp)
     rng = np.random.default_rng(seed)
-    at_once = max(1, CELLS // (size * known.dimension))
     pilot = known.points(rng, PILOT), known.changes(rng, PILOT)
-    box = box.with_step(*pilot)
-    smallest = min(max(SMALLEST, SURE * box.noise(*pilot)), LARGEST)
-    found: list[Array] = []
-    while count:
-        own = min(count, at_once)
-        count -= own
-        found.append(_ranges(_Trial.drawn(box, known, own, size, rng), most, smallest))
+    code = Code(function, known.dimension, jacobian, jvp).fitted(*pilot)
+    smallest = min(max(SMALLEST, SURE * code.noise(*pilot)), LARGEST)
+
+    def drawn(own: int) -> Trial:
+        x, v = (draw(rng, own * size) for draw in (known.points, known.sphere))
+        return trial(code, x.reshape(own, size, -1), v.reshape(own, size, -1), rng.standard_normal)
+
+    at_once = max(1, CELLS // (size * known.dimension))
+    parts = [min(at_once, count - first) for first in range(0, count, at_once)]
+    found = [scanned(drawn(own).within(most), own, scales(smallest), HALVINGS) for own in parts]
     return LinearRange(np.sort(np.concatenate(found)), smallest, seed)
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class Trial:
     """Batches, the directions in which they move, and what their outputs are combined with."""
 
-    box: Blackbox
+    function: Function
     x: Array
     v: Array
     y: Array
     u: Array
     linear: Array
 
-    @classmethod
-    def drawn(
-        cls, box: Blackbox, law: Any, draws: int, batch: int, rng: np.random.Generator
-    ) -> _Trial:
-        total = draws * batch
-        x = law.points(rng, total)
-        factor = law.factor(rng)
-        z = rng.standard_normal((total, factor.shape[1]))
-        z *= np.sqrt(factor.shape[1]) / np.linalg.norm(z, axis=1, keepdims=True)
-        v = z @ factor.T
-        y = box.values(x)
-        u = rng.standard_normal(y.shape)
-        along = np.sum(u * box.along(x, v).fine, axis=1).reshape(draws, batch).sum(axis=1)
-        shape = (draws, batch, -1)
-        return cls(
-            box, x.reshape(shape), v.reshape(shape), y.reshape(shape), u.reshape(shape), along
-        )
+    def within(self, most: float) -> Holds:
+        """Whether changes over linear ones are within bounds."""
 
-    def holds(self, rows: Array, c: Array, most: float) -> Any:
-        """Whether the ratio is within bounds, for some of the draws, each with its change c."""
-        moved = self.x[rows] + c[:, None, None] * self.v[rows]
-        shape = self.y[rows].shape
-        after = self.box.values(moved.reshape(-1, moved.shape[2])).reshape(shape)
-        change = np.sum(self.u[rows] * (after - self.y[rows]), axis=(1, 2))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = change / (c * self.linear[rows])
-        # A function that does not move, and should not, is its linear approximation.
-        still = (change == 0) & (self.linear[rows] == 0)
-        return still | ((ratio >= 1 / most) & (ratio <= most))
+        def holds(rows: Any, c: Array) -> Any:
+            after = self.function.apart(self.x[rows] + c[:, None, None] * self.v[rows])
+            change = np.sum(self.u[rows] * (after - self.y[rows]), axis=(1, 2))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = change / (c * self.linear[rows])
+            # A function that does not move, and should not, is its linear approximation.
+            still = (change == 0) & (self.linear[rows] == 0)
+            return still | ((ratio >= 1 / most) & (ratio <= most))
+
+        return holds
 
 
-def _ranges(trial: _Trial, most: float, smallest: float) -> Array:
-    grid = np.geomspace(smallest, 1.0, round(-np.log10(smallest) * PER_DECADE) + 1)
-    found = np.ones(len(trial.x))
-    active: Any = np.arange(len(found))
-    for index, c in enumerate(grid):
-        holds = trial.holds(active, np.full(len(active), c), most)
-        left = active[~holds]
-        if len(left):
-            found[left] = np.inf if index == 0 else _refined(trial, left, grid[index - 1], c, most)
-        active = active[holds]
+def trial(
+    function: Function, x: Array, v: Array, noise: Callable[[tuple[int, ...]], Array]
+) -> Trial:
+    """A trial of batches along vectors; ``noise`` gives weights of outputs."""
+    y = function.apart(x)
+    u = noise(y.shape)
+    return Trial(function, x, v, y, u, np.sum(u * function.slopes_apart(x, v), axis=(1, 2)))
+
+
+def scales(smallest: float, per_decade: int = PER_DECADE) -> Array:
+    """Changes of inputs, upward to 1."""
+    smallest = float(checks.real(smallest, "smallest", above=0, most=1))
+    per_decade = checks.whole(per_decade, "per_decade", least=1)
+    return np.geomspace(smallest, 1.0, ceil(-log10(smallest) * per_decade) + 1)
+
+
+def scanned(holds: Holds, count: int, grid: Array, halvings: int = 0) -> Array:
+    """1 / c for the first c at which something does not hold: infinite at the first of the grid."""
+    low, high = np.zeros(count), np.full(count, inf)
+    active: Any = np.arange(count)
+    for before, c in zip([0.0, *grid[:-1]], grid, strict=True):
+        fine = holds(active, np.full(len(active), c))
+        left, active = active[~fine], active[fine]
+        low[left], high[left] = before, c
         if not len(active):
             break
+    ends = np.flatnonzero(np.isfinite(high) & (low > 0))
+    for _ in range(halvings if len(ends) else 0):
+        middle = np.sqrt(low[ends] * high[ends])
+        fine = holds(ends, middle)
+        low[ends[fine]], high[ends[~fine]] = middle[fine], middle[~fine]
+    found = np.where(np.isfinite(high), 1 / high, 1.0)
+    found[np.isfinite(high) & (low == 0)] = inf
     return found
-
-
-def _refined(trial: _Trial, rows: Array, low: float, high: float, most: float) -> Array:
-    below, above = np.full(len(rows), low), np.full(len(rows), high)
-    for _ in range(HALVINGS):
-        middle = (below + above) / 2
-        holds = trial.holds(rows, middle, most)
-        below, above = np.where(holds, middle, below), np.where(holds, above, middle)
-    return 1 / above

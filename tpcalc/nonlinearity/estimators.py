@@ -10,12 +10,13 @@ import numpy as np
 
 from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate, Method, Status
 
-Places = Index
 _GROUPS = 10
 # Numbers behind a mean, or a correlation, below which it is chance.
 _JOINT = 30
+# Numbers of whose largest the power of a tail is seen, and a power below which it is heavy.
+_TAIL, _STEEP = 400, 1.5
 # Draws that an estimate lists.
 _LISTED = 1000
 
@@ -59,39 +60,35 @@ class Measured:
             self.few,
         )
 
+    def estimate(self, seed: int | None, method: Method = Method.FINITE) -> Estimate:
+        """As results carry it."""
+        return estimate(self.value, self.stderr, self.samples, seed, method=method)
+
+
+ONE = Measured(1.0, 0.0)
+
 
 def mean_of(terms: Array) -> Measured:
-    """The mean of one number for each of independent inputs.
-
-    Example:
-        >>> mean_of(np.array([1.0, 2.0, 3.0, 2.0])).value
-        2.0
-    """
+    """The mean of one number for each of independent inputs."""
     count, mean = len(terms), float(np.mean(terms))
     shares = (terms - mean) / count
     error = _length(shares) * sqrt(count / (count - 1)) if count > 1 else inf
-    return Measured(mean, error, (), count, shares, few=_few(terms))
+    return Measured(mean, error, (), count, shares, few=rare(terms))
 
 
 def mean_of_draws(
     terms: Array,
     inputs: int,
-    places: Places | None = None,
-    others: Places | None = None,
+    places: Index | None = None,
+    others: Index | None = None,
     columns: Array | None = None,
 ) -> Measured:
     """The mean of numbers for each of several draws and each input of a draw.
 
     Draws share inputs where there are few, and inputs of a draw share its noise: the error is the
     larger of the scatter over draws and the scatter over inputs. A number of two inputs, x and the
-    deviation x' along which a derivative is taken, varies with both.
-
-    Source: Aronow, Samii, Assenova, Cluster-robust variance estimation for dyadic data, section 2.
-
-    Example:
-        >>> terms, places = np.array([[1.0, 3.0], [3.0, 1.0]]), np.array([[0, 1], [1, 0]])
-        >>> round(mean_of_draws(terms, 2, places).stderr, 9)
-        1.0
+    deviation x' along which a derivative is taken, varies with both (Aronow, Samii, Assenova,
+    Cluster-robust variance estimation for dyadic data, section 2).
     """
     if not np.isfinite(terms).all():
         raise EvaluationError(
@@ -121,17 +118,14 @@ def mean_of_draws(
         shares,
         twice,
         scatter,
-        _few(terms.ravel()),
+        rare(terms.ravel()),
     )
 
 
-def root_of_ratio(over: Measured, under: Measured, seed: int) -> Estimate:
-    """sqrt(a / b) with the error of the delta method.
-
-    Example:
-        >>> print(root_of_ratio(Measured(4.0, 0.4), Measured(1.0, 0.0), 0))
-        2 ± 1.0e-01 (finite)
-    """
+def root_of_ratio(
+    over: Measured, under: Measured, seed: int | None, method: Method = Method.FINITE
+) -> Estimate:
+    """sqrt(a / b) with the error of the delta method."""
     if not (isfinite(over.value) and isfinite(under.value)) or under.value <= 0:
         raise EvaluationError(
             f"a mean square of {over.value:.3g} is divided by one of {under.value:.3g}.",
@@ -142,7 +136,8 @@ def root_of_ratio(over: Measured, under: Measured, seed: int) -> Estimate:
     draws = tuple(sqrt(draw / under.value) for draw in over.draws)
     # What varies and has no slope anywhere jumps, or is steep in places that were missed.
     error = inf if value == 0 and under.stderr > 0 else value * relative / 2
-    return estimate(value, error, over.samples, seed, draws)
+    few = over.few or under.few
+    return estimate(value, error, over.samples, seed, draws, method=method, few=few)
 
 
 def _relative(over: Measured, under: Measured) -> float:
@@ -172,20 +167,30 @@ def _length(numbers: Array) -> float:
     return largest * float(np.linalg.norm(numbers / largest)) if largest else 0.0
 
 
-def _few(terms: Array) -> bool:
+def rare(terms: Array) -> bool:
     """Whether a mean of numbers that are not negative rests on a few, or on ones not yet met."""
-    largest = float(terms.max(initial=0.0))
-    if len(terms) < 2 * _JOINT or not largest > 0:
+    largest, count = float(terms.max(initial=0.0)), len(terms)
+    if not largest > 0:
         return False
-    if float((terms / largest).sum()) ** 2 / float(((terms / largest) ** 2).sum()) < _JOINT:
+    shares = terms / largest
+    if float(shares.sum()) ** 2 / float((shares**2).sum()) < min(_JOINT, count / 4):
         return True
-    top = np.sort(terms)[-max(20, len(terms) // 200) :]
-    # Hill's estimate of the power of a tail: with 1 or less there is no mean.
-    return bool(top[0] > 0) and 1.5 * float(np.mean(np.log(top / top[0]))) > 1.0
+    top = np.sort(terms)[-max(20, count // 200) :]
+    # Hill's estimate of the power of a tail: with 1 or less there is no mean, and of a tail that
+    # thins out slowly the largest values are still to come.
+    heavy = count >= _TAIL and top[0] > 0
+    return bool(heavy) and _STEEP * float(np.mean(np.log(top / top[0]))) > 1.0
 
 
 def estimate(
-    value: float, stderr: float, samples: int, seed: int | None, draws: Sequence[float] = ()
+    value: float,
+    stderr: float,
+    samples: int,
+    seed: int | None,
+    draws: Sequence[float] = (),
+    *,
+    method: Method = Method.FINITE,
+    few: bool = False,
 ) -> Estimate:
     """A measured number."""
     if not isfinite(value):
@@ -193,48 +198,30 @@ def estimate(
             f"a measured number is {value}.",
             hint="The function, or its derivative, leaves the range of its number format.",
         )
-    return Estimate(
-        value=value,
-        stderr=stderr,
-        method=Method.FINITE,
-        samples=samples,
-        replicates=len(draws),
-        seed=seed,
-        draws=tuple(draws),
-    )
+    status = Status.RARE if few else Status.CONVERGED
+    own = tuple(draws)
+    return Estimate(value, stderr, method, status, samples, len(own), seed, draws=own)
 
 
-def median(values: Array, seed: int | None = None) -> Estimate:
-    """The median; its error is half the distance of the quantiles one deviation of ranks away.
-
-    Example:
-        >>> found = median(np.arange(101.0))
-        >>> found.value, found.stderr
-        (50.0, 6.0)
-    """
+def median(
+    values: Array, seed: int | None = None, method: Method = Method.FINITE, beyond: str = ""
+) -> Estimate:
+    """The median; its error is half the distance of the quantiles one deviation of ranks away."""
     count, ordered = len(values), np.sort(values)
     reach = sqrt(count) / 2
     low = float(ordered[max(0, floor((count - 1) / 2 - reach))])
     high = float(ordered[min(count - 1, ceil((count - 1) / 2 + reach))])
+    if beyond and not isfinite(high):
+        raise EvaluationError(beyond)
     error = (high - low) / 2 if isfinite(high) else inf
     draws = tuple(values.tolist()) if count <= _LISTED else ()
-    return Estimate(
-        float(np.median(values)), error, Method.FINITE, samples=count, seed=seed, draws=draws
-    )
+    return Estimate(float(np.median(values)), error, method, samples=count, seed=seed, draws=draws)
 
 
 def jackknife(
     columns: Sequence[Array], statistic: Callable[..., float], seed: int | None = None
 ) -> Estimate:
-    """A statistic of independent rows, with its error by leaving out a tenth at a time.
-
-    Source: B. Efron, The jackknife, the bootstrap and other resampling plans, chapter 2.
-
-    Example:
-        >>> found = jackknife([np.arange(20.0)], np.mean)
-        >>> found.value, round(found.stderr, 3)
-        (9.5, 0.957)
-    """
+    """A statistic of independent rows, with its error by leaving out a tenth at a time."""
     count = len(columns[0])
     groups = np.arange(count) % min(_GROUPS, count)
     value = float(statistic(*columns))
@@ -243,8 +230,13 @@ def jackknife(
         for group in range(groups.max() + 1 if count > 1 else 0)
     ]
     usable = np.array([number for number in left if isfinite(number)])
-    if len(usable) < 2:
-        return estimate(value, inf, count, seed)
-    size = len(usable)
-    stderr = sqrt((size - 1) / size * float(((usable - usable.mean()) ** 2).sum()))
-    return estimate(value, stderr, count, seed)
+    error = float(left_out_error(usable)) if len(usable) > 1 else inf
+    return estimate(value, error, count, seed)
+
+
+def left_out_error(left: Array) -> Array:
+    """The standard error of statistics from what they are with one group left out each.
+
+    Source: B. Efron, The jackknife, the bootstrap and other resampling plans, chapter 2.
+    """
+    return np.asarray(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean(0)) ** 2).sum(0)))
