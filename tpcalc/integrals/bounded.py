@@ -51,12 +51,21 @@ class Bounded(Shown):
     seed: int | None = None
 
     def __str__(self) -> str:
-        return str(self.estimate())
+        if not self.shape:
+            return str(self.estimate())
+        import numpy as np
+
+        return f"{self.value}\n({self.method.value}, errors <= {np.max(self.error, initial=0):.2g})"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of an array; () of a number."""
+        return getattr(self.value, "shape", ())
 
     @property
     def is_zero(self) -> bool:
         """Whether it is a number that is known to be 0."""
-        exact = self.method is Method.EXACT and not getattr(self.value, "shape", ())
+        exact = self.method is Method.EXACT and not self.shape
         return exact and bool(self.value == 0 and self.error == 0)
 
     @property

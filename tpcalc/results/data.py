@@ -78,8 +78,7 @@ def flat(row: Any) -> dict[str, Any]:
         return dict(row)
     cells: dict[str, Any] = {}
     for key, value in fields_of(row):
-        if hasattr(value, "estimate"):  # a number that carries its error
-            value = value.estimate()
+        value = as_number(value)
         if isinstance(value, Estimate):
             cells |= {key: value.value, f"{key}_error": value.stderr}
             cells[f"{key}_method"] = value.method.value
@@ -88,6 +87,12 @@ def flat(row: Any) -> dict[str, Any]:
         else:
             cells[key] = value if isinstance(value, bool | int | float | None) else str(value)
     return cells
+
+
+def as_number(value: Any) -> Any:
+    """A number that carries its error as an estimate; anything else as it is."""
+    carried = hasattr(value, "estimate") and not getattr(value, "shape", ())
+    return value.estimate() if carried else value
 
 
 def fields_of(record: Any) -> Iterator[tuple[str, Any]]:

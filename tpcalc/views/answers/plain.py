@@ -12,7 +12,7 @@ from typing import Any
 
 from tpcalc.errors import short
 from tpcalc.results import Estimate, Provenance, Theorem, Theorems
-from tpcalc.results.data import fields_of, is_rows
+from tpcalc.results.data import as_number, fields_of, is_rows
 from tpcalc.shown import Rows, Shown
 from tpcalc.views.numbers import SETTLED, settled
 from tpcalc.views.tables import Cell, Table, name, number, sentence, texts
@@ -73,12 +73,11 @@ def _listed(key: str, rows: Sequence[Any]) -> Table:
 
 def _note(values: Iterable[Any]) -> str:
     """What a number without an error is, where a table has numbers that carry theirs."""
-    return SETTLED if any(hasattr(v, "estimate") or isinstance(v, Estimate) for v in values) else ""
+    return SETTLED if any(isinstance(as_number(value), Estimate) for value in values) else ""
 
 
 def _cell(value: Any) -> Cell:
-    if hasattr(value, "estimate"):  # a number that carries its error
-        value = value.estimate()
+    value = as_number(value)
     if isinstance(value, Estimate):
         return number(settled(value))
     if isinstance(value, bool):
