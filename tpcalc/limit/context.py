@@ -128,7 +128,7 @@ class Record:
     negative: set[int] = field(default_factory=set)
     near: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
     shapes: dict[object, int] = field(default_factory=dict)
-    templates: dict[Fraction, dict[object, list[Any]]] = field(default_factory=dict)
+    templates: dict[Power, dict[object, list[Any]]] = field(default_factory=dict)
     classes: dict[str, dict[int, int]] = field(default_factory=dict)
     divided: frozenset[str] | None = None
     _keys: dict[LNode, int] = field(default_factory=dict)

@@ -66,7 +66,7 @@ def where_lost(context: Context, values: Sequence[Any], ref: Ref) -> Ref:
             for other in references(context.program.nodes[ref])
             if isinstance(values[other], Series)
         ]
-        most = here if here > BOUND else context.ranking.depth
+        most = here if here > BOUND else context.ranking.reach
         lossy = [(gap, other) for gap, other in known if gap is not None and gap <= most]
         if not lossy or (min(lossy)[0] > BOUND and _exploding(context, values, ref)):
             break  # all arguments are known better than what is made of them
@@ -108,7 +108,7 @@ def _reason(context: Context, values: Sequence[Any], ref: Ref) -> TpcalcError:
             "size of every vector.",
         )
     known = _known(context, own)
-    if known is not None and known <= context.ranking.depth and _has_kinks(node):
+    if known is not None and known <= context.ranking.reach and _has_kinks(node):
         what = "the first order of a function where its argument may sit on a kink."
     else:
         what = f"smaller by more than n^(-{context.ranking.depth}) than the leading ones."

@@ -224,7 +224,7 @@ def scales(
     *,
     values: Mapping[str, Ex | Fraction] | None = None,
     at: Mapping[str, Fraction] | None = None,
-    depth: Fraction = Fraction(0),
+    depth: Power = Fraction(0),
     unknowns: Mapping[str, str] | None = None,
     record: Record | None = None,
 ) -> Scales:

@@ -118,7 +118,12 @@ class Ranking:
     """
 
     chamber: Chamber
-    depth: Fraction
+    depth: Power
+
+    @property
+    def reach(self) -> Fraction:
+        """How far below the leading power that is at the sample point."""
+        return self.chamber.at(self.depth)
 
     def larger(self, a: Rest | None, b: Rest | None) -> Rest | None:
         """The larger of two bounds."""
@@ -196,7 +201,7 @@ class Ranking:
             return Series((), self._largest(bounds + gentle))
         if len(terms) == 1:
             groups, dropped = [list(terms)], None
-        elif all(isinstance(power, Fraction) for power in terms):
+        elif all(isinstance(power, Fraction) for power in (self.depth, *terms)):
             groups, dropped = self._numbers(terms)
         else:
             groups, dropped = self._symbols(terms)
@@ -261,7 +266,7 @@ class Ranking:
 
     def _numbers(self, terms: Iterable[Power]) -> tuple[list[list[Power]], Rest | None]:
         ordered = sorted((p for p in terms if isinstance(p, Fraction)), reverse=True)
-        floor = ordered[0] - self.depth
+        floor = ordered[0] - self.reach
         kept: list[list[Power]] = [[power] for power in ordered if power >= floor]
         return kept, Rest(ordered[len(kept)]) if len(kept) < len(ordered) else None
 

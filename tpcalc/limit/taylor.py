@@ -72,7 +72,7 @@ def _on_kink(function: Expr, degree: Power, inner: Terms, setting: Setting) -> T
     slope: Expr | None = None
     with suppress(NotDifferentiable):
         slope = own_derivative(function, HERE)
-    followed = bool(moved.terms) and setting.ranking.depth > 0 and isinstance(degree, Fraction)
+    followed = bool(moved.terms) and setting.ranking.reach > 0 and isinstance(degree, Fraction)
     if not followed and (slope is None or not isinstance(degree, Fraction)):
         return _hidden(function, inner, size, setting)
     assert isinstance(degree, Fraction)

@@ -154,7 +154,7 @@ def width_orders(
     if budget is not None:
         limit = Fraction(str(checks.real(budget, "budget", least=0, most=1000, hint=hint)))
     depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
-    ledger = Ledger.of(
+    ledger = Ledger(
         source, point, particle_tests(seed) if verify else None, values=given, depths=depths
     )
     ledger.settle(name for name, _ in source.outputs)

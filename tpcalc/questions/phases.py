@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Unpack, cast
+from typing import Unpack
 
 from tpcalc import checks
 from tpcalc.errors import LimitError, ScaleError, UsageError
 from tpcalc.evaluate.settle import tested
 from tpcalc.evaluate.witness import Finding, nonzero
-from tpcalc.exponents import Ex
-from tpcalc.exponents.chamber import Chamber, Power, Region, joined, minus
-from tpcalc.exponents.conditions import Axes
-from tpcalc.exponents.cover import cover
+from tpcalc.exponents.chamber import Power, Region, joined, minus
+from tpcalc.exponents.conditions import Axes, meet
+from tpcalc.exponents.cover import Cell, cover
 from tpcalc.limit.context import Context, Record
 from tpcalc.limit.derive import graph_of
 from tpcalc.limit.graph import LimitGraph, LRef, Target
-from tpcalc.limit.scales import Scales, symbols
-from tpcalc.limit.series import Ranking, Rest
+from tpcalc.limit.scales import scales, symbols
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program, restricted
-from tpcalc.questions.depth.phases import cell_of, depth_phases
+from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.verdict.judge import Stage, Stages, judge
 from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
-from tpcalc.results import PhaseDiagram, Samples
+from tpcalc.results import PhaseCell, PhaseDiagram, Samples
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.parameterizations import Parameterization
@@ -38,7 +36,13 @@ from tpcalc.training.training import Training
 ZERO, HALF = Fraction(0), Fraction(1, 2)
 CALM = Fraction(1, 2**12)  # of a rate at which samples do not tell
 MOST_COPIES = 4  # of a small update, of higher order, that a depth may take in
+NEAR = Fraction(1, 8)
+CHECKED = (
+    "a region is where the comparisons of sums over blocks have one answer; it was tried near its "
+    "corners as well ({} points)"
+)
 _Found = tuple[Answer, Ledger]
+Told = tuple[str, str]  # a verdict, and what is said of it
 Box = Mapping[str, tuple[Fraction | float, Fraction | float]]
 
 
@@ -107,33 +111,105 @@ def phases(
         raise UsageError(
             f"the box is {box!r}.", hint="It maps symbols to intervals: {'a': (0, 1)}."
         )
+    asked: _InDepth | _InWidth
     if repeats:
-        return depth_phases(training, box, most)
-    watch = ("h", "x", "dW_x")
-    run = probe(training, watch=watch)
-    given = _given(run.program, box, values)
-    asked = _Judge(run, given, verify, seed, partial(probe, training.replace(lr=CALM), watch=watch))
-    cells = cover(asked, box, most)
+        asked = _InDepth(training, Axes.of(box))
+        made_of: tuple[str, int | None] = "", None
+        settings_of = {"steps": str(steps)}
+    else:
+        watch = ("h", "x", "dW_x")
+        run = probe(training, watch=watch)
+        given = _given(run.program, box, values)
+        calmer = partial(probe, training.replace(lr=CALM), watch=watch)
+        asked = _InWidth(run, given, verify, seed, calmer)
+        made_of = run.program.digest, seed
+        settings_of = {
+            "steps": str(steps),
+            "loss": training.loss.name,
+            "batch": str(training.batch),
+            "values": ", ".join(f"{name}={value}" for name, value in given.items()),
+            "verify": str(verify),
+        }
+    cells = tuple(_cell_of(cell, box) for cell in cover(asked, box, most))
     axes = Axes.of(box)
-    asked_with = {
-        "steps": str(steps),
-        "loss": training.loss.name,
-        "batch": str(training.batch),
-        "values": ", ".join(f"{name}={value}" for name, value in given.items()),
-        "verify": str(verify),
-    }
+    sides = zip(axes.names, axes.sides, strict=True)
     return PhaseDiagram(
         tuple(box),
-        tuple(
-            (name, Fraction(low), Fraction(high))
-            for name, (low, high) in zip(axes.names, axes.sides, strict=True)
-        ),
-        tuple(cell_of(cell, box) for cell in cells),
+        tuple((name, Fraction(low), Fraction(high)) for name, (low, high) in sides),
+        cells,
         True,
         asked.runs,
-        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
+        provenance(*made_of, settings_of, time.perf_counter() - started),
         asked.notes(steps),
     )
+
+
+def _cell_of(cell: Cell[Told], box: Box) -> PhaseCell:
+    """A cell as results have it."""
+    return PhaseCell(
+        cell.dimension,
+        cell.answer[0],
+        cell.conditions.lines,
+        tuple((x, y) for x, y in cell.corners) if len(box) == 2 else (),
+        tuple((name, str(cell.sample[name])) for name in box),
+        cell.answer[1],
+    )
+
+
+@dataclass
+class _InDepth:
+    """The verdict on L blocks at a sample point, with a region where it holds.
+
+    Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Figure 1, by the calculus of
+        docs/theory/depth.md.
+    """
+
+    training: Training
+    axes: Axes
+    tried: int = 0
+    found: dict[tuple[Fraction, ...], tuple[Found, Told]] = field(default_factory=dict)
+
+    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, Told]:
+        here, answer = self.at(point)
+        own = here.stream.chamber.region
+        if here.linear:
+            return here.stream.region, answer
+        for near in self.near(own, point):
+            self.tried += 1
+            if self.at(near)[1] != answer:
+                return here.stream.region, answer
+        return own, answer
+
+    @property
+    def runs(self) -> int:
+        """How many points were decided."""
+        return len(self.found)
+
+    def at(self, point: Mapping[str, Fraction]) -> tuple[Found, Told]:
+        """The verdict at a point, with what is said of it."""
+        key = tuple(point.values())
+        if key not in self.found:
+            here = found_of(self.training, point)
+            self.found[key] = here, (here.verdict, ", ".join(here.words))
+        return self.found[key]
+
+    def near(self, region: Region, point: Mapping[str, Fraction]) -> Iterator[dict[str, Fraction]]:
+        """Points of a region near its corners."""
+        signs = self.axes.signs(region)
+        for face in self.axes.faces():
+            shape = meet(face, signs)
+            for corner in shape.points if shape is not None and face.dimension else ():
+                yield {
+                    name: end + NEAR * (point[name] - end)
+                    for name, end in zip(self.axes.names, corner, strict=True)
+                }
+
+    def notes(self, steps: int) -> tuple[str, ...]:
+        """What a reader should know besides."""
+        alone = all(here.start_alone for here, _ in self.found.values())
+        when = "at the start" if alone else f"on the steps t <= {steps}"
+        checked = (CHECKED.format(self.tried),) if self.tried else ()
+        return (f"verdicts {when}; the width goes to infinity first", *checked)
 
 
 def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> dict[str, Fraction]:
@@ -154,7 +230,7 @@ def _given(program: Program, box: Box, values: Mapping[str, object] | None) -> d
 
 
 @dataclass
-class _Judge:
+class _InWidth:
     """The verdict at a sample point, with the region where it holds."""
 
     run: Probe
@@ -169,7 +245,7 @@ class _Judge:
     programs: dict[Stage, Program] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
 
-    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, tuple[str, str]]:
+    def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, Told]:
         self.runs += 1
         here = _Point(self, point)
         found = judge(self.stages, here.ask)
@@ -182,12 +258,12 @@ class _Judge:
         return joined(ledger.region for ledger in here.used), (found.verdict, found.fact)
 
     @cached_property
-    def calm(self) -> _Judge | None:
+    def calm(self) -> _InWidth | None:
         """The same at a smaller rate, where fewer coefficients are huge; one list of tests."""
         if self.calmer is None:
             return None
         given = self.given, self.verify, self.seed
-        return _Judge(self.calmer(), *given, tested=self.tested, untested=self.untested)
+        return _InWidth(self.calmer(), *given, tested=self.tested, untested=self.untested)
 
     @cached_property
     def stages(self) -> Stages:
@@ -257,7 +333,7 @@ class _Judge:
 class _Point:
     """The derivations at one sample point."""
 
-    judge: _Judge
+    judge: _InWidth
     at: Mapping[str, Fraction]
     used: list[Ledger] = field(default_factory=list)
     first: dict[Question, Power] = field(default_factory=dict)
@@ -305,11 +381,8 @@ class _Point:
         return found
 
     def _ledger(self, program: Program, depth: Power) -> Ledger:
-        def derive(program: Program, to: Power, record: Record) -> Scales:
-            return follow(program, self.judge.given, self.at, to, record)
-
         tests = Trials(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
-        return Ledger(program, derive, (depth,), tests, self.judge.record)
+        return Ledger(program, self.at, tests, self.judge.given, (depth,), self.judge.record)
 
     @cached_property
     def _gaps(self) -> list[Power]:
@@ -318,7 +391,7 @@ class _Point:
         Any depth gives a right answer; these are those at which something new is seen.
         """
         updates, pairs = self.judge.updates
-        run = follow(updates, self.judge.given, self.at, ZERO)
+        run = scales(updates, values=self.judge.given, at=self.at)
         at = run.context.ranking.chamber.at
         found: dict[Power, Fraction] = {HALF: HALF}
         for total, part in pairs:
@@ -333,50 +406,3 @@ class _Point:
         least = min(positive.values())
         near = [gap for gap, value in positive.items() if value <= MOST_COPIES * least]
         return sorted(near, key=positive.__getitem__)
-
-
-def follow(
-    program: Program,
-    values: Mapping[str, Fraction],
-    at: Mapping[str, Fraction],
-    depth: Power,
-    record: Record | None = None,
-) -> Scales:
-    """Derive the size of outputs, as ``scales``.
-
-    Source: Hajjar, Chizat, Giraud, Lemmas F.2 to F.4 and Theorem B.1.
-
-    Example:
-        >>> import tpcalc as tp
-        >>> @tp.program
-        ... def layer(t):
-        ...     g = t.gaussian("g")
-        ...     h = g + tp.n ** -tp.symbol("a") * tp.relu(g)
-        ...     t.output("change", h - g)
-        >>> a = {"a": Fraction(1, 100)}
-        >>> str(follow(layer.build(), {}, a, Ex.symbol("a")).scale("change").power)
-        '-a'
-    """
-    chamber = Chamber(at)
-    ranking = (
-        Ranking(chamber, depth)
-        if isinstance(depth, Fraction)
-        else _Ranking(chamber, cast("Fraction", _Depth(depth.terms)))
-    )
-    context = Context(program, ranking=ranking, values=dict(values), record=record or Record())
-    return Scales(program, context)
-
-
-@dataclass(frozen=True)
-class _Depth(Ex):
-    """A positive power with symbols."""
-
-    def __gt__(self, other: object) -> bool:
-        return True
-
-
-class _Ranking(Ranking):
-    """Numbers are compared with a depth that is none through the chamber."""
-
-    def _numbers(self, terms: Iterable[Power]) -> tuple[list[list[Power]], Rest | None]:
-        return self._symbols(terms)

@@ -9,7 +9,6 @@ import pytest
 import tpcalc as tp
 from tpcalc.exponents import Ex
 from tpcalc.limit.scales import scales
-from tpcalc.questions.phases import follow
 
 GAP = Ex.symbol("e")
 
@@ -25,7 +24,7 @@ def moved(t: tp.Tracer) -> None:
 
 @pytest.mark.parametrize("gap", [Fraction(1, 3), Fraction(1, 50), Fraction(2, 5)])
 def test_the_size_of_an_update_is_seen_at_its_own_depth(gap: Fraction) -> None:
-    found = follow(moved.build(), {}, {"e": gap}, GAP)
+    found = scales(moved.build(), at={"e": gap}, depth=GAP)
     for name in ("change", "average"):
         size = found.scale(name)
         assert str(size.power) == "-e"
@@ -36,22 +35,14 @@ def test_the_size_of_an_update_is_seen_at_its_own_depth(gap: Fraction) -> None:
 def test_numbers_give_the_same_with_more_conditions() -> None:
     at = {"e": Fraction(1, 12)}
     symbols, numbers = (
-        follow(moved.build(), {}, at, GAP),
+        scales(moved.build(), at=at, depth=GAP),
         scales(moved.build(), at=at, depth=Fraction(1, 2)),
     )
     assert symbols.scale("average").power == numbers.scale("average").power
     assert len(symbols.region.lines) < len(numbers.region.lines)
 
 
-def test_a_number_as_depth_is_plain() -> None:
-    at = {"e": Fraction(1, 3)}
-    first = follow(moved.build(), {}, at, Fraction(1, 2))
-    second = scales(moved.build(), at=at, depth=Fraction(1, 2))
-    assert first.region == second.region
-    assert first.scale("change").power == second.scale("change").power
-
-
 def test_values_are_put_in() -> None:
-    found = follow(moved.build(), {"e": Fraction(1, 4)}, {}, Fraction(1, 4))
+    found = scales(moved.build(), values={"e": Fraction(1, 4)}, depth=Fraction(1, 4))
     assert found.scale("change").power == Fraction(-1, 4)
     assert found.region.lines == ()

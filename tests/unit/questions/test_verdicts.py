@@ -61,7 +61,7 @@ def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> Trials:
 @pytest.mark.parametrize("nonzero", [True, False, None])
 def test_a_coefficient_counts_after_its_test(nonzero: bool | None) -> None:
     asked: list[tuple[LRef, ...]] = []
-    ledger = Ledger.of(three.build(), tests=findings_of(nonzero, asked))
+    ledger = Ledger(three.build(), tests=findings_of(nonzero, asked))
     assert ledger.ask(["plain"], stays).holds
     assert not asked  # its form shows it
     answer = ledger.ask(["square"], stays)
@@ -72,7 +72,7 @@ def test_a_coefficient_counts_after_its_test(nonzero: bool | None) -> None:
 
 
 def test_without_tests_a_yes_is_an_assumption() -> None:
-    ledger = Ledger.of(three.build())
+    ledger = Ledger(three.build())
     answer = ledger.ask(["square"], stays)
     assert answer.holds and answer.assumed
     assert ledger.orders["square"].status == "upper"
@@ -80,7 +80,7 @@ def test_without_tests_a_yes_is_an_assumption() -> None:
 
 
 def test_a_no_takes_a_bound_and_more_terms_where_something_cancels() -> None:
-    ledger = Ledger.of(three.build())
+    ledger = Ledger(three.build())
     assert ledger.ask(["plain", "square", "gone"], grows).holds is False
     assert len(ledger.runs) == 1
     assert ledger.ask(["gone"], stays).holds is False
@@ -96,7 +96,7 @@ def test_only_what_is_needed_is_compared() -> None:
         t.output("f", tp.n ** tp.symbol("a") * t.gaussian("v"))
         t.output("g", tp.n ** tp.symbol("b") * t.gaussian("w"))
 
-    ledger = Ledger.of(two.build(), {"a": Fraction(1), "b": Fraction(1)})
+    ledger = Ledger(two.build(), {"a": Fraction(1), "b": Fraction(1)})
     assert ledger.ask(["f", "g"], grows).holds
     assert ledger.region.lines == ("a > 0",)
 

@@ -279,6 +279,23 @@ class Found:
         return "feature-learning" if self.features else "trivial"
 
     @property
+    def words(self) -> Iterator[str]:
+        """What is said of a point of a diagram."""
+        if self.start_alone:
+            yield f"outputs {self.start((FORWARD, 0))}"
+            yield f"gradients {self.start((BACKWARD, 0))}"
+            return
+        if self.stable is False:
+            yield f"unstable {'in training' if self.stable_start else 'at the start'}"
+            return
+        if self.faithful is False:
+            yield "unfaithful: preactivations in the blocks are not of order 1"
+        if self.diversity:
+            yield "diverse" if self.diversity == "1/2" else "redundant"
+        if self.linearized is not None:
+            yield "blocks linear in their updates" if self.linearized else "blocks not linear"
+
+    @property
     def status(self) -> str:
         if self.flow:
             grown = [one for own, one in self.flow.items() if self.start(own) == "unstable"]

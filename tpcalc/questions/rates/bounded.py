@@ -147,7 +147,7 @@ def _alone(run: Run, watched: Probe, unknown: Unknown, values: Mapping[str, Ex])
 def _growth(watched: Probe, step: int, values: Mapping[str, Ex]) -> Answer | None:
     """What grows at a step, or is not known not to: the fastest."""
     names = watched.levels(step)
-    ledger = Ledger.of(restricted(watched.program, names), values=values)
+    ledger = Ledger(restricted(watched.program, names), values=values)
     if ledger.ask(names, grows).holds is False:
         return None
     every = [Answer(True, name, order) for name, order in ledger.orders.items()]
@@ -184,7 +184,7 @@ def _at_rate(watched: Probe, name: str, symbol: str, values: Mapping[str, Ex]) -
     program = restricted(watched.program, (name,))
 
     def formula(point: Fraction) -> tuple[Ex, Region]:
-        ledger = Ledger.of(program, {symbol: point}, values=values)
+        ledger = Ledger(program, {symbol: point}, values=values)
         ledger.ask((name,), grows)
         return _finite(ledger.orders[name].n), ledger.region
 

@@ -122,7 +122,7 @@ def _program(builder: Builder, asked: Mapping[str, Asked], zeros: frozenset[str]
 def _by_samples(
     program: Program, asked: Mapping[str, Asked], values: Mapping[str, Fraction], tests: Trials
 ) -> dict[str, Size]:
-    ledger = Ledger.of(program, {}, tests, values=values, depths=(Fraction(0),))
+    ledger = Ledger(program, {}, tests, values=values, depths=(Fraction(0),))
     try:
         ledger.settle(asked)
     except TpcalcError as error:

@@ -163,11 +163,11 @@ def decide(
     """
     tests = particle_tests(seed) if verify else None
     whole = restricted(run.program, [name for t in range(run.steps + 1) for name in run.asked(t)])
-    ledgers = [Ledger.of(whole, tests=tests)]
+    ledgers = [Ledger(whole, tests=tests)]
 
     def ask(stage: Stage, question: Question) -> Answer:
         if at:  # no comparisons but those that a question needs
-            ledgers.append(Ledger.of(restricted(whole, stage.names), at, tests))
+            ledgers.append(Ledger(restricted(whole, stage.names), at, tests))
         return ledgers[-1].ask(stage.names, question, stage.step)
 
     found = judge(Stages.of(run), ask)

@@ -106,17 +106,19 @@ class Ledger:
 
     Args:
         program: The program.
-        derive: A derivation of it at a depth, with what is known of claims.
-        depths: The depths that may be taken, smallest first.
+        at: The sample point of the symbols that stay.
         tests: Of leading coefficients and claims; None: they are not tested.
+        values: Numbers for symbols of its exponents.
+        depths: The depths that may be taken, smallest first.
         record: What is known of claims.
         found: By name of the output.
     """
 
     program: Program
-    derive: Callable[[Program, Power, Record], Scales]
-    depths: Sequence[Power] = DEPTHS
+    at: Mapping[str, Fraction] | None = None
     tests: Trials | None = None
+    values: Mapping[str, Ex | Fraction] | None = None
+    depths: Sequence[Power] = DEPTHS
     record: Record = field(default_factory=Record)
     found: dict[str, Known] = field(default_factory=dict)
     _runs: dict[int, Scales] = field(default_factory=dict)
@@ -124,31 +126,6 @@ class Ledger:
     _run: dict[str, Scales] = field(default_factory=dict)  # what the knowledge of a name is from
     _assumed: dict[str, Known] = field(default_factory=dict)
     _sizes: NodeBounds | None = None  # bounds that rest on no claim
-
-    @staticmethod
-    def of(
-        program: Program,
-        at: Mapping[str, Fraction] | None = None,
-        tests: Trials | None = None,
-        *,
-        values: Mapping[str, Ex | Fraction] | None = None,
-        depths: Sequence[Fraction] = DEPTHS,
-    ) -> Ledger:
-        """A ledger of plain derivations.
-
-        Args:
-            program: The program.
-            at: The sample point of the symbols that stay.
-            tests: Of leading coefficients.
-            values: Numbers for symbols of its exponents.
-            depths: The depths that may be taken.
-        """
-
-        def derive(program: Program, depth: Power, record: Record) -> Scales:
-            assert isinstance(depth, Fraction)
-            return scales(program, values=values, at=at, depth=depth, record=record)
-
-        return Ledger(program, derive, depths, tests)
 
     @property
     def runs(self) -> tuple[Scales, ...]:
@@ -270,7 +247,13 @@ class Ledger:
         """A derivation that has followed outputs; blocks may need classes, or have to be split."""
         while True:
             if level not in self._runs:
-                self._runs[level] = self.derive(self.program, self.depths[level], self.record)
+                self._runs[level] = scales(
+                    self.program,
+                    values=self.values,
+                    at=self.at,
+                    depth=self.depths[level],
+                    record=self.record,
+                )
             try:
                 return self._runs[level].reach(names)
             except Uneven as found:

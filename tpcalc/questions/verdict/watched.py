@@ -194,7 +194,7 @@ class Settled:
 
     def __post_init__(self) -> None:
         run, depths = self.run, DEPTHS[:1] if self.point else DEPTHS
-        self.ledger = Ledger.of(run.asked, self.point, self.tests, depths=depths)
+        self.ledger = Ledger(run.asked, self.point, self.tests, depths=depths)
         exploded = False
         for step in range(run.probe.steps + 1):
             self.ledger.enter(run.names(step))  # all at once: claims are tested on fewer samples
