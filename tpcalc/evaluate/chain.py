@@ -57,20 +57,13 @@ def together(graph: LimitGraph, names: Sequence[str]) -> LimitGraph:
 
 @dataclass
 class Chain:
-    """Estimates of the targets of a limit graph that need no samples.
-
-    Args:
-        graph: The graph.
-        methods: What may evaluate integrals; none: nothing has an estimate.
-        seed: Of the draws of scalars that stay random in a way that no formula follows.
-
-    Attributes:
-        reasons: For each target that was asked for in vain, why.
-    """
+    """Estimates of the targets of a limit graph that need no samples."""
 
     graph: LimitGraph
+    # what may evaluate integrals; none: nothing has an estimate
     methods: tuple[Method, ...] = METHODS
-    seed: int = 0
+    seed: int = 0  # of the draws of scalars that stay random in a way that no formula follows
+    # for each target that was asked for in vain, why
     reasons: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

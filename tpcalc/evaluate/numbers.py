@@ -44,34 +44,23 @@ ENOUGH = 2**14, 2**12  # samples that tell what is hardly random: of cells, of b
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an output has no number.
+    """Why an output has no number."""
 
-    Args:
-        term: What could not be evaluated.
-        error: What it ended with.
-    """
-
-    term: str
-    error: TpcalcError
+    term: str  # what could not be evaluated
+    error: TpcalcError  # what it ended with
 
 
 @dataclass
 class Numbers:
-    """What was found.
+    """What was found."""
 
-    Args:
-        found: For each target (of blocks: for each cell) the estimate of a scalar, those of E Z
-            and E Z^2 of a vector.
-        failed: The targets without numbers.
-        draws: All replicates; None where nothing was sampled.
-        budget: What was sampled with.
-        rare: Names of what rare samples may dominate, with degrees.
-    """
-
-    budget: Budget
+    budget: Budget  # what was sampled with
+    # for each target (of blocks: for each cell) the estimate of a scalar, those of E Z and E Z^2 of
+    # a vector
     found: dict[str, tuple[Estimate, ...]] = field(default_factory=dict)
-    failed: dict[str, Failure] = field(default_factory=dict)
-    draws: Draws | None = None
+    failed: dict[str, Failure] = field(default_factory=dict)  # the targets without numbers
+    draws: Draws | None = None  # all replicates; None where nothing was sampled
+    # names of what rare samples may dominate, with degrees
     rare: Mapping[str, str] = field(default_factory=dict)
 
     def lost(self, program: Program) -> Iterator[NotCovered]:

@@ -82,11 +82,7 @@ def fixed(
 
 
 class _Written:
-    """A field whose numbers are nodes of a graph that grows: formulas become nodes.
-
-    Args:
-        graph: The graph to begin with.
-    """
+    """A field whose numbers are nodes of a graph that grows: formulas become nodes."""
 
     def __init__(self, graph: LimitGraph) -> None:
         self.graph, self.field = graph, self
@@ -207,23 +203,15 @@ _refused: dict[tuple[str, str], dict[str, NotCovered]] = {}  # what no depth cov
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a program.
+    """What is asked of a program."""
 
-    Args:
-        outputs: Names and patterns; None: all.
-        given: Values of random scalars, by name.
-        values: Numbers for symbols.
-        rescale: Which scalars are given after their power of n is taken out.
-        seed: Of tests.
-        reading: As blocks or cell by cell.
-    """
-
-    outputs: Sequence[str] | None
-    given: Mapping[str, float]
-    values: Mapping[str, Fraction] | None
+    outputs: Sequence[str] | None  # names and patterns; None: all
+    given: Mapping[str, float]  # values of random scalars, by name
+    values: Mapping[str, Fraction] | None  # numbers for symbols
+    # which scalars are given after their power of n is taken out
     rescale: bool | str | Sequence[str]
-    seed: int
-    reading: ReadAs = "auto"
+    seed: int  # of tests
+    reading: ReadAs = "auto"  # as blocks or cell by cell
 
     @property
     def most(self) -> int:
@@ -233,21 +221,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """What the calculus says of it.
+    """What the calculus says of it."""
 
-    Args:
-        program: The program with the outputs that are asked for.
-        given: Values of outputs.
-        cover: Its derivation.
-        values: Numbers for its symbols.
-        lost: Outputs that are random and have no mean.
-    """
-
-    program: Program
-    given: Mapping[str, float]
-    cover: Cover
-    values: Mapping[str, Fraction] | None
-    lost: tuple[NotCovered, ...]
+    program: Program  # the program with the outputs that are asked for
+    given: Mapping[str, float]  # values of outputs
+    cover: Cover  # its derivation
+    values: Mapping[str, Fraction] | None  # numbers for its symbols
+    lost: tuple[NotCovered, ...]  # outputs that are random and have no mean
 
 
 def covered(source: Program, asked: Asked) -> Found:
@@ -315,20 +295,13 @@ def _split(source: Program, cells: int, most: int, reason: str) -> Program:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a single result stands.
+    """Where a single result stands."""
 
-    Args:
-        name: What it is called.
-        output: The output of the program that it is a cell of.
-        cell: Which one; () where the output is no block.
-        target: The target of the output.
-        held: The cell of the target: a coefficient need not have all axes of what it is of.
-    """
-
-    name: str
-    output: str
-    cell: tuple[int, ...]
-    target: Target
+    name: str  # what it is called
+    output: str  # the output of the program that it is a cell of
+    cell: tuple[int, ...]  # which one; () where the output is no block
+    target: Target  # the target of the output
+    # the cell of the target: a coefficient need not have all axes of what it is of
     held: tuple[int, ...]
 
     @property

@@ -46,38 +46,22 @@ from tpcalc.training.training import Training
 
 @dataclass(frozen=True, slots=True)
 class DepthPlan:
-    """A study of networks of many blocks.
-
-    Args:
-        name: Its name.
-        title: What it is about.
-        source: Where it was published.
-        training: The run, of a network of L blocks.
-        recipes: Parameterizations with powers of the depth.
-        depths: Numbers of blocks; ``"oo"`` at infinite width.
-        widths: Widths of networks beside the limit.
-        seeds: Networks of each width.
-        shape: What is followed along the depth.
-        rates: Which learning rates are compared.
-        references: Reference numbers.
-        notes: What a reader should know besides.
-        growth: What is asked of networks at the start.
-        heat: What is trained from weights that depend on each other along the depth.
-    """
+    """A study of networks of many blocks."""
 
     name: str
-    title: str
-    source: str
-    training: Training
-    recipes: tuple[str, ...]
-    depths: tuple[str, ...]
-    widths: tuple[int, ...] = ()
-    seeds: int = 4
-    shape: Shape | None = None
-    rates: Rates | None = None
-    references: tuple[Reference, ...] = ()
-    notes: tuple[str, ...] = ()
-    growth: Growth | None = None
+    title: str  # what it is about
+    source: str  # where it was published
+    training: Training  # the run, of a network of L blocks
+    recipes: tuple[str, ...]  # parameterizations with powers of the depth
+    depths: tuple[str, ...]  # numbers of blocks; "oo" at infinite width
+    widths: tuple[int, ...] = ()  # widths of networks beside the limit
+    seeds: int = 4  # networks of each width
+    shape: Shape | None = None  # what is followed along the depth
+    rates: Rates | None = None  # which learning rates are compared
+    references: tuple[Reference, ...] = ()  # reference numbers
+    notes: tuple[str, ...] = ()  # what a reader should know besides
+    growth: Growth | None = None  # what is asked of networks at the start
+    # what is trained from weights that depend on each other along the depth
     heat: Heat | None = None
 
 

@@ -35,23 +35,14 @@ POINTS = 256  # of a path that is shown
 
 @dataclass
 class GrowthRun:
-    """The numbers of all laws, depths and widths.
+    """The numbers of all laws, depths and widths."""
 
-    Args:
-        network: A network of L blocks.
-        asked: What is asked.
-        depths: Numbers of blocks.
-        widths: Widths of networks.
-        seeds: Networks of each.
-        seed: The first seed.
-    """
-
-    network: ResNet
-    asked: Growth
-    depths: tuple[int, ...]
-    widths: tuple[int, ...]
-    seeds: int
-    seed: int
+    network: ResNet  # a network of L blocks
+    asked: Growth  # what is asked
+    depths: tuple[int, ...]  # numbers of blocks
+    widths: tuple[int, ...]  # widths of networks
+    seeds: int  # networks of each
+    seed: int  # the first seed
     lacking: list[tuple[str, str]] = field(default_factory=list)
     _critical: dict[str, Critical] = field(default_factory=dict)
 

@@ -25,19 +25,16 @@ _UPDATES = ("dW_x", "dB")
 class Growth:
     """How calibrated base rates grow with the width n.
 
-    Args:
-        exponents: For each of the layers 1..L+1 a power of n.
-        exact: For each layer whether that is its power; otherwise it grows at least so, where the
-            rates of the layers below it are as they stand here. A power below 0 shrinks.
-        by_chance: The layers whose update is known to be made of averages that fluctuate around 0.
-
     Example:
         >>> Growth((Fraction(0), Fraction(1, 2)), (True, False)).words
         ('constant', '>= n^(1/2)')
     """
 
-    exponents: tuple[Fraction, ...]
+    exponents: tuple[Fraction, ...]  # for each of the layers 1..L+1 a power of n
+    # for each layer whether that is its power; otherwise it grows at least so, where the rates of
+    # the layers below it are as they stand here. A power below 0 shrinks.
     exact: tuple[bool, ...]
+    # the layers whose update is known to be made of averages that fluctuate around 0
     by_chance: frozenset[int] = frozenset()
 
     @property
@@ -59,19 +56,14 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What becomes of the training of a network as its width grows.
+    """What becomes of the training of a network as its width grows."""
 
-    Args:
-        sentence: In a sentence or two; it begins with the verdict.
-        growth: How its calibrated rates grow; None where they are not calibrated.
-        vanishes: Whether its outputs tend to 0 at every step.
-        theorems: What numbered theorems say of the same network with one output, trained on one
-            sample in a step; those whose hypotheses are not met are left out.
-    """
-
-    sentence: str
+    sentence: str  # in a sentence or two; it begins with the verdict
+    # how its calibrated rates grow; None where they are not calibrated
     growth: Growth | None = None
-    vanishes: bool = False
+    vanishes: bool = False  # whether its outputs tend to 0 at every step
+    # what numbered theorems say of the same network with one output, trained on one sample in a
+    # step; those whose hypotheses are not met are left out
     theorems: str = ""
 
 

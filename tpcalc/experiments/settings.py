@@ -163,30 +163,18 @@ class ExperimentFile(Part):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an experiment trains on one kind of data, and what it is compared with.
-
-    Args:
-        name: Its name.
-        title: What it is about.
-        source: Where it was published.
-        shows: What is shown of it.
-        settings: The networks.
-        by_width: Calibrated networks of several widths, for their rates alone.
-        trials: Independent networks of each.
-        rank_samples: Training images whose ranks are taken; 0 if none are.
-        reported: (table, ``Setting.text``, data, accuracy).
-        shares: (data, share of each class among the test images).
-    """
+    """What an experiment trains on one kind of data, and what it is compared with."""
 
     name: str
-    title: str
-    source: str
-    shows: tuple[str, ...]
-    settings: tuple[Setting, ...]
-    by_width: tuple[Setting, ...]
-    trials: int
-    rank_samples: int
-    reported: tuple[tuple[str, str, str, float], ...]
+    title: str  # what it is about
+    source: str  # where it was published
+    shows: tuple[str, ...]  # what is shown of it
+    settings: tuple[Setting, ...]  # the networks
+    by_width: tuple[Setting, ...]  # calibrated networks of several widths, for their rates alone
+    trials: int  # independent networks of each
+    rank_samples: int  # training images whose ranks are taken; 0 if none are
+    reported: tuple[tuple[str, str, str, float], ...]  # (table, Setting.text, data, accuracy)
+    # (data, share of each class among the test images)
     shares: tuple[tuple[str, tuple[float, ...]], ...]
 
 

@@ -58,24 +58,6 @@ def coordinates(
     interval lies outside. What is neither has twice the seeds, and twice again; outputs at the
     start have 32.
 
-    Args:
-        trial: How modules are made, and how they step.
-        predicted: The lowest and the highest power of what is measured; of a bound the lowest is
-            -oo. What is not there is measured alone. Changes of scores may be half a power less.
-        widths: Two or more.
-        seeds: Modules of each width.
-        rate: The factor of all learning rates; None: such that at the smallest width the largest
-            relative change of an output of a module is about 1/20.
-        recipe: The word of what is derived.
-        lines: Where parameters and modules are written, by name.
-        seed: Of the modules.
-        progress: Who is told how far it is.
-
-    Raises:
-        MissingBackend: torch is not installed.
-        UsageError: One width, or one seed; modules whose parameters, calls or outputs are not the
-            same at all widths.
-
     Source: Yang et al., Tensor Programs V, for coordinate checks.
 
     Example:

@@ -51,17 +51,12 @@ class Dependencies(Shown, Mapping[str, DependencyRow]):
     The limit Z of a vector is that of the vector over its own power of n, as in ``tp.limit``: a
     vector that vanishes has the set of its normalised limit.
 
-    Args:
-        program: The program.
-        table: The sets as a record; ``print`` shows it.
-        reading: What they were read off.
-
     Source: Hajjar, Chizat, Giraud, Appendix L.
     """
 
     program: Program
-    table: DependencyTable
-    reading: Reading = field(repr=False, compare=False)
+    table: DependencyTable  # the sets as a record; print shows it
+    reading: Reading = field(repr=False, compare=False)  # what they were read off
 
     def __getitem__(self, name: str) -> DependencyRow:
         self.program.ref(name)  # an unknown name lists the nearest

@@ -181,19 +181,12 @@ def first_order_of(
 
 @dataclass
 class FirstLine:
-    """The first steps of a run, with bounds that are taken once.
-
-    Args:
-        run: The run.
-        values: Numbers for symbols.
-        seed: Of samples and networks.
-        verify: Whether it is settled which bounds are attained.
-    """
+    """The first steps of a run, with bounds that are taken once."""
 
     run: Training
-    values: Mapping[str, Fraction]
-    seed: int
-    verify: bool
+    values: Mapping[str, Fraction]  # numbers for symbols
+    seed: int  # of samples and networks
+    verify: bool  # whether it is settled which bounds are attained
 
     def found(self, widths: Sequence[int] = ()) -> FirstOrder | None:
         """What they do, settled by networks of some widths; None for symbols without numbers."""
@@ -210,23 +203,14 @@ class FirstLine:
 
 @dataclass
 class Asking:
-    """Which bounds are attained.
+    """Which bounds are attained."""
 
-    Args:
-        sizes: The bounds.
-        values: Numbers for symbols.
-        seed: Of networks.
-        widths: Theirs; none: they are not run.
-        tests: Of leading coefficients.
-        asked: What is asked.
-    """
-
-    sizes: Sizes
-    values: Mapping[str, Fraction]
-    seed: int
-    widths: Sequence[int]
-    tests: Trials | None
-    asked: dict[Key, Asked] = field(default_factory=dict)
+    sizes: Sizes  # the bounds
+    values: Mapping[str, Fraction]  # numbers for symbols
+    seed: int  # of networks
+    widths: Sequence[int]  # theirs; none: they are not run
+    tests: Trials | None  # of leading coefficients
+    asked: dict[Key, Asked] = field(default_factory=dict)  # what is asked
 
     def settled(self) -> Found:
         """Gradients, read points and their changes."""

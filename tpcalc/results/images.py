@@ -22,19 +22,6 @@ class Images(Shown):
     Arrays are brought to float32 and int64 and cannot be written to. (``torch.tensor`` copies
     them; ``torch.from_numpy`` would warn.)
 
-    Args:
-        train: Training inputs, of shape (N, d).
-        train_labels: Their classes, of shape (N,).
-        test: Test inputs, of shape (M, d).
-        test_labels: Their classes, of shape (M,).
-        classes: Number of classes K.
-        origin: Where they come from and how they were prepared, for the report.
-
-    Raises:
-        UsageError: An array of another shape or kind of entries, or no class at all.
-        StudyError: No images, numbers of images and labels that differ, a pixel that is not
-            finite, or a label that is no class.
-
     Example:
         >>> found = Images([[0.5, 1.0], [0.0, -1.0]], [0, 1], [[1.0, 1.0]], [1], 2, "by hand")
         >>> found
@@ -43,12 +30,12 @@ class Images(Shown):
         ('float32', 2)
     """
 
-    train: NDArray[Any]
-    train_labels: NDArray[Any]
-    test: NDArray[Any]
-    test_labels: NDArray[Any]
-    classes: int
-    origin: str
+    train: NDArray[Any]  # training inputs, of shape (N, d)
+    train_labels: NDArray[Any]  # their classes, of shape (N,)
+    test: NDArray[Any]  # test inputs, of shape (M, d)
+    test_labels: NDArray[Any]  # their classes, of shape (M,)
+    classes: int  # number of classes K
+    origin: str  # where they come from and how they were prepared, for the report
 
     def __post_init__(self) -> None:
         checks.text(self.origin, "origin")

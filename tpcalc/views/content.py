@@ -88,12 +88,7 @@ def content_of(shown: View, most_rows: int) -> Content:
 
 
 def compose(report: ReportInput, most_rows: int) -> Content:
-    """Lay out a report.
-
-    Args:
-        report: The records.
-        most_rows: Rows of one table that there is room for.
-    """
+    """Lay out a report."""
     traces = gather(report.limit, report.finite, report.comparison)
     views = [view(found) for key in _ORDER if (found := getattr(report, key)) is not None]
     numeric = tuple(found for key in _NUMERIC if (found := getattr(report, key)) is not None)

@@ -33,26 +33,17 @@ _MINUS = re.compile(r"(?<![\w.)])-(?=[\d.∞])")
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number to be printed.
+    """A number to be printed."""
 
-    Args:
-        value: The number; the mean where the quantity is random.
-        stderr: One standard error where it was sampled, a bound on the error by quadrature and
-            on the rounding of a closed form; NaN if unknown.
-        method: How it was found, in a word; empty if unknown.
-        sd: Standard deviation of a quantity that is random in the limit.
-        missed: Whether an error target was set and not met.
-        formula: A closed form.
-        sd_error: Its error; None where it is not known.
-    """
-
-    value: float
+    value: float  # the number; the mean where the quantity is random
+    # one standard error where it was sampled, a bound on the error by quadrature and on the
+    # rounding of a closed form; NaN if unknown
     stderr: float
-    method: str = ""
-    sd: float | None = None
-    missed: bool = False
-    formula: str | None = None
-    sd_error: float | None = None
+    method: str = ""  # how it was found, in a word; empty if unknown
+    sd: float | None = None  # standard deviation of a quantity that is random in the limit
+    missed: bool = False  # whether an error target was set and not met
+    formula: str | None = None  # a closed form
+    sd_error: float | None = None  # its error; None where it is not known
 
     @staticmethod
     def of(estimate: Estimate) -> Measure:

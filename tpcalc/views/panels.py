@@ -28,23 +28,14 @@ _GUIDE = -0.5
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one colour.
+    """Points of one colour."""
 
-    Args:
-        x: Abscissas.
-        y: Ordinates.
-        error: Half-height of the band or bar at each point (0 where there is none).
-        colour: ``limit``, ``muted`` or the number of a colour.
-        shape: ``line`` (with a band), ``dots`` (with bars) or ``dash`` (a guide).
-        label: Words for the legend.
-    """
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    error: tuple[float, ...]
-    colour: str
-    shape: str
-    label: str
+    x: tuple[float, ...]  # abscissas
+    y: tuple[float, ...]  # ordinates
+    error: tuple[float, ...]  # half-height of the band or bar at each point (0 where there is none)
+    colour: str  # limit, muted or the number of a colour
+    shape: str  # line (with a band), dots (with bars) or dash (a guide)
+    label: str  # words for the legend
 
     @classmethod
     def of(

@@ -108,12 +108,7 @@ def _step(several: bool) -> tuple[Cell | None, ...]:
 
 
 def provenance(report: ReportInput, beside: Iterable[tuple[str, Provenance]]) -> Table:
-    """Where every number comes from, a column for each part of the report.
-
-    Args:
-        report: The records; of its numbers the origins are read.
-        beside: Titles and origins of its other answers.
-    """
+    """Where every number comes from, a column for each part of the report."""
     parts = [(title, _facts(made)) for title, made in beside]
     if report.limit is not None:
         facts = _facts(report.limit.provenance)

@@ -36,35 +36,6 @@ from tpcalc.results import (
 class ReportInput:
     """What one report shows; everything but one of the answers may be left out.
 
-    Args:
-        title: The heading of the page.
-        model: What was trained, as pairs of words (architecture, depth, learning rate, ...).
-        program_words: The program in words, one step of the computation an entry.
-        program_text: The canonical text of the program.
-        formulas: Named formulas, shown in this order.
-        limit: The limits.
-        finite: The same program at finite widths.
-        comparison: Limit against finite widths.
-        provenance: Of the report as a whole, where it differs from that of its tables.
-        input_names: What input 0, 1, ... are ("sample of the step", "query 1"); may be shorter.
-        orders: Orders of size.
-        check: A verdict on training.
-        depth: A verdict on training of L blocks.
-        depths: Numbers of a run of L blocks.
-        solution: Learning-rate exponents.
-        phases: A phase diagram.
-        kernel: NNGP and NTK.
-        experiment: Trained networks.
-        blocks: Networks of many blocks along their depth.
-        theorems: What theorems say of the network.
-        versus: Its parameterization beside another one.
-        nonlinearity: Its nonlinearity coefficient.
-        sheet: Activations side by side.
-        signal: Signals in a deep network at the start.
-
-    Raises:
-        StudyError: No answer is given, or one of them is not the record that its name asks for.
-
     Example:
         >>> from tpcalc.results import Estimate, Method, ScalarRow
         >>> row = ScalarRow("f[0,0]", Estimate(0.25, 0.0, Method.EXACT))
@@ -72,30 +43,34 @@ class ReportInput:
         'Start'
     """
 
-    title: str
+    title: str  # the heading of the page
+    # what was trained, as pairs of words (architecture, depth, learning rate, ...)
     model: Mapping[str, str] = field(default_factory=dict)
+    # the program in words, one step of the computation an entry
     program_words: tuple[str, ...] = ()
-    program_text: str = ""
-    formulas: tuple[tuple[str, Formula], ...] = ()
+    program_text: str = ""  # the canonical text of the program
+    formulas: tuple[tuple[str, Formula], ...] = ()  # named formulas, shown in this order
+    # of the report as a whole, where it differs from that of its tables
     provenance: Provenance | None = None
+    # what input 0, 1, ... are ("sample of the step", "query 1"); may be shorter.
     input_names: tuple[str, ...] = ()
-    check: Verdict | None = None
-    depth: DepthVerdict | None = None
-    depths: DepthTable | None = None
-    theorems: Theorems | None = None
-    versus: Contrast | None = None
-    orders: OrderTable | None = None
-    solution: Solution | None = None
-    phases: PhaseDiagram | None = None
-    kernel: Kernel | None = None
-    experiment: Experiment | None = None
-    blocks: DepthExperiment | None = None
-    sheet: Sheets | None = None
-    signal: Signal | None = None
-    nonlinearity: Nonlinearity | None = None
+    check: Verdict | None = None  # a verdict on training
+    depth: DepthVerdict | None = None  # a verdict on training of L blocks
+    depths: DepthTable | None = None  # numbers of a run of L blocks
+    theorems: Theorems | None = None  # what theorems say of the network
+    versus: Contrast | None = None  # its parameterization beside another one
+    orders: OrderTable | None = None  # orders of size
+    solution: Solution | None = None  # learning-rate exponents
+    phases: PhaseDiagram | None = None  # a phase diagram
+    kernel: Kernel | None = None  # NNGP and NTK
+    experiment: Experiment | None = None  # trained networks
+    blocks: DepthExperiment | None = None  # networks of many blocks along their depth
+    sheet: Sheets | None = None  # activations side by side
+    signal: Signal | None = None  # signals in a deep network at the start
+    nonlinearity: Nonlinearity | None = None  # its nonlinearity coefficient
     limit: LimitTable | None = None
-    finite: FiniteTable | None = None
-    comparison: Comparison | None = None
+    finite: FiniteTable | None = None  # the same program at finite widths
+    comparison: Comparison | None = None  # limit against finite widths
 
     def __post_init__(self) -> None:
         given = [(name, kind, getattr(self, name)) for name, kind in KINDS.items()]

@@ -36,18 +36,12 @@ _STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell.
-
-    Args:
-        text: Its text.
-        kind: ``text``, ``number`` (right-aligned), ``name`` (a name of the program) or
-            ``sentence`` (which may be broken).
-        tone: ``""``, ``warn`` or ``bad``.
-    """
+    """One cell."""
 
     text: str
+    # text, number (right-aligned), name (a name of the program) or sentence (which may be broken)
     kind: str = "text"
-    tone: str = ""
+    tone: str = ""  # "", warn or bad
 
 
 @dataclass(frozen=True, slots=True)

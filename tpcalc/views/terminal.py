@@ -39,10 +39,6 @@ _LEVELS = {
 def group(shown: View, most: int | None = None) -> Group:
     """A view for ``rich.console.Console.print``.
 
-    Args:
-        shown: The view.
-        most: Rows shown of each table; all if None.
-
     Example:
         >>> from rich.console import Console
         >>> from tpcalc.views.view import Judgement
@@ -102,15 +98,10 @@ def _printed(made: Group, columns: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Fitted:
-    """A table that takes the room it is given, and cuts nothing that it shows.
-
-    Args:
-        table: The table.
-        most: Rows shown; all if None.
-    """
+    """A table that takes the room it is given, and cuts nothing that it shows."""
 
     table: Table
-    most: int | None
+    most: int | None  # rows shown; all if None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text

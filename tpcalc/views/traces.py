@@ -26,44 +26,28 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A quantity at one width, averaged over seeds.
+    """A quantity at one width, averaged over seeds."""
 
-    Args:
-        width: The width n.
-        mean: Mean over seeds with its standard error, in units of the limit's power of n.
-        sd: Standard deviation over seeds (NaN with one seed).
-        rms: Root mean square over seeds of the distance to the limit; None without a limit,
-            or where the limit is random.
-        seeds: Number of seeds.
-    """
-
-    width: int
-    mean: Measure
-    sd: float
+    width: int  # the width n
+    mean: Measure  # mean over seeds with its standard error, in units of the limit's power of n
+    sd: float  # standard deviation over seeds (NaN with one seed)
+    # root mean square over seeds of the distance to the limit; None without a limit, or where the
+    # limit is random
     rms: float | None
-    seeds: int
+    seeds: int  # number of seeds
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One statistic of one named result.
+    """One statistic of one named result."""
 
-    Args:
-        name: The name of the result.
-        key: The name taken apart.
-        statistic: ``value``, ``mean`` or ``second_moment``.
-        limit: Its limit, if known.
-        n_power: The power of n taken out of this statistic (of a second moment: twice that of
-            its vector).
-        points: Its values at finite widths, by rising width.
-    """
-
-    name: str
-    key: Name
-    statistic: str
-    limit: Measure | None
+    name: str  # the name of the result
+    key: Name  # the name taken apart
+    statistic: str  # value, mean or second_moment
+    limit: Measure | None  # its limit, if known
+    # the power of n taken out of this statistic (of a second moment: twice that of its vector)
     n_power: Exponent
-    points: tuple[Point, ...]
+    points: tuple[Point, ...]  # its values at finite widths, by rising width
 
     def at(self, width: int) -> Point | None:
         """The point of one width."""

@@ -18,59 +18,35 @@ from tpcalc.views.tables import Table
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The answer in a few words.
+    """The answer in a few words."""
 
-    Args:
-        level: ``good``, ``limit`` (as the kernel regime is drawn), ``warn``, ``bad`` or ``info``.
-        headline: The answer.
-        reasons: The facts it rests on.
-    """
-
-    level: str
-    headline: str
-    reasons: tuple[str, ...] = ()
+    level: str  # good, limit (as the kernel regime is drawn), warn, bad or info
+    headline: str  # the answer
+    reasons: tuple[str, ...] = ()  # the facts it rests on
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Evidence that belongs together.
+    """Evidence that belongs together."""
 
-    Args:
-        key: What links call it.
-        title: Its heading on a page.
-        lead: What stands above its tables.
-        tables: Its tables.
-        figure: Its picture.
-    """
-
-    key: str
-    title: str
-    lead: str = ""
+    key: str  # what links call it
+    title: str  # its heading on a page
+    lead: str = ""  # what stands above its tables
     tables: tuple[Table, ...] = ()
-    figure: Figure | None = None
+    figure: Figure | None = None  # its picture
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an answer says.
+    """What an answer says."""
 
-    Args:
-        title: What it is.
-        said: The answer in a few words, where there are such.
-        summary: The answer in a sentence or two.
-        parts: The evidence.
-        notes: What a reader should know besides.
-        provenance: What it was computed from and with.
-        text: An answer that is a text, shown letter by letter.
-    """
-
-    title: str
-    said: Judgement | None = None
-    summary: str = ""
-    parts: tuple[Part, ...] = ()
-    notes: tuple[str, ...] = ()
-    provenance: Provenance | None = None
-    text: str = ""
+    title: str  # what it is
+    said: Judgement | None = None  # the answer in a few words, where there are such
+    summary: str = ""  # the answer in a sentence or two
+    parts: tuple[Part, ...] = ()  # the evidence
+    notes: tuple[str, ...] = ()  # what a reader should know besides
+    provenance: Provenance | None = None  # what it was computed from and with
+    text: str = ""  # an answer that is a text, shown letter by letter
 
     @property
     def tables(self) -> Iterator[Table]:

@@ -150,22 +150,14 @@ def _factor(expr: Expr, vectors: _Found, scalars: _Found) -> _Monomial | None:
 
 @dataclass(frozen=True)
 class Spread(Generic[T]):
-    """An affine function of random scalars.
+    """An affine function of random scalars."""
 
-    Args:
-        parts: The coefficient of each of them.
-        mean: The constant.
-    """
-
-    parts: Mapping[LRef, T]
-    mean: T
+    parts: Mapping[LRef, T]  # the coefficient of each of them
+    mean: T  # the constant
 
 
 class Chance(Generic[T]):
     """Means and covariances of scalars that stay random.
-
-    Args:
-        closure: The values of everything else in the graph.
 
     Source: Hajjar, Chizat, Giraud, Lemma C.3 (Gaussian outputs at the start).
     """

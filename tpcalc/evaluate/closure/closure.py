@@ -47,16 +47,6 @@ LARGEST = 2000  # parts of an expression: what is larger is not expanded
 class Closure(Generic[T]):
     """Values of a limit graph.
 
-    Args:
-        graph: The graph.
-        field: What it computes with.
-        covariances: For a group of start vectors its covariances, in place of the given ones.
-        corrections: Whether products with a matrix that was used before get their correction; only
-            a comparison with a recursion that forgets it leaves it out.
-
-    Attributes:
-        found: Corrections that are not 0, as far as they were needed.
-
     Source: Hajjar, Chizat, Giraud, Appendix B.2 (ZHat, ZDot), Theorem B.1.
     """
 

@@ -83,19 +83,12 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Correction(Generic[T]):
-    """A product with a matrix that its vector depends on: hat + coefficient * Z of ``earlier``.
-
-    Args:
-        matrix: The matrix.
-        transpose: Whether it is the transposed matrix that is applied.
-        coefficient: The number in front.
-        earlier: The vector that the other side of the matrix was applied to.
-    """
+    """A product with a matrix that its vector depends on: hat + coefficient * Z of ``earlier``."""
 
     matrix: str
-    transpose: bool
-    coefficient: T
-    earlier: LRef
+    transpose: bool  # whether it is the transposed matrix that is applied
+    coefficient: T  # the number in front
+    earlier: LRef  # the vector that the other side of the matrix was applied to
 
 
 def related(

@@ -31,12 +31,7 @@ MOST = 32  # Gaussians: the first dimensions of a sequence are its best
 
 
 class Joint:
-    """Samples of random scalars.
-
-    Args:
-        chance: The law of the Gaussians, and the values of everything else.
-        seed: Of the draws.
-    """
+    """Samples of random scalars."""
 
     def __init__(self, chance: Chance[Bounded], seed: int) -> None:
         self._chance, self._seed = chance, seed

@@ -28,26 +28,17 @@ ZERO = Fn(const(0), 0)
 
 @dataclass(frozen=True)
 class Compiled:
-    """A script with the place of each target in its results.
+    """A script with the place of each target in its results."""
 
-    Args:
-        script: What the engine runs.
-        scalars: Result index of each scalar target.
-        moments: Result indices (mean, second moment) of each vector target; None for one that is 0
-            by symmetry.
-        cells: The names of the cells of each target, under which the results are.
-        random: Result indices of scalars that stay random.
-        denominators: Result indices of scalars that the program divides by.
-        jumps: Result indices of scalars that are a jump of other scalars.
-    """
-
-    script: Script
-    scalars: Mapping[str, int]
+    script: Script  # what the engine runs
+    scalars: Mapping[str, int]  # result index of each scalar target
+    # result indices (mean, second moment) of each vector target; None for one that is 0 by symmetry
     moments: Mapping[str, tuple[int | None, int | None]]
+    # the names of the cells of each target, under which the results are
     cells: Mapping[str, tuple[str, ...]]
-    random: frozenset[int]
-    denominators: tuple[int, ...] = ()
-    jumps: tuple[int, ...] = ()
+    random: frozenset[int]  # result indices of scalars that stay random
+    denominators: tuple[int, ...] = ()  # result indices of scalars that the program divides by
+    jumps: tuple[int, ...] = ()  # result indices of scalars that are a jump of other scalars
 
 
 _FUNCTIONS: Table[tuple[Fn, tuple[LRef, ...]]] = Table(

@@ -36,17 +36,11 @@ class Registers(Protocol):
 
 @dataclass
 class Reading:
-    """Where the arguments of nodes are.
-
-    Args:
-        graph: The graph.
-        vector: Registers of vectors.
-        scalar: Registers of scalars.
-    """
+    """Where the arguments of nodes are."""
 
     graph: LimitGraph
-    vector: Registers
-    scalar: Registers
+    vector: Registers  # registers of vectors
+    scalar: Registers  # registers of scalars
 
     def vectors(self, refs: Sequence[LRef]) -> tuple[int, ...]:
         """The registers of some vectors."""

@@ -34,27 +34,17 @@ FAMILY = 1  # first entropy word of particle runs, so that finite runs never sha
 
 @dataclass(frozen=True)
 class Budget:
-    """How much work an estimate may take.
+    """How much work an estimate may take."""
 
-    Args:
-        samples: Samples of one replicate, a power of two.
-        replicates: Independent scrambles; their spread is the error bar. At least 2.
-        rel_error: Wanted standard error relative to the value, for every scalar; None: no target.
-        max_samples: Where doubling the samples stops.
-        threads: How many share the work; None: one for each core.
-        storage: ``"float64"`` or ``"float32"`` storage of directions.
-        memory_limit: Bytes; None: what is available.
-        device: Where torch computes; None: the compiled engine of the CPU.
-    """
-
-    samples: int = 2**14
-    replicates: int = 16
+    samples: int = 2**14  # samples of one replicate, a power of two
+    replicates: int = 16  # independent scrambles; their spread is the error bar. At least 2.
+    # wanted standard error relative to the value, for every scalar; None: no target
     rel_error: float | None = None
-    max_samples: int = 2**20
-    threads: int | None = None
-    storage: str = "float64"
-    memory_limit: int | None = None
-    device: str | None = None
+    max_samples: int = 2**20  # where doubling the samples stops
+    threads: int | None = None  # how many share the work; None: one for each core
+    storage: str = "float64"  # "float64" or "float32" storage of directions
+    memory_limit: int | None = None  # bytes; None: what is available
+    device: str | None = None  # where torch computes; None: the compiled engine of the CPU
 
     def __post_init__(self) -> None:
         for name, least, each in _COUNTS:

@@ -27,12 +27,7 @@ UNKNOWN = 1e200  # the size of the terms of a slope that may be another's: it ma
 
 
 class Unvalued(Exception):
-    """A node that samples give no value; the text says why.
-
-    Args:
-        text: Why.
-        symbolic: Whether it holds a symbol, so that there is nothing to sample.
-    """
+    """A node that samples give no value; the text says why."""
 
     def __init__(self, text: str, *, symbolic: bool = False) -> None:
         self.symbolic = symbolic
@@ -41,19 +36,12 @@ class Unvalued(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Dual:
-    """A quantity at all samples, and more of it at the common ones.
+    """A quantity at all samples, and more of it at the common ones."""
 
-    Args:
-        value: Shape (replicates, samples); broadcastable where it is a number.
-        size: At the common samples: the sum of the absolute values of its terms.
-        slope: Along random directions, first axis; None where it is 0 by form.
-        steep: The size of the terms of the slope.
-    """
-
-    value: Array
-    size: Array
-    slope: Array | None = None
-    steep: Array | None = None
+    value: Array  # shape (replicates, samples); broadcastable where it is a number
+    size: Array  # at the common samples: the sum of the absolute values of its terms
+    slope: Array | None = None  # along random directions, first axis; None where it is 0 by form
+    steep: Array | None = None  # the size of the terms of the slope
 
 
 def constant(value: Any, size: Any = None) -> Dual:

@@ -236,23 +236,14 @@ def _root(context: Context, ref: LRef) -> LRef:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How large something is.
+    """How large something is."""
 
-    Args:
-        own: Samples that averages are taken over.
-        square: Of a vector or a random number.
-        signs: Whether pairs agree in sign.
-        strong: Whether it is no small part of its terms.
-        average: Of a number that is not random.
-        error: Of the average.
-    """
-
-    own: int
-    square: float = 0.0
-    signs: bool = False
-    strong: bool = False
-    average: float | None = None
-    error: float = 0.0
+    own: int  # samples that averages are taken over
+    square: float = 0.0  # of a vector or a random number
+    signs: bool = False  # whether pairs agree in sign
+    strong: bool = False  # whether it is no small part of its terms
+    average: float | None = None  # of a number that is not random
+    error: float = 0.0  # of the average
 
     def lasts(self, before: Level | None) -> bool:
         """Whether it is no bias, which falls with the samples.
@@ -308,15 +299,11 @@ def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[F
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Of each pair the share of the samples on which twins differ on where the slope is 0.
+    """Of each pair the share of the samples on which twins differ on where the slope is 0."""
 
-    Args:
-        own: Samples that averages are taken over.
-        shares: Of the pairs, but for those in which it is largest: with heavy tails a few of them
-            are far out, and everything in them is small beside its terms.
-    """
-
-    own: int
+    own: int  # samples that averages are taken over
+    # of the pairs, but for those in which it is largest: with heavy tails a few of them are far
+    # out, and everything in them is small beside its terms
     shares: Array
 
     @classmethod

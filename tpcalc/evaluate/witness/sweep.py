@@ -33,19 +33,12 @@ from tpcalc.results.data import grouped
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much is sampled.
+    """How much is sampled."""
 
-    Args:
-        own: Samples of each replicate that its averages are taken over.
-        common: Samples that twins share.
-        pairs: Pairs of replicates.
-        slopes: Random directions that slopes are taken along; 0: slopes are not followed.
-    """
-
-    own: int
-    common: int = 48
-    pairs: int = 28
-    slopes: int = 4
+    own: int  # samples of each replicate that its averages are taken over
+    common: int = 48  # samples that twins share
+    pairs: int = 28  # pairs of replicates
+    slopes: int = 4  # random directions that slopes are taken along; 0: slopes are not followed
 
 
 # Primes, so that no share of the samples is 1/2 or another simple fraction by chance.

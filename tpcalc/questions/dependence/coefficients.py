@@ -42,15 +42,10 @@ LARGEST = 300  # hats of blocks whose corrections are estimated together
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A coefficient of a correction.
+    """A coefficient of a correction."""
 
-    Args:
-        estimate: Its value.
-        nonzero: Whether numbers tell it from 0.
-    """
-
-    estimate: Estimate
-    nonzero: bool
+    estimate: Estimate  # its value
+    nonzero: bool  # whether numbers tell it from 0
 
 
 def coefficients(sets: Sets, products: Iterable[LRef], seed: int = 0) -> dict[Pair, Coefficient]:

@@ -32,15 +32,10 @@ SIGNS = {True: const(1), False: const(-1)}
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Where a Z is not 0, almost surely.
+    """Where a Z is not 0, almost surely."""
 
-    Args:
-        gates: Conditions that all hold wherever Z is not 0.
-        full: Whether Z is not 0 wherever they hold.
-    """
-
-    gates: frozenset[Gate] = frozenset()
-    full: bool = False
+    gates: frozenset[Gate] = frozenset()  # conditions that all hold wherever Z is not 0
+    full: bool = False  # whether Z is not 0 wherever they hold
 
 
 EVERYWHERE = Support(full=True)
@@ -51,13 +46,10 @@ class Gates:
     """The supports of the vectors of a limit graph.
 
     Scalars that are computed are taken not to cancel terms by accident, as everywhere.
-
-    Args:
-        context: The graph.
-        tests: What numbers say of scalars whose form does not decide.
     """
 
-    context: Context
+    context: Context  # the graph
+    # what numbers say of scalars whose form does not decide
     tests: Mapping[LRef, Finding] = field(default_factory=dict)
     _of: dict[LRef, Support] = field(default_factory=dict)
 

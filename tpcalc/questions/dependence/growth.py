@@ -34,16 +34,10 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 @dataclass
 class Growth:
-    """Degrees of polynomial bounds of all nodes of a limit graph.
+    """Degrees of polynomial bounds of all nodes of a limit graph."""
 
-    Args:
-        sets: What each node depends on.
-
-    Attributes:
-        of: For each node its degree: of a scalar that does not stay random 0.
-    """
-
-    sets: Sets
+    sets: Sets  # what each node depends on
+    # for each node its degree: of a scalar that does not stay random 0
     of: list[Degree] = field(default_factory=list)
 
     def __post_init__(self) -> None:

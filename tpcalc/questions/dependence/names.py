@@ -30,15 +30,10 @@ NUMBERS = r"(?<=[\[,])(\d+)(?=[\],])"  # of cells
 
 @dataclass
 class Names:
-    """Names of cells of nodes, and of Gaussians.
+    """Names of cells of nodes, and of Gaussians."""
 
-    Args:
-        sets: The graph, and what depends on what.
-        leads: For outputs of the program the node of their leading term.
-    """
-
-    sets: Sets
-    leads: Mapping[str, LRef | None]
+    sets: Sets  # the graph, and what depends on what
+    leads: Mapping[str, LRef | None]  # for outputs of the program the node of their leading term
     _of: dict[Home, str] = field(default_factory=dict)
     _rows: dict[int, GaussianRow] = field(default_factory=dict)
     _blocks: dict[int, GaussianRow | None] = field(default_factory=dict)

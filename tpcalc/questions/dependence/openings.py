@@ -25,15 +25,10 @@ LARGEST = 2**24  # cells times start vectors
 
 @dataclass(frozen=True)
 class Opened:
-    """The start vectors in a sum.
+    """The start vectors in a sum."""
 
-    Args:
-        numbers: Those in front of all start vectors of the program, for each cell.
-        members: The start vectors.
-    """
-
-    numbers: Array
-    members: tuple[tuple[str, int], ...]
+    numbers: Array  # those in front of all start vectors of the program, for each cell
+    members: tuple[tuple[str, int], ...]  # the start vectors
 
     def weights(self, cell: tuple[int, ...]) -> tuple[tuple[tuple[str, int], Fraction], ...]:
         """The start vectors of a cell with their numbers, as far as these are not 0."""
@@ -45,13 +40,9 @@ class Opened:
 
 @dataclass
 class Openings:
-    """The sums of a graph of blocks that are opened.
+    """The sums of a graph of blocks that are opened."""
 
-    Args:
-        context: The graph.
-    """
-
-    context: Context
+    context: Context  # the graph
     _of: dict[LRef, Opened | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

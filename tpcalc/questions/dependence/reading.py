@@ -31,20 +31,11 @@ Dots = dict[tuple[int, int], Coefficient]  # hats, each with an earlier one
 
 @dataclass
 class Reading:
-    """The dependency sets behind the orders of a program.
+    """The dependency sets behind the orders of a program."""
 
-    Args:
-        orders: The orders of its outputs.
-        verify: Whether coefficients that may be 0 are estimated.
-        seed: Of these estimates.
-
-    Raises:
-        LimitError: The program holds an orthogonal matrix.
-    """
-
-    orders: Orders
-    verify: bool
-    seed: int
+    orders: Orders  # the orders of its outputs
+    verify: bool  # whether coefficients that may be 0 are estimated
+    seed: int  # of these estimates
 
     def __post_init__(self) -> None:
         for ref, node in enumerate(map(input_of, self.orders.program.nodes)):

@@ -44,24 +44,16 @@ from tpcalc.questions.dependence.openings import Opened, Openings, image_of
 
 @dataclass
 class Sets:
-    """Dependency sets of all nodes of a limit graph, as bits of Gaussians.
+    """Dependency sets of all nodes of a limit graph, as bits of Gaussians."""
 
-    Args:
-        context: The graph.
-        gates: Which arguments of functions are felt; what is not is left out.
-
-    Attributes:
-        of: For each node the sets of its cells.
-        dots: For each product its correction: which of the earlier ones, whatever their cells.
-        homes: For each Gaussian the cell of a node that it stands in.
-        weights: For those that are sums of start vectors, the numbers in front.
-    """
-
-    context: Context
-    gates: Gates
-    of: list[Bits] = field(default_factory=list)
+    context: Context  # the graph
+    gates: Gates  # which arguments of functions are felt; what is not is left out
+    of: list[Bits] = field(default_factory=list)  # for each node the sets of its cells
+    # for each product its correction: which of the earlier ones, whatever their cells
     dots: dict[LRef, Dot] = field(default_factory=dict)
+    # for each Gaussian the cell of a node that it stands in
     homes: list[Home] = field(default_factory=list)
+    # for those that are sums of start vectors, the numbers in front
     weights: dict[int, Weights] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -13,15 +13,10 @@ from tpcalc.program.program import Program
 
 @dataclass(frozen=True)
 class Closed:
-    """Whether the mean square of what enters a block tells that of what leaves it.
+    """Whether the mean square of what enters a block tells that of what leaves it."""
 
-    Args:
-        unknown: Why it does not; "" where it does.
-        gaussian: Whether the stream stays Gaussian with mean 0.
-    """
-
-    unknown: str
-    gaussian: bool
+    unknown: str  # why it does not; "" where it does
+    gaussian: bool  # whether the stream stays Gaussian with mean 0
 
 
 def closed(body: Program) -> Closed:

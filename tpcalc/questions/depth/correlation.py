@@ -33,18 +33,13 @@ BULK: Parts = frozenset({()})
 
 @dataclass
 class Correlation:
-    """The parts of the terms of a generic block.
+    """The parts of the terms of a generic block."""
 
-    Args:
-        context: The derivation of the block.
-        laws: For what the block draws the mu of a correlation like distance^(-mu), by name; None:
-            it is summable.
-        chamber: Compares sums.
-    """
-
-    context: Context
+    context: Context  # the derivation of the block
+    # for what the block draws the mu of a correlation like distance^(-mu), by name; None: it is
+    # summable
     laws: Mapping[str, Ex | None]
-    chamber: Chamber
+    chamber: Chamber  # compares sums
     logs: bool = False  # whether a sum had a logarithm besides its power
     _parts: dict[LRef, Parts] = field(default_factory=dict)
 

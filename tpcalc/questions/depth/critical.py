@@ -15,17 +15,12 @@ from tpcalc.training.training import Training
 
 
 class Critical(NamedTuple):
-    """The power at which something is of order one: below it explodes, above it vanishes.
+    """The power at which something is of order one: below it explodes, above it vanishes."""
 
-    Args:
-        outputs: Of what all blocks add to the stream.
-        gradients: Of what they add to its adjoint, the width first.
-        side: Of what they add to the adjoint at a fixed width, a term of size n^(-1/2); None where
-            there is none.
-    """
-
-    outputs: Fraction
-    gradients: Fraction
+    outputs: Fraction  # of what all blocks add to the stream
+    gradients: Fraction  # of what they add to its adjoint, the width first
+    # of what they add to the adjoint at a fixed width, a term of size n^(-1/2); None where there is
+    # none
     side: Fraction | None
 
     def regime(self, of: str, alpha: Fraction) -> str:

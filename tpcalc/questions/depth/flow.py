@@ -49,45 +49,29 @@ FORMULA = "({}) H/G = ({}) {:.10g} / {:.10g}"
 
 @dataclass(frozen=True)
 class Regime:
-    """What becomes of a mean square as there are more blocks.
+    """What becomes of a mean square as there are more blocks."""
 
-    Args:
-        form: ``"order"``: it stays of order one; ``"power"``; ``"grows"`` or ``"shrinks"``: its log
-            is like a power of L; ``""``: not known.
-        power: Of L: of its root, or of its log.
-        proved: Whether every step of the argument is.
-        words: What blocks do to it.
-        real: The power of its root where that is a number of the functions in a block.
-        logs: Whether a logarithm of L stands beside the power.
-    """
-
+    # "order": it stays of order one; "power"; "grows" or "shrinks": its log is like a power of L;
+    # "": not known
     form: str
-    power: Ex = field(default_factory=Ex)
-    proved: bool = False
-    words: str = ""
+    power: Ex = field(default_factory=Ex)  # of L: of its root, or of its log
+    proved: bool = False  # whether every step of the argument is
+    words: str = ""  # what blocks do to it
+    # the power of its root where that is a number of the functions in a block
     real: RealPower | None = None
-    logs: bool = False
+    logs: bool = False  # whether a logarithm of L stands beside the power
 
 
 @dataclass(frozen=True)
 class Move:
-    """By how much a block changes a mean square q, relative to it: value * L^power * q^(slope / 2).
+    """How a block changes a mean square q, relative to it: value * L^power * q^(slope / 2)."""
 
-    Args:
-        power: The power of L; None: there is no change.
-        value: Its number; None: it is not known.
-        slope: How the power depends on s where q = L^(2 s).
-        exact: Whether the powers are by form.
-        rough: Whether the number stands for others, of its sign.
-        numbers: Whether the slope is read off numbers.
-    """
-
-    power: Ex | None
-    value: Estimate | None = None
-    slope: Fraction = Fraction(0)
-    exact: bool = True
-    rough: bool = False
-    numbers: bool = False
+    power: Ex | None  # the power of L; None: there is no change
+    value: Estimate | None = None  # its number; None: it is not known
+    slope: Fraction = Fraction(0)  # how the power depends on s where q = L^(2 s)
+    exact: bool = True  # whether the powers are by form
+    rough: bool = False  # whether the number stands for others, of its sign
+    numbers: bool = False  # whether the slope is read off numbers
 
     @property
     def sign(self) -> int:
@@ -100,17 +84,11 @@ class Move:
 
 @dataclass
 class Flow:
-    """The mean squares of one input.
+    """The mean squares of one input."""
 
-    Args:
-        generic: A generic block.
-        chamber: Compares powers.
-        mixed: Whether parts of what a block adds have different powers of L.
-    """
-
-    generic: Generic
-    chamber: Chamber
-    mixed: bool = False
+    generic: Generic  # a generic block
+    chamber: Chamber  # compares powers
+    mixed: bool = False  # whether parts of what a block adds have different powers of L
     _moves: dict[tuple[Ex, float], tuple[Move, Move]] = field(default_factory=dict)
 
     @cached_property

@@ -49,16 +49,12 @@ class Clear(set[tuple[int, tuple[float, ...]]]):
 
 @dataclass(frozen=True, order=True)
 class Direction:
-    """Where blocks push the stream, all of them alike: a function of what the stream carries.
+    """Where blocks push the stream, all of them alike: a function of what the stream carries."""
 
-    Args:
-        odd: Which kinds of vectors it changes its sign with: ``"F"`` those of forward passes,
-            ``"B"`` those of backward passes; ``""``: with none.
-        of: The passes whose vectors it is made of.
-    """
-
+    # which kinds of vectors it changes its sign with: "F" those of forward passes, "B" those of
+    # backward passes; "": with none
     odd: str
-    of: tuple[Pass, ...]
+    of: tuple[Pass, ...]  # the passes whose vectors it is made of
 
     @property
     def words(self) -> str:
@@ -72,15 +68,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class Push:
-    """How much the blocks before a generic one push the stream in a direction.
+    """How much the blocks before a generic one push the stream in a direction."""
 
-    Args:
-        power: The e of L^(-e).
-        local: Whether only what passed through the generic block itself counts.
-    """
-
-    power: Ex
-    local: bool
+    power: Ex  # the e of L^(-e)
+    local: bool  # whether only what passed through the generic block itself counts
 
 
 Pushes = Mapping[Pass, Mapping[Direction, Push]]
@@ -88,19 +79,12 @@ Pushes = Mapping[Pass, Mapping[Direction, Push]]
 
 @dataclass(frozen=True)
 class Generic:
-    """A generic block of a network in training.
-
-    Args:
-        block: The block.
-        training: The run: the number of updates, rates, the optimizer.
-        power: The power of n of the adjoint of the stream.
-        speed: For a label of a parameter the power of L of its rate.
-    """
+    """A generic block of a network in training."""
 
     block: Block
-    training: Training
-    power: Fraction
-    speed: Mapping[str, Ex]
+    training: Training  # the run: the number of updates, rates, the optimizer
+    power: Fraction  # the power of n of the adjoint of the stream
+    speed: Mapping[str, Ex]  # for a label of a parameter the power of L of its rate
 
     @property
     def steps(self) -> int:

@@ -75,17 +75,11 @@ def paths_of(network: Architecture, at: Mapping[str, Fraction]) -> Paths:
 
 @dataclass(frozen=True)
 class _Mode:
-    """Coordinates that all blocks multiply by 1 + L^(-alpha) i^turns p(l/L).
+    """Coordinates that all blocks multiply by 1 + L^(-alpha) i^turns p(l/L)."""
 
-    Args:
-        p: The polynomial.
-        turns: How many of the matrices are turns.
-        alpha: The power of 1/L in front of a block.
-    """
-
-    p: Polynomial
-    turns: int
-    alpha: Fraction
+    p: Polynomial  # the polynomial
+    turns: int  # how many of the matrices are turns
+    alpha: Fraction  # the power of 1/L in front of a block
 
     @cached_property
     def mean(self) -> Fraction:

@@ -56,13 +56,7 @@ def sampled(
 
 
 class _Asked:
-    """The program of a run with averages of products as outputs.
-
-    Args:
-        training: A run of a network of L blocks.
-        depth: L.
-        places: Shares of the depth.
-    """
+    """The program of a run with averages of products as outputs."""
 
     def __init__(self, training: Training, depth: int, places: Sequence[float]) -> None:
         self.depth, self.batch = depth, training.batch

@@ -50,28 +50,19 @@ NOTHING = 2**20  # of what nothing is known: no power of L that is met is as lar
 
 @dataclass(frozen=True)
 class Sum:
-    """What all blocks together add to the stream in a pass.
+    """What all blocks together add to the stream in a pass."""
 
-    Args:
-        noise: The power e of L^(-e) of the random walk; None: there is none.
-        drift: The same of what adds up, by direction.
-        bound: A power of L^(-e) of all that was not followed; None: nothing is left.
-        kinked: Whether something is left on a vanishing share of the coordinates, at kinks.
-        aside: The power of L^(-e) of what is of size n^(-1/2) at a finite width, where it is larger
-            than the rest for many blocks: limits of width and depth do not commute.
-        iterated: Whether the random walk is one of sums of pairs of blocks.
-        logs: Whether a logarithm stands beside a power.
-        shift: The power of 1/L in front of a block, besides what is there, at which the largest
-            part is of order one; None: there is no part.
-    """
-
-    noise: Ex | None
-    drift: Mapping[Direction, Ex]
-    bound: Ex | None
-    kinked: bool
+    noise: Ex | None  # the power e of L^(-e) of the random walk; None: there is none
+    drift: Mapping[Direction, Ex]  # the same of what adds up, by direction
+    bound: Ex | None  # a power of L^(-e) of all that was not followed; None: nothing is left
+    kinked: bool  # whether something is left on a vanishing share of the coordinates, at kinks
+    # the power of L^(-e) of what is of size n^(-1/2) at a finite width, where it is larger than the
+    # rest for many blocks: limits of width and depth do not commute
     aside: Ex | None = None
-    iterated: bool = False
-    logs: bool = False
+    iterated: bool = False  # whether the random walk is one of sums of pairs of blocks
+    logs: bool = False  # whether a logarithm stands beside a power
+    # the power of 1/L in front of a block, besides what is there, at which the largest part is of
+    # order one; None: there is no part
     shift: Ex | None = None
 
     @property
@@ -230,21 +221,13 @@ HALF, ONE = Fraction(1, 2), Fraction(1)
 
 @dataclass(frozen=True)
 class Stream:
-    """The parts of the stream.
+    """The parts of the stream."""
 
-    Args:
-        generic: The generic block.
-        sums: What all blocks add to the stream in each pass, up to the first that explodes.
-        found: The derivation of the last round.
-        exploded: The first pass in which a part grows.
-        chamber: What was compared of the parts, besides what their derivation compared.
-    """
-
-    generic: Generic
-    sums: Sums
-    found: Scales
-    exploded: Pass | None
-    chamber: Chamber
+    generic: Generic  # the generic block
+    sums: Sums  # what all blocks add to the stream in each pass, up to the first that explodes
+    found: Scales  # the derivation of the last round
+    exploded: Pass | None  # the first pass in which a part grows
+    chamber: Chamber  # what was compared of the parts, besides what their derivation compared
 
     @property
     def region(self) -> Region:

@@ -72,12 +72,7 @@ class Entries:
 
 
 class Evaluated:
-    """Kernel entries at given inputs.
-
-    Args:
-        entries: The program.
-        closure: Its values.
-    """
+    """Kernel entries at given inputs."""
 
     def __init__(self, entries: Entries, closure: Closure[Bounded]) -> None:
         self.entries, self.closure = entries, closure

@@ -33,19 +33,13 @@ MOST = 1024  # inputs that pairs are chosen from, besides the largest and smalle
 
 @dataclass(frozen=True)
 class Checked:
-    """What following errors through some pairs says of a kernel.
+    """What following errors through some pairs says of a kernel."""
 
-    Args:
-        error: The largest error, in units of sqrt(K_ii K_jj).
-        coincident: That of different inputs with a correlation above 0.99; None: there are none.
-        independent: Whether corrections make no difference to the tangent kernel.
-        notes: For the reader.
-    """
-
-    error: float
+    error: float  # the largest error, in units of sqrt(K_ii K_jj)
+    # that of different inputs with a correlation above 0.99; None: there are none
     coincident: float | None
-    independent: bool
-    notes: tuple[str, ...]
+    independent: bool  # whether corrections make no difference to the tangent kernel
+    notes: tuple[str, ...]  # for the reader
 
 
 def check_entries(

@@ -12,24 +12,16 @@ from tpcalc.results import Method
 class Found:
     """A kernel with how it was found.
 
-    Args:
-        matrices: For each kind the matrix, of shape (N, M) or (N, K, M, K).
-        method: The least certain method of an entry.
-        error: The largest error, in units of sqrt(K_ii K_jj).
-        coincident: That of different inputs that nearly coincide; None if not told apart.
-        independent: Whether gradient independence holds.
-        notes: For the reader.
-        settings: What else the numbers depend on.
-
     Example:
         >>> Found({}, Method.EXACT, 0.0).notes
         ()
     """
 
-    matrices: dict[str, Array]
-    method: Method
-    error: float
+    matrices: dict[str, Array]  # for each kind the matrix, of shape (N, M) or (N, K, M, K)
+    method: Method  # the least certain method of an entry
+    error: float  # the largest error, in units of sqrt(K_ii K_jj)
+    # that of different inputs that nearly coincide; None if not told apart
     coincident: float | None = None
-    independent: bool | None = None
-    notes: tuple[str, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)
+    independent: bool | None = None  # whether gradient independence holds
+    notes: tuple[str, ...] = ()  # for the reader
+    settings: dict[str, str] = field(default_factory=dict)  # what else the numbers depend on

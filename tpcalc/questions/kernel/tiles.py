@@ -33,17 +33,13 @@ LONG = 512  # where quadrature prepares each input once for a tile
 class Inputs:
     """Inputs of a network, token by token.
 
-    Args:
-        rows: Of shape (N, T, d).
-        scale: The factor of inner products at the first layer.
-
     Example:
         >>> Inputs(np.ones((2, 1, 3)), 1 / 3).squares.tolist()
         [[[1.0]], [[1.0]]]
     """
 
-    rows: Array
-    scale: float
+    rows: Array  # of shape (N, T, d)
+    scale: float  # the factor of inner products at the first layer
 
     @property
     def squares(self) -> Array:
@@ -65,15 +61,10 @@ class Inputs:
 
 @dataclass
 class Tiled:
-    """A kernel, with the least certain method of its entries.
+    """A kernel, with the least certain method of its entries."""
 
-    Args:
-        matrices: For each kind the matrix, of shape (N, K, M, K).
-        methods: The methods of its entries.
-    """
-
-    matrices: dict[str, Array]
-    methods: set[Method] = field(default_factory=set)
+    matrices: dict[str, Array]  # for each kind the matrix, of shape (N, K, M, K)
+    methods: set[Method] = field(default_factory=set)  # the methods of its entries
 
 
 def tiled(

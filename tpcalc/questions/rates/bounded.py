@@ -29,21 +29,13 @@ MOST = 16  # pieces of a piecewise affine function that are looked at
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A power that a constraint decides in place of its own update.
+    """A power that a constraint decides in place of its own update."""
 
-    Args:
-        unknown: The power.
-        alone: Where its update would contribute at order one.
-        grows: The name of what would grow there.
-        like: Its power of n.
-        contributes: What the update contributes instead.
-    """
-
-    unknown: Unknown
-    alone: Ex
-    grows: str
-    like: Ex
-    contributes: Ex
+    unknown: Unknown  # the power
+    alone: Ex  # where its update would contribute at order one
+    grows: str  # the name of what would grow there
+    like: Ex  # its power of n
+    contributes: Ex  # what the update contributes instead
 
     def words(self, steps: Sequence[int]) -> str:
         """What binds, in words."""
@@ -59,17 +51,11 @@ class Lowered:
 
 @dataclass
 class Bounded:
-    """Powers at which nothing that is read grows.
+    """Powers at which nothing that is read grows."""
 
-    Args:
-        rates: The powers.
-        lowered: Those that a constraint decides.
-        start: What grows at the start already, whatever the rates; "" where nothing does.
-    """
-
-    rates: Rates
-    lowered: list[Lowered] = field(default_factory=list)
-    start: str = ""
+    rates: Rates  # the powers
+    lowered: list[Lowered] = field(default_factory=list)  # those that a constraint decides
+    start: str = ""  # what grows at the start already, whatever the rates; "" where nothing does
 
     @property
     def sizes(self) -> dict[str, Fraction]:

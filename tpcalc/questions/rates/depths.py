@@ -53,23 +53,14 @@ class _Weights:
 
 @dataclass(frozen=True)
 class _Layer:
-    """What a hidden layer does to powers of n, with h^l of size n^e.
+    """What a hidden layer does to powers of n, with h^l of size n^e."""
 
-    Args:
-        program: Where it was read off.
-        forward: The power of h^(l+1).
-        backward: The power of the gradient of h^l, with that of h^(l+1) of size n^b.
-        last: The power of the gradient of h^L.
-        rate: The power c_(l+1), with the gradient of h^(l+1) of size n^b.
-        final: The power c_(L+1).
-    """
-
-    program: Program
-    forward: Ex
-    backward: Ex
-    last: Ex
-    rate: Ex
-    final: Ex
+    program: Program  # where it was read off
+    forward: Ex  # the power of h^(l+1)
+    backward: Ex  # the power of the gradient of h^l, with that of h^(l+1) of size n^b
+    last: Ex  # the power of the gradient of h^L
+    rate: Ex  # the power c_(l+1), with the gradient of h^(l+1) of size n^b
+    final: Ex  # the power c_(L+1)
 
     @property
     def growth(self) -> Ex:

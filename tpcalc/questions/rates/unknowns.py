@@ -47,23 +47,16 @@ ASSUMED = (
 class Unknown:
     """A power of n that one output decides.
 
-    Args:
-        kind: ``"c"`` of weights, ``"bias_c"`` of biases, ``"a"`` of a multiplier.
-        label: Of the parameter: the layer from 1, or a name.
-        step: The step t of a learning rate; 0 for a multiplier.
-        symbol: What stands for it.
-        output: The output that is to be of order one.
-
     Example:
         >>> Unknown("c", "2", 0, "c_2_0", "dW_x[2,1,1]").words
         'layer 2 at step 0'
     """
 
-    kind: str
-    label: str
-    step: int
-    symbol: str
-    output: str
+    kind: str  # "c" of weights, "bias_c" of biases, "a" of a multiplier
+    label: str  # of the parameter: the layer from 1, or a name
+    step: int  # the step t of a learning rate; 0 for a multiplier
+    symbol: str  # what stands for it
+    output: str  # the output that is to be of order one
 
     @property
     def words(self) -> str:
@@ -342,17 +335,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Rates:
-    """The powers of n at which every update contributes at order one.
+    """The powers of n at which every update contributes at order one."""
 
-    Args:
-        run: What was asked.
-        unknowns: All unknowns.
-        found: The derivation.
-    """
-
-    run: Run
-    unknowns: tuple[Unknown, ...]
-    found: Scales
+    run: Run  # what was asked
+    unknowns: tuple[Unknown, ...]  # all unknowns
+    found: Scales  # the derivation
 
     def value(self, unknown: Unknown) -> Ex | None:
         """The power found for an unknown; None where its update is 0 whatever it is."""

@@ -42,18 +42,12 @@ NOTHING = 1e-26  # of the largest square: what is smaller is 0 with rounding
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of something.
+    """The size of something."""
 
-    Args:
-        power: Its exponent; None: it is 0.
-        status: ``"exact"``, ``"measured"``, ``"bound"``, or ``"open"`` (a bound that was neither
-            attained nor excluded).
-        why: What decided it.
-    """
-
-    power: Power
+    power: Power  # its exponent; None: it is 0
+    # "exact", "measured", "bound", or "open" (a bound that was neither attained nor excluded)
     status: str
-    why: str = ""
+    why: str = ""  # what decided it
 
     @property
     def is_zero(self) -> bool:
@@ -73,17 +67,11 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sum of squares.
+    """A sum of squares."""
 
-    Args:
-        square: Its node.
-        power: A bound on the exponent of one term's root.
-        terms: The exponent of the number of terms.
-    """
-
-    square: Ref
-    power: Fraction
-    terms: int = 0
+    square: Ref  # its node
+    power: Fraction  # a bound on the exponent of one term's root
+    terms: int = 0  # the exponent of the number of terms
 
 
 def attained(

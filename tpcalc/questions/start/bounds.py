@@ -54,12 +54,7 @@ FAR = (12, 24, 36)  # powers of 2 at which the degree of a function at infinity 
 
 
 class AtStart(Bounds):
-    """Bounds where divisors are as large as their bounds, and arguments may explode.
-
-    Args:
-        claims: Bases of negative powers with the exponent that they are taken at.
-        above: Arguments that are nowhere below 0, with what they are not below.
-    """
+    """Bounds where divisors are as large as their bounds, and arguments may explode."""
 
     floor = Fraction(1)
 
@@ -223,12 +218,9 @@ def far_degree(expr: Expr, slot: Expr) -> Fraction | None:
 
 @dataclass
 class StartSizes(NodeBounds):
-    """Bounds on the nodes of a program, also on those that are added later.
+    """Bounds on the nodes of a program, also on those that are added later."""
 
-    Args:
-        divisors: Nodes with what they divide by, and the exponent that it is taken at.
-    """
-
+    # nodes with what they divide by, and the exponent that it is taken at
     divisors: dict[Ref, dict[Expr, Fraction]] = field(default_factory=dict)
     ends: ClassVar[tuple[type[Exception], ...]] = (Unbounded,)
 

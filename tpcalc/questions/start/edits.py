@@ -37,17 +37,12 @@ Powers = defaultdict[Ref, Fraction]
 
 @dataclass(frozen=True)
 class Edited:
-    """A network in which powers of n were written.
+    """A network in which powers of n were written."""
 
-    Args:
-        sizes: Its first steps.
-        points: The powers before read points, by what reads them and the line.
-        starts: Those before starts, by the name of the parameter.
-    """
-
-    sizes: Sizes
+    sizes: Sizes  # its first steps
+    # the powers before read points, by what reads them and the line
     points: Mapping[tuple[str, str], Fraction]
-    starts: Mapping[str, Fraction]
+    starts: Mapping[str, Fraction]  # those before starts, by the name of the parameter
 
     @property
     def lines(self) -> Mapping[str, Fraction]:
@@ -60,10 +55,6 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
     """Edits after which nothing that is read grows, those of the fewest lines first, by bounds.
 
     None where nothing grows as it is.
-
-    Args:
-        sizes: Of the network, without caps.
-        shifts: The powers of n that the largest rates of parameters have beside theirs.
     """
     if _first(sizes) is None or _first(sizes := Sizes.of(sizes.run, sizes.values)) is None:
         return ()

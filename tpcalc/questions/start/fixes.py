@@ -21,23 +21,14 @@ Shifts = Mapping[Ref, Fraction]
 
 @dataclass(frozen=True)
 class Fix:
-    """Edits of a network, and powers of n beside its rates.
+    """Edits of a network, and powers of n beside its rates."""
 
-    Args:
-        edited: The network with its edits.
-        rates: The powers beside rates, by parameter.
-        deciding: What decides them, where they are the largest.
-        word: What the network does then.
-        rows: What each parameter does.
-        slow: How many have lower rates than those at which each layer moves by itself.
-    """
-
-    edited: Edited
-    rates: Shifts
-    deciding: Mapping[Ref, str]
-    word: str
-    rows: Mapping[Ref, ParameterMove]
-    slow: int
+    edited: Edited  # the network with its edits
+    rates: Shifts  # the powers beside rates, by parameter
+    deciding: Mapping[Ref, str]  # what decides them, where they are the largest
+    word: str  # what the network does then
+    rows: Mapping[Ref, ParameterMove]  # what each parameter does
+    slow: int  # how many have lower rates than those at which each layer moves by itself
 
     @property
     def wrong(self) -> tuple[int, int, int]:
@@ -82,14 +73,10 @@ def fixes(run: Training, values: Mapping[str, Fraction], rates_only: bool) -> tu
 
 @dataclass(frozen=True)
 class _Tries:
-    """What is tried of a run.
+    """What is tried of a run."""
 
-    Args:
-        plain: Its first steps as they are.
-        by_layer: The powers beside rates at which each layer moves by itself, by parameter.
-    """
-
-    plain: Sizes
+    plain: Sizes  # its first steps as they are
+    # the powers beside rates at which each layer moves by itself, by parameter
     by_layer: Mapping[str, Fraction]
 
     def made(self, rates_only: bool) -> Iterator[Fix]:

@@ -17,13 +17,9 @@ from tpcalc.program.program import Builder
 
 @dataclass
 class Forms:
-    """The forms of the nodes of a program.
+    """The forms of the nodes of a program."""
 
-    Args:
-        builder: The program.
-    """
-
-    builder: Builder
+    builder: Builder  # the program
     _least: dict[Ref, float] = field(default_factory=dict)
 
     def above(self, arguments: Iterable[tuple[Expr, Ref]]) -> dict[Expr, float]:

@@ -34,15 +34,10 @@ WIDTH = 1024
 
 @dataclass(frozen=True)
 class Measuring:
-    """Networks that were run, and what is told of them.
+    """Networks that were run, and what is told of them."""
 
-    Args:
-        runs: The sizes in each of them, by width.
-        width: The width that values are told at.
-    """
-
-    runs: Mapping[int, Sequence[Mapping[Size, float]]]
-    width: int
+    runs: Mapping[int, Sequence[Mapping[Size, float]]]  # the sizes in each of them, by width
+    width: int  # the width that values are told at
 
     def row(self, row: ParameterMove) -> ParameterMove:
         """A parameter with what was measured of it."""

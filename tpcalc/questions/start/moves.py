@@ -37,58 +37,43 @@ MOST = 8  # steps that are followed until no new parameter starts
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one step of a parameter does.
+    """What one step of a parameter does."""
 
-    Args:
-        gradient: The exponent of the entries of its gradient; None: it is 0.
-        step: That of the entries of its step.
-        term: That of what it adds to the probe, <gradient, step>.
-        changes: Those of what its first step that is not 0 changes at the read points of the
-            network; one for all parameters whose names differ by the number of a block.
-        capped: The read points whose change a norm on the way keeps small.
-        share: The exponent of the part of the weight that decay takes; None: it takes none.
-        by_weight: Whether the weight decides, by a decay that stands beside the gradient.
-    """
-
-    gradient: Power
-    step: Power
-    term: Power
+    gradient: Power  # the exponent of the entries of its gradient; None: it is 0
+    step: Power  # that of the entries of its step
+    term: Power  # that of what it adds to the probe, <gradient, step>
+    # those of what its first step that is not 0 changes at the read points of the network; one for
+    # all parameters whose names differ by the number of a block
     changes: Mapping[Ref, Power] = field(default_factory=dict)
+    # the read points whose change a norm on the way keeps small
     capped: frozenset[Ref] = frozenset()
+    # the exponent of the part of the weight that decay takes; None: it takes none
     share: Fraction | None = None
+    # whether the weight decides, by a decay that stands beside the gradient
     by_weight: bool = False
 
 
 @dataclass
 class Sizes:
-    """Sizes of the first steps of a training run.
-
-    Args:
-        run: The run.
-        values: Numbers for symbols.
-        shifts: Powers of n that learning rates are multiplied by, by parameter.
-        capped: Whether a norm caps changes; not where rates are looked for at which nothing is
-            replaced.
-        steps: The passes.
-        bounds: Bounds on all nodes.
-        passes: Those that were written.
-        directions: For each of them what each parameter moves along, the power of n in front of it
-            included, by its node in the network.
-        moves: For each of them what each parameter does.
-        changes: For each of them what all parameters together change at the read points.
-        norms: For each of them the norms of the gradients of parameters.
-    """
+    """Sizes of the first steps of a training run."""
 
     run: Training
-    values: Mapping[str, Fraction]
+    values: Mapping[str, Fraction]  # numbers for symbols
+    # powers of n that learning rates are multiplied by, by parameter
     shifts: Mapping[Ref, Fraction]
+    # whether a norm caps changes; not where rates are looked for at which nothing is replaced
     capped: bool
-    steps: FirstSteps
-    bounds: StartSizes
-    passes: list[Pass] = field(default_factory=list)
+    steps: FirstSteps  # the passes
+    bounds: StartSizes  # bounds on all nodes
+    passes: list[Pass] = field(default_factory=list)  # those that were written
+    # for each of them what each parameter moves along, the power of n in front of it included, by
+    # its node in the network
     directions: list[dict[Ref, Direction]] = field(default_factory=list)
+    # for each of them what each parameter does
     moves: list[dict[Ref, Move]] = field(default_factory=list)
+    # for each of them what all parameters together change at the read points
     changes: list[dict[Ref, Power]] = field(default_factory=list)
+    # for each of them the norms of the gradients of parameters
     norms: list[dict[Ref, Fraction]] = field(default_factory=list)
     _firsts: dict[tuple[Ref, int, Fraction], FirstStep] = field(default_factory=dict)
 

@@ -38,37 +38,23 @@ WEIGHTS = (1.0, 0.7, 1.3, -0.6, 0.9)  # of outputs in the probe: no two agree, n
 
 @dataclass(frozen=True)
 class Pass:
-    """The network on one input, and the gradient of the probe.
+    """The network on one input, and the gradient of the probe."""
 
-    Args:
-        new: For each node of the network the one that stands for it.
-        last: The first node that is of its backward pass.
-        given: Nodes of earlier passes that this one does not share.
-        gradients: By the parameters where they stand now.
-    """
-
-    new: Mapping[Ref, Ref]
-    last: Ref
-    given: frozenset[Ref]
-    gradients: Gradients
+    new: Mapping[Ref, Ref]  # for each node of the network the one that stands for it
+    last: Ref  # the first node that is of its backward pass
+    given: frozenset[Ref]  # nodes of earlier passes that this one does not share
+    gradients: Gradients  # by the parameters where they stand now
 
 
 @dataclass
 class FirstSteps:
-    """Passes of a training run, one after the other.
+    """Passes of a training run, one after the other."""
 
-    Args:
-        network: The network, its parameterization written out.
-        parameters: What is trained, by its node in the network.
-        inputs: The numbers of generic inputs.
-        builder: All passes so far.
-        moved: What each parameter has moved along, since the start.
-    """
-
-    network: Program
-    parameters: Mapping[Ref, Input]
-    inputs: tuple[tuple[Number, ...], ...]
-    builder: Builder
+    network: Program  # the network, its parameterization written out
+    parameters: Mapping[Ref, Input]  # what is trained, by its node in the network
+    inputs: tuple[tuple[Number, ...], ...]  # the numbers of generic inputs
+    builder: Builder  # all passes so far
+    # what each parameter has moved along, since the start
     moved: dict[Ref, list[Direction]] = field(default_factory=dict)
 
     @staticmethod

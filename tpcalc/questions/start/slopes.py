@@ -39,12 +39,6 @@ def as_float(power: Exponent) -> float:
 def fits(slope: float, doubt: float, low: float, high: float) -> str:
     """Whether a slope lies between two powers, a quarter wider: agrees, differs or open.
 
-    Args:
-        slope: It.
-        doubt: How far it may be off.
-        low: The lower power; -inf: the other is a bound, or what is predicted is 0.
-        high: The upper power; inf: none is known.
-
     Example:
         >>> [fits(slope, 0.1, -0.5, 0) for slope in (-0.6, -0.7, -0.9, 0.3)]
         ['agrees', 'open', 'differs', 'open']
@@ -60,15 +54,7 @@ def fits(slope: float, doubt: float, low: float, high: float) -> str:
 def measured_size(
     sizes: Mapping[int, Sequence[float]], top: float, low: float, high: float, sure: float = SURE
 ) -> MeasuredSize:
-    """Sizes over seeds, by width, beside the powers that they are predicted to lie between.
-
-    Args:
-        sizes: By width.
-        top: The largest of their kind.
-        low: The lower power, as ``fits`` takes it.
-        high: The upper power.
-        sure: How many standard errors a slope may be off.
-    """
+    """Sizes over seeds, by width, beside the powers that they are predicted to lie between."""
     widths, nothing = tuple(sizes), (0.0,) * len(sizes)
     if max(map(max, sizes.values())) <= ROUNDING * top:
         word = "agrees" if low == -inf else "differs"

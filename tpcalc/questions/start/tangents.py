@@ -39,18 +39,12 @@ Changes = dict[Ref, Bound | None]  # None: nothing is known
 
 @dataclass
 class Tangents:
-    """The changes of the nodes of a pass.
+    """The changes of the nodes of a pass."""
 
-    Args:
-        sizes: Bounds on the nodes.
-        nodes: The nodes of the pass, in order.
-        caps: Whether norms, which give out what is of order one, cap changes.
-        capped: The nodes of which one did, and what is made of them; of the last steps.
-    """
-
-    sizes: StartSizes
-    nodes: Iterable[Ref]
-    caps: bool
+    sizes: StartSizes  # bounds on the nodes
+    nodes: Iterable[Ref]  # the nodes of the pass, in order
+    caps: bool  # whether norms, which give out what is of order one, cap changes
+    # the nodes of which one did, and what is made of them; of the last steps
     capped: set[Ref] = field(default_factory=set)
     _slopes: dict[Ref, list[tuple[Ref, Bound | None]]] = field(default_factory=dict)
 

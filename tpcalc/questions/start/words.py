@@ -30,15 +30,11 @@ Key = tuple[str, Ref, Ref]  # a kind, what it is of, and the step or the paramet
 
 @dataclass(frozen=True)
 class Found:
-    """Sizes with what is known of them.
+    """Sizes with what is known of them."""
 
-    Args:
-        sizes: The bounds.
-        settled: What was asked: of the gradient of a parameter at a step, of a read point at the
-            start, of the change of a read point by a parameter.
-    """
-
-    sizes: Sizes
+    sizes: Sizes  # the bounds
+    # what was asked: of the gradient of a parameter at a step, of a read point at the start, of the
+    # change of a read point by a parameter
     settled: Mapping[Key, Size]
     # Asked again and again.
     _terms: dict[tuple[Ref, int], Power] = field(default_factory=dict)
@@ -224,17 +220,11 @@ def point(found: Found, ref: Ref, names: Mapping[Ref, str]) -> ReadPoint:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What a network does.
+    """What a network does."""
 
-    Args:
-        word: In a word.
-        status: Of the facts that decide it.
-        facts: These facts.
-    """
-
-    word: str
-    status: str
-    facts: tuple[str, ...]
+    word: str  # in a word
+    status: str  # of the facts that decide it
+    facts: tuple[str, ...]  # these facts
 
 
 def network(found: Found, rows: Sequence[ParameterMove]) -> Word:

@@ -23,19 +23,12 @@ SUMS = ("hidden", "readout")  # roles whose product with a vector sums over the 
 
 @dataclass(frozen=True)
 class Contributions:
-    """The updates of all parameters of a run, and what they add.
+    """The updates of all parameters of a run, and what they add."""
 
-    Args:
-        training: The run.
-        run: The names of its outputs.
-        settled: What is known of their sizes.
-        chamber: Where comparisons are decided.
-    """
-
-    training: Training
-    run: Run
-    settled: Settled
-    chamber: Chamber
+    training: Training  # the run
+    run: Run  # the names of its outputs
+    settled: Settled  # what is known of their sizes
+    chamber: Chamber  # where comparisons are decided
 
     def word(self, label: str, bias: bool = False) -> str:
         """What becomes of the weights or the bias of a map; "" where there are none.

@@ -35,9 +35,6 @@ class Unbounded(Exception):
 class Bounds:
     """The operations on bounds.
 
-    Args:
-        lattice: Holds the cosets.
-
     Example:
         >>> bounds = Bounds()
         >>> u, v = bounds.lattice.single(0), bounds.lattice.single(1)
@@ -46,7 +43,7 @@ class Bounds:
         Fraction(-1, 2)
     """
 
-    lattice: Lattice = field(default_factory=Lattice)
+    lattice: Lattice = field(default_factory=Lattice)  # holds the cosets
     # Parts that are smaller than the largest by more are one part without a coset.
     floor: ClassVar[Fraction] = Fraction(4)
 

@@ -20,15 +20,10 @@ from tpcalc.questions.verdict.sizes import Question, grows, stays
 
 @dataclass(frozen=True)
 class Stage:
-    """A question about a part of a training run.
+    """A question about a part of a training run."""
 
-    Args:
-        step: The step t that the outputs belong to.
-        names: These outputs.
-    """
-
-    step: int
-    names: tuple[str, ...]
+    step: int  # the step t that the outputs belong to
+    names: tuple[str, ...]  # these outputs
 
 
 Ask = Callable[[Stage, Question], Answer]
@@ -36,17 +31,11 @@ Ask = Callable[[Stage, Question], Answer]
 
 @dataclass(frozen=True)
 class Stages:
-    """A training run in the parts that a verdict asks for.
+    """A training run in the parts that a verdict asks for."""
 
-    Args:
-        levels: Of each step from 0 what is read: preactivations and outputs.
-        changes: Of each step from 1 the changes of the outputs.
-        features: Of each step from 1 the change of the last features.
-    """
-
-    levels: tuple[Stage, ...]
-    changes: tuple[Stage, ...]
-    features: tuple[Stage, ...]
+    levels: tuple[Stage, ...]  # of each step from 0 what is read: preactivations and outputs
+    changes: tuple[Stage, ...]  # of each step from 1 the changes of the outputs
+    features: tuple[Stage, ...]  # of each step from 1 the change of the last features
 
     @staticmethod
     def of(run: Probe) -> Stages:
@@ -65,22 +54,15 @@ class Stages:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict with the answers that make it.
+    """A verdict with the answers that make it."""
 
-    Args:
-        verdict: ``"unstable"``, ``"trivial"``, ``"kernel"``, ``"feature-learning"`` or
-            ``"undecided"``.
-        levels: Whether something grows, from step 0 on, up to the first yes.
-        changes: Whether the output moves, from step 1 on; empty where it was not asked.
-        features: Whether the last features move; empty where it was not asked.
-        region: Where it holds.
-    """
-
-    verdict: str
-    levels: tuple[Answer, ...]
+    verdict: str  # "unstable", "trivial", "kernel", "feature-learning" or "undecided"
+    levels: tuple[Answer, ...]  # whether something grows, from step 0 on, up to the first yes
+    # whether the output moves, from step 1 on; empty where it was not asked
     changes: tuple[Answer, ...] = ()
+    # whether the last features move; empty where it was not asked
     features: tuple[Answer, ...] = ()
-    region: Region = field(default_factory=Region)
+    region: Region = field(default_factory=Region)  # where it holds
 
     @property
     def deciding(self) -> tuple[Answer, ...]:

@@ -36,15 +36,11 @@ ROUNDS = 12  # derivations at one depth in which atoms may still be found
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What tests derivations.
+    """What tests derivations."""
 
-    Args:
-        coefficients: Which of some leading coefficients are different from 0.
-        claims: What derivations rest on besides.
-    """
-
+    # which of some leading coefficients are different from 0
     coefficients: Callable[[Context, Iterable[LRef]], Mapping[LRef, Finding]]
-    claims: Trial
+    claims: Trial  # what derivations rest on besides
 
 
 def particle_tests(seed: int) -> Trials:
@@ -102,25 +98,15 @@ class Answer:
 
 @dataclass
 class Ledger:
-    """What is known of the outputs of one program, as far as somebody asks.
-
-    Args:
-        program: The program.
-        at: The sample point of the symbols that stay.
-        tests: Of leading coefficients and claims; None: they are not tested.
-        values: Numbers for symbols of its exponents.
-        depths: The depths that may be taken, smallest first.
-        record: What is known of claims.
-        found: By name of the output.
-    """
+    """What is known of the outputs of one program, as far as somebody asks."""
 
     program: Program
-    at: Mapping[str, Fraction] | None = None
-    tests: Trials | None = None
-    values: Mapping[str, Ex | Fraction] | None = None
-    depths: Sequence[Power] = DEPTHS
-    record: Record = field(default_factory=Record)
-    found: dict[str, Known] = field(default_factory=dict)
+    at: Mapping[str, Fraction] | None = None  # the sample point of the symbols that stay
+    tests: Trials | None = None  # of leading coefficients and claims; None: they are not tested
+    values: Mapping[str, Ex | Fraction] | None = None  # numbers for symbols of its exponents
+    depths: Sequence[Power] = DEPTHS  # the depths that may be taken, smallest first
+    record: Record = field(default_factory=Record)  # what is known of claims
+    found: dict[str, Known] = field(default_factory=dict)  # by name of the output
     _runs: dict[int, Scales] = field(default_factory=dict)
     _level: dict[str, int] = field(default_factory=dict)  # the last depth that was derived
     _run: dict[str, Scales] = field(default_factory=dict)  # what the knowledge of a name is from

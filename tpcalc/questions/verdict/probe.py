@@ -30,23 +30,17 @@ class Probe:
     """A training run with the changes that decide a verdict.
 
     Labels are what weights and vectors are called: layers ``"1"``, ``"2"``, or names.
-
-    Args:
-        program: Outputs ``f[t,i]``, ``h[l,t,i]``, ``x``, ``dh``, ``dx``, ``dW_x``, ``dB``, and the
-            changes ``f[t,q]-f[0,q]`` and ``x[l,t,q]-x[l,0,q]`` at the query q.
-        maps: The labels of the linear maps that are trained, in order, with their roles.
-        steps: Number of updates T.
-        query: The input q that is watched: its number after the samples of a batch.
-        outputs: Number of outputs K.
-        places: What numbers among the labels count.
     """
 
+    # outputs f[t,i], h[l,t,i], x, dh, dx, dW_x, dB, and the changes f[t,q]-f[0,q] and
+    # x[l,t,q]-x[l,0,q] at the query q
     program: Program
+    # the labels of the linear maps that are trained, in order, with their roles
     maps: Mapping[str, str]
-    steps: int
-    query: int
-    outputs: int
-    places: str = "layer"
+    steps: int  # number of updates T
+    query: int  # the input q that is watched: its number after the samples of a batch
+    outputs: int  # number of outputs K
+    places: str = "layer"  # what numbers among the labels count
 
     @cached_property
     def _names(self) -> Mapping[str, Name]:

@@ -31,12 +31,6 @@ Sign = Callable[[Power], int]
 class Order:
     """The size of a quantity: of that order if exact, at most of it if upper.
 
-    Args:
-        n: The growth exponent; None where the quantity is identically 0, or nothing is known.
-        status: ``"exact"`` or ``"upper"``.
-        reason: What decided it.
-        strict: Whether an upper bound is not reached: o(...) in place of O(...).
-
     Example:
         >>> half = Ex.number(-0.5)
         >>> Order(half, "exact", "")
@@ -45,10 +39,11 @@ class Order:
         O(n**(-1/2))
     """
 
+    # the growth exponent; None where the quantity is identically 0, or nothing is known
     n: Ex | None
-    status: str
-    reason: str
-    strict: bool = False
+    status: str  # "exact" or "upper"
+    reason: str  # what decided it
+    strict: bool = False  # whether an upper bound is not reached: o(...) in place of O(...)
 
     @property
     def zero(self) -> bool:
@@ -104,21 +99,14 @@ def power(exponent: Ex) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What one derivation says of a quantity.
+    """What one derivation says of a quantity."""
 
-    Args:
-        order: Its size.
-        node: A leading coefficient that is neither shown to be different from 0 nor tested.
-        lead: Its power of n.
-        more: Whether a derivation with more terms may tell more.
-        random: Whether that coefficient stays random.
-    """
-
-    order: Order
+    order: Order  # its size
+    # a leading coefficient that is neither shown to be different from 0 nor tested
     node: LRef | None = None
-    lead: Ex | None = None
-    more: bool = False
-    random: bool = False
+    lead: Ex | None = None  # its power of n
+    more: bool = False  # whether a derivation with more terms may tell more
+    random: bool = False  # whether that coefficient stays random
 
     @property
     def if_led(self) -> Order:
@@ -211,15 +199,10 @@ def _plain(n: Ex) -> Power:
 
 @dataclass
 class Sizes:
-    """Sizes by name, compared at a sample point where they hold symbols.
+    """Sizes by name, compared at a sample point where they hold symbols."""
 
-    Args:
-        orders: The sizes.
-        chamber: The sample point; it records comparisons.
-    """
-
-    orders: Mapping[str, Order]
-    chamber: Chamber = field(default_factory=Chamber)
+    orders: Mapping[str, Order]  # the sizes
+    chamber: Chamber = field(default_factory=Chamber)  # the sample point; it records comparisons
 
     def __getitem__(self, name: str) -> Order:
         return self.orders[name]

@@ -69,19 +69,12 @@ ZERO, HALF = Fraction(0), Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """Upper bounds that hold at every step t >= 1, as growth exponents; None: identically 0.
+    """Upper bounds that hold at every step t >= 1, as growth exponents; None: identically 0."""
 
-    Args:
-        step: The step T from which the table repeats.
-        largest: Of every h and f.
-        output: Of f_t - f_0 at the query.
-        features: Of x^L_t - x^L_0 at the query.
-    """
-
-    step: int
-    largest: Fraction | None
-    output: Fraction | None
-    features: Fraction | None
+    step: int  # the step T from which the table repeats
+    largest: Fraction | None  # of every h and f
+    output: Fraction | None  # of f_t - f_0 at the query
+    features: Fraction | None  # of x^L_t - x^L_0 at the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,13 +376,6 @@ RULES: Rules[Value, State] = Rules(
 class NodeBounds:
     """Bounds on the nodes of a program, each when it is asked for; these rest on no claim.
 
-    Args:
-        builder: The program.
-        values: Numbers for symbols of its exponents.
-        lost: Nodes that have no bound, arguments that explode, say, and what is made of them; each
-            with the first.
-        ends: What a rule raises for these.
-
     Example:
         >>> import tpcalc as tp
         >>> @tp.program
@@ -400,11 +386,14 @@ class NodeBounds:
         Fraction(-1, 2)
     """
 
-    builder: Builder
-    values: Mapping[str, Fraction]
+    builder: Builder  # the program
+    values: Mapping[str, Fraction]  # numbers for symbols of its exponents
+    # nodes that have no bound, arguments that explode, say, and what is made of them; each with the
+    # first
     lost: dict[Ref, Ref] = field(default_factory=dict)
     _known: dict[Ref, Value] = field(default_factory=dict, init=False)
     _sides: dict[tuple[Ref, bool], Ref] = field(default_factory=dict, init=False)
+    # what a rule raises for these
     ends: ClassVar[tuple[type[Exception], ...]] = (Unbounded, TpcalcError)
 
     def __post_init__(self) -> None:

@@ -28,12 +28,7 @@ DEEP = 2000  # nodes of a program of all steps that is followed where first step
 
 
 class Large(Exception):
-    """A program of all steps that was not written out, as it has more nodes than are followed.
-
-    Args:
-        program: Its blocks.
-        nodes: Fewer than it has.
-    """
+    """A program of all steps that was not written out, as it has more nodes than are followed."""
 
     words = "more than {}"
 
@@ -139,9 +134,6 @@ class Run:
 def watched(run: Training, reading: ReadAs = "auto", most: float = inf) -> Run:
     """Write out a training run with the outputs that facts about its layers are read from.
 
-    Raises:
-        Large: More products than ``most`` nodes.
-
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
     """
 
@@ -177,19 +169,14 @@ class Settled:
 
     Nothing is looked at after the step of an explosion. After the first step, a coefficient of a
     long program is tested only if something hangs on it that earlier steps leave open.
-
-    Args:
-        run: The run.
-        point: The sample point of symbols; with symbols only leading terms are followed, as every
-            term costs conditions.
-        tests: Of leading coefficients.
-        ledger: Of all that is asked.
     """
 
     run: Run
+    # the sample point of symbols; with symbols only leading terms are followed, as every term costs
+    # conditions
     point: Mapping[str, Fraction]
-    tests: Trials | None
-    ledger: Ledger = field(init=False)
+    tests: Trials | None  # of leading coefficients
+    ledger: Ledger = field(init=False)  # of all that is asked
     _known: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
