@@ -5,13 +5,14 @@ from __future__ import annotations
 from tpcalc.doors.machine import memory_text
 from tpcalc.engine.directions import IMAGES
 from tpcalc.engine.draws import STOCK
-from tpcalc.engine.instructions import Multiply, Noise
+from tpcalc.engine.instructions import Multiply, Noise, Outer
 from tpcalc.engine.schedule import Plan
 from tpcalc.engine.setting import Setting
 from tpcalc.errors import OutOfMemory
+from tpcalc.functions.tape import lower
 
 OVERHEAD = 1.1
-INSTRUCTION, NUMBER, PRODUCT = 7e-6, 8e-9, 2e-9  # seconds
+INSTRUCTION, NUMBER, PRODUCT, PAIR = 7e-6, 8e-9, 2e-9, 2e-10  # seconds
 SMALL_TABLES = 4  # of directions times directions: coordinates, and the triangle of a basis
 
 
@@ -53,8 +54,13 @@ def seconds_needed(schedule: Plan, setting: Setting) -> float:
         for side, space in ((False, matrix.rows), (True, matrix.cols)):
             count = schedule.directions.get((matrix.name, side), 0)
             products += count**2 * setting.size(ratio[space])
+    pairs = 0  # of coordinates, times the operations on each
+    for step in script.instructions:
+        if isinstance(step, Outer):
+            size = setting.size(ratio[script.vector_space[step.vectors[0]]])
+            pairs += size * step.inner(size) * (len(lower(step.fn).steps) + len(step.vectors))
     own = INSTRUCTION * len(script.instructions) + NUMBER * numbers_made(schedule, setting)
-    return own + PRODUCT * products
+    return own + PRODUCT * products + PAIR * pairs
 
 
 def too_large(setting: Setting, needed: int, limit: int, where: str = "") -> OutOfMemory:
