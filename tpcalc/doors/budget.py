@@ -19,7 +19,7 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _NAMES = ("most_seconds", "memory")
 _TIMES = {"year": 31557600, "day": 86400, "hour": 3600, "minute": 60}
 _SIZE = re.compile(r"([0-9.]+)\s*([KMGT]?)(i?B)?", re.IGNORECASE | re.ASCII)
-NODE = 3e-3, 6000  # seconds and bytes that a node of a program takes, all in all
+NODE = 1.5e-3, 6000  # seconds and bytes that a node of a program takes, all in all
 _TOLD: list[Callable[[str, float], None]] = []
 
 
