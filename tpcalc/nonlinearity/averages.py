@@ -22,19 +22,7 @@ from tpcalc.results import Method
 
 
 class Averages:
-    """E of formulas of x0, ..., x_{d-1}, the deviations of a Gaussian law from its mean.
-
-    Args:
-        law: The law.
-        method: ``"auto"``, ``"exact"`` or ``"quadrature"``.
-
-    Raises:
-        UsageError: A method that takes no formulas.
-
-    Example:
-        >>> Averages(Gaussian(0, [[2, 1], [1, 2]])).of(Var(0) * Var(1)).value
-        1.0
-    """
+    """E of formulas of x0, ..., x_{d-1}, the deviations of a Gaussian law from its mean."""
 
     def __init__(self, law: Gaussian, method: str = "auto") -> None:
         self.mean, self.cov = law.entries()
@@ -47,10 +35,8 @@ class Averages:
             )
 
     def shifted(self, expr: Expr) -> Expr:
-        """A formula of the inputs as one of their deviations from the mean.
-
-        Means that are large next to the deviations cancel here, and not in averages.
-        """
+        """A formula of the inputs as one of their deviations from the mean."""
+        # Means that are large next to the deviations cancel here, and not in averages.
         moved: dict[Expr, Expr] = {Var(i): Var(i) + mean for i, mean in enumerate(self.mean)}
         return expanded(substitute(expr, moved), len(self.mean))
 
@@ -113,12 +99,7 @@ class Averages:
 
 
 def total(terms: Iterable[Bounded]) -> Bounded:
-    """A sum with the rounding of its terms in the error.
-
-    Example:
-        >>> total([Bounded(1.0), Bounded(2.0)]).value
-        3.0
-    """
+    """A sum with the rounding of its terms in the error."""
     value = error = size = 0.0
     method, count = Method.EXACT, 0
     for term in terms:
@@ -130,12 +111,7 @@ def total(terms: Iterable[Bounded]) -> Bounded:
 
 
 def outputs_of(function: Any, dimension: int) -> tuple[Expr, ...]:
-    """The outputs of a function of d numbers that is given as formulas.
-
-    Example:
-        >>> [part.text for part in outputs_of(lambda x, y: (x * y, x + 1), 2)]
-        ['x0*x1', '1 + x0']
-    """
+    """The outputs of a function of d numbers that is given as formulas."""
     found = function
     if callable(function) and not isinstance(function, Expr | Fn):
         found = _called(function, dimension)
@@ -175,12 +151,7 @@ def _called(function: Callable[..., Any], dimension: int) -> Any:
 
 
 def without_constant(expr: Expr) -> Expr:
-    """A formula without the number that is added in it.
-
-    Example:
-        >>> without_constant(Var(0) + 7).text
-        'x0'
-    """
+    """A formula without the number that is added in it."""
     if isinstance(expr, Add):
         return add(term for term in expr.terms if not isinstance(term, Const))
     return const(0) if isinstance(expr, Const) else expr

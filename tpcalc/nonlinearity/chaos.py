@@ -29,24 +29,13 @@ LOOSE = 1e-3  # an error of the coefficient above which there is none
 
 @dataclass(frozen=True)
 class Chaos(Shown):
-    """How much of E |f|^2 has which Hermite degree.
+    """How much of E |f|^2 has which Hermite degree."""
 
-    Args:
-        energies: E |f_k|^2 for k = 0, 1, ...: exact fractions for polynomials.
-        remainder: What is left above the last degree; 0 for polynomials.
-        error: How far the energies and the remainder may be off, each.
-
-    Source: Nualart, The Malliavin calculus and related topics, section 1.1 (Wiener chaos).
-
-    Example:
-        >>> chaos = Chaos((Fraction(0), Fraction(1), Fraction(1, 2)), Fraction(0))
-        >>> chaos.squared, chaos.linear
-        (Fraction(4, 3), Fraction(2, 3))
-    """
-
+    # E |f_k|^2 for k = 0, 1, ...: exact fractions for polynomials
     energies: tuple[Fraction | float, ...]
+    # what is left above the last degree; 0 for polynomials
     remainder: Fraction | float = Fraction(0)
-    error: float = 0.0
+    error: float = 0.0  # how far the energies and the remainder may be off, each
 
     @property
     def variance(self) -> Fraction | float:
@@ -55,10 +44,7 @@ class Chaos(Shown):
 
     @property
     def squared(self) -> Fraction | float:
-        """The mean degree, weighted by energies; the remainder counts with the next degree.
-
-        It is NLC^2 where there is no remainder, and else not above it.
-        """
+        """The mean degree, weighted by energies; the remainder counts with the next degree."""
         weighted = sum((k * part for k, part in enumerate(self.energies)), start=Fraction(0))
         return (weighted + len(self.energies) * self.remainder) / self.variance
 

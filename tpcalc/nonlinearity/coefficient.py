@@ -39,12 +39,7 @@ class Nonlinearity(Shown):
 
 
 def quotient(over: Bounded, under: Bounded) -> Bounded:
-    """A number that is not negative over a positive one.
-
-    Example:
-        >>> quotient(Bounded(1.0), Bounded(4.0)).value
-        0.25
-    """
+    """A number that is not negative over a positive one."""
     if not under.value - under.error > 0:
         raise EvaluationError(
             f"a variance is {under.value:.3g} with an error up to {under.error:.1g}: it may be 0.",
@@ -54,12 +49,7 @@ def quotient(over: Bounded, under: Bounded) -> Bounded:
 
 
 def root_of(number: Bounded) -> Estimate:
-    """The square root of a number that is not negative, as results carry it.
-
-    Example:
-        >>> root_of(Bounded(4.0)).value
-        2.0
-    """
+    """The square root of a number that is not negative, as results carry it."""
     value = sqrt(max(number.value, 0.0))
     # Half the relative error, where that is small; else the distance to the farther end.
     if number.error < 0.1 * number.value:

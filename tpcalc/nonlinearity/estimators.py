@@ -23,28 +23,18 @@ _LISTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A mean with its standard error.
+    """A mean with its standard error."""
 
-    Args:
-        value: The mean.
-        stderr: Its standard error.
-        draws: What each random draw gave.
-        samples: Numbers behind it.
-        shares: What each input adds to the mean's deviation; numbers measured on the same inputs
-            vary together. None: unknown.
-        twice: The length of the part of ``shares`` whose square is in theirs twice.
-        scatter: The standard error by the scatter over draws alone.
-        few: Whether a few of the numbers make up the mean.
-    """
-
-    value: float
-    stderr: float
-    draws: tuple[float, ...] = ()
-    samples: int = 0
+    value: float  # the mean
+    stderr: float  # its standard error
+    draws: tuple[float, ...] = ()  # what each random draw gave
+    samples: int = 0  # numbers behind it
+    # what each input adds to the mean's deviation; numbers measured on the same inputs vary
+    # together. None: unknown
     shares: Array | None = None
-    twice: float = 0.0
-    scatter: float = 0.0
-    few: bool = False
+    twice: float = 0.0  # the length of the part of `shares` whose square is in theirs twice
+    scatter: float = 0.0  # the standard error by the scatter over draws alone
+    few: bool = False  # whether a few of the numbers make up the mean
 
     def times(self, factor: float) -> Measured:
         """The same times a positive number."""
@@ -83,18 +73,15 @@ def mean_of_draws(
     others: Index | None = None,
     columns: Array | None = None,
 ) -> Measured:
-    """The mean of numbers for each of several draws and each input of a draw.
-
-    Draws share inputs where there are few, and inputs of a draw share its noise: the error is the
-    larger of the scatter over draws and the scatter over inputs. A number of two inputs, x and the
-    deviation x' along which a derivative is taken, varies with both (Aronow, Samii, Assenova,
-    Cluster-robust variance estimation for dyadic data, section 2).
-    """
+    """The mean of numbers for each of several draws and each input of a draw."""
     if not np.isfinite(terms).all():
         raise EvaluationError(
             "a derivative is not finite.",
             hint="The function leaves the range of its number format, or has no derivative there.",
         )
+    # Draws share inputs where there are few, and inputs of a draw share its noise: the error is the
+    # larger of both scatters. A number of two inputs varies with both (Aronow, Samii, Assenova,
+    # Cluster-robust variance estimation for dyadic data, section 2).
     draws = terms.mean(axis=1)
     mean, size = float(draws.mean()), len(draws)
     scatter = _length(draws - mean) / sqrt(size * (size - 1)) if size > 1 else 0.0
@@ -235,8 +222,5 @@ def jackknife(
 
 
 def left_out_error(left: Array) -> Array:
-    """The standard error of statistics from what they are with one group left out each.
-
-    Source: B. Efron, The jackknife, the bootstrap and other resampling plans, chapter 2.
-    """
+    """The standard error of statistics from what they are with one group left out each."""
     return np.asarray(np.sqrt((len(left) - 1) / len(left) * ((left - left.mean(0)) ** 2).sum(0)))

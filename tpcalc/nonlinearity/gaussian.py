@@ -61,27 +61,16 @@ def gaussian_nlc(
 
 @dataclass(frozen=True)
 class Split(Shown):
-    """A function as its best linear fit and the rest.
+    """A function as its best linear fit and the rest."""
 
-    Args:
-        linear: LAR, the share of E |f|^2 that the linear part has.
-        constant: CAR, that of the constant part.
-        nonlinear: NAR, that of the rest; the three sum to 1.
-        rest: The nonlinearity coefficient of the rest; None where there is none.
-        whole: That of the function.
-        matrix: The linear map A, a row for each coordinate of the input.
-        offset: b, with x A + b the fit.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
-    """
-
-    linear: Estimate
-    constant: Estimate
-    nonlinear: Estimate
-    rest: Estimate | None
-    whole: Estimate
+    linear: Estimate  # LAR, the share of E |f|^2 that the linear part has
+    constant: Estimate  # CAR, that of the constant part
+    nonlinear: Estimate  # NAR, that of the rest; the three sum to 1
+    rest: Estimate | None  # the nonlinearity coefficient of the rest; None where there is none
+    whole: Estimate  # that of the function
+    # the linear map A, a row for each coordinate of the input
     matrix: tuple[tuple[float, ...], ...]
-    offset: tuple[float, ...]
+    offset: tuple[float, ...]  # b, with x A + b the fit
 
     @property
     def recombined(self) -> float:
@@ -151,13 +140,7 @@ def gaussian_split(function: Any, law: Gaussian | None = None, *, method: str = 
 def numpy_form(
     function: Any, dimension: int = 1
 ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """A function given as formulas, and its Jacobian, as code on batches of inputs.
-
-    Example:
-        >>> function, jacobian = numpy_form(lambda x, y: x * y, 2)
-        >>> function(np.array([[2.0, 3.0]])), jacobian(np.array([[2.0, 3.0]]))
-        (array([[6.]]), array([[[3., 2.]]]))
-    """
+    """A function given as formulas, and its Jacobian, as code on batches of inputs."""
     outputs = outputs_of(function, dimension)
     forms = [Fn(part, dimension) for part in outputs]
     slopes = [[form.by(index) for index in range(dimension)] for form in forms]

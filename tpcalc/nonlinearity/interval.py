@@ -32,19 +32,12 @@ EPS = 2.0**-52
 
 @dataclass(frozen=True)
 class IntervalNonlinearity(Shown):
-    """How far a function of one number is from a line on an interval.
+    """How far a function of one number is from a line on an interval."""
 
-    Args:
-        nl1d: |dom| / |co| sqrt(E F'(s)^2) for s uniform on the interval; 1 for lines alone.
-        absolute: |dom| / |co| E |F'(s)|: the total variation over the range; 1 where F is
-            monotone.
-        nlc: The nonlinearity coefficient under the uniform law: sd(s) / sd(F) sqrt(E F'(s)^2).
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
-    """
-
-    nl1d: Estimate
+    nl1d: Estimate  # |dom| / |co| sqrt(E F'(s)^2) for s uniform on the interval; 1 for lines alone
+    # |dom| / |co| E |F'(s)|: the total variation over the range; 1 where F is monotone
     absolute: Estimate
+    # the nonlinearity coefficient under the uniform law: sd(s) / sd(F) sqrt(E F'(s)^2)
     nlc: Estimate
 
 
@@ -155,10 +148,7 @@ class _Integrals:
 
 
 def _settled(function: _Scaled, edges: Array, noise: float) -> tuple[_Integrals, float]:
-    """Integrals, and the larger relative change by the last two halvings.
-
-    More panels are better only until rounding, which they magnify, outweighs what is gained.
-    """
+    """Integrals, and the larger relative change by the last two halvings."""
     parts, last = 2, float("inf")
     previous = _integrals(function, _panels(edges, parts))
     best, change = previous, float("inf")
@@ -222,11 +212,7 @@ def _integrals(function: _Scaled, edges: Array) -> _Integrals:
 
 
 def _extremes(forms: Array, steep: Array) -> Array:
-    """The function at the ends of each panel and where its slope changes sign, in order.
-
-    Rows are filled up with the value at the end, so that differences of neighbours add up to the
-    variation.
-    """
+    """The function at the ends of each panel and where its slope changes sign, in order."""
     points = np.concatenate([[-1.0], np.cos(np.linspace(pi, 0, 2 * ORDER))[1:-1], [1.0]])
     slope = steep @ legendre.legvander(points, steep.shape[1] - 1).T
     left = np.broadcast_to(points[:-1], slope[:, :-1].shape).copy()
@@ -241,6 +227,7 @@ def _extremes(forms: Array, steep: Array) -> Array:
         a, b = np.where(same, centre, a), np.where(same, b, centre)
     places = right
     places[rows, columns] = a
+    # Rows have the value at the end in other places, so that differences add up to the variation.
     places = np.concatenate([np.full((len(steep), 1), -1.0), places, np.ones((len(steep), 1))], 1)
     return np.asarray(
         np.sum(legendre.legvander(places, forms.shape[1] - 1) * forms[:, None, :], axis=2)

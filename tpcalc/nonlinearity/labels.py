@@ -20,20 +20,13 @@ BLOCK = 2**12
 
 @dataclass(frozen=True, eq=False)
 class PairNonlinearity(Shown):
-    """The distribution over pairs of how far apart their labels are, next to how far the inputs.
+    """The distribution over pairs of how far apart their labels are, next to how far the inputs."""
 
-    Args:
-        values: sqrt(|y - y'|^2 Tr Cov_x / (|x - x'|^2 Tr Cov_y)) of pairs, ascending; infinite
-            where equal inputs have different labels.
-        skipped: Pairs with equal inputs and equal labels, of which it is no number.
-        sampled: Whether pairs were drawn, because there were too many.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.5, metric 12.
-    """
-
+    # sqrt(|y - y'|^2 Tr Cov_x / (|x - x'|^2 Tr Cov_y)) of pairs, ascending; infinite where
+    # equal inputs have different labels
     values: Array
-    skipped: int
-    sampled: bool
+    skipped: int  # pairs with equal inputs and equal labels, of which it is no number
+    sampled: bool  # whether pairs were drawn, because there were too many
 
     def quantile(self, share: float) -> float:
         """The smallest value that at least this share of pairs does not exceed."""

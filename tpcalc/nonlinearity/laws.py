@@ -22,10 +22,7 @@ SINGULAR = 1e-13  # relative: an eigenvalue below it is none
 
 
 class Law(ABC):
-    """What a random input of d numbers is drawn from.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
-    """
+    """What a random input of d numbers is drawn from."""
 
     dimension: int
     is_gaussian = False

@@ -37,25 +37,15 @@ ABOVE = 10.0  # times rounding
 
 @dataclass(frozen=True)
 class Spread:
-    """The spread of a function's outputs.
+    """The spread of a function's outputs."""
 
-    Args:
-        total: Tr Cov, in squares of the unit.
-        unit: About the size of deviations, so that squares stay in the range of floats.
-        size: Entries of an output.
-        offset: Length of the mean output.
-        collapsed: Whether the spread is no more than a few roundings of the mean.
-        roundings: The spread over the rounding of the mean output; infinite if that is 0.
-        first: The outputs of the first batch.
-    """
-
-    total: Measured
-    unit: float
-    size: int
-    offset: float
-    collapsed: bool
-    roundings: float
-    first: Array
+    total: Measured  # Tr Cov, in squares of the unit
+    unit: float  # about the size of deviations, so that squares stay in the range of floats
+    size: int  # entries of an output
+    offset: float  # length of the mean output
+    collapsed: bool  # whether the spread is no more than a few roundings of the mean
+    roundings: float  # the spread over the rounding of the mean output; infinite if that is 0
+    first: Array  # the outputs of the first batch
 
 
 def spread_of(function: Function, sample: Sample, passes: Passes = "two-pass") -> Spread:
@@ -137,11 +127,7 @@ def forward(
 def backward(
     function: Function, sample: Sample, draws: int, unit: float = 1.0
 ) -> tuple[Measured, Measured]:
-    """E Tr J Cov_x J^T and E |J|_F^2 by Gaussian noise u sent back: E (u J (x' - mean)^T)^2.
-
-    Every x of a batch meets every x' of another one; noise serves both means. For a function with
-    batch norm these are the factors of section 4.4.4.1 of Schoenherr, The nonlinearity coefficient.
-    """
+    """E Tr J Cov_x J^T and E |J|_F^2 by Gaussian noise u sent back: E (u J (x' - mean)^T)^2."""
     places = [sample.places("inputs", draw) for draw in range(draws)]
     others = [sample.places("others", draw) for draw in range(draws)]
     rows, columns, lengths = [], [], []
@@ -160,11 +146,9 @@ def backward(
 def unseen(
     function: Function, sample: Sample, numerator: Measured, unit: float, noise: float
 ) -> float:
-    """How many times farther a function moves than its derivatives say, as a root mean square.
-
-    E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where f
-    has no jumps. ``noise`` is how far rounding moves it.
-    """
+    """How many times farther a function moves than its derivatives say, as a root mean square."""
+    # E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where
+    # f has no jumps.
     inside = isinstance(sample.law, Box | Sampler)
     moves = partial(_toward, sample) if inside else partial(_steps, sample)
     if inside:
@@ -224,23 +208,14 @@ def _first(moves: Iterator[Move]) -> Iterator[Move]:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A coefficient, and what it was made of.
+    """A coefficient, and what it was made of."""
 
-    Args:
-        nlc: The coefficient.
-        numerator: E Tr J Cov_x J^T, in squares of the unit.
-        share: What doubled steps change of it, relative, where derivatives are differences.
-        rounding: How far rounding each input changes the outputs, over their spread.
-        jumps: Whether the function moves farther than its derivatives say: there is no error.
-        notes: What to bear in mind.
-    """
-
-    nlc: Estimate
-    numerator: Measured
-    share: float
-    rounding: float
-    jumps: bool
-    notes: tuple[str, ...]
+    nlc: Estimate  # the coefficient
+    numerator: Measured  # E Tr J Cov_x J^T, in squares of the unit
+    share: float  # what doubled steps change of it, relative, where derivatives are differences
+    rounding: float  # how far rounding each input changes the outputs, over their spread
+    jumps: bool  # whether the function moves farther than its derivatives say: there is no error
+    notes: tuple[str, ...]  # what to bear in mind
 
 
 def coefficient(

@@ -121,25 +121,15 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
 
 @dataclass(frozen=True)
 class ElemLike(Shown):
-    """How equal the square means of inputs are, and the co-means of their pairs.
+    """How equal the square means of inputs are, and the co-means of their pairs."""
 
-    Args:
-        square: The mean of INSQD, the mean square of the coordinates of an input.
-        comean: The mean of INCMD, the mean product of the coordinates of two inputs.
-        square_spread: The standard deviation of INSQD.
-        comean_spread: The standard deviation of INCMD.
-        expected: Both spreads for independent Gaussian coordinates with these means.
-        verdict: What follows.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.2.2, metric 20.
-    """
-
-    square: Estimate
-    comean: Estimate
-    square_spread: Estimate
-    comean_spread: Estimate
+    square: Estimate  # the mean of INSQD, the mean square of the coordinates of an input
+    comean: Estimate  # the mean of INCMD, the mean product of the coordinates of two inputs
+    square_spread: Estimate  # the standard deviation of INSQD
+    comean_spread: Estimate  # the standard deviation of INCMD
+    # both spreads for independent Gaussian coordinates with these means
     expected: tuple[float, float]
-    verdict: str
+    verdict: str  # what follows
 
 
 def elem_like_test(inputs: Any, *, seed: int = 0) -> ElemLike:

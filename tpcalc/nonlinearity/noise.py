@@ -28,17 +28,10 @@ Faults = Callable[[Array, Index], Array]
 
 @dataclass(frozen=True)
 class NoiseIdentity(Shown):
-    """Two mean squares that are equal: of linearised input noise over NLC, and of output noise.
+    """Two mean squares that are equal: of linearised input noise over NLC, and of output noise."""
 
-    Args:
-        moved: E |d_in J^T|^2 / NLC^2 with d_in of the covariance of inputs.
-        spread: E |d_out|^2 with d_out of the covariance of outputs.
-
-    Source: Schoenherr, The nonlinearity coefficient, Proposition 9.
-    """
-
-    moved: Estimate
-    spread: Estimate
+    moved: Estimate  # E |d_in J^T|^2 / NLC^2 with d_in of the covariance of inputs
+    spread: Estimate  # E |d_out|^2 with d_out of the covariance of outputs
 
     @property
     def z(self) -> float:

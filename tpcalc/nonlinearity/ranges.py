@@ -31,20 +31,13 @@ Holds = Callable[[Any, Array], Any]
 
 @dataclass(frozen=True, eq=False)
 class LinearRange(Shown):
-    """The distribution of 1 / c, c the change of inputs up to which a function is nearly linear.
+    """The distribution of 1 / c, c the change of inputs up to which a function is nearly linear."""
 
-    Args:
-        values: C for each draw, ascending: at least 1, and infinite where it is not resolved.
-        smallest: The change of inputs, in their standard deviations, below which differences of
-            outputs are rounding.
-        seed: Of the draws.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.4.6, metric 5.
-    """
-
-    values: Array
+    values: Array  # C for each draw, ascending: at least 1, and infinite where it is not resolved
+    # the change of inputs, in their standard deviations, below which differences of outputs
+    # are rounding
     smallest: float
-    seed: int
+    seed: int  # of the draws
 
     @property
     def one(self) -> Estimate:

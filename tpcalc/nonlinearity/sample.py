@@ -32,25 +32,14 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Inputs in batches of one size, but for the last.
+    """Inputs in batches of one size, but for the last."""
 
-    A function with batch norm is another function for another size of batches.
-
-    Args:
-        law: What they are drawn from.
-        count: How many.
-        batch: Inputs of a batch.
-        seed: The seed.
-        order: Where given inputs were before; None: draws of a law.
-        left_out: How many given inputs filled no batch.
-    """
-
-    law: Law
-    count: int
-    batch: int
-    seed: int
-    order: Index | None = None
-    left_out: int = 0
+    law: Law  # what they are drawn from
+    count: int  # how many
+    batch: int  # inputs of a batch
+    seed: int  # the seed
+    order: Index | None = None  # where given inputs were before; None: draws of a law
+    left_out: int = 0  # how many given inputs filled no batch
 
     def __len__(self) -> int:
         return self.count
@@ -110,14 +99,12 @@ class Sample:
                 yield self.rows[part]
 
     def moves(self, draws: int) -> Iterator[Move]:
-        """Inputs along independent vectors with their covariance.
-
-        The others are drawn one by one: then directions of different positions of a batch are
-        independent, and means are right for functions with batch norm as well.
-        """
+        """Inputs along independent vectors with their covariance."""
         if self.order is not None:
             for draw in range(draws):
                 places = self.places("inputs", draw)
+                # Drawn one by one: then directions of different positions of a batch are
+                # independent, and means are right for functions with batch norm as well.
                 others = self.repeatable_places("directions", draw)
                 yield Move(self.rows[places], self.rows[others] - self.mean, places, others)
             return

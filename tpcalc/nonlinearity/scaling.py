@@ -22,14 +22,7 @@ from tpcalc.shown import Rows
 
 
 def triangle_wave(x: Any, amplitude: float = 1.0) -> Array:
-    """The sawtooth of slope 1 and -1 through 0, between -amplitude and amplitude.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 9.1.6.
-
-    Example:
-        >>> triangle_wave([0.0, 0.5, 1.0, 1.5, 3.0]).tolist()
-        [0.0, 0.5, 1.0, 0.5, -1.0]
-    """
+    """The sawtooth of slope 1 and -1 through 0, between -amplitude and amplitude."""
     a = float(checks.real(amplitude, "amplitude", above=0))
     return np.asarray(np.abs(np.mod(np.asarray(x, dtype=float) - a, 4 * a) - 2 * a) - a)
 

@@ -29,54 +29,33 @@ Passes = Callable[[], Iterable[list[Array]]]
 
 @dataclass(frozen=True)
 class MetaGaussianity(Shown):
-    """What is 0 (overlaps: 1) where each neuron is Gaussian, with independent means of one law.
+    """What is 0 (overlaps: 1) where each neuron is Gaussian, with independent means of one law."""
 
-    Args:
-        nkurt: NKURT, the excess kurtosis of a neuron over inputs; its mean over neurons.
-        nghi: NGHI, the overlap of a neuron's histogram with the Gaussian one; its mean.
-        kurtex: KURTEX, the excess kurtosis over neurons of their means.
-        ghiex: GHIEX, the overlap of the histogram of their means with the Gaussian one.
-        cvnstd: CVNSTD, the spread over neurons of their standard deviations, over the mean.
-        ncorr: NCORR, the root of the mean square correlation of two neurons, itself included: no
-            less than 1 / sqrt(width), nor than about 1 / sqrt(inputs).
-        lcv: LCV, the spread over inputs of the length of the layer, over its mean.
-        dead: Neurons that do not vary over the inputs; they are left out of all but LCV, KURTEX
-            and GHIEX.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 5.2.1, metrics 13 to 19.
-    """
-
-    nkurt: float
-    nghi: float
-    kurtex: float
-    ghiex: float
-    cvnstd: float
+    nkurt: float  # NKURT, the excess kurtosis of a neuron over inputs; its mean over neurons
+    nghi: float  # NGHI, the overlap of a neuron's histogram with the Gaussian one; its mean
+    kurtex: float  # KURTEX, the excess kurtosis over neurons of their means
+    ghiex: float  # GHIEX, the overlap of the histogram of their means with the Gaussian one
+    cvnstd: float  # CVNSTD, the spread over neurons of their standard deviations, over the mean
+    # NCORR, the root of the mean square correlation of two neurons, itself included: no less
+    # than 1 / sqrt(width), nor than about 1 / sqrt(inputs)
     ncorr: float
-    lcv: float
+    lcv: float  # LCV, the spread over inputs of the length of the layer, over its mean
+    # neurons that do not vary over the inputs; they are left out of all but LCV, KURTEX and
+    # GHIEX
     dead: int
 
 
 @dataclass(frozen=True)
 class Gaussianity:
-    """Seven diagnostics of one layer; each has its limit in wide networks in parentheses.
+    """Seven diagnostics of one layer; each has its limit in wide networks in parentheses."""
 
-    Attributes:
-        kurtosis: NKURT: excess kurtosis of a neuron over inputs, the mean over neurons (0).
-        overlap: NGHI: overlap of a neuron's law with a Gaussian, the mean over neurons (1).
-        mean_kurtosis: KURTEX: excess kurtosis of the neurons' means over neurons (0).
-        mean_overlap: GHIEX: overlap of the law of these means with a Gaussian (1).
-        deviation_spread: CVNSTD: spread of the neurons' standard deviations, relative (0).
-        correlation: NCORR: quadratic mean of the correlations of two neurons (0).
-        length_spread: LCV: spread of the layer's length over inputs, relative (0).
-    """
-
-    kurtosis: Estimate
-    overlap: Estimate
-    mean_kurtosis: Estimate
-    mean_overlap: Estimate
-    deviation_spread: Estimate
-    correlation: Estimate
-    length_spread: Estimate
+    kurtosis: Estimate  # NKURT: excess kurtosis of a neuron over inputs, the mean over neurons (0)
+    overlap: Estimate  # NGHI: overlap of a neuron's law with a Gaussian, the mean over neurons (1)
+    mean_kurtosis: Estimate  # KURTEX: excess kurtosis of the neurons' means over neurons (0)
+    mean_overlap: Estimate  # GHIEX: overlap of the law of these means with a Gaussian (1)
+    deviation_spread: Estimate  # CVNSTD: spread of the neurons' standard deviations, relative (0)
+    correlation: Estimate  # NCORR: quadratic mean of the correlations of two neurons (0)
+    length_spread: Estimate  # LCV: spread of the layer's length over inputs, relative (0)
 
     @property
     def alarm(self) -> str:
@@ -98,29 +77,17 @@ class Gaussianity:
 
 @dataclass(frozen=True)
 class LayerMoments:
-    """What one layer does over inputs.
+    """What one layer does over inputs."""
 
-    Args:
-        mean: Mean of each neuron.
-        variance: Sample variance of each neuron.
-        alive: Which neurons vary by more than rounding.
-        kurtosis: Excess kurtosis of each neuron, unbiased for Gaussians; 0 of those not alive.
-        overlap: How far the law of each standardized neuron overlaps a standard Gaussian.
-        squares: For each input the mean square over neurons.
-        deviations: For each input the squared distance from the mean, over neurons.
-        projections: For each input the deviation from the mean along it, over neurons.
-        correlations: Correlations of pairs of neurons that are alive, squared.
-    """
-
-    mean: Array
-    variance: Array
-    alive: Any
-    kurtosis: Array
-    overlap: Array
-    squares: Array
-    deviations: Array
-    projections: Array
-    correlations: Array
+    mean: Array  # mean of each neuron
+    variance: Array  # sample variance of each neuron
+    alive: Any  # which neurons vary by more than rounding
+    kurtosis: Array  # excess kurtosis of each neuron, unbiased for Gaussians; 0 of those not alive
+    overlap: Array  # how far the law of each standardized neuron overlaps a standard Gaussian
+    squares: Array  # for each input the mean square over neurons
+    deviations: Array  # for each input the squared distance from the mean, over neurons
+    projections: Array  # for each input the deviation from the mean along it, over neurons
+    correlations: Array  # correlations of pairs of neurons that are alive, squared
 
     @property
     def size(self) -> int:
@@ -131,12 +98,7 @@ class LayerMoments:
 def layer_moments(
     passes: Passes, count: int, chosen: Callable[[int, int], Index]
 ) -> list[LayerMoments]:
-    """The moments of all layers over so many inputs; correlations are those of chosen neurons.
-
-    Means come first and powers of deviations from them second, so that nothing is lost where a
-    layer hardly depends on the input. What is held at a time: the layers of one batch, and a few
-    numbers for each neuron and for each input.
-    """
+    """The moments of all layers over so many inputs; correlations are those of chosen neurons."""
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
         first = _gathered(passes, lambda _, f: ([f.sum(axis=0)], [np.mean(f * f, axis=1)]))
     for index, (_, (squares,)) in enumerate(first):
@@ -238,11 +200,7 @@ def _overlap(below: Array) -> Array:
 
 
 def gaussianity(moments: LayerMoments, seed: int | None = None) -> Gaussianity:
-    """The diagnostics of a layer. Standard errors are over neurons, of the lengths over inputs.
-
-    With n inputs and d neurons, chance alone gives an overlap below 1 by about 1.3 / sqrt(n), a
-    spread of standard deviations of 1 / sqrt(2 n) and correlations of sqrt(1 / n + 1 / d).
-    """
+    """The diagnostics of a layer. Standard errors are over neurons, of the lengths over inputs."""
     alive = moments.alive if moments.alive.any() else np.ones_like(moments.alive)
     return Gaussianity(
         jackknife([moments.kurtosis[alive]], np.mean, seed),

@@ -27,31 +27,18 @@ DEPENDENT = 1e-4
 
 @dataclass(frozen=True)
 class Fit:
-    """A linear fit x A + b of the outputs, and the shares of E |f|^2, which add up to 1.
+    """A linear fit x A + b of the outputs, and the shares of E |f|^2, which add up to 1."""
 
-    Args:
-        linear: LAR: of the linear component (x - mean) A.
-        constant: CAR: of the constant component, the mean output.
-        nonlinear: NAR: of what is left.
-        slope: A, a row for each coordinate of the input.
-        offset: b.
-        dependent: Whether coordinates of the inputs determine others.
-    """
-
-    linear: Estimate
-    constant: Estimate
-    nonlinear: Estimate
-    slope: Array
-    offset: Array
-    dependent: bool
+    linear: Estimate  # LAR: of the linear component (x - mean) A
+    constant: Estimate  # CAR: of the constant component, the mean output
+    nonlinear: Estimate  # NAR: of what is left
+    slope: Array  # A, a row for each coordinate of the input
+    offset: Array  # b
+    dependent: bool  # whether coordinates of the inputs determine others
 
 
 def fit(function: Function, sample: Sample) -> Fit:
-    """The least-squares fit of a function over inputs.
-
-    A fit to n inputs also follows chance: the residuals are divided by n - d - 1 and the constant
-    loses its share of the spread. Errors come from leaving out a group of inputs at a time.
-    """
+    """The least-squares fit of a function over inputs."""
     size = sample.law.dimension
     most = min(GROUPS, max(LEAST_GROUPS, CELLS // size**2), len(sample) // 4)
     groups: list[_Moments] = []

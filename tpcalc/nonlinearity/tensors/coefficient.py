@@ -39,28 +39,19 @@ Estimator = Literal["backward", "forward"]
 
 @dataclass(frozen=True)
 class MeasuredNLC(Shown):
-    """What was measured of a function under its inputs.
+    """What was measured of a function under its inputs."""
 
-    Attributes:
-        nlc: The nonlinearity coefficient.
-        frobenius: NLCFROB: the same as if inputs had a covariance proportional to the identity.
-        bias: sqrt(E |f|^2 / Tr Cov_f) of the outputs; infinite where they have collapsed.
-        spread: Tr Cov_f.
-        input_spread: Tr Cov_x.
-        collapsed: Whether outputs are equal within a few roundings: the coefficient is 1 then, by
-            convention.
-        rounding: How far rounding each input changes the outputs, over their spread.
-        notes: What to bear in mind.
-    """
-
-    nlc: Estimate
+    nlc: Estimate  # the nonlinearity coefficient
+    # NLCFROB: the same as if inputs had a covariance proportional to the identity
     frobenius: Estimate
-    bias: float
-    spread: Estimate
-    input_spread: float
+    bias: float  # sqrt(E |f|^2 / Tr Cov_f) of the outputs; infinite where they have collapsed
+    spread: Estimate  # Tr Cov_f
+    input_spread: float  # Tr Cov_x
+    # whether outputs are equal within a few roundings: the coefficient is 1 then, by
+    # convention
     collapsed: bool
-    rounding: float
-    notes: tuple[str, ...]
+    rounding: float  # how far rounding each input changes the outputs, over their spread
+    notes: tuple[str, ...]  # what to bear in mind
 
 
 def nlc(
@@ -189,21 +180,13 @@ def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
 
 @dataclass(frozen=True)
 class LinearPart(Shown):
-    """Shares of E |f|^2; they add up to 1.
+    """Shares of E |f|^2; they add up to 1."""
 
-    Attributes:
-        linear: LAR: of the linear component (x - mean) A.
-        constant: CAR: of the constant component, the mean output.
-        nonlinear: NAR: of what is left.
-        slope: A, of shape (d_in, d_out).
-        offset: b, so that x A + b is the fit.
-    """
-
-    linear: Estimate
-    constant: Estimate
-    nonlinear: Estimate
-    slope: Tensor
-    offset: Tensor
+    linear: Estimate  # LAR: of the linear component (x - mean) A
+    constant: Estimate  # CAR: of the constant component, the mean output
+    nonlinear: Estimate  # NAR: of what is left
+    slope: Tensor  # A, of shape (d_in, d_out)
+    offset: Tensor  # b, so that x A + b is the fit
 
     def rest(self, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """The function without its linear fit."""
@@ -258,17 +241,12 @@ def linear_part(f: Function, x: Any, *, batch: int | None = None, seed: int = 0)
 
 @dataclass(frozen=True)
 class LocalLinearity(Shown):
-    """GLLAD: laws of how many times smaller than the inputs' spread a linear region is.
+    """GLLAD: laws of how many times smaller than the inputs' spread a linear region is."""
 
-    Attributes:
-        values: C of every sample, at least 1; infinite where it is beyond what was scanned.
-        median: MGLLA: their median, with its standard error.
-        beyond: How many are infinite.
-    """
-
+    # C of every sample, at least 1; infinite where it is beyond what was scanned
     values: tuple[float, ...]
-    median: Estimate
-    beyond: int
+    median: Estimate  # MGLLA: their median, with its standard error
+    beyond: int  # how many are infinite
 
 
 def local_linearity(

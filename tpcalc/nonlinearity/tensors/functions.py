@@ -109,13 +109,7 @@ def _check_dropout(parts: list[Any]) -> None:
 
 
 class Torch(Function):
-    """A function of torch tensors that gives its layers, the batch first and the outputs last.
-
-    Args:
-        layers: Takes a batch and gives all layers.
-        module: What holds batch norms, if there are any.
-        like: A batch, of whose shape, type and device all batches are.
-    """
+    """A function of torch tensors that gives its layers, the batch first and the outputs last."""
 
     method = Method.FINITE
 

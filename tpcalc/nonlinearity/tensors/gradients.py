@@ -34,18 +34,13 @@ _BATCH = 250
 
 @dataclass(frozen=True)
 class GradientLengths(Shown):
-    """The gradient of the loss of an input by one layer; d_L is the size of the output.
+    """The gradient of the loss of an input by one layer; d_L is the size of the output."""
 
-    Attributes:
-        layer: Number of the layer.
-        length: GLEN: root of E |g|^2 / d_L. With Gaussian g of variance 1 at the output, at the
-            input it tends to sqrt(g_L) in wide networks.
-        component: GVCS: root mean square of the entries of g.
-    """
-
-    layer: int
+    layer: int  # number of the layer
+    # GLEN: root of E |g|^2 / d_L. With Gaussian g of variance 1 at the output, at the input
+    # it tends to sqrt(g_L) in wide networks
     length: Estimate
-    component: Estimate
+    component: Estimate  # GVCS: root mean square of the entries of g
 
 
 def gradient_lengths(

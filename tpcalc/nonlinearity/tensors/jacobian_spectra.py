@@ -21,19 +21,12 @@ Tensor = Any
 
 @dataclass(frozen=True)
 class JacobianMoments(Shown):
-    """Moments of the squared singular values of J, which has N rows, over networks.
+    """Moments of the squared singular values of J, which has N rows, over networks."""
 
-    Attributes:
-        first: m_1 = Tr J J^T / N.
-        second: m_2 = Tr (J J^T)^2 / N.
-        variance: m_2 - m_1^2 of each network, the mean over them.
-        relative_variance: The same over m_1^2 of the same network.
-    """
-
-    first: Estimate
-    second: Estimate
-    variance: Estimate
-    relative_variance: Estimate
+    first: Estimate  # m_1 = Tr J J^T / N
+    second: Estimate  # m_2 = Tr (J J^T)^2 / N
+    variance: Estimate  # m_2 - m_1^2 of each network, the mean over them
+    relative_variance: Estimate  # the same over m_1^2 of the same network
 
 
 def jacobian(f: Callable[[Any], Any], x: Tensor) -> Tensor:

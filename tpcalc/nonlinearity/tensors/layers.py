@@ -30,36 +30,23 @@ CURVED = ("coordinates", "product", "norm")
 
 @dataclass(frozen=True)
 class LayerMetrics(Shown):
-    """One layer l; each quantity has its limit in wide networks in parentheses.
+    """One layer l; each quantity has its limit in wide networks in parentheses."""
 
-    Attributes:
-        layer: Its number; 0 is the input.
-        size: Its neurons.
-        root_mean_square: LQM: of the neurons, the mean over inputs (sqrt q).
-        scale: LSCALE: root of the mean square over neurons and inputs (sqrt q).
-        mean_scale: QMNEX: root mean square of the neurons' means (sqrt c).
-        deviation_scale: QMNSTD: root mean square of the neurons' deviations (sqrt(q - c)).
-        bias: LBIAS: LSCALE over QMNSTD (sqrt(q / (q - c))).
-        jacobian: JACF: Frobenius norm of the derivative by the input over sqrt(size), root mean
-            square over inputs (sqrt g).
-        numerator: NLCNUM: root of E Tr J Cov_x J^T over the size.
-        nlc: The nonlinearity coefficient of the layer as a function of the input.
-        gaussianity: How far its neurons are from independent Gaussians.
-        collapsed: Whether it is the same for all inputs within a few roundings; then bias and
-            coefficient are what rounding left.
-    """
-
-    layer: int
-    size: int
-    root_mean_square: Estimate
-    scale: Estimate
-    mean_scale: Estimate
-    deviation_scale: Estimate
-    bias: Estimate
+    layer: int  # its number; 0 is the input
+    size: int  # its neurons
+    root_mean_square: Estimate  # LQM: of the neurons, the mean over inputs (sqrt q)
+    scale: Estimate  # LSCALE: root of the mean square over neurons and inputs (sqrt q)
+    mean_scale: Estimate  # QMNEX: root mean square of the neurons' means (sqrt c)
+    deviation_scale: Estimate  # QMNSTD: root mean square of the neurons' deviations (sqrt(q - c))
+    bias: Estimate  # LBIAS: LSCALE over QMNSTD (sqrt(q / (q - c)))
+    # JACF: Frobenius norm of the derivative by the input over sqrt(size), root mean square
+    # over inputs (sqrt g)
     jacobian: Estimate
-    numerator: Estimate
-    nlc: Estimate
-    gaussianity: Gaussianity
+    numerator: Estimate  # NLCNUM: root of E Tr J Cov_x J^T over the size
+    nlc: Estimate  # the nonlinearity coefficient of the layer as a function of the input
+    gaussianity: Gaussianity  # how far its neurons are from independent Gaussians
+    # whether it is the same for all inputs within a few roundings; then bias and coefficient
+    # are what rounding left
     collapsed: bool
 
 
@@ -166,21 +153,13 @@ def _mean_scale(own: LayerMoments, offset: float, spread: Measured, seed: int) -
 
 @dataclass(frozen=True)
 class Between(Shown):
-    """Layer l as a function of layer m.
+    """Layer l as a function of layer m."""
 
-    Attributes:
-        start: m.
-        end: l.
-        jacobian: JACF: Frobenius norm of the derivative, over the root of the neurons of l.
-        numerator: NLCNUM: root of E Tr J Cov_m J^T over the neurons of l.
-        nlc: The nonlinearity coefficient of l as a function of m.
-    """
-
-    start: int
-    end: int
-    jacobian: Estimate
-    numerator: Estimate
-    nlc: Estimate
+    start: int  # m
+    end: int  # l
+    jacobian: Estimate  # JACF: Frobenius norm of the derivative, over the root of the neurons of l
+    numerator: Estimate  # NLCNUM: root of E Tr J Cov_m J^T over the neurons of l
+    nlc: Estimate  # the nonlinearity coefficient of l as a function of m
 
 
 def between(

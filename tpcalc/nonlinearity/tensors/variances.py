@@ -14,17 +14,11 @@ from tpcalc.shown import Rows, Shown
 
 @dataclass(frozen=True, slots=True)
 class LayerVariance(Shown):
-    """The variance of a layer, as the recursion of wide networks takes it.
+    """The variance of a layer, as the recursion of wide networks takes it."""
 
-    Args:
-        layer: Number of the step, or name of the module.
-        kind: Whether of weights or of biases.
-        value: |W|_F^2 / d_l, or |b|^2 / d_l, for d_l neurons.
-    """
-
-    layer: int | str
-    kind: Literal["weights", "biases"]
-    value: float
+    layer: int | str  # number of the step, or name of the module
+    kind: Literal["weights", "biases"]  # whether of weights or of biases
+    value: float  # |W|_F^2 / d_l, or |b|^2 / d_l, for d_l neurons
 
 
 def layer_variances(network: Any) -> tuple[LayerVariance, ...]:
