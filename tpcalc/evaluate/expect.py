@@ -22,7 +22,7 @@ from tpcalc.integrals.symbolic import exactly, with_fractions
 from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.program.nodes import Family, Moment, members
 from tpcalc.program.program import Builder
-from tpcalc.results import Estimate
+from tpcalc.results import Estimate, Method
 
 
 def expect(
@@ -74,21 +74,21 @@ def expect(
     vectors = tuple(builder.add(cell) for cell in members(family))
     builder.output("E", builder.add(Moment(Fn(expr, count), vectors)))
     program = builder.finish()
-    # Not through a derivation, which takes what is odd for 0 only where it has a mean square.
-    starts: list[LNode] = [Start("G", index) for index in range(count)]
-    graph = LimitGraph(
-        (*starts, Expect(Fn(expr, count), vectors)),
-        (("E", Target(Fraction(0), count)),),
-        (*("n" for _ in range(count)), None),
-        program.dims,
-        program.groups,
-        (),
-    )
-    chain = Chain(graph, chosen(method))
+    chain = chain_of(expr, family, chosen(method))
     direct = chain.estimates("E")[0]
     if direct is not None:
         return chain.with_formula("E", direct)
     return limit(program, method=method, seed=seed)["E"]
+
+
+def chain_of(expr: Expr, family: Family, methods: tuple[Method, ...]) -> Chain:
+    """The average "E" of a formula of the numbers of a Gaussian group."""
+    # Not through a derivation, which takes what is odd for 0 only where it has a mean square.
+    count = family.size
+    starts: list[LNode] = [Start(family.name, index) for index in range(count)]
+    average = Expect(Fn(expr, count), tuple(range(count)))
+    target, sizes = ("E", Target(Fraction(0), count)), (*("n" for _ in range(count)), None)
+    return Chain(LimitGraph((*starts, average), (target,), sizes, (), (family,), ()), methods)
 
 
 def closed_form(fn: Callable[..., Any], cov: Any = 1, mean: Any = 0) -> Any:

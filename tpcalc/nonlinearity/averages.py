@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.evaluate.chain import Chain, chosen
+from tpcalc.evaluate.chain import chosen
+from tpcalc.evaluate.expect import chain_of
 from tpcalc.functions import Const, Expr, Fn, Var, const
 from tpcalc.functions.expr import Add, add, mul, substitute
-from tpcalc.integrals.average import ways
 from tpcalc.integrals.bounded import EPS, METHODS, Bounded, bounded
-from tpcalc.limit.graph import Expect, LimitGraph, LNode, Start, Target
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.nonlinearity.polynomials import expanded
 from tpcalc.program.nodes import Family
@@ -52,46 +49,17 @@ class Averages:
         if any(factor == const(0) for factor in factors):
             return Bounded(0.0)
         if factors not in self._known:
-            self._known[factors] = self._evaluated(factors)
+            self._known[factors] = self._evaluated(expanded(mul(factors), len(self.mean)))
         return self._known[factors]
 
-    def _evaluated(self, factors: tuple[Expr, ...]) -> Bounded:
-        used = {index for factor in factors for index in Fn(factor, len(self.mean)).uses[0]}
-        if len(used) <= 1:
-            found = self._single(factors, used.pop() if used else 0)
-            if found is not None:
-                return found
-        return self._several(factors)
-
-    def _single(self, factors: Sequence[Expr], index: int) -> Bounded | None:
-        own = [substitute(factor, {Var(index): Var(0)}) for factor in factors]
-        size = len(own)
-        mean = [0.0] * size
-        cov = [[float(self.cov[index][index])] * size for _ in range(size)]
-        for method, expectation in ways(own, self.methods):
-            found = expectation(own, mean, cov)
-            if found is not None and np.isfinite(found.value) and np.isfinite(found.error):
-                return Bounded(float(found.value), float(found.error), method)
-        return None
-
-    def _several(self, factors: Sequence[Expr]) -> Bounded:
-        size = len(self.mean)
-        whole = expanded(mul(factors), size)
-        group = Family.group("x", "n", (Fraction(0),) * size, tuple(tuple(row) for row in self.cov))
-        starts: list[LNode] = [Start("x", index) for index in range(size)]
-        graph = LimitGraph(
-            (*starts, Expect(Fn(whole, size), tuple(range(size)))),
-            (("E", Target(Fraction(0), size)),),
-            (*("n" for _ in range(size)), None),
-            (),
-            (group,),
-            (),
-        )
-        chain = Chain(graph, self.methods)
+    def _evaluated(self, product: Expr) -> Bounded:
+        rows = tuple(tuple(row) for row in self.cov)
+        group = Family.group("x", "n", (Fraction(0),) * len(rows), rows)
+        chain = chain_of(product, group, self.methods)
         found = chain.estimates("E")[0]
         if found is None:
             raise EvaluationError(
-                f"E {whole.text} has no closed form and no quadrature here: "
+                f"E {product.text} has no closed form and no quadrature here: "
                 f"{chain.reasons.get('E', 'it is not covered')}.",
                 hint="numpy_form gives the function as code, which sampled_nlc takes.",
             )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from math import factorial, prod, sqrt
 from typing import Any
 
@@ -19,7 +18,7 @@ from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import EPS
 from tpcalc.nonlinearity.averages import outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
-from tpcalc.nonlinearity.polynomials import Polynomial, Powers, added, composed, terms, unit
+from tpcalc.nonlinearity.polynomials import exact, fraction, polynomial
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.shown import Shown
 
@@ -109,15 +108,23 @@ def polynomial_chaos(function: Any, law: Gaussian | None = None) -> Chaos:
     """
     law = Gaussian() if law is None else law
     mean, rows = law.entries()
-    at = [Fraction(value) for value in mean]
-    cov = [[Fraction(value) for value in row] for row in rows]
+    cov = [[fraction(Fraction(value)) for value in row] for row in rows]
     energies: dict[int, Fraction] = {}
     for part in outputs_of(function, law.dimension):
-        smoothed = _shifted(_heated(_polynomial(part, law.dimension), cov), at)
-        for degree in {sum(powers) for powers in smoothed}:
-            own = {powers: c for powers, c in smoothed.items() if sum(powers) == degree}
-            energy = _energy(own, cov)
-            energies[degree] = energies.get(degree, Fraction(0)) + energy
+        smoothed = _heated(_polynomial(part, law.dimension), cov)
+        numbers = smoothed.ring.gens
+        at = (fraction(Fraction(value)) for value in mean)
+        moved = smoothed.compose([(x, x + m) for x, m in zip(numbers, at, strict=True)])
+        turned = moved.compose(
+            [
+                (x, sum((c * y for c, y in zip(row, numbers, strict=True)), moved.ring.zero))
+                for x, row in zip(numbers, cov, strict=True)
+            ]
+        )
+        # p(cov d) p of the part p of each degree, of which turns keep the degree.
+        for powers, value in moved.terms():
+            energy = exact(value * turned.get(powers, 0) * prod(map(factorial, powers)))
+            energies[sum(powers)] = energies.get(sum(powers), Fraction(0)) + energy
     top = max((degree for degree, energy in energies.items() if energy), default=0)
     if top == 0:
         raise EvaluationError(
@@ -178,8 +185,8 @@ def grid_chaos(
     return Chaos(tuple(float(part) for part in energies), remainder, error)
 
 
-def _polynomial(expr: Expr, size: int) -> Polynomial:
-    found = terms(expr, size)
+def _polynomial(expr: Expr, size: int) -> Any:
+    found = polynomial(expr, size)
     if found is None:
         raise UsageError(
             f"{expr.text} is no polynomial.", hint="grid_chaos and gaussian_nlc take others."
@@ -187,54 +194,20 @@ def _polynomial(expr: Expr, size: int) -> Polynomial:
     return found
 
 
-def _heated(poly: Polynomial, cov: Sequence[Sequence[Fraction]]) -> Polynomial:
+def _heated(poly: Any, cov: Sequence[Sequence[Any]]) -> Any:
     """exp(D/2) f with D = sum cov_ab d_a d_b: the averages of f around each point."""
-    size = len(cov)
-    out, term, order = dict(poly), dict(poly), 0
+    out, term, order, numbers = poly, poly, 0, poly.ring.gens
     while term:
         order += 1
-        new: Polynomial = {}
-        for (powers, value), a, b in product(term.items(), range(size), range(size)):
-            lowered, factor = _lowered(powers, a, b)
-            if factor and cov[a][b]:
-                more = value * factor * cov[a][b] / (2 * order)
-                new[lowered] = new.get(lowered, Fraction(0)) + more
-        term = {powers: value for powers, value in new.items() if value}
-        out = added(out, term)
+        parts = (
+            c * term.diff(x).diff(y)
+            for x, row in zip(numbers, cov, strict=True)
+            for y, c in zip(numbers, row, strict=True)
+            if c
+        )
+        term = sum(parts, poly.ring.zero).mul_ground(fraction(Fraction(1, 2 * order)))
+        out = out + term
     return out
-
-
-def _lowered(powers: Powers, a: int, b: int) -> tuple[Powers, int]:
-    own = list(powers)
-    factor = own[a]
-    own[a] -= 1
-    factor *= own[b]
-    own[b] -= 1
-    return tuple(own), factor
-
-
-def _shifted(poly: Polynomial, at: Sequence[Fraction]) -> Polynomial:
-    size = len(at)
-    if not any(at):
-        return poly
-    constant = (0,) * size
-    forms = [added({unit(size, i): Fraction(1)}, {constant: m}) for i, m in enumerate(at)]
-    return composed(poly, forms)
-
-
-def _energy(own: Mapping[Powers, Fraction], cov: Sequence[Sequence[Fraction]]) -> Fraction:
-    """p(cov d) p of a homogeneous polynomial p."""
-    size = len(cov)
-    forms = [{unit(size, b): cov[a][b] for b in range(size) if cov[a][b]} for a in range(size)]
-    turned = composed(own, forms)
-    return sum(
-        (
-            own[powers] * value * prod(map(factorial, powers))
-            for powers, value in turned.items()
-            if powers in own
-        ),
-        start=Fraction(0),
-    )
 
 
 def _projected(function: Callable[[Any], Any], law: Gaussian, degree: int, nodes: int) -> Array:

@@ -16,6 +16,7 @@ from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
 MOST_INPUTS = 2000
+STREAM = 0x1A7E5  # tells these streams from those of weights
 
 
 def meta_gaussian(q: float, c: float, *, samples: int, neurons: int, seed: int) -> Array:
@@ -42,14 +43,12 @@ def meta_gaussian(q: float, c: float, *, samples: int, neurons: int, seed: int) 
         >>> meta_gaussian(1, 0.3, samples=2, neurons=3, seed=0).shape
         (2, 3)
     """
-    square, shared = moments_of(q, c)
-    shape = tuple(
-        checks.whole(value, name, least=1)
-        for value, name in ((samples, "samples"), (neurons, "neurons"))
-    )
-    rng = np.random.default_rng(checks.seed(seed))
-    means = rng.standard_normal(shape[1]) * sqrt(shared)
-    return np.asarray(means + rng.standard_normal(shape) * sqrt(square - shared))
+    square, shared = _moments(q, c)
+    count = checks.whole(samples, "samples", least=1)
+    size = checks.whole(neurons, "neurons", least=1)
+    stream = _stream(seed, size)
+    means = sqrt(shared) * stream.standard_normal(size)
+    return np.asarray(means + sqrt(square - shared) * stream.standard_normal((count, size)))
 
 
 def elem_like(q: float, c: float, *, count: int, dimension: int, seed: int | None = None) -> Array:
@@ -75,14 +74,14 @@ def elem_like(q: float, c: float, *, count: int, dimension: int, seed: int | Non
         >>> (x @ x.T / 4).round(12).tolist()[0]
         [1.0, 0.25, 0.25]
     """
-    square, shared = moments_of(q, c)
+    square, shared = _moments(q, c)
     size = checks.whole(dimension, "dimension", least=1)
     hint = "Co-means are all equal for at most as many inputs as coordinates."
     number = checks.whole(count, "count", least=1, most=size, hint=hint)
     axes = np.eye(number, size)
     if seed is not None:
-        rng = np.random.default_rng(checks.seed(seed))
-        axes = np.linalg.qr(rng.standard_normal((size, number)))[0].T
+        turns, r = np.linalg.qr(_stream(seed, size).standard_normal((size, number)))
+        axes = (turns * np.where(np.diag(r) < 0, -1.0, 1.0)).T
     # The square root of (q - c) I + c 1 1^T.
     lone = sqrt(square - shared)
     joint = (sqrt(square - shared + number * shared) - lone) / number
@@ -111,7 +110,9 @@ def meta_moments(values: Any) -> tuple[Estimate, Estimate]:
         >>> q.z(2) < 5, c.z(0.5) < 5
         (True, True)
     """
-    rows = _rows(values)
+    rows: Array = checks.inputs(values, "values")
+    if min(rows.shape) < 2:
+        raise UsageError(f"values of shape {rows.shape}: at least two samples of two neurons.")
     n = len(rows)
     squares = np.mean(rows**2, axis=0)
     products = (np.sum(rows, axis=0) ** 2 - np.sum(rows**2, axis=0)) / (n * (n - 1))
@@ -159,11 +160,11 @@ def elem_like_test(inputs: Any, *, seed: int = 0) -> ElemLike:
         rng = np.random.default_rng(checks.seed(seed))
         rows = rows[rng.choice(len(rows), MOST_INPUTS, replace=False)]
     gram = rows @ rows.T / rows.shape[1]
-    squares = np.diag(gram).copy()
-    if not squares.max() > 0:
+    if not np.diag(gram).max() > 0:
         raise UsageError("all inputs are 0.")
-    square, square_spread = _with_errors(squares, None)
-    comean, comean_spread = _with_errors(squares, gram)
+    own = np.eye(len(rows))
+    square, square_spread = _with_errors(gram, own)
+    comean, comean_spread = _with_errors(gram, 1 - own)
     q, c, width = square.value, max(comean.value, 0.0), rows.shape[1]
     # Given the means of the coordinates, which have the mean square c.
     expected = (
@@ -203,45 +204,33 @@ def _verdict(
     )
 
 
-def _with_errors(squares: Array, gram: Array | None) -> tuple[Estimate, Estimate]:
-    """Mean and standard deviation, with jackknife errors, of squares or of pairs."""
-    n = len(squares)
-    if gram is None:
-        counts, first = np.ones(n), squares
-        centre = float(first.mean())
-        second = (squares - centre) ** 2
-        total = float(n)
-    else:
-        counts = np.full(n, n - 1.0)
-        centre = float((gram.sum() - squares.sum()) / (n * (n - 1)))
-        first = gram.sum(axis=1) - squares
-        second = ((gram - centre) ** 2).sum(axis=1) - (squares - centre) ** 2
-        total = n * (n - 1) / 2
-    share = 1.0 if gram is None else 0.5
-    # First moments around the mean of all, so that spreads do not drown in rounding.
-    around = first - counts * centre
-    kept = total - counts
-    means = (share * around.sum() - around) / kept
-    spreads = np.sqrt(np.maximum((share * second.sum() - second) / kept - means**2, 0.0))
-    spread = sqrt(share * float(second.sum()) / total)
-    return _estimate(centre, means, n), _estimate(spread, spreads, n)
+def _with_errors(table: Array, mask: Array) -> tuple[Estimate, Estimate]:
+    """Mean and standard deviation of some entries of a table over pairs of inputs, by jackknife."""
+    n, total = len(table), float(mask.sum())
+    centre = float((mask * table).sum()) / total
+    away = mask * (table - centre)
+    # Sums without one row and its column, around the mean: spreads do not drown in rounding.
+    counts, first, second = (
+        part.sum() - 2 * part.sum(axis=1) + np.diag(part) for part in (mask, away, away**2)
+    )
+    means = first / counts
+    spreads = np.sqrt(np.maximum(second / counts - means**2, 0.0))
+    spread = sqrt(float((away**2).sum()) / total)
+    errors = left_out_error(np.stack([means, spreads], axis=1)).tolist()
+    mean, deviation = (
+        Estimate(*part, Method.PARTICLES, samples=n, replicates=n)
+        for part in zip((centre, spread), errors, strict=True)
+    )
+    return mean, deviation
 
 
-def _estimate(value: float, left: Array, count: int) -> Estimate:
-    error = float(left_out_error(left))
-    return Estimate(value, error, Method.PARTICLES, samples=count, replicates=count)
-
-
-def _rows(values: Any) -> Array:
-    rows: Array = checks.inputs(values, "values")
-    if min(rows.shape) < 2:
-        raise UsageError(f"values of shape {rows.shape}: at least two samples of two neurons.")
-    return rows
-
-
-def moments_of(q: float, c: float) -> tuple[float, float]:
-    """A square mean and a mean product, which is smaller."""
+def _moments(q: float, c: float) -> tuple[float, float]:
     square, shared = (float(checks.real(value, name)) for value, name in ((q, "q"), (c, "c")))
     if not square > shared >= 0:
         raise UsageError(f"q is {q} and c is {c}; they are q > c >= 0.")
     return square, shared
+
+
+def _stream(seed: int, size: int) -> np.random.Generator:
+    words = [checks.seed(seed), STREAM, size]
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))

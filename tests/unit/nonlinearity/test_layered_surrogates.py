@@ -25,8 +25,8 @@ def test_gaussian_inputs_have_a_centre() -> None:
 
 
 def test_what_no_inputs_have_is_refused() -> None:
-    with pytest.raises(UsageError, match="At most 4 can"):
-        elementlike_inputs(5, 5)
+    with pytest.raises(UsageError, match="at most 5"):
+        elementlike_inputs(6, 5)
     with pytest.raises(UsageError, match=r"c is 1\.0"):
         gaussian_inputs(5, 5, 1.0, 1.0)
     with pytest.raises(UsageError, match="at least 1"):
