@@ -12,7 +12,8 @@ import tpcalc as tp
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Var
 from tpcalc.nonlinearity.chaos import grid_chaos, polynomial_chaos
-from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split, numpy_form
+from tpcalc.nonlinearity.formulas import numpy_form
+from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.labels import elem_like_pairs, pair_nlc
 from tpcalc.nonlinearity.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere

@@ -16,9 +16,8 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr
 from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import EPS
-from tpcalc.nonlinearity.averages import outputs_of
+from tpcalc.nonlinearity.formulas import exact, fraction, outputs_of, polynomial
 from tpcalc.nonlinearity.laws import Gaussian
-from tpcalc.nonlinearity.polynomials import exact, fraction, polynomial
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.shown import Shown
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
 
 from tpcalc.errors import EvaluationError
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.results import Estimate, Method, Status
+from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
 SIGMAS = 5.0
@@ -50,16 +49,8 @@ def quotient(over: Bounded, under: Bounded) -> Bounded:
 
 def root_of(number: Bounded) -> Estimate:
     """The square root of a number that is not negative, as results carry it."""
-    value = sqrt(max(number.value, 0.0))
-    # Half the relative error, where that is small; else the distance to the farther end.
-    if number.error < 0.1 * number.value:
-        error = 0.6 * number.error / value
-    else:
-        error = max(sqrt(max(number.value, 0.0) + number.error) - value, value)
-    if number.value == 0 and number.error == 0:
-        error = 0.0
-    error += EPS * value
-    return Estimate(value, error, number.method, Status.CONVERGED, seed=number.seed)
+    found = number.root()
+    return replace(found, error=found.error + EPS * found.value).estimate()
 
 
 def gaussian_notes(nlc: Estimate, rank: int, dimension: int) -> list[str]:

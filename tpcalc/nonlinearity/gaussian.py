@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import compress, product
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from tpcalc.arrays import Array
-from tpcalc.errors import EvaluationError
-from tpcalc.functions import Expr, Fn, Var, const, derivative
-from tpcalc.functions.tape import evaluate
+from tpcalc.errors import EvaluationError, UsageError
+from tpcalc.evaluate.chain import chosen
+from tpcalc.evaluate.expect import chain_of
+from tpcalc.functions import Const, Expr, Var, const, derivative
+from tpcalc.functions.expr import Add, add, mul, substitute
 from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.nonlinearity.averages import Averages, outputs_of, total, without_constant
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient, root_of
+from tpcalc.nonlinearity.formulas import expanded, outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
+from tpcalc.program.nodes import Family
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
 
@@ -49,10 +53,10 @@ def gaussian_nlc(
         (1.5, 'exact')
     """
     law, averages, outputs = _read(function, law, method)
-    slopes = _slopes(outputs, averages)
-    spread = _variance([_centred(part, averages) for part in outputs], averages)
-    found = _nonlinearity(slopes, spread, law)
-    means = [averages.of(derivative(part, Var(i))) for part in outputs for i in _varying(averages)]
+    spread = averages.variance([averages.centred(part) for part in outputs])
+    found = _nonlinearity(averages.numerator(outputs), spread, law)
+    varying = [row[index] != 0 for index, row in enumerate(averages.cov)]
+    means = [mean for part in outputs for mean in compress(averages.slopes(part), varying)]
     if all(abs(mean.value) <= mean.error for mean in means):
         note = "The function has no linear part: NLC >= sqrt(2) (Theorem 2)."
         found = replace(found, notes=(*found.notes, note))
@@ -107,108 +111,115 @@ def gaussian_split(function: Any, law: Gaussian | None = None, *, method: str = 
         0.5 (exact) True
     """
     law, averages, outputs = _read(function, law, method)
-    size = law.dimension
     table = [[bounded(value) for value in row] for row in averages.cov]
-    means, matrix, linear, rests = [], [], [], []
-    for part in outputs:
-        row = [averages.of(derivative(part, Var(index))) for index in range(size)]
-        means.append(averages.of(part))
-        matrix.append(row)
-        linear.append(
-            total(row[a] * table[a][b] * row[b] for a in range(size) for b in range(size))
-        )
-        rests.append(_without(_centred(part, averages), row, averages))
-        _check_stein(_centred(part, averages), row, table, averages)
-    square = total([mean * mean for mean in means])
-    between = total(linear)
-    left = _variance(rests, averages)
-    spread = total([between, left])
-    whole = total([spread, square])
-    nlc = _nonlinearity(_slopes(outputs, averages), spread, law).nlc
+    means, matrix = [averages.of(part) for part in outputs], list(map(averages.slopes, outputs))
+    linear, rests = [], []
+    for part, row in zip(map(averages.centred, outputs), matrix, strict=True):
+        _check_stein(part, row, table, averages)
+        both = product(range(law.dimension), repeat=2)
+        linear += [row[a] * table[a][b] * row[b] for a, b in both]
+        steep = ((Var(index), slope) for index, slope in enumerate(row) if not slope.is_zero)
+        rests.append(add((part, *(-slope.value * number for number, slope in steep))))
+    square, between = _total(mean * mean for mean in means), _total(linear)
+    left = averages.variance(rests)
+    spread = between + left
+    nlc = _nonlinearity(averages.numerator(outputs), spread, law).nlc
     rest = None
     if left.value > left.error:
-        rest = _nonlinearity(_slopes(rests, averages), left, law).nlc
-    offsets = tuple(
-        mean.value - sum(float(averages.mean[a]) * row[a].value for a in range(size))
-        for mean, row in zip(means, matrix, strict=True)
-    )
-    lar, car, nar = (quotient(part, whole).estimate() for part in (between, square, left))
-    columns = tuple(tuple(row[a].value for row in matrix) for a in range(size))
-    return Split(lar, car, nar, rest, nlc, columns, offsets)
+        rest = _nonlinearity(averages.numerator(rests), left, law).nlc
+    lar, car, nar = (quotient(part, spread + square).estimate() for part in (between, square, left))
+    slopes = np.array([[slope.value for slope in row] for row in matrix])
+    offset = np.array([mean.value for mean in means]) - slopes @ law.centre
+    columns = tuple(map(tuple, slopes.T.tolist()))
+    return Split(lar, car, nar, rest, nlc, columns, tuple(offset.tolist()))
 
 
-def numpy_form(
-    function: Any, dimension: int = 1
-) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-    """A function given as formulas, and its Jacobian, as code on batches of inputs."""
-    outputs = outputs_of(function, dimension)
-    forms = [Fn(part, dimension) for part in outputs]
-    slopes = [[form.by(index) for index in range(dimension)] for form in forms]
+class _Averages:
+    """E of formulas of x0, ..., x_{d-1}, the deviations of a Gaussian law from its mean."""
 
-    def column(form: Fn, x: Array) -> Array:
-        found = evaluate(form, [x[:, index] for index in range(dimension)])
-        return np.broadcast_to(np.asarray(found, dtype=float), (len(x),))
+    def __init__(self, law: Gaussian, method: str) -> None:
+        self.mean, self.cov = law.entries()
+        self.size, self.methods = law.dimension, chosen(method)
+        self._known: dict[tuple[Expr, ...], Bounded] = {}
+        if not self.methods:
+            raise UsageError(
+                "formulas take no particles here.",
+                hint="numpy_form gives the function as code, which sampled_nlc takes.",
+            )
 
-    def values(x: Array) -> Array:
-        return np.stack([column(form, x) for form in forms], axis=1)
+    def shifted(self, expr: Expr) -> Expr:
+        """A formula of the inputs as one of their deviations from the mean."""
+        # Means that are large next to the deviations cancel here, and not in averages.
+        moved: dict[Expr, Expr] = {Var(i): Var(i) + mean for i, mean in enumerate(self.mean)}
+        return expanded(substitute(expr, moved), self.size)
 
-    def jacobian(x: Array) -> Array:
-        rows = [np.stack([column(slope, x) for slope in row], axis=1) for row in slopes]
-        return np.stack(rows, axis=1)
+    def of(self, *factors: Expr) -> Bounded:
+        """E of a product of one or two formulas."""
+        if any(factor == const(0) for factor in factors):
+            return Bounded(0.0)
+        if factors not in self._known:
+            self._known[factors] = self._evaluated(expanded(mul(factors), self.size))
+        return self._known[factors]
 
-    return values, jacobian
+    def _evaluated(self, whole: Expr) -> Bounded:
+        rows = tuple(tuple(row) for row in self.cov)
+        group = Family.group("x", "n", (Fraction(0),) * self.size, rows)
+        chain = chain_of(whole, group, self.methods)
+        found = chain.estimates("E")[0]
+        if found is None:
+            raise EvaluationError(
+                f"E {whole.text} has no closed form and no quadrature here: "
+                f"{chain.reasons.get('E', 'it is not covered')}.",
+                hint="numpy_form gives the function as code, which sampled_nlc takes.",
+            )
+        return bounded(found)
+
+    def slopes(self, expr: Expr) -> list[Bounded]:
+        """E of the derivatives by each number."""
+        return [self.of(derivative(expr, Var(index))) for index in range(self.size)]
+
+    def centred(self, expr: Expr) -> Expr:
+        """A formula less its mean: the number added in it does not take part."""
+        if isinstance(expr, Add | Const):
+            terms = expr.terms if isinstance(expr, Add) else ()
+            expr = add(term for term in terms if not isinstance(term, Const))
+        mean = self.of(expr)
+        return expr if mean.is_zero else expr - mean.value
+
+    def variance(self, centred: Sequence[Expr]) -> Bounded:
+        """Tr Cov of formulas whose means are 0 up to rounding, which is in the error."""
+        terms = []
+        for part in centred:
+            square, mean = self.of(part, part), self.of(part)
+            slip = (abs(mean.value) + mean.error) ** 2
+            terms.append(Bounded(square.value, square.error + slip, square.method))
+        return _total(terms)
+
+    def numerator(self, outputs: Sequence[Expr]) -> Bounded:
+        """E Tr J Cov_x J^T."""
+        terms = []
+        for part in outputs:
+            row = [derivative(part, Var(index)) for index in range(self.size)]
+            for a, left in enumerate(row):
+                for b in range(a, self.size):
+                    weight = bounded(self.cov[a][b]) * (1 if a == b else 2)
+                    if not weight.is_zero and row[b] != const(0) and left != const(0):
+                        terms.append(weight * self.of(left, row[b]))
+        return _total(terms)
 
 
-def _varying(averages: Averages) -> list[int]:
-    return [index for index, row in enumerate(averages.cov) if row[index] != 0]
-
-
-def _slopes(outputs: Sequence[Expr], averages: Averages) -> Bounded:
-    """E Tr J Cov_x J^T."""
-    terms = []
-    for part in outputs:
-        row = [derivative(part, Var(index)) for index in range(len(averages.cov))]
-        for a, left in enumerate(row):
-            for b in range(a, len(row)):
-                weight = bounded(averages.cov[a][b]) * (1 if a == b else 2)
-                if not weight.is_zero and row[b] != const(0) and left != const(0):
-                    terms.append(weight * averages.of(left, row[b]))
-    return total(terms)
+def _total(terms: Iterable[Bounded]) -> Bounded:
+    return sum(terms, start=Bounded(0.0))
 
 
 def _read(
     function: Any, law: Gaussian | None, method: str
-) -> tuple[Gaussian, Averages, tuple[Expr, ...]]:
+) -> tuple[Gaussian, _Averages, tuple[Expr, ...]]:
     """The law, its averages, and the outputs about its mean."""
     law = Gaussian() if law is None else law
     outputs = outputs_of(function, law.dimension)
-    averages = Averages(law, method)
+    averages = _Averages(law, method)
     return law, averages, tuple(averages.shifted(part) for part in outputs)
-
-
-def _centred(expr: Expr, averages: Averages) -> Expr:
-    """A formula less its mean: the number added in it does not take part."""
-    varying = without_constant(expr)
-    mean = averages.of(varying)
-    return varying if mean.is_zero else varying - mean.value
-
-
-def _without(expr: Expr, row: Sequence[Bounded], averages: Averages) -> Expr:
-    """A centred formula less its linear part."""
-    for index, slope in enumerate(row):
-        if not slope.is_zero:
-            expr = expr - slope.value * Var(index)
-    return expr
-
-
-def _variance(centred: Sequence[Expr], averages: Averages) -> Bounded:
-    """Tr Cov of formulas whose means are 0 up to rounding: what is left of them is in the error."""
-    terms = []
-    for part in centred:
-        square, mean = averages.of(part, part), averages.of(part)
-        slip = (abs(mean.value) + mean.error) ** 2
-        terms.append(Bounded(square.value, square.error + slip, square.method))
-    return total(terms)
 
 
 def _nonlinearity(slopes: Bounded, spread: Bounded, law: Gaussian) -> Nonlinearity:
@@ -218,11 +229,11 @@ def _nonlinearity(slopes: Bounded, spread: Bounded, law: Gaussian) -> Nonlineari
 
 
 def _check_stein(
-    centred: Expr, row: Sequence[Bounded], table: Sequence[Sequence[Bounded]], averages: Averages
+    centred: Expr, row: Sequence[Bounded], table: Sequence[Sequence[Bounded]], averages: _Averages
 ) -> None:
     for index, entries in enumerate(table):
         direct = averages.of(Var(index) * centred)
-        stein = total(entry * slope for entry, slope in zip(entries, row, strict=True))
+        stein = _total(entry * slope for entry, slope in zip(entries, row, strict=True))
         slack = direct.error + stein.error + 1e-9 * (abs(direct.value) + abs(stein.value))
         slack += 1e-9 * (averages.of(centred, centred).value * entries[index].value) ** 0.5
         if not abs(direct.value - stein.value) <= slack:

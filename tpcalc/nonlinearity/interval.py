@@ -17,7 +17,7 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.integrals import rules
-from tpcalc.nonlinearity.gaussian import numpy_form
+from tpcalc.nonlinearity.formulas import numpy_form
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 

@@ -13,7 +13,8 @@ import tpcalc as tp
 from tpcalc.errors import EvaluationError, NotDifferentiable, StudyError, UsageError
 from tpcalc.functions import Var
 from tpcalc.nonlinearity.chaos import grid_chaos, polynomial_chaos
-from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split, numpy_form
+from tpcalc.nonlinearity.formulas import numpy_form
+from tpcalc.nonlinearity.gaussian import gaussian_nlc, gaussian_split
 from tpcalc.nonlinearity.interval import interval_nlc
 from tpcalc.nonlinearity.laws import Array, Box, Empirical, Gaussian, Law, Sampler, Sphere
 from tpcalc.nonlinearity.measured import sampled_nlc
