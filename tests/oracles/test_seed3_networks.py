@@ -21,7 +21,7 @@ from tpcalc.meanfield.spectra.spectrum import (
     weight_spectrum,
 )
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
-from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian_moments, singular_values
+from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments, singular_values
 from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch

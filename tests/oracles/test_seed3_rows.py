@@ -44,7 +44,7 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
 
     from tests.sphere import sphere_inputs
     from tpcalc.finite.statistics import summary
-    from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian
+    from tpcalc.nonlinearity.tensors.jacobians import jacobian
 
     layer = LayerMap(act("tanh"), 7, 0.2, rank=QUARTER)
     words = [Dense(7.0, rank=QUARTER), SpanBias(0.2, QUARTER), Activation("tanh")]

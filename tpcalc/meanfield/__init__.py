@@ -112,14 +112,14 @@ from tpcalc.nonlinearity.tensors.gradients import gradient_lengths as gradient_l
 from tpcalc.nonlinearity.tensors.gradients import gradient_nlc as gradient_nlc
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth as parameter_growth
 from tpcalc.nonlinearity.tensors.gradients import tangent_transfer as tangent_transfer
-from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian_moments as jacobian_moments
+from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments as jacobian_moments
+from tpcalc.nonlinearity.tensors.jacobians import layer_variances as layer_variances
 from tpcalc.nonlinearity.tensors.layers import between as between
 from tpcalc.nonlinearity.tensors.layers import chain_nlc as chain_nlc
 from tpcalc.nonlinearity.tensors.layers import layer_metrics as layer_metrics
 from tpcalc.nonlinearity.tensors.layers import layerwise_nlc as layerwise_nlc
 from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs as elementlike_inputs
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs as gaussian_inputs
-from tpcalc.nonlinearity.tensors.variances import layer_variances as layer_variances
 
 measured_nlc = _measured.nlc
 _all_public(globals())

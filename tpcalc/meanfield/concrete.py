@@ -10,7 +10,7 @@ from tpcalc.errors import UsageError
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.operations import Bias, Dense, SharedBias
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.nonlinearity.tensors.variances import layer_variances
+from tpcalc.nonlinearity.tensors.jacobians import layer_variances
 
 
 def concrete(source: Layers, network: Any) -> LayerGraph:

@@ -14,27 +14,13 @@ SIGMAS = 5.0
 
 @dataclass(frozen=True)
 class Nonlinearity(Shown):
-    """The nonlinearity coefficient of a function under a law of its inputs.
+    """The nonlinearity coefficient of a function under a law of its inputs."""
 
-    Args:
-        nlc: slope / spread; 1 for linear functions.
-        slope: sqrt(E Tr J Cov_x J^T): how far the output would vary if it were linear around each
-            input.
-        spread: sqrt(Tr Cov_f): how far it varies.
-        notes: What theorems say of it, and what to know about the numbers.
-
-    Source: Schoenherr, The nonlinearity coefficient, section 4.2.
-
-    Example:
-        >>> one = Estimate(1.0, 0.0, Method.EXACT)
-        >>> print(Nonlinearity(one, one, one).nlc)
-        1 (exact)
-    """
-
-    nlc: Estimate
+    nlc: Estimate  # slope / spread; 1 for linear functions
+    # sqrt(E Tr J Cov_x J^T): how far the output would vary if it were linear around each input
     slope: Estimate
-    spread: Estimate
-    notes: tuple[str, ...] = ()
+    spread: Estimate  # sqrt(Tr Cov_f): how far it varies
+    notes: tuple[str, ...] = ()  # what theorems say of it, and what to know about the numbers
 
 
 def quotient(over: Bounded, under: Bounded) -> Bounded:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
-from math import pi, sqrt
+from math import inf, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ ROUNDING = 1e-8  # a change that may be rounding alone
 WORST = 1e-3
 TRUST = 1e3  # times rounding
 EPS = 2.0**-52
+Code = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -88,74 +89,39 @@ def interval_nlc(
         raise EvaluationError(
             "the function is constant on the interval; NL1D is a ratio to its range."
         )
-    unit = _Scaled(values, slopes, float(start[0]), scale)
+    # Less a number and in units of its size: its squares stay in the range of floats.
+    unit = partial(_integrals, lambda x: (values(x) - start[0]) / scale, slopes, scale)
     noise = EPS * float(np.abs(start).max()) / scale
-    found, error = _settled(unit, edges, noise)
-    if found.mismatch > WORST * found.absolute + TRUST * noise:
+    (square, absolute, variance, reach, mismatch), error = _settled(unit, edges, noise)
+    if mismatch > WORST * absolute + TRUST * noise:
         raise EvaluationError(
             "the slope that is given is not that of the function: its integrals are not the "
             "changes of the function.",
             hint="Leave slope= out. A function that jumps has no slope.",
         )
-    length = ends[1] - ends[0]
-
-    def estimate(value: float) -> Estimate:
-        return Estimate(value, (error + 32 * EPS) * value, Method.QUADRATURE)
-
-    steep = sqrt(found.square)
+    length, steep = ends[1] - ends[0], sqrt(square)
+    found = (
+        length / reach * steep,
+        length / reach * absolute,
+        length / sqrt(12.0) * steep / sqrt(variance),
+    )
     return IntervalNonlinearity(
-        estimate(length / found.reach * steep),
-        estimate(length / found.reach * found.absolute),
-        estimate(length / sqrt(12.0) * steep / sqrt(found.variance)),
+        *(Estimate(each, (error + 32 * EPS) * each, Method.QUADRATURE) for each in found)
     )
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """A function less a number, in units of its size: its squares stay in the range of floats."""
-
-    function: Callable[[Array], Array]
-    slope: Callable[[Array], Array] | None
-    start: float
-    scale: float
-
-    def values(self, x: Array) -> Array:
-        return (self.function(x) - self.start) / self.scale
-
-    def slopes(self, x: Array) -> Array | None:
-        return None if self.slope is None else self.slope(x) / self.scale
-
-
-@dataclass(frozen=True)
-class _Integrals:
-    """E F'^2, E |F'|, Var F, the length of the range of F; changes of F that are none of F'."""
-
-    square: float
-    absolute: float
-    variance: float
-    reach: float
-    mismatch: float
-
-    def distance(self, other: _Integrals) -> float:
-        """The largest relative difference."""
-        pairs = [
-            (self.square, other.square),
-            (self.absolute, other.absolute),
-            (self.variance, other.variance),
-            (self.reach, other.reach),
-        ]
-        return max(abs(a - b) / abs(a) if a else float(b != 0) for a, b in pairs)
-
-
-def _settled(function: _Scaled, edges: Array, noise: float) -> tuple[_Integrals, float]:
+def _settled(
+    integrals: Callable[[Array], Array], edges: Array, noise: float
+) -> tuple[list[float], float]:
     """Integrals, and the larger relative change by the last two halvings."""
-    parts, last = 2, float("inf")
-    previous = _integrals(function, _panels(edges, parts))
-    best, change = previous, float("inf")
+    # More panels are better only until rounding, which they magnify, outweighs what is gained.
+    parts, last = 2, inf
+    previous = integrals(_panels(edges, parts))
+    best, change = previous, inf
     while parts * (len(edges) - 1) < MOST_PANELS:
         parts *= 2
-        found = _integrals(function, _panels(edges, parts))
-        moved = found.distance(previous)
+        found = integrals(_panels(edges, parts))
+        moved = _distance(found[:4], previous[:4])
         if max(moved, last) < change:
             best, change = found, max(moved, last)
         elif change < ROUNDING:
@@ -171,7 +137,13 @@ def _settled(function: _Scaled, edges: Array, noise: float) -> tuple[_Integrals,
             f"{max(change, last if growing else 0.0):.1g}.",
             hint="Give the places where it has kinks: kinks=[...]. A jump has no slope.",
         )
-    return best, change
+    return best.tolist(), change
+
+
+def _distance(new: Array, old: Array) -> float:
+    """The largest relative difference."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.max(np.where(new == old, 0.0, np.abs(new - old) / np.abs(new))))
 
 
 def _panels(edges: Array, parts: int) -> Array:
@@ -186,28 +158,31 @@ def _rule() -> tuple[Array, Array, Array]:
     return nodes, weights / 2, np.asarray(np.linalg.inv(legendre.legvander(nodes, ORDER - 1)))
 
 
-def _integrals(function: _Scaled, edges: Array) -> _Integrals:
+def _integrals(values: Code, slopes: Code | None, scale: float, edges: Array) -> Array:
+    """E F'^2, E |F'|, Var F, the length of the range of F; changes of F that are none of F'."""
     nodes, weights, fit = _rule()
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
     x = middle[:, None] + half[:, None] * nodes
-    share = half / half.sum()
-    y, gradient = function.values(x), function.slopes(x)
+    share, y = half / half.sum(), values(x)
     forms = y @ fit.T
-    if gradient is None:
+    if slopes is None:
         steep = legendre.legder(forms, axis=1) / half[:, None]
         gradient = steep @ legendre.legvander(nodes, ORDER - 2).T
     else:
+        gradient = slopes(x) / scale
         steep = gradient @ fit.T
     mean = share @ y @ weights
     extremes = _extremes(forms, steep)
     rises = np.abs(np.diff(extremes, axis=1)).sum()
     missing = np.abs(extremes[:, -1] - extremes[:, 0] - 2 * half * (gradient @ weights)).sum()
-    return _Integrals(
-        float(share @ gradient**2 @ weights),
-        float(rises / (2 * half.sum())),
-        float(share @ (y - mean) ** 2 @ weights),
-        float(extremes.max() - extremes.min()),
-        float(missing / (2 * half.sum())),
+    return np.array(
+        [
+            share @ gradient**2 @ weights,
+            rises / (2 * half.sum()),
+            share @ (y - mean) ** 2 @ weights,
+            extremes.max() - extremes.min(),
+            missing / (2 * half.sum()),
+        ]
     )
 
 
@@ -234,25 +209,16 @@ def _extremes(forms: Array, steep: Array) -> Array:
     )
 
 
-def _code(
-    function: Any, slope: Callable[[Any], Any] | None
-) -> tuple[Callable[[Array], Array], Callable[[Array], Array] | None]:
+def _code(function: Any, slope: Callable[[Any], Any] | None) -> tuple[Code, Code | None]:
     if isinstance(function, Expr | Fn):
-        form, jacobian = numpy_form(function)
-
-        def value_of(x: Array) -> Any:
-            return form(x.reshape(-1, 1))
-
-        def slope_of(x: Array) -> Any:
-            return jacobian(x.reshape(-1, 1))
-
-        return _checked(value_of, "the function"), _checked(slope_of, "its slope")
+        forms = numpy_form(function)
+        function, slope = (lambda x, form=form: form(x.reshape(-1, 1)) for form in forms)
     if not callable(function):
         raise UsageError(f"the function is a {type(function).__name__}.")
     return _checked(function, "the function"), None if slope is None else _checked(slope, "slope")
 
 
-def _checked(function: Callable[[Any], Any], name: str) -> Callable[[Array], Array]:
+def _checked(function: Callable[[Any], Any], name: str) -> Code:
     def call(x: Array) -> Array:
         with np.errstate(all="ignore"):
             found = np.asarray(function(x.ravel()))

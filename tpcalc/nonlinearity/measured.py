@@ -16,7 +16,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes
 from tpcalc.nonlinearity.estimators import ONE, Measured, mean_of, root_of_ratio
 from tpcalc.nonlinearity.function import Code, Function
-from tpcalc.nonlinearity.laws import Box, Empirical, Gaussian, Law, Sampler, law_of
+from tpcalc.nonlinearity.laws import Empirical, Gaussian, Law, Sampler, law_of
 from tpcalc.nonlinearity.sample import Move, Sample, sample_of
 from tpcalc.results import Estimate, Status
 
@@ -30,7 +30,7 @@ FEW_ROUNDINGS = 1e4  # below so many a spread has lost digits that matter
 REPEATS = 1e3  # a second run may differ by the order of sums, so many roundings
 UNRESOLVED = 0.05  # a change by doubled steps beyond which differences are no derivatives
 STEPS = (0.05, 0.01, 1e-3)  # small jumps show at small steps, rare ones at large steps
-POINTS = 500  # inputs at which jumps are looked for in data; of a law there are more
+POINTS, DRAWS = 500, 4000  # inputs at which jumps are looked for in data, and of a law
 MUCH, SIGMAS = 2.0, 5.0
 ABOVE = 10.0  # times rounding
 
@@ -149,9 +149,8 @@ def unseen(
     """How many times farther a function moves than its derivatives say, as a root mean square."""
     # E |f(x + h d) - f(x)|^2 / h^2 is an average of E |J d|^2 along the way, and not above it where
     # f has no jumps.
-    inside = isinstance(sample.law, Box | Sampler)
-    moves = partial(_toward, sample) if inside else partial(_steps, sample)
-    if inside:
+    moves = partial(_steps if sample.order is not None else _toward, sample)
+    if sample.order is None:
         (numerator,) = forward(function, sample, moves(), unit)
     known = MUCH * numerator.value + SIGMAS * numerator.stderr
     totals, count = np.zeros(len(STEPS)), 0
@@ -181,10 +180,7 @@ def _moved(
 
 
 def _steps(sample: Sample) -> Iterator[Move]:
-    """Inputs and deviations of others, or the changes of a law."""
-    if sample.order is None:
-        yield from _first(sample.moves(0))
-        return
+    """Given inputs along deviations of others."""
     for number, (part, x) in enumerate(zip(sample.parts(), sample.batches(), strict=True)):
         if part[0] >= POINTS:
             return
@@ -193,14 +189,12 @@ def _steps(sample: Sample) -> Iterator[Move]:
 
 
 def _toward(sample: Sample) -> Iterator[Move]:
-    """Inputs toward others, so that none leaves a convex set where the function is defined."""
-    for number, move in enumerate(_first(sample.moves(0))):
-        others = sample.law.points(sample.stream("others", number), len(move.x))
-        yield move._replace(v=others - move.x)
-
-
-def _first(moves: Iterator[Move]) -> Iterator[Move]:
-    return (move for move in moves if move.places[0] < 8 * POINTS)
+    """Draws toward others, so that none leaves a convex set where the function is defined."""
+    for number, (part, x) in enumerate(zip(sample.parts(), sample.batches(), strict=True)):
+        if part[0] >= DRAWS:
+            return
+        others = sample.law.points(sample.stream("others", number), len(x))
+        yield Move(x, others - x, part, None)
 
 
 # ------------------------------------------------------------------------------------ coefficients

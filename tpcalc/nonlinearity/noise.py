@@ -50,11 +50,10 @@ def noise_identity(
     """The noise identity of a function, each side and the coefficient from samples of their own.
 
     Args:
-        function: As of ``sampled_nlc``.
+        function, jacobian: As of ``sampled_nlc``.
         law: A ``Gaussian``, ``Box``, ``Sphere`` or ``Sampler``.
         seed: Of the samples.
         samples: How many, for each of three runs.
-        jacobian: As of ``sampled_nlc``.
 
     Returns:
         Both sides, with standard errors, and their distance in them.

@@ -77,14 +77,11 @@ def linear_range(
     by steps of a tenth, so that a shorter excursion is not seen.
 
     Args:
-        function: As of ``sampled_nlc``.
-        law: As of ``sampled_nlc``.
+        function, law, jacobian, jvp: As of ``sampled_nlc``.
         seed: Of the draws.
         batch: Inputs in a batch.
         draws: How many batches.
         factor: How far the ratio may be from 1, above 1.
-        jacobian: As of ``sampled_nlc``.
-        jvp: As of ``sampled_nlc``.
 
     Returns:
         C of every draw, sorted.

@@ -86,12 +86,10 @@ def scale_sweep(
     """The coefficient of x -> f(s x) for several scales s, with the same draws for each.
 
     Args:
-        function: As of ``sampled_nlc``.
-        law: As of ``sampled_nlc``.
+        function, law, jacobian: As of ``sampled_nlc``.
         scales: The numbers s, not 0.
         seed: Of the samples.
         samples: How many.
-        jacobian: As of ``sampled_nlc``.
 
     Returns:
         A coefficient for each scale.

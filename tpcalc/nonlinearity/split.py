@@ -138,11 +138,9 @@ def sampled_split(
     errors of a jackknife. The rest is a function of its own, whose coefficient is sampled anew.
 
     Args:
-        function: As of ``sampled_nlc``.
-        law: As of ``sampled_nlc``.
+        function, law, jacobian: As of ``sampled_nlc``.
         seed: Of the samples.
         samples: How many; at least 20 for each number of an input.
-        jacobian: As of ``sampled_nlc``.
 
     Returns:
         The split; ``rest`` is None where the fit leaves rounding alone.

@@ -19,9 +19,13 @@ from tpcalc.nonlinearity.tensors.coefficient import (
     noise_errors,
 )
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth, tangent_transfer
-from tpcalc.nonlinearity.tensors.jacobian_spectra import jacobian, jacobian_moments, singular_values
+from tpcalc.nonlinearity.tensors.jacobians import (
+    jacobian,
+    jacobian_moments,
+    layer_variances,
+    singular_values,
+)
 from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
-from tpcalc.nonlinearity.tensors.variances import layer_variances
 
 pytestmark = pytest.mark.torch
 

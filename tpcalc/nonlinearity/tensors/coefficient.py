@@ -147,9 +147,8 @@ def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
     Every x meets every x' of the batch, which is the mean over all ways to shuffle it.
 
     Args:
-        f: A module or another function from a batch of inputs to one of outputs.
+        f, seed: As of ``measured_nlc``.
         x: The batch.
-        seed: The seed.
 
     Returns:
         The coefficient, with its standard error.
@@ -201,10 +200,7 @@ def linear_part(f: Function, x: Any, *, batch: int | None = None, seed: int = 0)
     do not depend on the input. Errors come from leaving out a group of inputs at a time.
 
     Args:
-        f: A module or another function from a batch of inputs to one of outputs.
-        x: The inputs; more than features by a good deal.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
+        f, x, batch, seed: As of ``measured_nlc``.
 
     Returns:
         The shares with their errors, slope and offset as tensors.
@@ -266,15 +262,13 @@ def local_linearity(
     covariance of the inputs and Gaussian u. c is scanned upward from ``smallest``.
 
     Args:
+        x, batch, seed: As of ``measured_nlc``.
         f: A module or another function from a batch of inputs to one of outputs, which torch can
             map over batches.
-        x: The inputs.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
         samples: How many batches.
         factor: T, above 1.
         smallest: The smallest c; below 1.
         per_decade: Values of c for each power of ten.
-        seed: The seed.
 
     Returns:
         C of every batch, and their median.
@@ -331,13 +325,10 @@ def noise_errors(
     It rises where w reaches about 1 / NLC.
 
     Args:
-        f: A module or another function from a batch of inputs to one of outputs.
-        x: The inputs.
+        f, x, batch, seed: As of ``measured_nlc``.
         labels: A tensor with a label for each input.
         weights: The w.
         error: Takes outputs and labels of a batch and gives an error for each input.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
 
     Returns:
         An error for each w, with its standard error.
@@ -378,16 +369,13 @@ def error_radius(
     directions d with the covariance of the inputs, each batch a sample.
 
     Args:
-        f: A module or another function from a batch of inputs to one of outputs.
-        x: The inputs.
+        f, x, batch, seed: As of ``measured_nlc``.
         labels: A tensor with a label for each input.
         error: Takes outputs and labels of a batch and gives an error for each input.
         tolerance: T.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
         samples: How many batches.
         smallest: The smallest c that is looked at.
         per_decade: Values of c for each power of ten.
-        seed: The seed.
 
     Returns:
         The median; infinite where errors grow below the smallest c.

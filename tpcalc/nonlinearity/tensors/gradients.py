@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import hypot, inf, sqrt
+from math import hypot, inf
 from typing import Any
 
 import numpy as np
@@ -55,13 +55,10 @@ def gradient_lengths(
     """Measure the gradients by all layers.
 
     Args:
-        network: A drawn network, or ``tapped(module)``.
-        x: The inputs, on the network's device.
+        network, x, batch, seed: As of ``layer_metrics``.
         targets: A tensor with a target for each input.
         loss: Takes outputs and targets of a batch and gives a loss for each input. None: gradients
             by the outputs are N(0, 1).
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
 
     Returns:
         A row for each layer, the input first.
@@ -100,12 +97,9 @@ def gradient_nlc(
     """NLCGRAD: the coefficient from the gradients of a loss by inputs and outputs.
 
     Args:
-        f: A module or another function from a batch of inputs to one of outputs.
-        x: The inputs.
+        f, x, batch, seed: As of ``measured_nlc``.
         targets: A tensor with a target for each input.
         loss: As of ``gradient_lengths``.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
 
     Returns:
         The coefficient, with its standard error.
@@ -221,26 +215,31 @@ def tangent_transfer(
         >>> tangent_transfer(lambda x: x @ w, [w], loss, (x, y), (2 * x, y)).value
         4.0
     """
-    for inputs, targets in (train, test):
+    shards = train, test
+    for inputs, targets in shards:
         if not len(inputs) or len(inputs) != len(targets):
             raise UsageError(f"a shard has {len(inputs)} inputs and {len(targets)} targets.")
+
+    def gradients(shard: tuple[Tensor, Tensor]) -> Iterator[tuple[Array, float]]:
+        for x, y in zip(shard[0].split(batch), shard[1].split(batch), strict=True):
+            found = load_torch().autograd.grad(loss(f(x), y), parameters, materialize_grads=True)
+            yield _flat(found), len(x) / len(shard[0])
+
     with batch_moments(f), _differentiable(parameters):
-        here = _total(f, parameters, loss, train, batch)
-        there = _total(f, parameters, loss, test, batch)
-        square, product = _dot(here, here), _dot(here, there)
+        here, there = (
+            sum((share * g for g, share in gradients(shard)), start=np.zeros(1)) for shard in shards
+        )
+        square, product = float(here @ here), float(here @ there)
         if not 0 < square < inf:
             raise EvaluationError(
                 f"the squared length of the gradient of the training loss is {square:.3g}.",
                 hint="The loss does not depend on the parameters, or leaves its number format.",
             )
-        value = product / square
         # Each batch's share of the first-order change of the ratio.
-        own = [
-            _dot(g, there) / square - 2 * value * _dot(g, here) / square
-            for g, _ in _gradients(f, parameters, loss, train, batch)
-        ]
-        other = [_dot(here, g) / square for g, _ in _gradients(f, parameters, loss, test, batch)]
-    stderr = hypot(_scatter(own), _scatter(other))
+        value = product / square
+        own = [g @ (there - 2 * value * here) / square for g, _ in gradients(train)]
+        other = [here @ g / square for g, _ in gradients(test)]
+    stderr = hypot(*(mean_of(np.array(terms)).stderr for terms in (own, other)))
     return estimate(value, stderr, len(train[0]) + len(test[0]), None)
 
 
@@ -264,10 +263,10 @@ def parameter_growth(now: Sequence[Tensor], before: Sequence[Tensor]) -> float:
         >>> parameter_growth([torch.tensor([3.0, 4.0])], [torch.tensor([1.0, 0.0])])
         5.0
     """
-    start = sqrt(_dot(before, before))
+    start = float(np.linalg.norm(_flat(before)))
     if not start:
         raise UsageError("all parameters were 0 at the start.", hint="There is no growth then.")
-    return sqrt(_dot(now, now)) / start
+    return float(np.linalg.norm(_flat(now))) / start
 
 
 @contextmanager
@@ -282,40 +281,8 @@ def _differentiable(parameters: Sequence[Tensor]) -> Iterator[None]:
             parameter.requires_grad_(was)
 
 
-def _gradients(
-    f: Callable[[Any], Any],
-    parameters: Sequence[Tensor],
-    loss: Loss,
-    shard: tuple[Tensor, Tensor],
-    batch: int,
-) -> Iterator[tuple[tuple[Tensor, ...], int]]:
-    torch = load_torch()
-    for inputs, targets in zip(shard[0].split(batch), shard[1].split(batch), strict=True):
-        value = loss(f(inputs), targets)
-        yield torch.autograd.grad(value, parameters, materialize_grads=True), len(inputs)
-
-
-def _total(
-    f: Callable[[Any], Any],
-    parameters: Sequence[Tensor],
-    loss: Loss,
-    shard: tuple[Tensor, Tensor],
-    batch: int,
-) -> tuple[Tensor, ...]:
-    torch = load_torch()
-    found = tuple(torch.zeros_like(parameter) for parameter in parameters)
-    for gradients, count in _gradients(f, parameters, loss, shard, batch):
-        for total, g in zip(found, gradients, strict=True):
-            total.add_(g, alpha=count / len(shard[0]))
-    return found
-
-
-def _dot(left: Sequence[Tensor], right: Sequence[Tensor]) -> float:
-    for entry in (*left, *right):
+def _flat(parameters: Sequence[Tensor]) -> Array:
+    """All entries in one row."""
+    for entry in parameters:
         checks.of_type(entry, load_torch().Tensor, "a parameter")
-    pairs = zip(left, right, strict=True)
-    return float(sum(float((a.detach().double() * b.detach().double()).sum()) for a, b in pairs))
-
-
-def _scatter(terms: Sequence[float]) -> float:
-    return float(np.std(terms, ddof=1)) / sqrt(len(terms)) if len(terms) > 1 else inf
+    return np.concatenate([entry.detach().double().cpu().numpy().ravel() for entry in parameters])

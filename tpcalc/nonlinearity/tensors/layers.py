@@ -177,12 +177,9 @@ def between(
     each l and draw, however many pairs there are.
 
     Args:
-        network: A drawn network, or ``tapped(module)``.
-        x: The inputs, on the network's device.
+        network, x, batch, seed: As of ``layer_metrics``.
         pairs: Pairs (m, l) of numbers of layers, m before l; every path to l leads through m.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
         draws: Pairs of batches.
-        seed: The seed.
 
     Returns:
         A row for each pair, in their order.
@@ -253,10 +250,8 @@ def layerwise_nlc(network: HasTaps, x: Any, *, batch: int | None = None, seed: i
     normalizations are measured.
 
     Args:
+        x, batch, seed: As of ``measured_nlc``.
         network: The network; its activations read one layer each.
-        x: The inputs, on its device.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
-        seed: The seed.
 
     Returns:
         The coefficient, with its standard error.
@@ -317,12 +312,10 @@ def chain_nlc(
     """LNLC of a chain of layers: the product of the coefficients of each as a function of the last.
 
     Args:
+        x, batch, seed: As of ``measured_nlc``.
         network: ``tapped(module)``, or another network without branches.
-        x: The inputs, on the network's device.
         linear: Numbers of the layers that are linear in the one before; their coefficient is 1.
-        batch: Inputs of a batch; None: 250, or all if there are fewer.
         draws: Pairs of batches.
-        seed: The seed.
 
     Returns:
         The product, with its standard error.
