@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
+from tpcalc.data import images
+from tpcalc.doors.numbers import exact
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.growth import GrowthRun, walks
-from tpcalc.experiments.heat import heat_rows
-from tpcalc.experiments.parts import Growth, Heat, Rates, Shape
+from tpcalc.experiments.growth import GrowthRun, own_law, walks
+from tpcalc.experiments.plans import DepthPlan, Growth, Heat, Shape
 from tpcalc.experiments.rates import OO
 from tpcalc.experiments.records import SOME, digest_of, records
 from tpcalc.experiments.transfer import transfer
@@ -25,7 +27,9 @@ from tpcalc.names import layered
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
+from tpcalc.questions.depth.critical import critical_powers
 from tpcalc.questions.depth.limit import depth_limit
+from tpcalc.questions.depth.regularity import regularity
 from tpcalc.results import (
     DepthExperiment,
     DepthGap,
@@ -33,36 +37,16 @@ from tpcalc.results import (
     Estimate,
     Method,
     Profile,
-    Reference,
+    Samples,
     TrainedRow,
 )
 from tpcalc.results.data import grouped
+from tpcalc.results.images import Images
 from tpcalc.results.tables import provenance
 from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
-
-
-@dataclass(frozen=True, slots=True)
-class DepthPlan:
-    """A study of networks of many blocks."""
-
-    name: str
-    title: str  # what it is about
-    source: str  # where it was published
-    training: Training  # the run, of a network of L blocks
-    recipes: tuple[str, ...]  # parameterizations with powers of the depth
-    depths: tuple[str, ...]  # numbers of blocks; "oo" at infinite width
-    widths: tuple[int, ...] = ()  # widths of networks beside the limit
-    seeds: int = 4  # networks of each width
-    shape: Shape | None = None  # what is followed along the depth
-    rates: Rates | None = None  # which learning rates are compared
-    references: tuple[Reference, ...] = ()  # reference numbers
-    notes: tuple[str, ...] = ()  # what a reader should know besides
-    growth: Growth | None = None  # what is asked of networks at the start
-    # what is trained from weights that depend on each other along the depth
-    heat: Heat | None = None
 
 
 def depth_experiment(
@@ -75,52 +59,52 @@ def depth_experiment(
 ) -> DepthExperiment:
     """Carry a study of networks of many blocks out."""
     started = time.perf_counter()
-    checks.whole(plan.seeds, "seeds", each=checks.PART * max(len(plan.widths), 1))
-    asked_for = (plan.shape, plan.rates, plan.growth, plan.heat)
-    parts = sum(one is not None for one in asked_for)
+    own, nets = plan.file, plan.file.depths
+    checks.whole(nets.seeds, "seeds", each=checks.PART * max(len(nets.widths), 1))
+    parts = sum(one is not None for one in (own.profile, own.transfer, own.start, own.trained))
     stages = (part(progress, k, k + 1, parts) for k in range(parts))
-    digest = digest_of(plan.training, plan.shape, plan.seeds, seed, plan.growth, plan.heat)
+    digest = digest_of(plan.training, own.profile, nets.seeds, seed, own.start, own.trained)
     profiles: tuple[Profile, ...] = ()
     lacking: tuple[tuple[str, str], ...] = ()
-    if plan.shape is not None:
+    if own.profile is not None:
         with Kept(work, f"profiles-{digest}", digest) as kept:
-            profiles, lacking = _Profiles(plan, plan.shape, seed).rows(kept, next(stages))
+            profiles, lacking = _Profiles(plan, own.profile, seed).rows(kept, next(stages))
     found = None
-    if plan.rates is not None:
+    if own.transfer is not None:
         found = transfer(
             plan.training,
-            [depth for depth in plan.depths if depth != OO or not plan.widths],
-            plan.rates.rates,
-            recipes=plan.recipes,
-            multipliers=plan.rates.multipliers,
-            widths=plan.widths,
-            seeds=plan.seeds,
-            average=plan.rates.average,
+            [depth for depth in plan.depths if depth != OO or not nets.widths],
+            own.transfer.rates,
+            recipes=nets.recipes,
+            multipliers=own.transfer.multipliers,
+            widths=nets.widths,
+            seeds=nets.seeds,
+            average=own.transfer.average,
             seed=seed,
             device=device,
             work=work,
             progress=next(stages),
         )
     ratios: dict[str, tuple[Any, ...]] = {}
-    if plan.growth is not None:
+    if own.start is not None:
         with Kept(work, f"start-{digest}", digest) as kept:
-            ratios, missing = _grown(plan, plan.growth, seed, kept, next(stages))
+            ratios, missing = _grown(plan, own.start, seed, kept, next(stages))
         lacking += missing
-    if plan.heat is not None:
+    if own.trained is not None:
         with Kept(work, f"trained-{digest}", digest) as kept:
-            ratios["trained"] = _heated(plan, plan.heat, seed, kept, next(stages))
-    asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(plan.recipes)}
+            ratios["trained"] = _heated(plan, own.trained, seed, kept, next(stages))
+    asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(nets.recipes)}
     made_of = provenance(digest, seed, asked, time.perf_counter() - started)
     return DepthExperiment(
-        plan.name,
-        plan.title,
-        plan.source,
+        own.name,
+        own.title,
+        own.source,
         profiles,
         found,
         plan.references,
         lacking,
         made_of,
-        plan.notes,
+        own.notes,
         **ratios,
     )
 
@@ -136,7 +120,8 @@ def _grown(
             hint="A residual network, and numbers of blocks.",
         )
     lacking = [(f"L = {OO}", "numbers of blocks are compared")] if OO in plan.depths else []
-    own = GrowthRun(network, asked, sizes, plan.widths, plan.seeds, seed)
+    nets = plan.file.depths
+    own = GrowthRun(network, asked, sizes, nets.widths, nets.seeds, seed)
     found: dict[str, tuple[Any, ...]] = {}
     if asked.alphas:
         found = {"critical": own.critical, "ratios": own.rows(kept, progress)}
@@ -149,14 +134,86 @@ def _grown(
 def _heated(
     plan: DepthPlan, asked: Heat, seed: int, kept: Kept, progress: Progress
 ) -> tuple[TrainedRow, ...]:
-    sizes = [int(d) for d in plan.depths if d != OO]
-    if not isinstance(plan.training.network, ResNet) or not sizes or not plan.widths:
+    """Accuracies of all laws and powers, and what the weights are after training."""
+    nets, sizes = plan.file.depths, [int(d) for d in plan.depths if d != OO]
+    if not isinstance(plan.training.network, ResNet) or not sizes or not nets.widths:
         raise UsageError(
             "networks are trained at a number of blocks and a width.",
             hint="Give [depths] blocks and widths, of a resnet.",
         )
-    width, seeds = plan.widths[0], plan.seeds
-    return heat_rows(plan.training, asked, max(sizes), width, seeds, seed, kept, progress)
+    pictures = images("digits", train=asked.images, seed=seed)
+    inputs = np.asarray(pictures.train, float) * pictures.dimension**-0.5
+    targets = np.eye(pictures.classes)[pictures.train_labels]
+    data = Samples(inputs.tolist(), targets.tolist(), pictures.origin)
+    depth, width, seeds = max(sizes), nets.widths[0], range(seed, seed + nets.seeds)
+    own = _Nets(plan.training.replace(data=data), depth, width, seeds, pictures)
+    tasks = [
+        Task(
+            f"{law}, alpha = {alpha}, rate {rate:g}",
+            (_trained, law, alpha, rate),
+            "|".join((law, alpha, str(depth), str(width), str(rate))),
+        )
+        for law, alpha, rate in product(asked.along, asked.alphas, asked.rates)
+    ]
+    found = [row for (row,) in records(tasks, kept, TrainedRow, shared=own, progress=progress)]
+    rows, count = [], len(asked.rates)
+    for start in range(0, len(found), count):
+        tries = found[start : start + count]
+        best = max(tries, key=lambda one: one.accuracy.value)
+        rates = tuple((one.rate, one.accuracy.value) for one in tries)
+        rows.append(replace(best, rates=rates))
+    return tuple(rows)
+
+
+@dataclass(frozen=True)
+class _Nets:
+    """Which networks are trained."""
+
+    training: Training
+    depth: int
+    width: int
+    seeds: range
+    pictures: Images
+
+
+def _trained(
+    nets: _Nets, law: str, alpha: str, rate: float, progress: Progress
+) -> Iterator[TrainedRow]:
+    """Accuracy of networks; exponents of the weights of the first one along the depth."""
+    from tpcalc.finite.training.curve import tested
+
+    network = nets.training.network
+    assert isinstance(network, ResNet)
+    network = own_law(network, law)
+    regime = critical_powers(network).regime("outputs", Fraction(alpha))
+    own = replace(network, alpha=Fraction(alpha))
+    run = at_depth(nets.training.replace(network=own, lr=exact(rate, what="rate")), nets.depth)
+    shares, first = [], None
+    for place, seed in enumerate(nets.seeds):
+        progress(place / len(nets.seeds), f"network {place + 1} of {len(nets.seeds)}")
+        share, weights = tested(run, nets.width, seed, nets.pictures)
+        shares.append(0.0 if weights is None else share)
+        first = weights if place == 0 else first
+    off = _error(shares, len(nets.pictures.test_labels))
+    value = Estimate(float(np.mean(shares)), off, Method.FINITE, samples=len(shares))
+    setting = law, alpha, str(nets.depth), str(nets.width), regime, rate
+    row = TrainedRow(*setting, value, (), None, None, ())
+    if first is not None:
+        found, one = regularity(first, alphas=()), first[:, 0, 0]
+        path = tuple(map(float, one / max(float(np.abs(one).max()), 1e-300)))
+        row = replace(row, hurst=found.hurst, smoothness=found.smoothness, path=path)
+    yield row
+
+
+def _error(shares: Sequence[float], tested: int) -> float:
+    """The standard error of the mean of shares of the same images: of these, and of networks.
+
+    The images are a sample, binomial of a share that is not 0 or 1 where all or none are named: one
+    more is counted of either kind.
+    """
+    share = (float(np.mean(shares)) * tested + 1) / (tested + 2)
+    networks = np.var(shares, ddof=1) / len(shares) if len(shares) > 1 else 0.0
+    return math.sqrt(share * (1 - share) / tested + networks)
 
 
 @dataclass(frozen=True)
@@ -181,8 +238,9 @@ class _Profiles:
         self, kept: Kept, progress: Progress
     ) -> tuple[tuple[Profile, ...], tuple[tuple[str, str], ...]]:
         """The numbers, and what has none."""
-        plan, widths = self.plan, (OO, *map(str, self.plan.widths))
-        cells = [(r, d, w) for r, d, w in product(plan.recipes, plan.depths, widths)
+        plan, nets = self.plan, self.plan.file.depths
+        widths = (OO, *map(str, nets.widths))
+        cells = [(r, d, w) for r, d, w in product(nets.recipes, plan.depths, widths)
                  if w == OO or d != OO]  # fmt: skip
         tasks = [
             Task("{}, L = {}, n = {}".format(*cell), (_Profiles.cell, *cell), "|".join(cell))
@@ -251,7 +309,9 @@ class _Profiles:
             for layer in layers.values()
             for i in range(batch)
         ]
-        table = simulate(own.program, [int(width)], self.plan.seeds, seed=self.seed, outputs=names)
+        table = simulate(
+            own.program, [int(width)], self.plan.file.depths.seeds, seed=self.seed, outputs=names
+        )
         squares = {r.name: np.array(r.values) for r in table.rows if r.statistic == "second_moment"}
         for step, (place, layer) in product(shape.steps, layers.items()):
             found = [squares[layered("x", layer, step, i)] for i in range(batch)]

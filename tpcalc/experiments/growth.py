@@ -11,7 +11,7 @@ from itertools import groupby, product
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.experiments.parts import Growth
+from tpcalc.experiments.plans import Growth
 from tpcalc.experiments.records import ANY, records
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet

@@ -21,7 +21,7 @@ import tpcalc as tp
 from tests.fuzz.doors import bases
 from tests.fuzz.doors.hostile import DEVICES, LITERALS, PIECES, SPECIAL, TEXTS, TOKENS, odd_array
 from tpcalc.cli.app import app
-from tpcalc.experiments.parts import DepthFile
+from tpcalc.experiments.plans import DepthFile
 from tpcalc.experiments.settings import ExperimentFile
 from tpcalc.study.schema import Study
 

@@ -13,8 +13,8 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import StudyError, UsageError
-from tpcalc.experiments.depth import DepthPlan, depth_experiment
-from tpcalc.experiments.plans import depth_plan_of, is_depth_file, load_depth_experiment
+from tpcalc.experiments.depth import depth_experiment
+from tpcalc.experiments.plans import DepthPlan, depth_plan_of, is_depth_file, load_depth_experiment
 from tpcalc.experiments.records import digest_of
 from tpcalc.results import DepthExperiment
 from tpcalc.study.load import Flag
@@ -70,7 +70,7 @@ def values(found: DepthExperiment, what: str, **own: Any) -> list[float]:
 def test_examples_are_read(path: Path) -> None:
     assert is_depth_file(path)
     found = load_depth_experiment(path)
-    assert found.shape is not None or found.rates is not None
+    assert found.file.profile is not None or found.file.transfer is not None
 
 
 def test_S1_33_A26_A30_examples_find_the_reference_numbers() -> None:

@@ -49,7 +49,7 @@ def small(name: str, **changes: Any) -> DepthExperiment:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_examples_are_read(path: Path) -> None:
     plan = load_depth_experiment(path)
-    assert plan.growth is not None or plan.heat is not None
+    assert plan.file.start is not None or plan.file.trained is not None
 
 
 @pytest.mark.parametrize(

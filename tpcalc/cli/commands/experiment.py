@@ -129,7 +129,7 @@ def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperimen
     data = None if run.data == "digits" else run.data
     typed = given | {"width": widths, "samples": run.samples, "data": data}
     plan = load_depth_experiment(file, _flags(typed, width="depths.widths", trials="depths.seeds"))
-    with progress_bar(plan.name) as progress:
+    with progress_bar(plan.file.name) as progress:
         return depth_experiment(
             plan, seed=run.seed, device=run.device, work=run.work, progress=progress
         )
