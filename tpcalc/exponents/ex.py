@@ -18,7 +18,7 @@ from tpcalc.errors import ScaleError, short
 
 # Of a sum and of a single term: an opened power of a sum grows fast in its number of terms.
 _LARGEST_POWERS = (12, 1000)
-_BITS = 1000  # of a number: it is one of a float
+_BITS = 1100  # of a number: it is one of a float, the smallest ones included
 
 Monomial = tuple[tuple[str, int], ...]
 NO_NUMBERS = {"nan", "inf", "infinity"}  # a text that holds one is a failed computation

@@ -86,7 +86,7 @@ def test_forced_methods_agree() -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(EvaluationError, match="method is 'mehler'"):
+    with pytest.raises(EvaluationError, match="no method called 'mehler'"):
         tp.limit(first_pass("relu"), method="mehler")
 
 
