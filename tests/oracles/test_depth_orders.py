@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import ScaleError, UsageError
+from tpcalc.errors import ScaleError, UnknownName
 from tpcalc.results import DepthVerdict, PhaseCell
 
 HALF = Fraction(1, 2)
@@ -198,7 +198,7 @@ def test_a_verdict_is_printed_in_words() -> None:
     assert ["Verdict", "feature-learning", "(proved)"] in lines
     assert ["x[0]", "noise", "1", "proved"] in lines
     assert ["outputs", "infinite,", "then", "L", "L^(-1/2)", "critical", "proved"] in lines
-    with pytest.raises(UsageError, match=r"parameter of the block called .2.\. Known: \{l\+1\}"):
+    with pytest.raises(UnknownName, match=r"called .2.\. Known: \{l\+1\}"):
         tp.check(net, "mup", lr_depth={"2": 1})
 
 

@@ -10,7 +10,7 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.errors import EvaluationError
+from tpcalc.errors import EvaluationError, UnknownName
 from tpcalc.results import Method, Status
 
 DATA = tp.Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-1.0,)))
@@ -86,7 +86,7 @@ def test_forced_methods_agree() -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(EvaluationError, match="no method called 'mehler'"):
+    with pytest.raises(UnknownName, match="no method called 'mehler'"):
         tp.limit(first_pass("relu"), method="mehler")
 
 
