@@ -89,7 +89,7 @@ _PUBLIC = {
     "tpcalc.networks.own": "Network network",
     "tpcalc.networks.tracer": "NetworkTracer",
     "tpcalc.program.program": "Program",
-    "tpcalc.views.public": "report",
+    "tpcalc.views.page": "report",
     "tpcalc.results": "Card Contrast Estimate FiniteTable Kernel Samples",
     "tpcalc.theorems": "depth integrable",
     "tpcalc.theorems.card": "card",

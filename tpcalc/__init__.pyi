@@ -76,7 +76,7 @@ from tpcalc.theorems.card import card as card
 from tpcalc.training.recipe import recipe as recipe
 from tpcalc.training.training import Training as Training
 from tpcalc.training.training import train as train
-from tpcalc.views.public import report as report
+from tpcalc.views.page import report as report
 
 __version__: str
 signal = meanfield

@@ -16,7 +16,7 @@ import pytest
 from image_files import mnist_arrays, mnist_folder
 
 import tpcalc.experiments.trained as training
-from tpcalc.experiments.predicted import Growth, Prediction
+from tpcalc.experiments.trained import Growth, Prediction
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

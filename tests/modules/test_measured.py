@@ -18,7 +18,7 @@ from modules.cases import CASES
 from modules.mlp_cases import MATRICES
 from modules.parametrized import MLP
 from tpcalc.errors import UsageError
-from tpcalc.questions.coordinates import coordinates
+from tpcalc.questions.coordinate_check import coordinates
 from tpcalc.results import Exponent, ModuleCheck
 from tpcalc.results.exponent import ZERO
 from tpcalc.torch.runs import Spot, Trial

@@ -11,7 +11,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.program.along import along_of
-from tpcalc.questions.depth.critical import critical_powers
+from tpcalc.questions.depth.check import critical_powers
 from tpcalc.questions.depth.shape import block_at_start
 from tpcalc.questions.depth.start import start_program
 

@@ -95,8 +95,7 @@ def networks_of(model: Model) -> FiniteTable:
 
 def coordinates_of(network: Network) -> ModuleCheck:
     """First steps of the modules themselves, at finite widths."""
-    from tpcalc.questions.coordinate_check import coordinate_check
-    from tpcalc.questions.coordinates import WIDTHS
+    from tpcalc.questions.coordinate_check import WIDTHS, coordinate_check
 
     part = network.study.simulate
     widths = part.widths if "widths" in part.model_fields_set else WIDTHS

@@ -27,7 +27,7 @@ from tpcalc.names import layered
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
-from tpcalc.questions.depth.critical import critical_powers
+from tpcalc.questions.depth.check import critical_powers
 from tpcalc.questions.depth.limit import depth_limit
 from tpcalc.questions.depth.regularity import regularity
 from tpcalc.results import (

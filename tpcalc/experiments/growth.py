@@ -17,7 +17,7 @@ from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import along_of
 from tpcalc.progress import Progress
-from tpcalc.questions.depth.critical import Critical, critical_powers
+from tpcalc.questions.depth.check import Critical, critical_powers
 from tpcalc.questions.depth.regularity import regularity
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.questions.depth.simulate import NAMES, depth_simulate

@@ -21,11 +21,10 @@ from tpcalc.program.base import Table, matmul_of, matrix_of, the_matmul
 from tpcalc.program.nodes import Kind, MatMul, Ref
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import ReadAs
-from tpcalc.questions.dependence.bits import Weights, united_bits
 from tpcalc.questions.dependence.coefficients import LARGEST, is_large
 from tpcalc.questions.dependence.names import side
 from tpcalc.questions.dependence.reading import Dots, Reading
-from tpcalc.questions.dependence.sets import Sets
+from tpcalc.questions.dependence.sets import Sets, Weights, united_bits
 from tpcalc.questions.orders import Sizing, width_orders
 from tpcalc.results.dependencies import (
     CorrectionRow,

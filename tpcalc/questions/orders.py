@@ -1,10 +1,10 @@
-"""``orders``: how large every output of a program is, as exact powers of the width."""
+"""``orders``: how large every output of a program is, as powers of the width, of L blocks of L."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypedDict
 
@@ -17,13 +17,47 @@ from tpcalc.passes.as_blocks import SOME, is_read_as_blocks, rows_written, with_
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program, selected
 from tpcalc.program.types import ReadAs
-from tpcalc.questions.depth.orders import depth_orders
+from tpcalc.questions.depth.check import notes
+from tpcalc.questions.depth.found import Found, found_of
+from tpcalc.questions.depth.generic import FORWARD
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
 from tpcalc.questions.verdict.sizes import Order as Order
-from tpcalc.results import DepthOrders, Explosion, OrderRow, OrderTable
+from tpcalc.results import ZERO, DepthOrders, DepthRow, Explosion, Exponent, OrderRow, OrderTable
 from tpcalc.results.tables import provenance
 from tpcalc.shown import Shown
 from tpcalc.training.training import Training
+
+SHOWN = {"h": "h", "W": "dW_x"}  # what outputs of a generic block are called in tables
+
+
+def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
+    """The sizes of the stream, of preactivations and of updates of a run of L blocks."""
+    started = time.perf_counter()
+    found = found_of(training, at)
+    rows = (*found.rows, *_inside(found))
+    seconds = time.perf_counter() - started
+    made = provenance(found.block.program.digest, None, {"steps": str(training.steps)}, seconds)
+    return DepthOrders(rows, found.region.lines, made, tuple(notes(found)))
+
+
+def _inside(found: Found) -> Iterator[DepthRow]:
+    """Preactivations of a block, and what updates add to them."""
+    for name, _ in found.stream.found.program.outputs:
+        own = Name.of(name)
+        if (
+            own.step is None
+            or own.what not in SHOWN
+            or (FORWARD, own.step) not in found.stream.sums
+        ):
+            continue
+        lead, bound = found.stream.lead(name)
+        start, _ = (
+            found.stream.lead(str(replace(own, what="P"))) if own.what == "W" else (None, False)
+        )
+        size = ZERO if lead is None else Exponent(lead if start is None else lead - start)
+        status = "bound" if bound else found.status_at(own.step)
+        yield DepthRow(str(replace(own, what=SHOWN[own.what])), "", size, status)
+
 
 HALF = Fraction(1, 2)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tpcalc import checks
 from tpcalc.errors import UsageError
-from tpcalc.questions.start.fixes import Fix, fixes
+from tpcalc.questions.start.rates import Fix, fixes
 from tpcalc.results import (
     ZERO,
     Exponent,

@@ -1,9 +1,6 @@
 """Answers as plain frozen records, and their JSON."""
 
 from tpcalc.names import Name as Name
-from tpcalc.results.bound import Bound as Bound
-from tpcalc.results.card import Card as Card
-from tpcalc.results.card import Contrast as Contrast
 from tpcalc.results.dependencies import CorrectionRow as CorrectionRow
 from tpcalc.results.dependencies import CorrectionTable as CorrectionTable
 from tpcalc.results.dependencies import CorrectionTerm as CorrectionTerm
@@ -27,12 +24,17 @@ from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import Agreement as Agreement
 from tpcalc.results.depth_experiment import CriticalRow as CriticalRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
+from tpcalc.results.depth_experiment import LossRow as LossRow
+from tpcalc.results.depth_experiment import Optimum as Optimum
 from tpcalc.results.depth_experiment import Profile as Profile
 from tpcalc.results.depth_experiment import Ratio as Ratio
 from tpcalc.results.depth_experiment import Reference as Reference
 from tpcalc.results.depth_experiment import TrainedRow as TrainedRow
+from tpcalc.results.depth_experiment import Transfer as Transfer
 from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
+from tpcalc.results.depth_sample import Regularity as Regularity
+from tpcalc.results.depth_sample import ScaleRow as ScaleRow
 from tpcalc.results.equivalence import Equivalence as Equivalence
 from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
@@ -48,14 +50,14 @@ from tpcalc.results.exponent import ZERO as ZERO
 from tpcalc.results.exponent import Exponent as Exponent
 from tpcalc.results.first_order import FirstOrder as FirstOrder
 from tpcalc.results.first_order import MeasuredSize as MeasuredSize
+from tpcalc.results.first_order import ModuleCheck as ModuleCheck
+from tpcalc.results.first_order import ModuleRow as ModuleRow
 from tpcalc.results.first_order import ParameterMove as ParameterMove
 from tpcalc.results.first_order import ReadPoint as ReadPoint
 from tpcalc.results.first_order import StableEdit as StableEdit
 from tpcalc.results.first_order import StableRate as StableRate
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
-from tpcalc.results.module_check import ModuleCheck as ModuleCheck
-from tpcalc.results.module_check import ModuleRow as ModuleRow
 from tpcalc.results.nonlinearity import LayerRow as LayerRow
 from tpcalc.results.nonlinearity import MeasuredEnd as MeasuredEnd
 from tpcalc.results.nonlinearity import MeasuredRow as MeasuredRow
@@ -63,6 +65,8 @@ from tpcalc.results.nonlinearity import MeasuredValue as MeasuredValue
 from tpcalc.results.nonlinearity import NoiseReach as NoiseReach
 from tpcalc.results.nonlinearity import Nonlinearity as Nonlinearity
 from tpcalc.results.nonlinearity import PathRow as PathRow
+from tpcalc.results.orders import Card as Card
+from tpcalc.results.orders import Contrast as Contrast
 from tpcalc.results.orders import LayerFacts as LayerFacts
 from tpcalc.results.orders import OrderRow as OrderRow
 from tpcalc.results.orders import OrderTable as OrderTable
@@ -72,10 +76,6 @@ from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
-from tpcalc.results.recipe import Recipe as Recipe
-from tpcalc.results.recipe import RecipeRow as RecipeRow
-from tpcalc.results.regularity import Regularity as Regularity
-from tpcalc.results.regularity import ScaleRow as ScaleRow
 from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
@@ -95,6 +95,8 @@ from tpcalc.results.signal import LengthDrift as LengthDrift
 from tpcalc.results.signal import Scale as Scale
 from tpcalc.results.signal import Signal as Signal
 from tpcalc.results.signal import Survival as Survival
+from tpcalc.results.suggestion import Recipe as Recipe
+from tpcalc.results.suggestion import RecipeRow as RecipeRow
 from tpcalc.results.suggestion import SuggestedFactor as SuggestedFactor
 from tpcalc.results.suggestion import SuggestedParameter as SuggestedParameter
 from tpcalc.results.suggestion import Suggestion as Suggestion
@@ -112,11 +114,9 @@ from tpcalc.results.tables import ScalarRow as ScalarRow
 from tpcalc.results.tables import SlopeRow as SlopeRow
 from tpcalc.results.tables import VectorRow as VectorRow
 from tpcalc.results.theorem import Answer as Answer
+from tpcalc.results.theorem import Bound as Bound
 from tpcalc.results.theorem import Claim as Claim
 from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
 from tpcalc.results.theorem import confirmed as confirmed
-from tpcalc.results.transfer import LossRow as LossRow
-from tpcalc.results.transfer import Optimum as Optimum
-from tpcalc.results.transfer import Transfer as Transfer

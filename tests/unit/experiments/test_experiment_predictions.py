@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from tpcalc.experiments.predicted import Growth, predicted, rate_growth
+from tpcalc.experiments.trained import Growth, predicted, rate_growth
 from tpcalc.results import Setting
 
 HALF = Fraction(1, 2)

@@ -18,8 +18,7 @@ from trials import train_setting
 import tpcalc.experiments.trained as training
 from tpcalc.data import images
 from tpcalc.errors import StudyError
-from tpcalc.experiments.predicted import Prediction
-from tpcalc.experiments.trained import trained
+from tpcalc.experiments.trained import Prediction, trained
 from tpcalc.results import Run, Setting
 
 pytest.importorskip("torch")
@@ -141,7 +140,7 @@ THREADS = """
 import tpcalc as tp
 import tpcalc.experiments.trained as training
 from tpcalc.data import images
-from tpcalc.experiments.predicted import Prediction
+from tpcalc.experiments.trained import Prediction
 from tpcalc.results import Setting
 
 if __name__ == "__main__":

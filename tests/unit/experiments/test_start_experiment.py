@@ -15,7 +15,7 @@ import tpcalc as tp
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.experiments.depth import depth_experiment
 from tpcalc.experiments.plans import depth_plan_of, load_depth_experiment
-from tpcalc.questions.depth.critical import critical_powers
+from tpcalc.questions.depth.check import critical_powers
 from tpcalc.questions.depth.shape import block_at_start, start_of
 from tpcalc.results import DepthExperiment
 from tpcalc.views.answers.depth_experiment import (

@@ -17,10 +17,9 @@ from tpcalc.results import Exponent, OrderRow, PhaseDiagram
 from tpcalc.views import ReportInput, render_html, render_markdown
 from tpcalc.views.answers.check import check_tables, judged
 from tpcalc.views.answers.orders import region_lines, row_tables, size
-from tpcalc.views.answers.phase_plot import VERDICTS, by_verdict
-from tpcalc.views.answers.phases import phase_lead
+from tpcalc.views.answers.phases import VERDICTS, by_verdict, phase_lead
 from tpcalc.views.faces import html, seen
-from tpcalc.views.public import report
+from tpcalc.views.page import report
 from tpcalc.views.tables import Table
 from tpcalc.views.terminal import group
 

@@ -21,16 +21,19 @@ from unit.views.rendering import drawn, files, shown
 from tpcalc.errors import StudyError
 from tpcalc.results import Kernel
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.answers.kernel import judge_kernel, kernel_lines, kernel_summary, kernel_tables
-from tpcalc.views.answers.kernel_plot import (
+from tpcalc.views.answers.kernel import (
     SPECTRUM_ROWS,
     blocks,
     has_spectrum,
+    judge_kernel,
     kernel_figure,
+    kernel_lines,
+    kernel_summary,
+    kernel_tables,
     sorted_rows,
 )
 from tpcalc.views.faces import html
-from tpcalc.views.public import report
+from tpcalc.views.page import report
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 ALL = (KERNEL, SAMPLED, BETWEEN, SEVERAL)

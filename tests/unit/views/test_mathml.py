@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tpcalc.results import Formula
-from tpcalc.views.mathml import formula_html, formula_markdown
+from tpcalc.views.page import formula_html, formula_markdown
 
 
 def shown(mathml: str) -> str:

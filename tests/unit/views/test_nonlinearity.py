@@ -20,7 +20,7 @@ from tpcalc.views.answers.nonlinearity import (
     nonlinearity_tables,
 )
 from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
-from tpcalc.views.public import report
+from tpcalc.views.page import report
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 BOTH = (NONLINEARITY, MEASURED)

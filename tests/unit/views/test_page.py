@@ -32,7 +32,7 @@ from tpcalc.results import (
 )
 from tpcalc.views import ReportInput, plots, render_html, render_markdown, write
 from tpcalc.views.answers.check import judged
-from tpcalc.views.answers.phase_plot import VERDICTS
+from tpcalc.views.answers.phases import VERDICTS
 from tpcalc.views.panels import Panel
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "views"

@@ -13,8 +13,7 @@ from unit.views.rendering import drawn
 
 from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
-from tpcalc.views.answers.phase_plot import _ticks, phase_figure
-from tpcalc.views.answers.phases import phase_svg
+from tpcalc.views.answers.phases import _ticks, phase_figure, phase_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 Shape = list[tuple[float, float]]

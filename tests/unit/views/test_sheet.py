@@ -12,8 +12,7 @@ from unit.views.rendering import drawn, shown
 from tpcalc.meanfield.sheet import sheet
 from tpcalc.results import Sheets
 from tpcalc.views import ReportInput, render_html, render_markdown
-from tpcalc.views.answers.sheet import judge_sheets, sheet_summary, sheet_tables
-from tpcalc.views.answers.sheet_plot import sheet_figure
+from tpcalc.views.answers.sheet import judge_sheets, sheet_figure, sheet_summary, sheet_tables
 
 
 @lru_cache(maxsize=4)

@@ -47,7 +47,7 @@ def orders(
     chosen = point("--at", at or ())
     largest = _budget(budget)
     if any(flag.key == "model.depth" and flag.value == "L" for flag in flags):
-        from tpcalc.questions.depth.orders import depth_orders
+        from tpcalc.questions.orders import depth_orders
 
         network = open_network(model, flags)
         deep = depth_orders(network.training, chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,46 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
-from tpcalc.evaluate.witness.computed import evaluated
+from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued
 from tpcalc.evaluate.witness.sweep import BUDGETS, COLUMNS, LAWS, Budget, Sweep
 from tpcalc.functions import Var
 from tpcalc.functions.expr import Pow
 from tpcalc.functions.indicator import EXACTLY
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
+from tpcalc.integrals.numeric import Numeric, Work
 from tpcalc.limit.context import Claim, Context
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.derive import graph_of
+from tpcalc.limit.graph import LRef, Target
 from tpcalc.limit.views import average_of, outer_of
 from tpcalc.program.base import references
+
+WORK = 5000  # closed forms that a number may take
+
+
+def evaluated(context: Context, ref: LRef) -> Bounded:
+    """A scalar by closed forms or quadrature."""
+    graph = graph_of(context, (("", Target(Fraction(0), ref)),))
+    ((_, target),) = graph.targets
+    assert target.node is not None
+    with np.errstate(all="ignore"):
+        answer = Closure(graph, Numeric(work=Work(WORK))).scalar(target.node)
+    if not np.isfinite(answer.value) or not np.isfinite(answer.error):
+        raise Unknown("it leaves the floating-point range")
+    return answer
+
+
+def has_value(context: Context, ref: LRef) -> tuple[bool | None, str]:
+    """Whether closed forms or quadrature give a scalar, and what speaks against it."""
+    try:
+        evaluated(context, ref)
+    except Unknown as reason:
+        return None, str(reason)
+    except TpcalcError as error:
+        return None, error.message.rstrip(".")
+    return True, ""
+
 
 SAMPLED = 5.0  # standard deviations of an average
 MISJUDGED = 1e-3  # of the coordinates: near a kink by chance

@@ -18,7 +18,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.engine.starts import members_factor
 from tpcalc.errors import LimitError, ScaleError
-from tpcalc.evaluate.family import family
+from tpcalc.evaluate.particles.emit import family
 from tpcalc.evaluate.witness.dual import ROUNDING, Dual, Unvalued, constant, dual, exact, mixed
 from tpcalc.functions import Expr, Fn, Par, Var
 from tpcalc.functions.forms import tiles

@@ -26,8 +26,7 @@ from tpcalc.limit.views import the_product
 from tpcalc.passes.sums import fresh
 from tpcalc.program.base import reached
 from tpcalc.program.nodes import Rename
-from tpcalc.questions.dependence.bits import Home
-from tpcalc.questions.dependence.sets import Sets
+from tpcalc.questions.dependence.sets import Home, Sets
 from tpcalc.results import Estimate, Method, spread_error
 
 Pair = tuple[int, int]

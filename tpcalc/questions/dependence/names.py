@@ -18,9 +18,8 @@ from tpcalc.limit.views import data_of, start_of, starts_of
 from tpcalc.names import cell_name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, LinComb, Nonlin, Rename, Stack
-from tpcalc.questions.dependence.bits import Cell, Home, Weights
 from tpcalc.questions.dependence.openings import image_of
-from tpcalc.questions.dependence.sets import Sets
+from tpcalc.questions.dependence.sets import Cell, Home, Sets, Weights
 from tpcalc.results.dependencies import GaussianRow
 
 LONGEST = 40

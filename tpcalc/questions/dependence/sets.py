@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tpcalc.functions import Expr, Par, Var
 from tpcalc.functions.expr import Add, Mul
@@ -37,9 +39,21 @@ from tpcalc.limit.views import product_of, rename_of, stack_of, start_of, the_pr
 from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
-from tpcalc.questions.dependence.bits import Bits, Cell, Home, Weights, united_bits
 from tpcalc.questions.dependence.gates import Gates
 from tpcalc.questions.dependence.openings import Opened, Openings, image_of
+
+Bits = NDArray[Any]  # of ints, with the axes of a node
+Cell = tuple[int, ...]
+Home = tuple[LRef, Cell]  # a cell of a node
+Weights = tuple[tuple[tuple[str, int], Fraction], ...]  # members of groups with their numbers
+
+
+def united_bits(sets: Iterable[int] | Bits) -> int:
+    """All of several sets."""
+    bits = 0
+    for one in sets.flat if isinstance(sets, np.ndarray) else sets:
+        bits |= one
+    return bits
 
 
 @dataclass

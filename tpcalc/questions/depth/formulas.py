@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tpcalc.evaluate.closure.gaussians import is_odd
-from tpcalc.questions.depth.shape import Unlike
-from tpcalc.questions.depth.trunk import trunk_of
+from tpcalc.questions.depth.shape import Unlike, trunk_of
 from tpcalc.recursions.trunk import HALF
 from tpcalc.results import Formula
 from tpcalc.training.generic import generic_data

@@ -19,11 +19,9 @@ from tpcalc.networks.network import Architecture
 from tpcalc.networks.own import as_network
 from tpcalc.progress import Progress
 from tpcalc.questions.depth.check import depth_check
-from tpcalc.questions.depth.profile import ARRAYS, profile
-from tpcalc.questions.depth.sampled import sampled
-from tpcalc.questions.depth.shape import Unlike, block_at_start, depth_places, start_of
+from tpcalc.questions.depth.sampled import ARRAYS, profile, sampled
+from tpcalc.questions.depth.shape import Unlike, block_at_start, depth_places, start_of, trunk_of
 from tpcalc.questions.depth.start import COMPARE, start_found
-from tpcalc.questions.depth.trunk import trunk_of
 from tpcalc.recursions.finite import finite
 from tpcalc.recursions.kets import Recursion
 from tpcalc.recursions.limit import limit

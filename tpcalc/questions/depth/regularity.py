@@ -23,7 +23,7 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import FRESH, check_autocovariance
-from tpcalc.questions.depth.critical import critical_powers, verdict_at
+from tpcalc.questions.depth.check import critical_powers, verdict_at
 from tpcalc.recursions.start import Displacement, Start
 from tpcalc.results import Estimate, Method, Regularity, ScaleRow
 from tpcalc.results.tables import provenance

@@ -1,6 +1,7 @@
-"""``start_of``: what the start of a residual network rests on, read off the shape of a block.
+"""``start_of``, ``trunk_of``: what closed recursions know of a network, by the shape of a block.
 
-A block x + a L^(-alpha) V phi(W x), V or W possibly missing, perhaps less its average.
+A block x + a L^(-alpha) V phi(W x), V or W possibly missing, perhaps less its average; in training
+phi(W x) alone. Another block is left to samples.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import substitute
-from tpcalc.functions.fn import FIRST
-from tpcalc.functions.numbers import Number
+from tpcalc.functions.fn import FIRST, INNER
+from tpcalc.functions.numbers import Number, root
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.block import CARRY, Block, block_of
 from tpcalc.program.along import along_of
-from tpcalc.program.base import Table, lincomb_of, matmul_of, moment_of, nonlin_of
+from tpcalc.program.base import Table, input_of, lincomb_of, matmul_of, moment_of, nonlin_of
+from tpcalc.program.family import Mark
 from tpcalc.program.nodes import LinComb, Moment, Ref, Scale
 from tpcalc.program.program import Program
 from tpcalc.recursions.start import Start
+from tpcalc.recursions.trunk import Trunk
+from tpcalc.training.loss import slope_values
 from tpcalc.training.parameterizations import lookup
+from tpcalc.training.training import Training
 from tpcalc.training.written import network_program
 
 HALF = Fraction(1, 2)
@@ -169,3 +174,77 @@ _PEELED: Table[Peeled | None] = Table(
     },
     lambda node: None,
 )
+
+
+def trunk_of(training: Training) -> Trunk:
+    """The residual network and the run as the closed recursions take them."""
+    if training.data is None:
+        raise Unlike("it has no data")
+    if not training.optimizer.is_plain:
+        raise Unlike(f"its optimizer is {training.optimizer.name}")
+    if training.queries:
+        raise Unlike("outputs are asked at inputs that are not trained on")
+    network, own = training.network, training.parameterization
+    if own.exponents(network.hidden, 0) != lookup("mup").exponents(network.hidden, 0):
+        raise Unlike(f"its parameterization is {own.name}, not mup")
+    outputs = training.data.outputs // network.positions
+    program = network_program(network, own, training.data.dimension, outputs)
+    block = block_of(program)
+    for law in block.correlated.values():
+        raise Unlike(f"its matrices are {law} along the depth")
+    try:
+        found = start_of(block)
+    except UsageError:
+        raise Unlike("its exponents of L hold symbols") from None
+    if found.outer is not None and (found.inner is not None or found.activation != Var(0)):
+        raise Unlike("what a block adds is not a function of one product with the stream")
+    _check_ends(program, block)
+    marks = {mark.role: mark for mark in network.marks}
+    if len(marks) != len(network.marks):
+        raise Unlike("it has more parameters than the maps at its ends and a matrix in each block")
+    gamma = training.gammas
+    power = found.alpha if gamma is None else gamma.constant if isinstance(gamma, Ex) else None
+    if power is None:
+        raise Unlike("its exponents of L hold symbols")
+    data, batch = training.data, training.batch
+    rows = [
+        [(step * batch + i) % len(data) for i in range(batch)] for step in range(training.steps + 1)
+    ]
+    rates = {role: _rates(training, mark) for role, mark in marks.items()}
+    front, speed = (float(root(training.base, p)) for p in (found.alpha, power - found.alpha))
+    hidden = [speed * rate for rate in rates["hidden"]]
+    return Trunk(
+        inputs=[[data.inputs[row] for row in step] for step in rows],
+        targets=[[data.targets[row] for row in step] for step in rows],
+        activation=found.activation,
+        alpha=found.alpha,
+        gamma=power,
+        multiplier=front * found.multiplier,
+        rates=hidden,
+        input_rates=rates["input"],
+        output_rates=rates["readout"],
+        centred=found.centred,
+        slope=slope_values(training.loss, data.outputs),
+    )
+
+
+def _rates(training: Training, mark: Mark) -> list[float]:
+    """The learning rates of a parameter; no step follows the last."""
+    found = [training.rate(mark, step)[0] * mark.rate for step in range(training.steps)]
+    return [*map(float, found), 0.0]
+
+
+def _check_ends(program: Program, block: Block) -> None:
+    """That the stream starts as U x, and the outputs are averages of V times it."""
+    carry = program.nodes[block.repeat.carry]
+    first = lincomb_of(program.nodes[carry.start])  # type: ignore[union-attr]
+    if first is None or len(first.vectors) != 1 or first.numbers != (1,) or not first.over:
+        raise Unlike("the stream does not start as a map of the input")
+    tail = block.tail
+    (output, *more) = (ref for _, ref in tail.outputs)
+    end = peeled(tail, output)
+    average = moment_of(tail.nodes[end.ref])
+    if more or average is None or average.fn != INNER or end.n_power != Ex() or end.number != 1:
+        raise Unlike("the outputs are not averages of a readout times the stream")
+    if any(input_of(tail.nodes[ref]) is None for ref in average.vectors):
+        raise Unlike("the readout reads a function of the stream")

@@ -18,7 +18,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.program.family import Mark
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.found import Found
+from tpcalc.questions.kernel.entries import Found
 from tpcalc.questions.kernel.network import Network
 from tpcalc.questions.kernel.tiles import Inputs
 from tpcalc.registry.values import squared

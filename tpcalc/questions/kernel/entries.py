@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tpcalc.arrays import Array
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
 from tpcalc.evaluate.settle import tested
@@ -19,6 +20,7 @@ from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.names import cell_name
 from tpcalc.passes.tangent import TangentProgram
+from tpcalc.results import Method
 
 Covariances = Sequence[Sequence[Bounded]]
 
@@ -118,3 +120,22 @@ class Evaluated:
         if ref in self.chance.random:
             raise Unknown(f"{name} is random in the limit")
         return self.closure.scalar(ref)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A kernel with how it was found.
+
+    Example:
+        >>> Found({}, Method.EXACT, 0.0).notes
+        ()
+    """
+
+    matrices: dict[str, Array]  # for each kind the matrix, of shape (N, M) or (N, K, M, K)
+    method: Method  # the least certain method of an entry
+    error: float  # the largest error, in units of sqrt(K_ii K_jj)
+    # that of different inputs that nearly coincide; None if not told apart
+    coincident: float | None = None
+    independent: bool | None = None  # whether gradient independence holds
+    notes: tuple[str, ...] = ()  # for the reader
+    settings: dict[str, str] = field(default_factory=dict)  # what else the numbers depend on

@@ -22,8 +22,8 @@ from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.chains import chain_of, run_chain
+from tpcalc.questions.kernel.entries import Found
 from tpcalc.questions.kernel.errors import check_entries
-from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.network import Network, network
 from tpcalc.questions.kernel.program import Trained, program_kernel
 from tpcalc.questions.kernel.sampled import sampled

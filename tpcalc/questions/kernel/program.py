@@ -18,9 +18,8 @@ from tpcalc.program.base import input_of
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.entries import Entries
+from tpcalc.questions.kernel.entries import Entries, Found
 from tpcalc.questions.kernel.errors import dependence_note
-from tpcalc.questions.kernel.found import Found
 from tpcalc.questions.kernel.sampled import sampled
 from tpcalc.results import Method
 

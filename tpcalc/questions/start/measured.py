@@ -19,10 +19,18 @@ from tpcalc.finite.widths import check_width, rounded_up
 from tpcalc.functions import Fn
 from tpcalc.program.nodes import Input, Ref
 from tpcalc.progress import Progress
-from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, whole
+from tpcalc.questions.start.attained import (
+    BOUND,
+    EXACT,
+    MEASURED,
+    SURE,
+    as_float,
+    fits,
+    measured_size,
+    whole,
+)
 from tpcalc.questions.start.moves import Sizes
 from tpcalc.questions.start.program import probe
-from tpcalc.questions.start.slopes import SURE, as_float, fits, measured_size
 from tpcalc.results import Exponent, MeasuredSize, ParameterMove, ReadPoint
 from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task

@@ -12,8 +12,7 @@ from tpcalc.names import what_of
 from tpcalc.program.nodes import Ref
 from tpcalc.questions.start.attained import BOUND, EXACT, MEASURED, OPEN, Size
 from tpcalc.questions.start.bounds import Power
-from tpcalc.questions.start.moves import Sizes, largest
-from tpcalc.questions.start.steps import BY_WEIGHT, LOOSE
+from tpcalc.questions.start.moves import BY_WEIGHT, LOOSE, Sizes, largest
 from tpcalc.results.exponent import UNKNOWN, ZERO, Exponent
 from tpcalc.results.first_order import ParameterMove, ReadPoint
 

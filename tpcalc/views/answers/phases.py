@@ -1,16 +1,252 @@
-"""Verdicts over a phase diagram as sentences and tables."""
+"""Verdicts over a phase diagram as sentences, tables and a picture.
+
+Which pieces are drawn is decided in rational arithmetic: a wall or a point is left out where
+everything around it has its own verdict, so that the lines of the picture are those of the phases.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.doors.numbers import count
+from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
-from tpcalc.views.answers.phase_plot import box_of, by_verdict, phase_figure
+from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import picture
+from tpcalc.views.svg import colour
 from tpcalc.views.tables import Table, texts
 from tpcalc.views.view import Judgement, Part, View, view
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+
+Corner = tuple[Fraction, Fraction]
+VERDICTS = ("feature-learning", "kernel", "trivial", "unstable", "undecided")
+"""In the order in which tables and legends list them."""
+
+INKS = {
+    "feature-learning": "good",
+    "kernel": "limit",
+    "trivial": "muted",
+    "identity": "muted",
+    "stationary": "good",
+    "unstable": "bad",
+    "undecided": "warn",
+}
+_SIZE = (460.0, 380.0)
+_LEARNING = ("feature-learning", "kernel")
+_STEPS = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A cell with its corners as numbers."""
+
+    verdict: str
+    fact: str
+    dimension: int
+    corners: tuple[Corner, ...]
+
+
+def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
+    """The cells of each verdict, largest dimension first."""
+    names = sorted(
+        {cell.verdict for cell in diagram.cells},
+        key=lambda word: (VERDICTS.index(word) if word in VERDICTS else len(VERDICTS), word),
+    )
+    cells = sorted(diagram.cells, key=lambda cell: -cell.dimension)
+    return tuple((word, tuple(c for c in cells if c.verdict == word)) for word in names)
+
+
+def drawable(diagram: PhaseDiagram) -> bool:
+    """Whether it has two symbols, and so a picture."""
+    return len(diagram.symbols) == 2
+
+
+def phase_figure(diagram: PhaseDiagram, words: str) -> Figure | None:
+    """The figure of a page that the picture belongs to; None if there is no picture."""
+    if not drawable(diagram):
+        return None
+    title = f"{diagram.symbols[1]} against {diagram.symbols[0]}"
+    note = "Areas, walls and points have the colour of their own verdict."
+    names, paint = _legend(diagram), _painted(diagram)
+    panel = Panel(title, words, diagram.symbols[0], names, size=_SIZE, paint=paint)
+    return Figure("Verdicts over the box", note, (panel,))
+
+
+def _legend(diagram: PhaseDiagram) -> tuple[Series, ...]:
+    """Each verdict with the sign of the largest piece that has it."""
+    shapes = {2: "area", 1: "line", 0: "point"}
+    return tuple(
+        Series((), (), (), INKS.get(word, "ink"), shapes[min(cells[0].dimension, 2)], word)
+        for word, cells in by_verdict(diagram)
+    )
+
+
+def _painted(diagram: PhaseDiagram) -> Callable[[Canvas], None]:
+    width, height = _SIZE
+    left, bottom = 58.0, 44.0
+    room = left / width, bottom / height, (width - left - 16) / width, 1 - (bottom + 12) / height
+    return lambda figure: _fill(figure.add_axes(room, facecolor="none"), diagram)
+
+
+def _fill(axes: Axes, diagram: PhaseDiagram) -> None:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    (low_x, high_x), (low_y, high_y) = box_of(diagram)
+    pieces = [_piece(cell) for cell in diagram.cells]
+    for verdict in _order(pieces):
+        areas = [p.corners for p in pieces if p.verdict == verdict and p.dimension == 2]
+        if areas:
+            # One path for all of a verdict: no seam shows between neighbours.
+            path = Path.make_compound_path(*(_outline(corners) for corners in areas))
+            axes.add_patch(
+                PathPatch(path, facecolor=_ink(verdict), alpha=_opacity(verdict), linewidth=0)
+            )
+    for piece in _borders(pieces):
+        x, y = ([float(corner[k]) for corner in piece.corners] for k in range(2))
+        if piece.dimension == 1:
+            thick = _thickness(piece.verdict)
+            axes.plot(x, y, color=_ink(piece.verdict), linewidth=thick, solid_capstyle="butt")
+        else:
+            axes.plot(
+                x,
+                y,
+                color=_ink(piece.verdict),
+                marker="o",
+                linestyle="none",
+                markersize=8 if piece.verdict in _LEARNING else 4,
+                markeredgewidth=1.2,
+                markeredgecolor=colour("page"),
+                zorder=4,
+                clip_on=False,
+            )
+    axes.set_xlim(float(low_x), float(high_x))
+    axes.set_ylim(float(low_y), float(high_y))
+    axes.set_xticks(*_ticks(low_x, high_x))
+    axes.set_yticks(*_ticks(low_y, high_y))
+    axes.set_xlabel(_plain(diagram.symbols[0]))
+    axes.set_ylabel(_plain(diagram.symbols[1]))
+
+
+def box_of(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
+    """Two opposite corners of the picture; an error says why there is none."""
+    if not drawable(diagram):
+        raise StudyError(
+            f"a picture shows two symbols; this diagram has {len(diagram.symbols)}.",
+            where="phase diagram",
+            hint="Fix the others at a value, or read the list of cells.",
+        )
+    sides = {name: (low, high) for name, low, high in diagram.box}
+    for symbol in diagram.symbols:
+        if symbol not in sides or sides[symbol][0] >= sides[symbol][1]:
+            raise StudyError(f"the box gives {symbol} no interval.", where="phase diagram")
+    return sides[diagram.symbols[0]], sides[diagram.symbols[1]]
+
+
+def _piece(cell: PhaseCell) -> _Piece:
+    least = {0: 1, 1: 2}.get(cell.dimension, 3)
+    if len(cell.vertices) < least:
+        raise StudyError(
+            f"a cell of dimension {cell.dimension} has {len(cell.vertices)} corners.",
+            where="phase diagram",
+        )
+    return _Piece(cell.verdict, cell.fact, cell.dimension, cell.vertices)
+
+
+def _order(pieces: Sequence[_Piece]) -> list[str]:
+    known = {piece.verdict for piece in pieces}
+    return [*(word for word in VERDICTS if word in known), *sorted(known - set(VERDICTS))]
+
+
+def _borders(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """Walls, then points, that differ from something around them; what learns comes on top."""
+    areas = [piece for piece in pieces if piece.dimension == 2]
+    walls = [piece for piece in pieces if piece.dimension == 1]
+    shown = [wall for wall in walls if not _alike(wall, areas, _middle(wall.corners))]
+    for piece in pieces:
+        at = piece.corners[0]
+        if piece.dimension == 0 and not (
+            _alike(piece, [*areas, *walls], at) or _inside(piece, walls, at)
+        ):
+            shown.append(piece)
+    return sorted(shown, key=lambda piece: (-piece.dimension, piece.verdict in _LEARNING))
+
+
+def _alike(piece: _Piece, larger: Sequence[_Piece], at: Corner) -> bool:
+    around = {other.verdict for other in larger if _borders_on(other, at)}
+    return around == {piece.verdict}
+
+
+def _inside(piece: _Piece, walls: Sequence[_Piece], at: Corner) -> bool:
+    """Whether a point is where two walls go on of which all is said that is said of it."""
+    near = [wall for wall in walls if _borders_on(wall, at) and wall.verdict == piece.verdict]
+    return len(near) == 2 and all(wall.fact == piece.fact for wall in near)
+
+
+def _borders_on(piece: _Piece, at: Corner) -> bool:
+    """Whether a point lies on the closed segment, or on the border of the polygon."""
+    corners = piece.corners
+    sides = [(corners[0], corners[1])]
+    if piece.dimension == 2:
+        sides = [(corners[k - 1], corners[k]) for k in range(len(corners))]
+    return any(_between(a, b, at) for a, b in sides)
+
+
+def _between(a: Corner, b: Corner, at: Corner) -> bool:
+    along, to = (b[0] - a[0], b[1] - a[1]), (at[0] - a[0], at[1] - a[1])
+    if along[0] * to[1] != along[1] * to[0]:
+        return False
+    return 0 <= along[0] * to[0] + along[1] * to[1] <= along[0] ** 2 + along[1] ** 2
+
+
+def _middle(corners: Sequence[Corner]) -> Corner:
+    (ax, ay), (bx, by) = corners[0], corners[1]
+    return (ax + bx) / 2, (ay + by) / 2
+
+
+def _outline(corners: Sequence[Corner]) -> Any:
+    from matplotlib.path import Path
+
+    points = [(float(x), float(y)) for x, y in corners]
+    return Path([*points, points[0]], closed=True)
+
+
+def _ticks(low: Fraction, high: Fraction) -> tuple[list[float], list[str]]:
+    """Multiples of a simple fraction, written as fractions: exponents are halves and quarters."""
+    gap = (high - low) / 7
+    step = next((found for found in _STEPS if found >= gap), _STEPS[-1])
+    if not _STEPS[0] / 2 <= gap <= _STEPS[-1]:
+        tens = Fraction(10) ** math.floor(math.log10(gap))
+        step = next(k * tens for k in (1, 2, 5, 10) if k * tens >= gap)
+    first, last = -(-low // step), high // step
+    found = [step * k for k in range(int(first), int(last) + 1)]
+    return [float(tick) for tick in found], [str(tick).replace("-", "−") for tick in found]
+
+
+def _ink(verdict: str) -> str:
+    return colour(INKS.get(verdict, "ink"))
+
+
+def _opacity(verdict: str) -> float:
+    return 0.55 if verdict in _LEARNING else 0.28
+
+
+def _thickness(verdict: str) -> float:
+    return 3.5 if verdict in _LEARNING else 1.4
+
+
+def _plain(symbol: str) -> str:
+    """A name that matplotlib reads as it is; a dollar sign would begin a formula."""
+    return symbol.replace("$", r"\$")
 
 
 def phase_lead(diagram: PhaseDiagram) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tpcalc.results import Exponent, Sweep
 from tpcalc.results.data import grouped
 from tpcalc.results.sweep import PROBLEM, QUANTITY, SHOWN
-from tpcalc.views.answers.phase_plot import INKS
+from tpcalc.views.answers.phases import INKS
 from tpcalc.views.numbers import Measure, count, counted, measured, plain, with_power
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, ratio, told
 from tpcalc.views.plots import AREA, framed
