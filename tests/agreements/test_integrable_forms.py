@@ -20,13 +20,12 @@ from tpcalc.theorems.integrable.forms.exponents import (
     later_rates,
     naive_rates,
 )
+from tpcalc.theorems.integrable.forms.known import lazy_step, mup_step, tangent_kernel
 from tpcalc.theorems.integrable.forms.llr import llr_step, llr_step_by_derivatives
 from tpcalc.theorems.integrable.forms.llr_later import llr_second_step
 from tpcalc.theorems.integrable.forms.moments import tilde_variances
-from tpcalc.theorems.integrable.forms.mup import mup_step
 from tpcalc.theorems.integrable.forms.naive import naive_degenerate, naive_two_layers
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
-from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
 from tpcalc.training.parameterizations import lookup
 
 A, B, C = (0.6, -0.3), (0.1, 0.7), (0.5, 0.4)

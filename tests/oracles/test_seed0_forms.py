@@ -20,12 +20,11 @@ from tpcalc.theorems.integrable.forms.exponents import (
     naive_rates,
     relative_displacements,
 )
+from tpcalc.theorems.integrable.forms.known import lazy_step, mup_step, tangent_kernel
 from tpcalc.theorems.integrable.forms.llr import LLRStep, llr_step
 from tpcalc.theorems.integrable.forms.moments import stable_std, tilde_variances
-from tpcalc.theorems.integrable.forms.mup import mup_step
 from tpcalc.theorems.integrable.forms.naive import naive_degenerate
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
-from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
 
 SMALL0, SMALL1 = (0.3, 0.1, 0.0, 0.0), (0.2, -0.1, 0.0, 0.0)
 

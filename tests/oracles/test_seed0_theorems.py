@@ -11,15 +11,11 @@ from oracles.seed0_data import XI0, XI1, XI2
 import tpcalc as tp
 from tpcalc.results import Provenance, Theorem, Theorems
 from tpcalc.results.codec import from_json, to_json
-from tpcalc.theorems.integrable.predicates.collapse import collapse
-from tpcalc.theorems.integrable.predicates.degenerate import degenerate
+from tpcalc.theorems.integrable.predicates.alternatives import collapse, weak_data_dependence
 from tpcalc.theorems.integrable.predicates.features import feature_learning, kernel_evolution
 from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp, equiv_hpz
-from tpcalc.theorems.integrable.predicates.linearizable import linearizable
-from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
-from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
-from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
-from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
+from tpcalc.theorems.integrable.predicates.llr import linearizable, llr_necessary, nontrivial_stable
+from tpcalc.theorems.integrable.predicates.naive import degenerate, trivial_naive_ip
 from tpcalc.views.answers.theorems import answer_table
 
 DATA = tp.Samples((XI0, XI1, XI2), ((0.0,), (0.0,), (0.0,)))

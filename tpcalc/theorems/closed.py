@@ -1,12 +1,19 @@
-"""``ClosedForm``: a number that a formula of a paper gives."""
+"""Closed forms of papers: a number that a formula gives, with its place, and records of such."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
+from tpcalc.exponents import Ex
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
-from tpcalc.sources import Source
+from tpcalc.sources import INTEGRABLE, Source
+
+RESNETS = Source(
+    "Marion, Fermanian, Biau, Vert, Scaling ResNets in the large-depth regime", arxiv="2206.06929"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +45,34 @@ class ClosedForm(Shown):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+class Told:
+    """Records of closed forms and exponents, printed a line for each field."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        lines = []
+        for item in fields(self):  # type: ignore[arg-type]  # dataclasses inherit from this
+            value = getattr(self, item.name)
+            rows = value if isinstance(value, tuple) else (value,)
+            if any(isinstance(row, Ex) for row in rows):
+                lines.append(f"{item.name}: {', '.join(map(str, rows))}")
+            else:
+                lines += [str(row) for row in rows]
+        return "\n".join(lines)
+
+
+def closed(name: str, value: Bounded | float, formula: str, item: str) -> ClosedForm:
+    """A number with its formula and its place in the paper."""
+    return ClosedForm(name, bounded(value).estimate(), formula, INTEGRABLE.at(item))
+
+
+def per_layer(
+    name: str, values: Iterable[Bounded], formula: str, item: str, first: int = 1
+) -> tuple[ClosedForm, ...]:
+    """One number for each layer."""
+    return tuple(
+        closed(f"{name}_{layer}", value, formula, item) for layer, value in enumerate(values, first)
+    )

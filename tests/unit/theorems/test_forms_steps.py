@@ -14,12 +14,11 @@ import tpcalc as tp
 from tpcalc.errors import EvaluationError, NotDifferentiable, UsageError
 from tpcalc.results import Method, Status
 from tpcalc.theorems.integrable.forms.bias import bias_step
+from tpcalc.theorems.integrable.forms.known import lazy_step, mup_step, tangent_kernel
 from tpcalc.theorems.integrable.forms.llr import llr_step, llr_step_by_derivatives
 from tpcalc.theorems.integrable.forms.llr_later import llr_second_step
-from tpcalc.theorems.integrable.forms.mup import mup_step
 from tpcalc.theorems.integrable.forms.naive import naive_degenerate, naive_two_layers
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_start, non_centered_step
-from tpcalc.theorems.integrable.forms.ntk import lazy_step, tangent_kernel
 
 K = (1.74, 0.93, 2.35)
 A, B = (0.6, -0.3), (0.1, 0.7)

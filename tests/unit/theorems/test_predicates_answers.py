@@ -14,21 +14,17 @@ from tpcalc.errors import UsageError
 from tpcalc.exponents import as_ex
 from tpcalc.results import Theorem, Verdict
 from tpcalc.theorems.integrable.predicates import case
-from tpcalc.theorems.integrable.predicates.collapse import collapse
-from tpcalc.theorems.integrable.predicates.degenerate import degenerate
+from tpcalc.theorems.integrable.predicates.alternatives import collapse, weak_data_dependence
 from tpcalc.theorems.integrable.predicates.features import feature_learning, kernel_evolution
 from tpcalc.theorems.integrable.predicates.hybrid import (
     equiv_hp,
     equiv_hpz,
     learning_rate_correction,
 )
-from tpcalc.theorems.integrable.predicates.linearizable import linearizable
-from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
+from tpcalc.theorems.integrable.predicates.llr import linearizable, llr_necessary, nontrivial_stable
+from tpcalc.theorems.integrable.predicates.naive import degenerate, trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.registry import applicable
-from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
 from tpcalc.theorems.integrable.predicates.start import stable_init
-from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
-from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence
 from tpcalc.training.parameterization import with_rates
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.parameterizations.integrable import gamma

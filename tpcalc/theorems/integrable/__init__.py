@@ -22,6 +22,12 @@ from tpcalc.theorems.integrable.forms.exponents import naive_rates as naive_rate
 from tpcalc.theorems.integrable.forms.exponents import (
     relative_displacements as relative_displacements,
 )
+from tpcalc.theorems.integrable.forms.known import LazyStep as LazyStep
+from tpcalc.theorems.integrable.forms.known import MuPStep as MuPStep
+from tpcalc.theorems.integrable.forms.known import TangentKernel as TangentKernel
+from tpcalc.theorems.integrable.forms.known import lazy_step as lazy_step
+from tpcalc.theorems.integrable.forms.known import mup_step as mup_step
+from tpcalc.theorems.integrable.forms.known import tangent_kernel as tangent_kernel
 from tpcalc.theorems.integrable.forms.llr import LLRStep as LLRStep
 from tpcalc.theorems.integrable.forms.llr import llr_step as llr_step
 from tpcalc.theorems.integrable.forms.llr import llr_step_by_derivatives as llr_step_by_derivatives
@@ -35,8 +41,6 @@ from tpcalc.theorems.integrable.forms.moments import second_moment as second_mom
 from tpcalc.theorems.integrable.forms.moments import slope_second_moment as slope_second_moment
 from tpcalc.theorems.integrable.forms.moments import stable_std as stable_std
 from tpcalc.theorems.integrable.forms.moments import tilde_variances as tilde_variances
-from tpcalc.theorems.integrable.forms.mup import MuPStep as MuPStep
-from tpcalc.theorems.integrable.forms.mup import mup_step as mup_step
 from tpcalc.theorems.integrable.forms.naive import NaiveStep as NaiveStep
 from tpcalc.theorems.integrable.forms.naive import naive_degenerate as naive_degenerate
 from tpcalc.theorems.integrable.forms.naive import naive_two_layers as naive_two_layers
@@ -44,15 +48,13 @@ from tpcalc.theorems.integrable.forms.non_centered import NonCenteredStart as No
 from tpcalc.theorems.integrable.forms.non_centered import NonCenteredStep as NonCenteredStep
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_start as non_centered_start
 from tpcalc.theorems.integrable.forms.non_centered import non_centered_step as non_centered_step
-from tpcalc.theorems.integrable.forms.ntk import LazyStep as LazyStep
-from tpcalc.theorems.integrable.forms.ntk import TangentKernel as TangentKernel
-from tpcalc.theorems.integrable.forms.ntk import lazy_step as lazy_step
-from tpcalc.theorems.integrable.forms.ntk import tangent_kernel as tangent_kernel
+from tpcalc.theorems.integrable.predicates.alternatives import collapse as collapse
+from tpcalc.theorems.integrable.predicates.alternatives import (
+    weak_data_dependence as weak_data_dependence,
+)
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions as Assumptions
 from tpcalc.theorems.integrable.predicates.assumptions import assumptions as assumptions
 from tpcalc.theorems.integrable.predicates.assumptions import order_at_zero as order_at_zero
-from tpcalc.theorems.integrable.predicates.collapse import collapse as collapse
-from tpcalc.theorems.integrable.predicates.degenerate import degenerate as degenerate
 from tpcalc.theorems.integrable.predicates.features import feature_learning as feature_learning
 from tpcalc.theorems.integrable.predicates.features import kernel_evolution as kernel_evolution
 from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp as equiv_hp
@@ -60,14 +62,14 @@ from tpcalc.theorems.integrable.predicates.hybrid import equiv_hpz as equiv_hpz
 from tpcalc.theorems.integrable.predicates.hybrid import (
     learning_rate_correction as learning_rate_correction,
 )
-from tpcalc.theorems.integrable.predicates.linearizable import linearizable as linearizable
-from tpcalc.theorems.integrable.predicates.necessary import llr_necessary as llr_necessary
+from tpcalc.theorems.integrable.predicates.llr import linearizable as linearizable
+from tpcalc.theorems.integrable.predicates.llr import llr_necessary as llr_necessary
+from tpcalc.theorems.integrable.predicates.llr import nontrivial_stable as nontrivial_stable
+from tpcalc.theorems.integrable.predicates.naive import degenerate as degenerate
+from tpcalc.theorems.integrable.predicates.naive import trivial_naive_ip as trivial_naive_ip
 from tpcalc.theorems.integrable.predicates.registry import PREDICATES as PREDICATES
 from tpcalc.theorems.integrable.predicates.registry import applicable as applicable
-from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable as nontrivial_stable
 from tpcalc.theorems.integrable.predicates.start import nontrivial_init as nontrivial_init
 from tpcalc.theorems.integrable.predicates.start import stable_init as stable_init
-from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip as trivial_naive_ip
-from tpcalc.theorems.integrable.predicates.weak import weak_data_dependence as weak_data_dependence
 
 _all_public(globals())

@@ -21,17 +21,19 @@ from tpcalc.theorems.resnets.classes import corollary_8 as corollary_8
 from tpcalc.theorems.resnets.classes import hidden_states as hidden_states
 from tpcalc.theorems.resnets.classes import proposition_12 as proposition_12
 from tpcalc.theorems.resnets.classes import recommended_hurst as recommended_hurst
-from tpcalc.theorems.resnets.concentration import lemma_15 as lemma_15
-from tpcalc.theorems.resnets.concentration import lemma_19 as lemma_19
-from tpcalc.theorems.resnets.concentration import lemma_20 as lemma_20
-from tpcalc.theorems.resnets.concentration import lemma_21 as lemma_21
-from tpcalc.theorems.resnets.concentration import moment_of_gaussian as moment_of_gaussian
+from tpcalc.theorems.resnets.critical import LogNormal as LogNormal
+from tpcalc.theorems.resnets.critical import StrongError as StrongError
+from tpcalc.theorems.resnets.critical import norm_ratio as norm_ratio
+from tpcalc.theorems.resnets.critical import proposition_10 as proposition_10
+from tpcalc.theorems.resnets.critical import sample_ratios as sample_ratios
 from tpcalc.theorems.resnets.entries import Entries as Entries
 from tpcalc.theorems.resnets.entries import cross_moment as cross_moment
 from tpcalc.theorems.resnets.entries import entries_of as entries_of
-from tpcalc.theorems.resnets.lognormal import LogNormal as LogNormal
-from tpcalc.theorems.resnets.lognormal import norm_ratio as norm_ratio
-from tpcalc.theorems.resnets.lognormal import sample_ratios as sample_ratios
+from tpcalc.theorems.resnets.entries import lemma_15 as lemma_15
+from tpcalc.theorems.resnets.entries import lemma_19 as lemma_19
+from tpcalc.theorems.resnets.entries import lemma_20 as lemma_20
+from tpcalc.theorems.resnets.entries import lemma_21 as lemma_21
+from tpcalc.theorems.resnets.entries import moment_of_gaussian as moment_of_gaussian
 from tpcalc.theorems.resnets.ode import EulerError as EulerError
 from tpcalc.theorems.resnets.ode import PathRun as PathRun
 from tpcalc.theorems.resnets.ode import growth_is_possible as growth_is_possible
@@ -39,7 +41,5 @@ from tpcalc.theorems.resnets.ode import proposition_11 as proposition_11
 from tpcalc.theorems.resnets.ode import proposition_13 as proposition_13
 from tpcalc.theorems.resnets.ode import rate_11 as rate_11
 from tpcalc.theorems.resnets.ode import run_path as run_path
-from tpcalc.theorems.resnets.sde import StrongError as StrongError
-from tpcalc.theorems.resnets.sde import proposition_10 as proposition_10
 
 _all_public(globals())

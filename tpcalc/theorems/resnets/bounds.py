@@ -14,8 +14,9 @@ from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Rows
+from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
-from tpcalc.theorems.resnets.paper import paper
+from tpcalc.theorems.words import like
 
 SAFE = "the paper states this of D^2, and proves it of R^2: (R - 1)^2 <= D^2 <= (R + 1)^2"
 JENSEN = "the step (22) of its proof has a gap for res-2 and res-3: the side condition is heuristic"
@@ -73,15 +74,9 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
     return _expected(network, depth, "Lemma 14", STREAM)
 
 
+@like(lemma_14)
 def proposition_7(network: Architecture, depth: int) -> Bound:
     """E (D^p)^2 of gradients: between bounds, and exactly where the constant c is one number.
-
-    Args:
-        network: res-1, res-2 or res-3, with independent matrices.
-        depth: L.
-
-    Returns:
-        Both bounds, which are equal where ``exact`` says so.
 
     Raises:
         UsageError: Another network.
@@ -106,7 +101,7 @@ def _expected(network: Architecture, depth: int, item: str, about: About) -> Bou
     if exact and case.c is not None:
         low, high = case.c
     lower, upper = (expm1(depth * log1p(c * alpha**2)) for c in (low, high))
-    return Bound(f"E {of}", lower, upper, 1.0, conditions, paper(item), exact)
+    return Bound(f"E {of}", lower, upper, 1.0, conditions, RESNETS.at(item), exact)
 
 
 def proposition_2(network: Architecture, depth: int, width: int, delta: float) -> Bound:
@@ -135,20 +130,9 @@ def proposition_2(network: Architecture, depth: int, width: int, delta: float) -
     return _few(network, depth, width, delta, "Proposition 2", STREAM)
 
 
+@like(proposition_2)
 def proposition_6(network: Architecture, depth: int, width: int, delta: float) -> Bound:
     """(D^p)^2 <= 2 tau / delta with probability 1 - delta.
-
-    Args:
-        network: res-1, res-2 or res-3, with independent matrices.
-        depth: L.
-        width: d.
-        delta: The probability that it does not hold.
-
-    Returns:
-        The upper bound, with the conditions and whether each is met.
-
-    Raises:
-        UsageError: Another network, a number out of range.
 
     Source: Marion, Fermanian, Biau, Vert, Proposition 6.
 
@@ -169,24 +153,19 @@ def _few(
     tau = depth * alpha**2
     few = Hypothesis("L alpha_L^2 <= 1", tau <= 1 + 1e-12, f"{tau:.4g}")
     conditions = (*_assumed(case, width, *names), few)
-    return Bound(of, None, 2 * tau / delta, 1 - delta, conditions, paper(item))
+    return Bound(of, None, 2 * tau / delta, 1 - delta, conditions, RESNETS.at(item))
 
 
+@like(proposition_2)
 def proposition_3(network: Architecture, depth: int, width: int, delta: float) -> Rows[Bound]:
     """Bounds on R^2 that hold with probability 1 - delta each: from below, and from above.
 
     Args:
-        network: res-1, res-2 or res-3, with independent matrices.
-        depth: L.
-        width: d.
         delta: The probability that one does not hold.
 
     Returns:
         Part (i), exp(3/8 tau - sqrt(11 tau / (d delta))), and part (ii),
         exp(tau + sqrt(5 tau / (d delta))), with tau = L alpha_L^2.
-
-    Raises:
-        UsageError: Another network, a number out of range.
 
     Source: Marion, Fermanian, Biau, Vert, Proposition 3.
 
@@ -219,8 +198,8 @@ def proposition_3(network: Architecture, depth: int, width: int, delta: float) -
     low = exp(0.375 * tau - sqrt(11 * tau / (width * delta)))
     high = exp(tau + sqrt(5 * tau / (width * delta)))
     both = (
-        Bound("R^2", low, None, 1 - delta, below, paper("Proposition 3 (i)"), notes=notes),
-        Bound("R^2", None, high, 1 - delta, above, paper("Proposition 3 (ii)"), notes=(SAFE,)),
+        Bound("R^2", low, None, 1 - delta, below, RESNETS.at("Proposition 3 (i)"), notes=notes),
+        Bound("R^2", None, high, 1 - delta, above, RESNETS.at("Proposition 3 (ii)"), notes=(SAFE,)),
     )
     return Rows(both)
 
@@ -231,13 +210,12 @@ def _rare(alpha: float, s: float, depth: int, width: int, bound: float) -> Hypot
     return Hypothesis(text, chance <= bound, f"{chance:.4g} against {bound:.4g}")
 
 
+@like(proposition_2)
 def corollary_4(network: Architecture, depth: int, width: int, delta: float) -> Bound:
     """At beta = 1/2 bounds on R^2 that hold together with probability 1 - delta.
 
     Args:
         network: res-1, res-2 or res-3 with beta = 1/2, with independent matrices.
-        depth: L.
-        width: d.
         delta: The probability that one of them does not hold.
 
     Returns:
@@ -267,7 +245,7 @@ def corollary_4(network: Architecture, depth: int, width: int, delta: float) -> 
     )
     lower = exp(0.375 - sqrt(22 / (width * delta)))
     upper = exp(1 + sqrt(10 / (width * delta)))
-    item = paper("Corollary 4 (iii)")
+    item = RESNETS.at("Corollary 4 (iii)")
     return Bound("R^2", lower, upper, 1 - delta, conditions, item, notes=(SAFE,))
 
 
@@ -320,11 +298,15 @@ def tail_of_the_norm(tau: float, width: int, x: float, *, depth: int = 1, s: flo
     """
     if x > exp(tau):
         chance = 5 * tau / (width * (log(x) - tau) ** 2)
-        return Bound(f"P(R^2 >= {x:g})", None, chance, 1.0, (), paper("proof of Proposition 3"))
+        return Bound(
+            f"P(R^2 >= {x:g})", None, chance, 1.0, (), RESNETS.at("proof of Proposition 3")
+        )
     if x < exp(0.375 * tau):
         rare = 2 * depth * exp(-width * depth / (64 * tau * s**2))
         chance = 10 * tau / (width * (log(x) - 0.375 * tau) ** 2) + rare
-        return Bound(f"P(R^2 <= {x:g})", None, chance, 1.0, (), paper("proof of Proposition 3"))
+        return Bound(
+            f"P(R^2 <= {x:g})", None, chance, 1.0, (), RESNETS.at("proof of Proposition 3")
+        )
     raise UsageError(
         f"x = {x:g} is between exp(3/8 tau) and exp(tau).",
         hint=f"The tails begin at {exp(0.375 * tau):.6g} and {exp(tau):.6g}.",

@@ -15,8 +15,9 @@ from tpcalc.questions.depth.check import depth_check
 from tpcalc.results import Claim, Hypothesis, Theorem
 from tpcalc.results.theorem import confirmed
 from tpcalc.shown import Rows
+from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
-from tpcalc.theorems.resnets.paper import paper
+from tpcalc.theorems.words import like
 from tpcalc.training.training import Training
 
 HALF = Fraction(1, 2)
@@ -100,19 +101,9 @@ def hidden_states(network: Architecture, width: int | None, *, derive: bool = Tr
     return _answer(case, "corollary_4", conditions, derive, notes)
 
 
+@like(hidden_states)
 def corollary_8(network: Architecture, width: int | None, *, derive: bool = True) -> Theorem:
     """Corollary 8: the same of D^p, the displacement of gradients.
-
-    Args:
-        network: res-1, res-2 or res-3.
-        width: d; None: any that is large enough.
-        derive: Whether the class is derived from the program besides.
-
-    Returns:
-        Hypotheses, and the class beside the one that is derived.
-
-    Raises:
-        UsageError: Another network.
 
     Source: Marion, Fermanian, Biau, Vert, Corollary 8, whose limit at beta = 1/2 lies between
         e^(1/2) - 1 and e - 1.
@@ -133,19 +124,12 @@ def corollary_8(network: Architecture, width: int | None, *, derive: bool = True
     return _answer(case, "corollary_8", conditions, derive, notes)
 
 
+@like(hidden_states)
 def proposition_12(network: Architecture, width: int | None, *, derive: bool = True) -> Theorem:
     """Propositions 12 and 13: of smooth matrices D tends to 0, stays bounded, or grows.
 
     Args:
         network: res-1, res-2 or res-3, with matrices that are ``rbf(ell)`` along the depth.
-        width: d; None: any that is large enough.
-        derive: Whether the class is derived from the program besides.
-
-    Returns:
-        Hypotheses, and the class beside the one that is derived.
-
-    Raises:
-        UsageError: Another network.
 
     Source: Marion, Fermanian, Biau, Vert, Propositions 12 and 13; growth is proved of the linear
         res-1, whose V_0^T has a positive eigenvalue, and of the maximum over the blocks.
@@ -236,4 +220,4 @@ def _answer(
     answer = confirmed(claims) if agrees is not False else "does not hold"
     if not met:
         answer = "outside"
-    return Theorem(name, title, paper(item), answer, conditions, claims, notes)
+    return Theorem(name, title, RESNETS.at(item), answer, conditions, claims, notes)

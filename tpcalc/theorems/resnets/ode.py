@@ -21,8 +21,8 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.networks.architecture import activation_of
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Shown
+from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.entries import vector_of
-from tpcalc.theorems.resnets.paper import paper
 
 Path = Callable[[float], Any]
 
@@ -247,7 +247,7 @@ def proposition_13(path: Path, start: Sequence[float], depth: int, beta: float) 
         ),
     )
     of = "max_k |h_k| / |h_0|"
-    return Bound(of, lower, None, 1.0, conditions, paper("Proposition 13"), notes=notes)
+    return Bound(of, lower, None, 1.0, conditions, RESNETS.at("Proposition 13"), notes=notes)
 
 
 def _complex(value: complex) -> str:

@@ -5,17 +5,14 @@ Initial weights and biases have standard deviation 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tpcalc import checks
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import Pair, Push, pushed_mean, single_mean
-from tpcalc.theorems.integrable.forms.inputs import Input, covariances
-from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.inputs import Asked, form
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 ITEM = "section 5.2, appendix K.1"
@@ -104,39 +101,16 @@ def bias_start(act: Activation, depth: int, *, output_bias: float = 0.0) -> Bias
     )
 
 
-def bias_step(
-    act: Activation,
-    depth: int,
-    xi0: Input | None = None,
-    xi: Input | None = None,
-    *,
-    eta: float,
-    chi: float = -1.0,
-    output_bias: float = 0.0,
-    k: Sequence[float] | None = None,
-    seed: int = 0,
-) -> BiasStep:
+@form("act depth xi0 xi eta chi output_bias k seed")
+def bias_step(at: Asked) -> BiasStep:
     """IP-bias after its first step, with the learning rates of equations (5.4) and (5.5).
 
     Args:
-        act: The activation: a catalogue name, or a function of an expression.
-        depth: Number of hidden layers L, at least 2.
-        xi0: The training input.
-        xi: The query.
-        eta: The base learning rate.
         chi: The derivative of the loss by f_0, at f_0 = v^{L+1}.
-        output_bias: The initial bias of the output, v^{L+1}.
         k: In place of the inputs, k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), with k = xi . xi' + 1.
-        seed: Of samples, where an integral has no closed form and no quadrature.
 
     Returns:
         The numbers of the step.
-
-    Raises:
-        UsageError: A depth below 2, or inputs that do not fit.
-        NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
-            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.2 and appendix K.1.
 
@@ -144,20 +118,18 @@ def bias_step(
         >>> float(bias_step("linear", 2, k=(1, 0.5, 1), eta=0.5).f)
         1.75
     """
-    count, sigma = checks.whole(depth, "depth", least=2), nonlinearity(act)
-    pair, rate = covariances(xi0, xi, "first", k), learning(eta, chi)
-    whole = checks.whole(seed, "seed")
+    count, sigma, pair, rate, seed = at.depth, at.sigma, at.pair, at.rate, at.seed
     one = Bounded(1.0)
     thetas, kappas, slope = [rate * pair.both], list[Bounded](), one
     for place, variance in enumerate(_gradients(sigma, count)):
         own = pair if place == 0 else Pair(one, one, one)
         push = Push(thetas[-1], variance)
-        kappas.append(pushed_mean(sigma.expr, sigma.expr, sigma, own, push, whole))
+        kappas.append(pushed_mean(sigma.expr, sigma.expr, sigma, own, push, seed))
         if place < count - 1:
             thetas.append(rate * (1.0 + kappas[-1]))
         else:
-            slope = pushed_mean(sigma.slope, sigma.slope, sigma, own, push, whole)
-    start = bounded(checks.real(output_bias, "output_bias"))
+            slope = pushed_mean(sigma.slope, sigma.slope, sigma, own, push, seed)
+    start = bounded(checks.real(at.given["output_bias"], "output_bias"))
     f = start + rate + thetas[-1] * slope + rate * kappas[-1]
     return BiasStep(
         per_layer("theta", thetas, PUSH, ITEM),

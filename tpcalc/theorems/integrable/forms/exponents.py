@@ -13,9 +13,9 @@ from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.shown import Shown
-from tpcalc.sources import Source
-from tpcalc.theorems.integrable.forms.closed import Told
-from tpcalc.theorems.integrable.paper import paper
+from tpcalc.sources import INTEGRABLE, Source
+from tpcalc.theorems.closed import Told
+from tpcalc.theorems.words import like
 from tpcalc.training.parameterization import exponent, layers
 from tpcalc.training.parameterizations.integrable import gamma, homogeneity
 
@@ -70,12 +70,33 @@ class NaiveRates(Shown, Told):
     source: Source
 
 
-def first_pass(a: Sequence[object], p: object = 1) -> FirstPass:
-    """The powers of the width in the first pass, with a homogeneous activation.
+def first_updates(a: Sequence[object], c: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
+    """The powers of the width in front of the normalised first updates.
 
     Args:
         a: The exponents a_1..a_{L+1} of the weights: numbers, texts or ``Ex``.
+        c: The exponents c_1..c_{L+1} of the learning rates of the first step.
         p: The degree of homogeneity, a number or a symbol.
+
+    Returns:
+        e_1..e_{L+1}: the first update is -eta chi_0 m^e_l times an outer product of the scale-free
+        passes (over m for l >= 2), so that its contribution is of order one for e_l = 0.
+
+    Raises:
+        UsageError: Fewer than two exponents, or rows of different lengths.
+
+    Source: Hajjar, Chizat, Giraud, Lemma F.4.
+
+    Example:
+        >>> [str(e) for e in first_updates((0, 1, 1, 1), (-1, -2, -2, -1))]
+        ['-1', '-1/2', '-1/2', '-1']
+    """
+    return _less(c, lambda: first_rates(a, p))
+
+
+@like(first_updates)
+def first_pass(a: Sequence[object], p: object = 1) -> FirstPass:
+    """The powers of the width in the first pass, with a homogeneous activation.
 
     Returns:
         h_0^l ~ m^e_f(l) with e_f(l) = sum_k p^(l-k) w_k, w_1 = -a_1 and w_k = 1/2 - a_k; gradients
@@ -109,40 +130,13 @@ def first_pass(a: Sequence[object], p: object = 1) -> FirstPass:
         f,
         tuple(reversed(dx[:-1])),
         tuple(reversed(dh)),
-        paper("Lemmas F.2 and F.3"),
+        INTEGRABLE.at("Lemmas F.2 and F.3"),
     )
 
 
-def first_updates(a: Sequence[object], c: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
-    """The powers of the width in front of the normalised first updates.
-
-    Args:
-        a: The exponents a_1..a_{L+1} of the weights: numbers, texts or ``Ex``.
-        c: The exponents c_1..c_{L+1} of the learning rates of the first step.
-        p: The degree of homogeneity, a number or a symbol.
-
-    Returns:
-        e_1..e_{L+1}: the first update is -eta chi_0 m^e_l times an outer product of the scale-free
-        passes (over m for l >= 2), so that its contribution is of order one for e_l = 0.
-
-    Raises:
-        UsageError: Fewer than two exponents, or rows of different lengths.
-
-    Source: Hajjar, Chizat, Giraud, Lemma F.4.
-
-    Example:
-        >>> [str(e) for e in first_updates((0, 1, 1, 1), (-1, -2, -2, -1))]
-        ['-1', '-1/2', '-1/2', '-1']
-    """
-    return _less(c, lambda: first_rates(a, p))
-
-
+@like(first_updates)
 def first_rates(a: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
     """The exponents c_l of the first step at which every first update contributes at order one.
-
-    Args:
-        a: The exponents a_1..a_{L+1} of the weights: numbers, texts or ``Ex``.
-        p: The degree of homogeneity, a number or a symbol.
 
     Returns:
         c_1..c_{L+1}: with S = sum_k p^(L-k+1) w_k they are -(a_{L+1} + 2 a_1) + S - w_1,
@@ -171,6 +165,7 @@ def first_rates(a: Sequence[object], p: object = 1) -> tuple[Ex, ...]:
     return (-(last + 2 * rows[0]) + total - w[0], *hidden, 1 - 2 * last + total)
 
 
+@like(first_updates)
 def later_updates(a: Sequence[object], c: Sequence[object]) -> tuple[Ex, ...]:
     """The powers of the width in later updates, after a first step of order one in every layer.
 
@@ -193,6 +188,7 @@ def later_updates(a: Sequence[object], c: Sequence[object]) -> tuple[Ex, ...]:
     return _less(c, lambda: later_rates(a))
 
 
+@like(first_updates)
 def later_rates(a: Sequence[object]) -> tuple[Ex, ...]:
     """The exponents c_l of later steps, after a first step of order one in every layer.
 
@@ -221,12 +217,12 @@ def later_rates(a: Sequence[object]) -> tuple[Ex, ...]:
     return (-1 - 2 * rows[0], *(-2 * own for own in rows[1:-1]), 1 - 2 * rows[-1])
 
 
+@like(first_updates)
 def growth(depth: int, p: object = 1) -> tuple[Ex, ...]:
     """The powers of the width in the second updates of an IP that keeps its first learning rates.
 
     Args:
         depth: Number of hidden layers L.
-        p: The degree of homogeneity, a number or a symbol.
 
     Returns:
         -(1 + gamma_1), -(2 + gamma_l) between, and -(1 + gamma_{L+1}).
@@ -273,19 +269,15 @@ def naive_rates(depth: int) -> NaiveRates:
         (as_ex(-HALF * (count - 1)), *between),
         as_ex(output),
         as_ex(f),
-        paper("Proposition 3.1, Lemmas F.2 to F.4"),
+        INTEGRABLE.at("Proposition 3.1, Lemmas F.2 to F.4"),
     )
 
 
+@like(first_updates)
 def relative_displacements(
     a: Sequence[object], c: Sequence[object], p: object = 1
 ) -> tuple[Ex, ...]:
     """The powers of the width in |W^l(1) - W^l(0)| / |W^l(0)|, in the Frobenius norm.
-
-    Args:
-        a: The exponents a_1..a_{L+1} of the weights: numbers, texts or ``Ex``.
-        c: The exponents c_1..c_{L+1} of the learning rates of the first step.
-        p: The degree of homogeneity, a number or a symbol.
 
     Returns:
         e_1 + a_1 for layer 1, and e_l + a_l - 1 above, with e_l of ``first_updates``: between the

@@ -10,20 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.evaluate.expect import expect
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, Push, pushed_mean, single_mean
-from tpcalc.theorems.integrable.forms.inputs import Input, covariances
+from tpcalc.theorems.integrable.forms.inputs import Asked, form
 from tpcalc.theorems.integrable.forms.moments import Sizes, power_moment, scale_free, sizes
-from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
+from tpcalc.theorems.integrable.forms.nonlinearity import Nonlinearity
 
+ONE_LAYER = "With 1 hidden layer IP-LLR is muP: mup_step takes it."
 Row = Sequence[Bounded]  # a number for each layer
 PUSH = r"\theta_1=-\eta\chi_0k(\xi_0,\xi),\quad\theta_l=-\eta\chi_0\lambda_{l-1}"
 FIRST = r"\lambda_1=\mathbb{E}[\sigma(H_0)\,\sigma(H_\xi+\theta_1D_1\sigma'(H_0))]"
@@ -99,32 +98,16 @@ class Step:
     seed: int
 
 
-def llr_step(
-    act: Activation,
-    depth: int,
-    xi0: Input | None = None,
-    xi: Input | None = None,
-    *,
-    eta: float,
-    chi: float = -1.0,
-    bias: str = "first",
-    k: Sequence[float] | None = None,
-    seed: int = 0,
-) -> LLRStep:
+@form("act depth xi0 xi eta chi bias k seed", hint=ONE_LAYER)
+def llr_step(at: Asked) -> LLRStep:
     """IP-LLR after its first step.
 
     Args:
         act: The activation: alpha z_+^p + beta |z_-|^p with p >= 1 (then the learning rates are
             those of this p), or one with sigma(0) = 0 and a slope at 0, with p = 1.
-        depth: Number of hidden layers L, at least 2.
-        xi0: The training input.
-        xi: The query.
         eta: The base learning rate of the first step.
-        chi: The derivative of the loss by f_0, at f_0 = 0.
-        bias: ``"first"``: biases in the first layer; ``"none"``.
         k: In place of the inputs, k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), the covariances of
             first-layer preactivations.
-        seed: Of samples, where an integral has no closed form and no quadrature.
 
     Returns:
         The numbers of the step. Of an activation that is linear near 0, lambda_l is 0 from l = 2
@@ -133,9 +116,6 @@ def llr_step(
     Raises:
         UsageError: An activation of another kind, a depth below 2, a rate or chi that is 0, or
             inputs that do not fit.
-        NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
-            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, Lemmas G.10, G.11 and H.2, Theorem 4.1.
 
@@ -145,24 +125,14 @@ def llr_step(
         >>> print(llr_step("tanh", 3, (0.3, 0.1), (0.2, -0.1), eta=1).f)
         f_1 = 0 (exact)
     """
-    step = prepared(act, depth, covariances(xi0, xi, bias, k), eta, chi, seed)
+    step = prepared(at)
     if step.sigma.degree is None:
         return _linearizable(step)
     return _homogeneous(step, step.sigma.degree)
 
 
-def llr_step_by_derivatives(
-    act: Activation,
-    depth: int,
-    xi0: Input | None = None,
-    xi: Input | None = None,
-    *,
-    eta: float,
-    chi: float = -1.0,
-    bias: str = "first",
-    k: Sequence[float] | None = None,
-    seed: int = 0,
-) -> LLRStep:
+@form("act depth xi0 xi eta chi bias k seed", hint=ONE_LAYER)
+def llr_step_by_derivatives(at: Asked) -> LLRStep:
     """IP-LLR after its first step, by the form that holds for every differentiable activation.
 
     It needs no moments of powers: f_1 comes from E[sigma'(h_1^L) sigma'(h_0^L)] by Stein's lemma.
@@ -170,23 +140,13 @@ def llr_step_by_derivatives(
     Args:
         act: The activation: homogeneous of degree p >= 1, or one with sigma(0) = 0 and a slope at
             0.
-        depth: Number of hidden layers L, at least 2.
-        xi0: The training input.
-        xi: The query.
         eta: The base learning rate of the first step.
-        chi: The derivative of the loss by f_0, at f_0 = 0.
-        bias: ``"first"``: biases in the first layer; ``"none"``.
-        k: In place of the inputs, k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi).
-        seed: Of samples, where an integral has no closed form and no quadrature.
 
     Returns:
         The numbers of the step; no ``nus``.
 
     Raises:
         UsageError: As ``llr_step``.
-        NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
-            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, Lemma G.11, with Stein's lemma.
 
@@ -194,7 +154,7 @@ def llr_step_by_derivatives(
         >>> print(llr_step_by_derivatives("relu", 2, k=(1.74, 0.93, 2.35), eta=10).f)
         f_1 = 28.7551 (exact)
     """
-    step = prepared(act, depth, covariances(xi0, xi, bias, k), eta, chi, seed)
+    step = prepared(at)
     lambdas, thetas = [first_lambda(step)], [step.rate * step.pair.both]
     sigma = step.sigma
     for place in range(1, len(step.layers)):
@@ -214,24 +174,17 @@ def llr_step_by_derivatives(
     )
 
 
-def prepared(act: Activation, depth: int, pair: Pair, eta: float, chi: float, seed: int) -> Step:
+def prepared(at: Asked) -> Step:
     """What the forms of the first step share, from checked arguments."""
-    count = checks.whole(
-        depth, "depth", least=2, hint="With 1 hidden layer IP-LLR is muP: mup_step takes it."
-    )
-    sigma = nonlinearity(act)
+    pair, count, sigma = at.pair, at.depth, at.sigma
     layers = scale_free(sigma, count)
     if sigma.degree is not None and sigma.degree < 1:
         raise UsageError(f"{sigma.text} is homogeneous of degree {sigma.degree}, below 1.")
-    rate = learning(eta, chi)
+    rate = at.rate
     if rate.value == 0:
+        eta, chi = at.given["eta"], at.given["chi"]
         raise UsageError(f"eta is {eta} and chi is {chi}: nothing is learnt in the first step.")
-    return Step(sigma, layers, sizes(layers, pair.first), pair, rate, checks.whole(seed, "seed"))
-
-
-def learning(eta: float, chi: float) -> Bounded:
-    """-eta chi."""
-    return -(bounded(checks.real(eta, "eta")) * bounded(checks.real(chi, "chi")))
+    return Step(sigma, layers, sizes(layers, pair.first), pair, rate, at.seed)
 
 
 def first_lambda(step: Step) -> Bounded:

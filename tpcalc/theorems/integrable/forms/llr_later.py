@@ -14,11 +14,10 @@ from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import HEAVY
-from tpcalc.theorems.integrable.forms.inputs import Input, covariances, exact_row, table
-from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, learning, llr_step, prepared
+from tpcalc.theorems.integrable.forms.inputs import Asked, Input, exact_row, learning, table
+from tpcalc.theorems.integrable.forms.llr import LLRStep, Step, llr_step, prepared
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 ITEM = "Corollaries G.7.1 and G.8.1, appendix H.2"
@@ -110,8 +109,8 @@ def llr_second_step(
     rows = [exact_row(row, name) for row, name in ((xi0, "xi0"), (xi1, "xi1"), (xi, "xi"))]
     k = table(rows, bias)
     first = llr_step(sigma, depth, xi0, xi1, eta=etas[0], chi=chis[0], bias=bias, seed=seed)
-    pair = covariances(xi0, xi1, bias, None)
-    step = prepared(sigma, depth, pair, etas[0], chis[0], seed)
+    given = {"act": sigma, "depth": depth, "xi0": xi0, "xi": xi1, "bias": bias, "k": None}
+    step = prepared(Asked({**given, "eta": etas[0], "chi": chis[0], "seed": seed}))
     low = _first_layer(step, first, rates, k)
     mu_1, mu_2 = list[Bounded](), list[Bounded]()
     top = len(step.layers) - 1

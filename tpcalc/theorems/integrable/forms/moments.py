@@ -16,8 +16,7 @@ from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, kept, through
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import single_mean
 from tpcalc.theorems.integrable.forms.nonlinearity import (
     Activation,

@@ -9,11 +9,10 @@ from tpcalc import checks
 from tpcalc.errors import UsageError
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed
+from tpcalc.theorems.closed import ClosedForm, Told, closed
 from tpcalc.theorems.integrable.forms.gaussian import ZERO, Pair, pair_mean, shifted_mean
-from tpcalc.theorems.integrable.forms.inputs import Input, covariances
-from tpcalc.theorems.integrable.forms.llr import learning, side_moments
+from tpcalc.theorems.integrable.forms.inputs import Input, covariances, learning
+from tpcalc.theorems.integrable.forms.llr import side_moments
 from tpcalc.theorems.integrable.forms.moments import power_moment
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 

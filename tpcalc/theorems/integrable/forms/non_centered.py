@@ -16,8 +16,7 @@ from tpcalc.functions.expr import substitute
 from tpcalc.integrals.bounded import Bounded, bounded, through
 from tpcalc.results import Estimate
 from tpcalc.shown import Shown
-from tpcalc.theorems.closed import ClosedForm
-from tpcalc.theorems.integrable.forms.closed import Told, closed, per_layer
+from tpcalc.theorems.closed import ClosedForm, Told, closed, per_layer
 from tpcalc.theorems.integrable.forms.gaussian import (
     ONE,
     ZERO,
@@ -26,8 +25,7 @@ from tpcalc.theorems.integrable.forms.gaussian import (
     shifted_mean,
     single_mean,
 )
-from tpcalc.theorems.integrable.forms.inputs import Input, covariances
-from tpcalc.theorems.integrable.forms.llr import learning
+from tpcalc.theorems.integrable.forms.inputs import Asked, Input, covariances, form
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
 
 ITEM = "section 5.1, appendices K.3 and K.4"
@@ -139,39 +137,19 @@ def non_centered_start(
     )
 
 
-def non_centered_step(
-    act: Activation,
-    depth: int,
-    xi0: Input | None = None,
-    xi: Input | None = None,
-    *,
-    eta: float,
-    chi: float = -1.0,
-    u: float | Sequence[float] = 1.0,
-    k: Sequence[float] | None = None,
-    seed: int = 0,
-) -> NonCenteredStep:
+@form("act depth xi0 xi eta chi u k seed")
+def non_centered_step(at: Asked) -> NonCenteredStep:
     """IP-non-centered after its first step, with the learning rates of Naive-IP.
 
     Args:
-        act: The activation: a catalogue name, or a function of an expression.
-        depth: Number of hidden layers L, at least 2.
-        xi0: The training input.
-        xi: The query.
-        eta: The base learning rate.
         chi: The derivative of the loss by f_0, at the f_0(xi_0) of ``non_centered_start``.
-        u: The means of the initial weights of the layers 2..L+1: one number for all, or L.
         k: In place of the inputs, k(xi_0, xi_0), k(xi_0, xi) and k(xi, xi), with k = xi . xi' + 1.
-        seed: Of samples, where an integral has no closed form and no quadrature.
 
     Returns:
         The numbers of the step.
 
     Raises:
         UsageError: As ``non_centered_start``, or inputs that do not fit.
-        NotDifferentiable: The activation jumps.
-        EvaluationError: A degree of homogeneity above 2 that is no whole number, or numbers that
-            leave the range of a float.
 
     Source: Hajjar, Chizat, Giraud, section 5.1 and appendices K.3, K.4.
 
@@ -179,13 +157,12 @@ def non_centered_step(
         >>> float(non_centered_step("linear", 2, k=(1, 0.5, 1), eta=0.5).f)
         0.75
     """
-    count, sigma = checks.whole(depth, "depth", least=2), nonlinearity(act)
-    pair, rate = covariances(xi0, xi, "first", k), learning(eta, chi)
-    start = _start(sigma, count, pair.first, u)
+    count, sigma, pair, rate = at.depth, at.sigma, at.pair, at.rate
+    start = _start(sigma, count, pair.first, at.given["u"])
     push = Push(rate * pair.both, ZERO, start.dx[0])
-    whole = checks.whole(seed, "seed")
-    mean = pushed_mean(ONE, sigma.expr, sigma, pair, push, whole)
-    both = pushed_mean(sigma.expr, sigma.expr, sigma, pair, push, whole)
+    seed = at.seed
+    mean = pushed_mean(ONE, sigma.expr, sigma, pair, push, seed)
+    both = pushed_mean(sigma.expr, sigma.expr, sigma, pair, push, seed)
     means, entries = list[Bounded](), list[Bounded]()
     spread = ZERO
     for layer in range(2, count + 1):

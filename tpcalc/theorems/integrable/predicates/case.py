@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Unpack, cast
 
 from tpcalc import checks
 from tpcalc.errors import LimitError, ScaleError
@@ -15,7 +14,7 @@ from tpcalc.networks.architectures.mlp import MLP, biased_layers
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.questions.check import width_check
-from tpcalc.results import Samples, Theorem, Verdict
+from tpcalc.results import Samples, Verdict
 from tpcalc.theorems.integrable.predicates.assumptions import Assumptions, assumptions
 from tpcalc.training.generic import far_query, generic
 from tpcalc.training.parameterizations import Exponents, Parameterization
@@ -172,39 +171,3 @@ def asked(
     steps = run.steps if given is None else given.steps
     steps = checks.whole(steps, "steps", least=1, hint="It counts updates.")
     return Case(run if steps == run.steps else run.replace(steps=steps), derive, given)
-
-
-class Asking(Protocol):
-    """A theorem as it is asked; ``of`` is its answer for a network that was checked already."""
-
-    of: Callable[[Case], Theorem]
-
-    def __call__(
-        self,
-        architecture: Architecture | Training,
-        parameterization: Parameterization | str | None = None,
-        data: Samples | None = None,
-        *,
-        derive: bool = True,
-        **settings: Unpack[Routine],
-    ) -> Theorem: ...
-
-
-def theorem(answer: Callable[[Case], Theorem]) -> Asking:
-    """The theorem of an answer: it is asked with a network and its settings."""
-
-    def asking(
-        architecture: Architecture | Training,
-        parameterization: Parameterization | str | None = None,
-        data: Samples | None = None,
-        *,
-        derive: bool = True,
-        **settings: Unpack[Routine],
-    ) -> Theorem:
-        return answer(asked(architecture, parameterization, data, settings, derive=derive))
-
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(asking, name, getattr(answer, name))
-    found = cast(Asking, asking)
-    found.of = answer
-    return found

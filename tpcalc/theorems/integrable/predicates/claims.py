@@ -13,10 +13,8 @@ from tpcalc.exponents import Ex
 from tpcalc.program.program import Program, restricted
 from tpcalc.questions.orders import width_orders
 from tpcalc.questions.verdict.sizes import power
-from tpcalc.results import Answer, Claim, Hypothesis, OrderRow, Theorem, Verdict, confirmed
-from tpcalc.theorems.integrable.paper import paper
+from tpcalc.results import Claim, OrderRow, Verdict
 from tpcalc.theorems.integrable.predicates.case import Case
-from tpcalc.theorems.integrable.predicates.setting import SUPPORTED, one_sample
 
 
 @dataclass(frozen=True)
@@ -176,46 +174,3 @@ def of_power(text: str, sizes: Mapping[str, Size], exponent: Ex) -> Claim:
     word = "exploding" if value > 0 else "vanishing"
     stated = f"{power(exponent)}: {word}" if value else power(exponent)
     return _claim(text, stated, sizes, lambda size: size.equal(value))
-
-
-def answered(
-    case: Case,
-    name: str,
-    title: str,
-    item: str,
-    conditions: Iterable[Callable[[Case], Hypothesis]],
-    claims: Callable[[Case], Iterable[Claim]],
-    *,
-    setting: Callable[[Case], Hypothesis] = one_sample,
-    holds: Callable[[Case], bool] = lambda case: True,
-    smoothness: Callable[[Case], Hypothesis] | None = None,
-    spares: Callable[[Case], bool] = lambda case: case.activation.degree == 1,
-    notes: Callable[[Case], Iterable[str]] = lambda case: (),
-) -> Theorem:
-    """The answer of a theorem: its conditions asked, its claims beside what is derived.
-
-    Claims are asked where the hypotheses are met, or all but ``smoothness``, which the proof needs
-    and the exponents do not where ``spares`` says so. Nothing is asked without ``setting``.
-    """
-    hypotheses: tuple[Hypothesis, ...] = (setting(case),)
-    if case.plain:
-        hypotheses += tuple(condition(case) for condition in conditions)
-    spared: tuple[Hypothesis, ...] = ()
-    if smoothness is not None and case.plain:
-        rough = smoothness(case)
-        hypotheses += (rough,)
-        if not rough.met and spares(case):
-            spared = (rough,)
-    missing = tuple(each for each in hypotheses if not each.met)
-    stated: tuple[Claim, ...] = ()
-    said: list[str] = []
-    if case.plain:
-        said += [*notes(case), *case.notes]
-    if missing == spared:
-        stated = tuple(claims(case))
-        if spared:
-            said.insert(0, SUPPORTED.format(case.activation.degree))
-    answer: Answer = "outside"
-    if not missing:
-        answer = confirmed(stated) if holds(case) else "does not hold"
-    return Theorem(name, title, paper(item), answer, hypotheses, stated, tuple(said))

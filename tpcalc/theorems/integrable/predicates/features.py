@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
-from typing import Unpack
+from collections.abc import Callable
+from typing import NamedTuple, Unpack
 
 from tpcalc import checks
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem
-from tpcalc.theorems.integrable.paper import paper
-from tpcalc.theorems.integrable.predicates.case import Case, asked
+from tpcalc.sources import INTEGRABLE
+from tpcalc.theorems.integrable.predicates.case import asked
+from tpcalc.theorems.integrable.predicates.statement import asked_by, theorem
+from tpcalc.theorems.words import like
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 
-DEFINITIONS: Mapping[str, tuple[str, str, Callable[[LayerFacts], bool | None]]] = {
-    "feature_learning": (
-        "the features x_t of a layer move by order one",
-        "Definition B.1",
-        attrgetter("features"),
-    ),
-    "kernel_evolution": (
-        "the kernel x_t . x_t / n of a layer moves by order one",
-        "Definition B.2",
-        attrgetter("kernel"),
-    ),
-}
 ROUTINE = "of this training routine; the definition asks for one that moves the layer"
 
 
-def feature_learning(
+class Definition(NamedTuple):
+    """What is defined, and where."""
+
+    title: str
+    item: str
+
+
+@asked_by(Definition)
+@like(theorem)
+def definition(
+    row: Definition,
+    read: Callable[[LayerFacts], bool | None],
     architecture: Architecture | Training,
     parameterization: Parameterization | str | None = None,
     data: Samples | None = None,
@@ -37,80 +37,15 @@ def feature_learning(
     layer: int | None = None,
     **settings: Unpack[Routine],
 ) -> Theorem:
-    """Whether the features of a layer move: |x_t - x_0|^2 / n stays above a number at some step.
-
-    It is a definition: the answer is what the program gives.
+    """The answer to a definition, layer by layer; what stands below its row reads one of them.
 
     Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
         layer: The layer; None: all hidden layers.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        ``"holds"`` where they move in every layer asked, ``"outside"`` where that is not known.
 
     Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
         UsageError: No such layer.
-
-    Source: Hajjar, Chizat, Giraud, Definition B.1.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> feature_learning(MLP(2, "relu"), "mup", layer=2).answer
-        'holds'
-        >>> feature_learning(MLP(2, "relu"), "ntk").answer
-        'does not hold'
     """
     case = asked(architecture, parameterization, data, settings)
-    return _defined(case, layer, "feature_learning")
-
-
-def kernel_evolution(
-    architecture: Architecture | Training,
-    parameterization: Parameterization | str | None = None,
-    data: Samples | None = None,
-    *,
-    layer: int | None = None,
-    **settings: Unpack[Routine],
-) -> Theorem:
-    """Whether the kernel of a layer moves: the change of x_t . x_t / n stays away from 0.
-
-    It is a definition: the answer is what the program gives, at one input. The absolute value of
-    the change is meant; the print leaves it out.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        layer: The layer; None: all hidden layers.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        ``"holds"`` where it moves in every layer asked, ``"outside"`` where that is not known.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-        UsageError: No such layer.
-
-    Source: Hajjar, Chizat, Giraud, Definition B.2.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> kernel_evolution(MLP(2, "relu"), "mup").answer
-        'holds'
-    """
-    case = asked(architecture, parameterization, data, settings)
-    return _defined(case, layer, "kernel_evolution")
-
-
-def _defined(case: Case, layer: int | None, name: str) -> Theorem:
-    """The answer to a definition, layer by layer."""
-    title, item, read = DEFINITIONS[name]
     if layer is not None:
         hint = "1 to L are hidden."
         layer = checks.whole(layer, "layer", least=1, most=case.depth, hint=hint)
@@ -130,4 +65,53 @@ def _defined(case: Case, layer: int | None, name: str) -> Theorem:
     moving = all(known.values())
     answer: Answer = "holds" if moving else "does not hold" if decided else "outside"
     notes = (ROUTINE,) if answer == "does not hold" else ()
-    return Theorem(name, title, paper(item), answer, (hypothesis,), tuple(claims), notes)
+    return Theorem(
+        read.__name__,
+        row.title,
+        INTEGRABLE.at(row.item),
+        answer,
+        (hypothesis,),
+        tuple(claims),
+        notes,
+    )
+
+
+@definition("the features x_t of a layer move by order one", "Definition B.1")
+def feature_learning(layer: LayerFacts) -> bool | None:
+    """Whether the features of a layer move: |x_t - x_0|^2 / n stays above a number at some step.
+
+    It is a definition: the answer is what the program gives.
+
+    Returns:
+        ``"holds"`` where they move in every layer asked, ``"outside"`` where that is not known.
+
+    Source: Hajjar, Chizat, Giraud, Definition B.1.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> feature_learning(MLP(2, "relu"), "mup", layer=2).answer
+        'holds'
+        >>> feature_learning(MLP(2, "relu"), "ntk").answer
+        'does not hold'
+    """
+    return layer.features
+
+
+@definition("the kernel x_t . x_t / n of a layer moves by order one", "Definition B.2")
+def kernel_evolution(layer: LayerFacts) -> bool | None:
+    """Whether the kernel of a layer moves: the change of x_t . x_t / n stays away from 0.
+
+    It is a definition: the answer is what the program gives, at one input. The absolute value of
+    the change is meant; the print leaves it out.
+
+    Returns:
+        ``"holds"`` where it moves in every layer asked, ``"outside"`` where that is not known.
+
+    Source: Hajjar, Chizat, Giraud, Definition B.2.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> kernel_evolution(MLP(2, "relu"), "mup").answer
+        'holds'
+    """
+    return layer.kernel

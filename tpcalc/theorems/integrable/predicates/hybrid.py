@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from operator import attrgetter
 
@@ -16,10 +16,9 @@ from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program
 from tpcalc.questions.equivalent import equivalent
-from tpcalc.results import Claim, Equivalence, Hypothesis, Samples, Theorem
+from tpcalc.results import Claim, Equivalence, Hypothesis, Samples
 from tpcalc.theorems.integrable.predicates.assumptions import sides
-from tpcalc.theorems.integrable.predicates.case import Case, asked, theorem
-from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.setting import (
     bias_at_most_first,
     continuous_loss,
@@ -28,6 +27,7 @@ from tpcalc.theorems.integrable.predicates.setting import (
     named,
     spared,
 )
+from tpcalc.theorems.integrable.predicates.statement import theorem
 from tpcalc.training.parameterizations import lookup as find_parameterization
 from tpcalc.training.training import Rate, Routine
 
@@ -85,90 +85,6 @@ def learning_rate_correction(
     width = checks.whole(width, "width", least=1, hint="It is the width n.")
     seed = checks.seed(seed)
     return _correction(case, width, seed)
-
-
-@theorem
-def equiv_hp(case: Case) -> Theorem:
-    """Whether IP-LLR and HP are one network at every width, with the first learning rate corrected.
-
-    The rate of the first step of HP is eta chi_0^IP / chi_0^HP, with both outputs those of the
-    network at hand; f_t are the same for t >= 1, f_0 are not.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claims are networks of three widths with the same initial weights.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Proposition 4.1.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> found = equiv_hp(MLP(2, "relu", bias="first"), "ip-llr", derive=False)
-        >>> found.answer, [claim.stated for claim in found.claims]
-        ('holds', ['the same in both', 'the same in both'])
-    """
-    return answered(
-        case,
-        "equiv_hp",
-        "IP-LLR and HP are the same at every width, with the first rate corrected",
-        "Proposition 4.1",
-        (lambda one: is_llr_or(one, "hp"), bias_at_most_first, _homogeneous, _corrected),
-        _finite_claims,
-        notes=lambda one: (
-            "f_0 are not the same: that of HP is larger, by the powers of n of its hidden weights",
-        ),
-    )
-
-
-@theorem
-def equiv_hpz(case: Case) -> Theorem:
-    """Whether IP-LLR and HPZ have the same limits, with the same learning rates.
-
-    For p = 1 nothing is stated, and what is derived is told all the same.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claims are the limits of the two programs, compared as graphs.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Theorem 4.2.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> found = equiv_hpz(MLP(2, "relu^2", bias="first"), "ip-llr:2", steps=1)
-        >>> found.answer, found.differs
-        ('holds', False)
-    """
-    found = answered(
-        case,
-        "equiv_hpz",
-        "IP-LLR and HPZ have the same limits of f_t for all t",
-        "Theorem 4.2",
-        (lambda one: is_llr_or(one, "hpz"), bias_at_most_first, continuous_loss, _high_degree),
-        _limit_claims,
-        notes=_rough,
-    )
-    if case.plain and spared(case) and len(found.missing) == 1:
-        return replace(found, claims=tuple(_limit_claims(case, "")))
-    return found
 
 
 def _rough(case: Case) -> tuple[str, ...]:
@@ -249,7 +165,32 @@ def _compared(case: Case, other: str, widths: tuple[int, ...]) -> Equivalence | 
         return error.message
 
 
-def _finite_claims(case: Case) -> Iterator[Claim]:
+@theorem(
+    "IP-LLR and HP are the same at every width, with the first rate corrected",
+    "Proposition 4.1",
+    (partial(is_llr_or, hybrid="hp"), bias_at_most_first, _homogeneous, _corrected),
+    notes=lambda case: (
+        "f_0 are not the same: that of HP is larger, by the powers of n of its hidden weights",
+    ),
+    about=lambda case: is_llr_or(case, "hp").met,
+)
+def equiv_hp(case: Case) -> Iterator[Claim]:
+    """Whether IP-LLR and HP are one network at every width, with the first learning rate corrected.
+
+    The rate of the first step of HP is eta chi_0^IP / chi_0^HP, with both outputs those of the
+    network at hand; f_t are the same for t >= 1, f_0 are not.
+
+    Returns:
+        The answer; its claims are networks of three widths with the same initial weights.
+
+    Source: Hajjar, Chizat, Giraud, Proposition 4.1.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = equiv_hp(MLP(2, "relu", bias="first"), "ip-llr", derive=False)
+        >>> found.answer, [claim.stated for claim in found.claims]
+        ('holds', ['the same in both', 'the same in both'])
+    """
     found = _compared(case, "hp", WIDTHS) if case.limits else ""
     shown = ", ".join(map(str, WIDTHS))
     for t in range(1, case.steps + 1):
@@ -264,7 +205,7 @@ def _finite_claims(case: Case) -> Iterator[Claim]:
         yield Claim(text, stated, derived, equal)
 
 
-def _limit_claims(case: Case, stated: str = "the same in both") -> Iterator[Claim]:
+def _limits(case: Case, stated: str) -> Iterator[Claim]:
     found = _compared(case, "hpz", ()) if case.limits else ""
     for t in range(case.steps + 1):
         text = f"the limit of f_{t}"
@@ -278,3 +219,36 @@ def _limit_claims(case: Case, stated: str = "the same in both") -> Iterator[Clai
         elif "not compared" in relations:
             agrees = None
         yield Claim(text, stated, ", ".join(sorted(relations)), agrees if stated else None)
+
+
+def _left_open(case: Case, missing: Sequence[Hypothesis]) -> Iterator[Claim]:
+    """What is derived for p = 1, of which nothing is stated."""
+    if spared(case) and len(missing) == 1:
+        yield from _limits(case, "")
+
+
+@theorem(
+    "IP-LLR and HPZ have the same limits of f_t for all t",
+    "Theorem 4.2",
+    (partial(is_llr_or, hybrid="hpz"), bias_at_most_first, continuous_loss, _high_degree),
+    notes=_rough,
+    otherwise=_left_open,
+    about=lambda case: is_llr_or(case, "hpz").met,
+)
+def equiv_hpz(case: Case) -> Iterator[Claim]:
+    """Whether IP-LLR and HPZ have the same limits, with the same learning rates.
+
+    For p = 1 nothing is stated, and what is derived is told all the same.
+
+    Returns:
+        The answer; its claims are the limits of the two programs, compared as graphs.
+
+    Source: Hajjar, Chizat, Giraud, Theorem 4.2.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = equiv_hpz(MLP(2, "relu^2", bias="first"), "ip-llr:2", steps=1)
+        >>> found.answer, found.differs
+        ('holds', False)
+    """
+    return _limits(case, "the same in both")

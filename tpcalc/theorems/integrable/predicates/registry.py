@@ -2,70 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Unpack
 
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.shown import Rows
+from tpcalc.theorems.integrable.predicates import alternatives, hybrid, llr, naive, start
 from tpcalc.theorems.integrable.predicates.case import Case, asked
-from tpcalc.theorems.integrable.predicates.collapse import collapse, is_non_centered
-from tpcalc.theorems.integrable.predicates.degenerate import degenerate
-from tpcalc.theorems.integrable.predicates.hybrid import equiv_hp, equiv_hpz, is_llr_or
-from tpcalc.theorems.integrable.predicates.linearizable import linearizable
-from tpcalc.theorems.integrable.predicates.necessary import llr_necessary
-from tpcalc.theorems.integrable.predicates.setting import integrable, is_llr, is_naive, named
-from tpcalc.theorems.integrable.predicates.stable import nontrivial_stable
-from tpcalc.theorems.integrable.predicates.start import nontrivial_init, stable_init
-from tpcalc.theorems.integrable.predicates.trivial import trivial_naive_ip
-from tpcalc.theorems.integrable.predicates.weak import is_ip_bias, weak_data_dependence
+from tpcalc.theorems.integrable.predicates.setting import integrable
+from tpcalc.theorems.integrable.predicates.statement import ROWS, Statement, theorem
+from tpcalc.theorems.words import like
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 
-
-@dataclass(frozen=True)
-class Predicate:
-    """A theorem, and the parameterizations that it is about.
-
-    Args:
-        answer: Its answer for a network.
-        about: Whether it is about the parameterization of a network.
-        near: Whether it is told as well where the parameterization is all that is missing.
-    """
-
-    answer: Callable[[Case], Theorem]
-    about: Callable[[Case], bool]
-    near: bool = False
-
-
-def _linear(case: Case) -> bool:
-    activation = case.activation
-    rest = activation.zero_at_zero.met and activation.slope_at_zero.met
-    return rest and named(case, "ip-llr", p=1).met
-
-
-def _biased(case: Case) -> bool:
-    return case.bias != "none" and is_ip_bias(case).met
-
-
-PREDICATES: Mapping[str, Predicate] = {
-    "trivial_naive_ip": Predicate(trivial_naive_ip.of, lambda case: is_naive(case).met, near=True),
-    "degenerate": Predicate(
-        degenerate.of, lambda case: not case.activation.zero_at_zero.met and is_naive(case).met
-    ),
-    "llr_necessary": Predicate(llr_necessary.of, lambda case: integrable(case).met),
-    "nontrivial_stable": Predicate(nontrivial_stable.of, lambda case: is_llr(case).met, near=True),
-    "linearizable": Predicate(linearizable.of, _linear),
-    "equiv_hp": Predicate(equiv_hp.of, lambda case: is_llr_or(case, "hp").met),
-    "equiv_hpz": Predicate(equiv_hpz.of, lambda case: is_llr_or(case, "hpz").met),
-    "collapse": Predicate(collapse.of, lambda case: is_non_centered(case).met),
-    "weak_data_dependence": Predicate(weak_data_dependence.of, _biased),
-    "stable_init": Predicate(stable_init.of, lambda case: True),
-    "nontrivial_init": Predicate(nontrivial_init.of, lambda case: True),
+_IN_ORDER = (
+    *(naive.trivial_naive_ip, naive.degenerate),
+    *(llr.llr_necessary, llr.nontrivial_stable, llr.linearizable),
+    *(hybrid.equiv_hp, hybrid.equiv_hpz),
+    *(alternatives.collapse, alternatives.weak_data_dependence),
+    *(start.stable_init, start.nontrivial_init),
+)
+PREDICATES: Mapping[str, Statement] = {
+    name: row.of(claims)
+    for name in (one.__name__ for one in _IN_ORDER)
+    for row, claims in (ROWS[name],)
 }
 
 
+@like(theorem)
 def applicable(
     architecture: Architecture | Training,
     parameterization: Parameterization | str | None = None,
@@ -82,21 +47,13 @@ def applicable(
     ``feature_learning`` and ``kernel_evolution`` are left out: ``check`` answers them by layer.
 
     Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
         verdict: What ``check`` found of this network: nothing is derived besides, and claims about
             numbers stay without a derived side.
         derive: Whether claims are derived from the program.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
 
     Returns:
         The answers: what holds first, what is outside last. None for a network that is not fully
         connected, nor for a run whose powers are those of single parameters.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
 
     Source: Hajjar, Chizat, Giraud, Training integrable parameterizations.
 
@@ -120,7 +77,7 @@ def applicable(
     return Rows(sorted(found, key=lambda theorem: order.index(theorem.answer)))
 
 
-def _told(predicate: Predicate, case: Case) -> Theorem | None:
+def _told(predicate: Statement, case: Case) -> Theorem | None:
     if predicate.about(case):
         return predicate.answer(case)
     if predicate.near and integrable(case).met:

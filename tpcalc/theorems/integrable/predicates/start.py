@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from operator import attrgetter
 
-from tpcalc.results import Claim, Hypothesis, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, theorem
-from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.results import Claim, Hypothesis
+from tpcalc.theorems.integrable.predicates.case import Case
 from tpcalc.theorems.integrable.predicates.setting import fully_connected
+from tpcalc.theorems.integrable.predicates.statement import theorem
 
 HALF = Fraction(1, 2)
 _is_lipschitz = attrgetter("activation.lipschitz")
@@ -22,86 +22,6 @@ ONE_WAY = (
     "beyond: a layer that explodes may make up for one that vanishes"
 )
 TWO_WORDS = "this is about the start; whether learning is trivial is another question"
-
-
-@theorem
-def stable_init(case: Case) -> Theorem:
-    """Whether the start is stable: neither h_0 nor f_0 explodes, by the exponents a alone.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claim is what ``check`` derives of the start.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 = 0, a_l >= 1/2 for the layers above.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> stable_init(MLP(3, "relu"), "mup").answer
-        'holds'
-        >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
-        'does not hold'
-    """
-    return answered(
-        case,
-        "stable_init",
-        "the start is stable: a_1 = 0 and a_l >= 1/2 above",
-        "Appendix B.3",
-        (_plain_scales, _is_lipschitz),
-        lambda one: _start(one, "h_0 and f_0", "explodes", _is_stable(one), _is_nontrivial(one)),
-        setting=fully_connected,
-        holds=_is_stable,
-        notes=lambda one: () if _is_stable(one) or _is_nontrivial(one) else (ONE_WAY,),
-    )
-
-
-@theorem
-def nontrivial_init(case: Case) -> Theorem:
-    """Whether the start is not trivial: h_0 tends to 0 in no layer, by the exponents a alone.
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; its claim is what ``check`` derives of the start.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 <= 0, a_l <= 1/2 for the hidden layers above.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> nontrivial_init(MLP(3, "relu"), "ntk").answer
-        'holds'
-        >>> nontrivial_init(MLP(3, "relu"), "naive-ip", derive=False).answer
-        'does not hold'
-    """
-    return answered(
-        case,
-        "nontrivial_init",
-        "the start is not trivial: a_1 <= 0 and a_l <= 1/2 in hidden layers above",
-        "Appendix B.3",
-        (_plain_scales, _is_lipschitz),
-        lambda one: _start(one, "h_0", "vanishes", _is_nontrivial(one), _is_stable(one)),
-        setting=fully_connected,
-        holds=_is_nontrivial,
-        notes=_words,
-    )
 
 
 def _words(case: Case) -> Iterator[str]:
@@ -151,3 +71,55 @@ def _start(case: Case, what: str, bad: str, condition: bool, other: bool) -> Ite
     elif verdict.verdict == "undecided" and not here:
         derived, agrees = "not decided", None
     yield Claim(what, stated, derived, agrees)
+
+
+@theorem(
+    "the start is stable: a_1 = 0 and a_l >= 1/2 above",
+    "Appendix B.3",
+    (_plain_scales, _is_lipschitz),
+    setting=fully_connected,
+    holds=_is_stable,
+    notes=lambda case: () if _is_stable(case) or _is_nontrivial(case) else (ONE_WAY,),
+)
+def stable_init(case: Case) -> Iterator[Claim]:
+    """Whether the start is stable: neither h_0 nor f_0 explodes, by the exponents a alone.
+
+    Returns:
+        The answer; its claim is what ``check`` derives of the start.
+
+    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 = 0, a_l >= 1/2 for the layers above.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> stable_init(MLP(3, "relu"), "mup").answer
+        'holds'
+        >>> stable_init(MLP(3, "relu"), "ac:0,0,1;0,0,0", derive=False).answer
+        'does not hold'
+    """
+    return _start(case, "h_0 and f_0", "explodes", _is_stable(case), _is_nontrivial(case))
+
+
+@theorem(
+    "the start is not trivial: a_1 <= 0 and a_l <= 1/2 in hidden layers above",
+    "Appendix B.3",
+    (_plain_scales, _is_lipschitz),
+    setting=fully_connected,
+    holds=_is_nontrivial,
+    notes=_words,
+)
+def nontrivial_init(case: Case) -> Iterator[Claim]:
+    """Whether the start is not trivial: h_0 tends to 0 in no layer, by the exponents a alone.
+
+    Returns:
+        The answer; its claim is what ``check`` derives of the start.
+
+    Source: Hajjar, Chizat, Giraud, Appendix B.3: a_1 <= 0, a_l <= 1/2 for the hidden layers above.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> nontrivial_init(MLP(3, "relu"), "ntk").answer
+        'holds'
+        >>> nontrivial_init(MLP(3, "relu"), "naive-ip", derive=False).answer
+        'does not hold'
+    """
+    return _start(case, "h_0", "vanishes", _is_nontrivial(case), _is_stable(case))

@@ -1,9 +1,10 @@
-"""Theorem 5.1: with weights that are not centred, hidden layers become constants."""
+"""Theorems 5.1 and 5.2: integrable parameterizations with means of weights, and with biases."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 
 from tpcalc.dsl import extend
 from tpcalc.dsl.powers import n
@@ -17,70 +18,26 @@ from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
 from tpcalc.limit.graph import LimitGraph, LRef
 from tpcalc.limit.views import is_drawn
-from tpcalc.names import layered
+from tpcalc.names import layered, stepped
 from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin
 from tpcalc.program.program import restricted
-from tpcalc.results import Claim, Hypothesis, Theorem
-from tpcalc.theorems.integrable.predicates.case import Case, theorem
-from tpcalc.theorems.integrable.predicates.claims import answered
+from tpcalc.results import Claim, Hypothesis, Samples
+from tpcalc.theorems.integrable.predicates.case import Case
+from tpcalc.theorems.integrable.predicates.claims import Size, bounds, vanishing
 from tpcalc.theorems.integrable.predicates.setting import (
     continuous_loss,
     hidden_layers,
     named,
     smooth,
 )
+from tpcalc.theorems.integrable.predicates.statement import theorem
+from tpcalc.training.generic import far_query
 
 Z = 5.0
 SHARP = 1e-3  # a variance that is known to this part of E Z^2 is called 0 where it may be
 SMALL = 1e-9  # what rounding leaves of a variance
 SAMPLES = 2**12
-
-
-@theorem
-def collapse(case: Case) -> Theorem:
-    """Whether hidden layers of IP-non-centered are constants: one number for all coordinates.
-
-    That is so of h_t^l and x_t^l and of their gradients for the layers 2 to L - 1; all entries of
-    w^l(t) - w^l(0) tend to one number for the layers 3 to L - 1. (The print says so of W^l, whose
-    entries are of size 1/n.)
-
-    Args:
-        architecture: The network, or a training run (``tp.Training``) and nothing of it besides.
-        parameterization: A catalogue name or a parameterization.
-        data: Training data; None: generic data.
-        derive: Whether claims are derived from the program besides.
-        settings: As ``tp.Training`` takes them: steps (2), lr, loss, batch, ...
-
-    Returns:
-        The answer; each claim is about a layer, beside what the limit gives.
-
-    Raises:
-        StudyError: Numbers that make no sense, targets that do not fit the loss.
-        UnknownName: No such parameterization or loss.
-
-    Source: Hajjar, Chizat, Giraud, Theorems 5.1 and K.2.
-
-    Example:
-        >>> from tpcalc.networks.architectures.mlp import MLP
-        >>> found = collapse(MLP(4, "gelu", bias="all"), "ip-non-centered:1")
-        >>> found.answer, found.differs
-        ('holds', False)
-        >>> [claim.text for claim in found.claims if "w^l" in claim.text]
-        ['layer 3: entries of w^l(t) - w^l(0), t <= 2']
-    """
-    return answered(
-        case,
-        "collapse",
-        "IP-non-centered: the layers 2 to L - 1 are constants, updates of 3 to L - 1 collapse",
-        "Theorems 5.1 and K.2",
-        (is_non_centered, lambda one: hidden_layers(one, 3), continuous_loss),
-        _claims,
-        smoothness=smooth,
-        notes=lambda one: (
-            ("with L = 3 no layer is left whose updates would collapse",) if one.depth == 3 else ()
-        ),
-    )
 
 
 def is_non_centered(case: Case) -> Hypothesis:
@@ -98,7 +55,36 @@ def is_non_centered(case: Case) -> Hypothesis:
     return named(case, "ip-non-centered", u=means)
 
 
-def _claims(case: Case) -> Iterator[Claim]:
+@theorem(
+    "IP-non-centered: the layers 2 to L - 1 are constants, updates of 3 to L - 1 collapse",
+    "Theorems 5.1 and K.2",
+    (is_non_centered, partial(hidden_layers, least=3), continuous_loss),
+    smoothness=smooth,
+    notes=lambda case: (
+        ("with L = 3 no layer is left whose updates would collapse",) if case.depth == 3 else ()
+    ),
+    about=lambda case: is_non_centered(case).met,
+)
+def collapse(case: Case) -> Iterator[Claim]:
+    """Whether hidden layers of IP-non-centered are constants: one number for all coordinates.
+
+    That is so of h_t^l and x_t^l and of their gradients for the layers 2 to L - 1; all entries of
+    w^l(t) - w^l(0) tend to one number for the layers 3 to L - 1. (The print says so of W^l, whose
+    entries are of size 1/n.)
+
+    Returns:
+        The answer; each claim is about a layer, beside what the limit gives.
+
+    Source: Hajjar, Chizat, Giraud, Theorems 5.1 and K.2.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = collapse(MLP(4, "gelu", bias="all"), "ip-non-centered:1")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> [claim.text for claim in found.claims if "w^l" in claim.text]
+        ['layer 3: entries of w^l(t) - w^l(0), t <= 2']
+    """
     stated = "one number for all coordinates"
     groups = _groups(case)
     if not case.limits:
@@ -226,3 +212,99 @@ def _is_random(graph: LimitGraph, ref: LRef) -> bool:
     """Whether a scalar rests on a random one."""
     made = reached([ref], lambda one: references(graph.nodes[one]))
     return any(is_drawn(graph.nodes[one]) for one in made)
+
+
+def is_ip_bias(case: Case) -> Hypothesis:
+    """The tables of IP-bias.
+
+    Source: Hajjar, Chizat, Giraud, section 5.2.
+    """
+    return named(case, "ip-bias")
+
+
+def _all_biases(case: Case) -> Hypothesis:
+    return Hypothesis("biases in all layers", case.bias == "all", case.bias)
+
+
+@theorem(
+    "IP-bias: h_0 above layer 1, f_0 and the first updates above layer 2 do not feel the data",
+    "Theorems 5.2 and K.1",
+    (is_ip_bias, _all_biases, partial(hidden_layers, least=2), continuous_loss),
+    smoothness=smooth,
+    notes=lambda case: (
+        "the two training inputs have the same target; what depends on x_1 itself depends on "
+        "the data weakly, and is not meant",
+    ),
+    about=lambda case: case.bias != "none" and is_ip_bias(case).met,
+)
+def weak_data_dependence(case: Case) -> Iterator[Claim]:
+    """Whether the start and first updates of IP-bias depend on the data, above its first layers.
+
+    The limits of h_0^l and x_0^l for l >= 2 and of f_0 do not depend on the input; those of the
+    first updates of the layers 3 to L + 1, applied to a vector that does not depend on the first
+    training input, do not depend on it either.
+
+    Returns:
+        The answer; each claim is the difference between two inputs of one network.
+
+    Source: Hajjar, Chizat, Giraud, Theorems 5.2 and K.1.
+
+    Example:
+        >>> from tpcalc.networks.architectures.mlp import MLP
+        >>> found = weak_data_dependence(MLP(3, "tanh", bias="all"), "ip-bias")
+        >>> found.answer, found.differs
+        ('holds', False)
+        >>> found = weak_data_dependence(MLP(3, "tanh"), "ip-bias", derive=False)
+        >>> found.answer, [each.text for each in found.missing]
+        ('outside', ['biases in all layers'])
+    """
+    depth = case.depth
+    found = _differences(case) if case.limits else {}
+
+    def part(name: str) -> dict[str, Size]:
+        return {name: found[name]} if name in found else {}
+
+    for layer in range(2, depth + 1):
+        yield vanishing(f"layer {layer}: h_0 at one input less that at another", part(f"h{layer}"))
+    yield vanishing("f_0 at one input less that at another", part("f"))
+    for layer in range(2, depth + 2):
+        where = "the output" if layer > depth else f"layer {layer}"
+        text = f"{where}: first update by one training input less that by another"
+        stated = "tends to 0" if layer > 2 else ""
+        yield vanishing(text, part(f"W{layer}"), stated)
+
+
+def _differences(case: Case) -> dict[str, Size]:
+    """Differences between two inputs of one network, as orders: h_0, f_0 and first updates.
+
+    The update of layer l by the input i, over eta chi, is n^(-(2 a_l + c_l)) dh_i^l x_i^(l-1)^T;
+    it is applied to the features of a third input.
+    """
+    row, depth = case.exponents(0), case.depth
+    first, target = case.samples.inputs[0], case.samples.targets[0]
+    both = Samples((first, far_query(Samples((first,), (target,)))), (target, target))
+    run = case.run.replace(data=both, steps=0, batch=2, queries=[far_query(both)])
+    program = run.replace(watch=("h", "x", "dh")).program
+    names = ["f", *(f"h{layer}" for layer in range(2, depth + 1))]
+    names += [f"W{layer}" for layer in range(2, depth + 2)]
+
+    def more(t: Tracer) -> None:
+        t.output("f", t[stepped("f", 0, 0)] - t[stepped("f", 0, 1)])
+        for layer in range(2, depth + 2):
+            power = 1 - 2 * row.a[layer - 1] - row.c[layer - 1]
+            first, second, x = (_vector(t, layered("x", layer - 1, 0, i)) for i in (0, 1, 2))
+            products = (t.inner(first, x), t.inner(second, x))
+            if layer > depth:
+                t.output(f"W{layer}", n**power * (products[0] - products[1]))
+                continue
+            t.output(f"h{layer}", t[layered("h", layer, 0, 0)] - t[layered("h", layer, 0, 1)])
+            updates = [products[i] * t[layered("dh", layer, 0, i)] for i in (0, 1)]
+            t.output(f"W{layer}", n**power * (updates[0] - updates[1]))
+
+    return bounds(extend(program, more), names)
+
+
+def _vector(t: Tracer, name: str) -> Vector:
+    found = t[name]
+    assert isinstance(found, Vector)  # features are
+    return found
