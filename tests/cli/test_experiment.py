@@ -285,7 +285,7 @@ def test_a_bar_on_a_terminal(tpcalc: Run, tmp_path: Path, monkeypatch: pytest.Mo
         assert title == "E1"
         yield lambda fraction, text: told.append((fraction, text))
 
-    monkeypatch.setitem(sys.modules, "tpcalc.cli.progress", SimpleNamespace(progress_bar=bar))
+    monkeypatch.setitem(sys.modules, "tpcalc.cli.show", SimpleNamespace(progress_bar=bar))
     tpcalc("experiment", smaller("E1", tmp_path), *TINY)
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0

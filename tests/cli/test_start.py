@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tpcalc.cli import flags
-from tpcalc.cli.progress import progress_bar
+from tpcalc.cli.show import progress_bar
 from tpcalc.study import Study
 
 ROOT = Path(__file__).parents[2]

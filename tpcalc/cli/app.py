@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from tpcalc.cli.commands.catalogue import catalogue
-from tpcalc.cli.commands.check import check
-from tpcalc.cli.commands.compare import compare
-from tpcalc.cli.commands.doctor import doctor
-from tpcalc.cli.commands.experiment import experiment
-from tpcalc.cli.commands.kernel import kernel
-from tpcalc.cli.commands.limit import limit
-from tpcalc.cli.commands.nlc import nlc
-from tpcalc.cli.commands.orders import orders
-from tpcalc.cli.commands.phases import phases
-from tpcalc.cli.commands.recipe import recipe
-from tpcalc.cli.commands.regularity import regularity
-from tpcalc.cli.commands.report import report
-from tpcalc.cli.commands.sheet import sheet
-from tpcalc.cli.commands.show import show
-from tpcalc.cli.commands.signal import signal
-from tpcalc.cli.commands.simulate import simulate
-from tpcalc.cli.commands.solve import solve
-from tpcalc.cli.commands.sweep import sweep
-from tpcalc.cli.commands.transfer import transfer
-from tpcalc.cli.commands.warm import warm
 from tpcalc.cli.exits import Exits, ends_in_order
 from tpcalc.cli.option import answering
 
@@ -42,30 +22,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (
-    orders,
-    check,
-    solve,
-    phases,
-    limit,
-    kernel,
-    sheet,
-    signal,
-    simulate,
-    compare,
-    report,
-    nlc,
-    experiment,
-    recipe,
-    transfer,
-    sweep,
-    regularity,
-    show,
-    catalogue,
-    doctor,
-    warm,
-):
-    app.command("list" if command is catalogue else command.__name__)(answering(command))
+# The commands in the order in which --help lists them; each is the function of its file.
+COMMANDS = (
+    "orders check solve phases limit kernel sheet signal simulate compare report nlc experiment "
+    "recipe transfer sweep regularity show catalogue doctor warm"
+)
+for name in COMMANDS.split():
+    command = getattr(import_module(f"tpcalc.cli.commands.{name}"), name)
+    app.command("list" if name == "catalogue" else name)(answering(command))
 
 
 def _version(asked: bool) -> None:

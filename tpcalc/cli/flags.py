@@ -8,24 +8,12 @@ import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from tpcalc.cli.option import Flags as Flags
-from tpcalc.cli.option import Option, options, taking, told
+from tpcalc.cli.option import Option, options, taking
 
 P = ParamSpec("P")
-
-ModelWord = Annotated[str, told("flags", "MODEL-WORD")]
-NetworkWord = Annotated[str, told("flags", "NETWORK-WORD")]
-AsJson = Annotated[bool, told("flags", "as-json")]
-At = Annotated[list[str] | None, told("flags", "at")]
-Given = Annotated[list[str] | None, told("flags", "given")]
-Measured = Annotated[bool, told("flags", "measured")]
-ReportOut = Annotated[Path | None, told("flags", "report-out")]
-WeightVariance = Annotated[str | None, told("flags", "weight-variance")]
-BiasVariance = Annotated[str | None, told("flags", "bias-variance")]
-NoVerify = Annotated[bool, told("flags", "no-verify")]
-Deep = Annotated[int | None, told("flags", "deep")]
 
 
 _GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

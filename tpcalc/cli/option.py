@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -26,8 +27,6 @@ WHOLE: ContextVar[bool] = ContextVar("whole", default=False)
 """Whether all rows of an answer are printed, however many there are."""
 OUTPUT: ContextVar[TextIO | None] = ContextVar("output", default=None)
 """Where answers are printed, and nothing else: what a user's code prints is none."""
-
-_All = Annotated[bool | None, typer.Option("--all", help="Print all rows of every table.")]
 
 _KINDS = (str, int, float, bool, list, tuple, dict, set)
 _TYPES: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
@@ -148,12 +147,19 @@ def _words() -> dict[str, dict[str, dict[str, Any]]]:
     return tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
-def told(command: str, name: str) -> Any:
-    """An argument (in capitals) or a flag of a command, with its words, as typer reads it."""
-    said = dict(_words()[command][name])
+def _told(command: str, own: inspect.Parameter) -> inspect.Parameter:
+    """A parameter of a command with its words, as typer reads it; one that has some stays."""
+    if hasattr(own.annotation, "__metadata__") or own.kind is own.VAR_KEYWORD:
+        return own
+    key, known = own.name.replace("_", "-"), _words()
+    said = known.get(command, {}).get(key) or known["flags"][key]
+    said = dict(known["flags"][said["as"]] if "as" in said else said)
     names, metavar = said.pop("names", ()), said.pop("value", None)
-    kind = typer.Argument if name.isupper() else typer.Option
-    return kind(*names, metavar=metavar, **said)
+    if own.annotation is bool and not names:
+        names = (f"--{key}",)
+    kind = typer.Argument if said.pop("argument", False) else typer.Option
+    words = kind(*names, metavar=metavar, **said)
+    return own.replace(annotation=Annotated[own.annotation, words])
 
 
 def taking(
@@ -163,19 +169,29 @@ def taking(
     keyword = inspect.Parameter.KEYWORD_ONLY
     more = [inspect.Parameter(name, keyword, default=None, annotation=kind)
             for name, kind in flags.items()]  # fmt: skip
-    signature = inspect.Signature([*parameters, *more])
-    wrapper.__signature__ = signature  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {name: own.annotation for name, own in signature.parameters.items()}
+    made = inspect.Signature([*parameters, *more])
+    wrapper.__signature__ = made  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {name: own.annotation for name, own in made.parameters.items()}
     return wrapper
 
 
-_MostSeconds = Annotated[str | None, told("limits", "most-seconds")]
-_Memory = Annotated[str | None, told("limits", "memory")]
+def many(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command ``--jobs`` and ``--scheduler``."""
+
+    @wraps(command)
+    def wrapper(jobs: int | None = None, scheduler: str | None = None, **values: Any) -> None:
+        from tpcalc.tasks.use import use
+
+        with use(jobs=jobs, scheduler=scheduler):
+            command(**values)
+
+    parameters = signature(command, eval_str=True).parameters.values()
+    return taking(wrapper, parameters, jobs=int | None, scheduler=str | None)
 
 
 def answering(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command its limits, the output for its answer alone, ``--all`` where it has tables."""
-    parameters = inspect.signature(command, eval_str=True).parameters
+    parameters = signature(command, eval_str=True).parameters
 
     @wraps(command)
     def wrapper(
@@ -192,9 +208,10 @@ def answering(command: Callable[..., None]) -> Callable[..., None]:
         with redirect_stdout(sys.stderr), within(limits, _tell()):
             command(**values)
 
-    flags = {"whole": _All} if "as_json" in parameters else {}
-    flags |= {"most_seconds": _MostSeconds, "memory": _Memory}
-    return taking(wrapper, parameters.values(), **flags)
+    flags: dict[str, Any] = {"whole": bool | None} if "as_json" in parameters else {}
+    flags |= {"most_seconds": str | None, "memory": str | None}
+    taken = signature(taking(wrapper, parameters.values(), **flags)).parameters.values()
+    return taking(wrapper, [_told(command.__name__, own) for own in taken])
 
 
 def _tell() -> Callable[[str, float], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tpcalc.cli.progress import progress_bar
+from tpcalc.cli.show import progress_bar
 from tpcalc.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,20 +1,24 @@
-"""Answers on the screen."""
+"""Answers on the screen and in files, and bars for long runs."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tpcalc.cli.option import OUTPUT, WHOLE
-from tpcalc.errors import EvaluationError, Exploded, Incomplete, TpcalcError
+from tpcalc.doors import write
+from tpcalc.errors import EvaluationError, Exploded, Incomplete, StudyError, TpcalcError, UsageError
 from tpcalc.results import DepthTable, LimitTable, Status
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from tpcalc.progress import Progress
 
 # What is piped into a file has no width of its own; tables must not be folded to 80 columns there.
 _PIPE_WIDTH = 120
@@ -120,3 +124,43 @@ def _no_number(error: TpcalcError) -> bool:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+
+
+def check_place(flag: str, path: Path, suffixes: tuple[str, ...], what: str) -> None:
+    """Refuse a place that cannot be written."""
+    if path.suffix.lower() not in suffixes:
+        raise UsageError(
+            f"{flag}: {what} is written as {' or '.join(suffixes)}, and {path} does not end so.",
+            hint=f"Call it {path.stem or 'answer'}{suffixes[0]}.",
+        )
+    try:
+        write.check(path, what.removeprefix("a "))
+    except StudyError as error:
+        raise UsageError(f"{flag}: {error.message}", hint=error.hint) from None
+
+
+def check_page(out: Path | None) -> None:
+    """The same for the report of ``--out``, where there is one."""
+    if out is not None:
+        check_place("--out", out, (".html", ".md"), "a report")
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress | None]:
+    """A callback ``(fraction done, what is being done)``; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    console = Console(stderr=True)
+    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+
+        def show(fraction: float, text: str) -> None:
+            bar.update(task, completed=fraction, description=f"{title}: {text}")
+
+        yield show

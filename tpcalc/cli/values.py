@@ -1,16 +1,20 @@
-"""Values of symbols as typed: ``a=1/2``, ``a=0:1``, with commas between several."""
+"""What is typed: values of symbols (``a=1/2``, ``a=0:1``), numbers, activations, variances."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tpcalc.doors import numbers
 from tpcalc.doors.numbers import exact
 from tpcalc.errors import StudyError, UsageError, short
+
+if TYPE_CHECKING:
+    from tpcalc.functions import Expr
 
 RANGE = re.compile(r"([^:]+):([^:]+)(?::([^:]+))?")
 STEPS, MOST = 13, 1000  # of a ladder
@@ -135,3 +139,45 @@ def pairs(
 
 def _misfit(flag: str, text: str, form: str) -> UsageError:
     return UsageError(f"{flag}: {text!r} is not of the form {form}.")
+
+
+def activation(text: str) -> Any:
+    """What a typed activation stands for: a name or a formula as it is, ``file.py:name`` loaded.
+
+    Args:
+        text: What was typed.
+
+    Raises:
+        StudyError: The file cannot be run, or holds none.
+
+    Example:
+        >>> activation("gelu")
+        'gelu'
+    """
+    from tpcalc.study.program_file import load_activation, split_model
+
+    place = split_model(text)
+    return text if place is None else load_activation(*place)[1]
+
+
+_DIGITS = 12
+
+
+def kept(tau: Expr, biases: Fraction, share: Fraction) -> Fraction:
+    """The variance with which a layer keeps preactivations of the second moment 1.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> kept(lookup("relu").fn.expr, Fraction(0), Fraction(1, 4))
+        Fraction(8, 1)
+    """
+    from tpcalc.errors import UsageError
+    from tpcalc.meanfield.maps.layer_map import LayerMap
+
+    if biases >= 1:
+        raise UsageError(
+            "--weights: no weights keep a second moment of 1 with such biases.",
+            hint="Give the variance of the weights.",
+        )
+    second = LayerMap(tau, 1.0).length(1.0).value
+    return Fraction(f"{float((1 - biases) / share) / second:.{_DIGITS}g}")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
-from tpcalc.cli.flags import AsJson
-from tpcalc.cli.option import told
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-Kind = Annotated[str | None, told("catalogue", "KIND")]
 
-
-def catalogue(kind: Kind = None, as_json: AsJson = False) -> None:
+def catalogue(kind: str | None = None, as_json: bool = False) -> None:
     """Activations, networks, parameterizations, optimizers, schedules, losses, with sources."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put, put_table

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from tpcalc.cli.exits import SAYS_NO, TOLERANCE_NOT_MET
-from tpcalc.cli.flags import (
-    MEASURE,
-    MODULE,
-    NETWORK,
-    SEED,
-    TRAINING,
-    VALUES,
-    AsJson,
-    At,
-    Deep,
-    Flags,
-    Measured,
-    NetworkWord,
-    NoVerify,
-    takes,
-)
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
-
-First = Annotated[bool, told("check", "first")]
-Suggest = Annotated[int | None, told("check", "suggest")]
-AtWidth = Annotated[int | None, told("check", "at-width")]
+from tpcalc.cli.flags import MEASURE, MODULE, NETWORK, SEED, TRAINING, VALUES, Flags, takes
+from tpcalc.cli.option import many
 
 EXITS = {
     "trivial": SAYS_NO,
@@ -54,16 +34,16 @@ AT_FIRST = {
 @many
 @takes(NETWORK, MODULE, TRAINING, MEASURE, VALUES, SEED)
 def check(
-    model: NetworkWord,
+    model: str,
     flags: Flags,
-    at: At = None,
-    measured: Measured = False,
-    no_verify: NoVerify = False,
-    first: First = False,
-    at_width: AtWidth = None,
-    suggest: Suggest = None,
-    deep: Deep = None,
-    as_json: AsJson = False,
+    at: list[str] | None = None,
+    measured: bool = False,
+    no_verify: bool = False,
+    first: bool = False,
+    at_width: int | None = None,
+    suggest: int | None = None,
+    deep: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """Trivial, unstable, kernel or feature learning, with the fact that decides."""
     from tpcalc.cli import payload

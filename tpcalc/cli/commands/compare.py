@@ -11,17 +11,15 @@ from tpcalc.cli.flags import (
     NETWORK,
     RUN,
     SIMULATE,
-    AsJson,
     Flags,
-    ModelWord,
     takes,
 )
-from tpcalc.cli.many import many
+from tpcalc.cli.option import many
 
 
 @many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
-def compare(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
+def compare(model: str, flags: Flags, as_json: bool = False) -> None:
     """The limit beside finite networks, in standard errors, with slopes in the width."""
     from tpcalc.cli.runs import limit_of, networks_of
     from tpcalc.cli.show import answer, check_tolerance

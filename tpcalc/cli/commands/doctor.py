@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tpcalc.cli.flags import AsJson
-
 LIBRARIES = (
     "numpy",
     "scipy",
@@ -23,7 +21,7 @@ LIBRARIES = (
 )
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(as_json: bool = False) -> None:
     """Versions, devices, threads and memory."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put

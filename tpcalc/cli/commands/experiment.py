@@ -4,49 +4,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tpcalc.cli.flags import AsJson, ReportOut
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
+from tpcalc.cli.option import many
 
 if TYPE_CHECKING:
     from tpcalc.experiments.settings import Plan
     from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.load import Flag
 
-FileWord = Annotated[Path, told("experiment", "FILE-WORD")]
-Data = Annotated[str, told("experiment", "data")]
-Samples = Annotated[int | None, told("experiment", "samples")]
-DataSeed = Annotated[int, told("experiment", "data-seed")]
-Width = Annotated[int | None, told("experiment", "width")]
-Steps = Annotated[int | None, told("experiment", "steps")]
-Trials = Annotated[int | None, told("experiment", "trials")]
-Batch = Annotated[int | None, told("experiment", "batch")]
-Device = Annotated[str, told("experiment", "device")]
-Seed = Annotated[int, told("experiment", "seed")]
-Work = Annotated[Path | None, told("experiment", "work")]
-
 
 @many
 def experiment(
-    file: FileWord,
-    data: Data = "digits",
-    samples: Samples = None,
-    data_seed: DataSeed = 0,
-    width: Width = None,
-    steps: Steps = None,
-    trials: Trials = None,
-    batch: Batch = None,
-    device: Device = "cpu",
-    seed: Seed = 0,
-    work: Work = None,
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    file: Path,
+    data: str = "digits",
+    samples: int | None = None,
+    data_seed: int = 0,
+    width: int | None = None,
+    steps: int | None = None,
+    trials: int | None = None,
+    batch: int | None = None,
+    device: str = "cpu",
+    seed: int = 0,
+    work: Path | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Networks trained on images, beside what was published and what the limit says."""
-    from tpcalc.cli.places import check_page
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, write_page
     from tpcalc.data.image_sets import image_set
     from tpcalc.engine.device.devices import known_device
     from tpcalc.experiments.plans import is_depth_file
@@ -90,7 +75,7 @@ class _Run(NamedTuple):
 
 
 def _trained(plan: Plan, run: _Run) -> Experiment:
-    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import progress_bar
     from tpcalc.data import images
     from tpcalc.experiments.trained import device_for_tasks, trained
 
@@ -121,7 +106,7 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
 
 def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperiment:
     """A file about networks of many blocks."""
-    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import progress_bar
     from tpcalc.experiments.depth import depth_experiment
     from tpcalc.experiments.plans import load_depth_experiment
 

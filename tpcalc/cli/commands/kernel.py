@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tpcalc import checks
-from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, AsJson, Flags, ModelWord, ReportOut, takes
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
+from tpcalc.cli.flags import INPUTS, KERNEL, MODULE, RUN, Flags, takes
+from tpcalc.cli.option import many
 
 if TYPE_CHECKING:
     from tpcalc.results import Kernel, Samples
@@ -19,29 +16,22 @@ if TYPE_CHECKING:
 METHODS = ("auto", "exact", "quadrature", "particles")
 _LABELS = 20  # classes that a map can be sorted by
 
-Kinds = Annotated[str, told("kernel", "kinds")]
-MethodWord = Annotated[str, told("kernel", "method-word")]
-Scale = Annotated[float | None, told("kernel", "scale")]
-Save = Annotated[Path | None, told("kernel", "save")]
-Steps = Annotated[int | None, typer.Option(hidden=True)]
-
 
 @many
 @takes(KERNEL, MODULE, INPUTS, RUN)
 def kernel(
-    model: ModelWord,
+    model: str,
     flags: Flags,
-    kinds: Kinds = "nngp,ntk",
-    method: MethodWord = "auto",
-    scale: Scale = None,
-    save: Save = None,
-    out: ReportOut = None,
-    as_json: AsJson = False,
-    steps: Steps = None,
+    kinds: str = "nngp,ntk",
+    method: str = "auto",
+    scale: float | None = None,
+    save: Path | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
+    steps: int | None = None,
 ) -> None:
     """NNGP and NTK on many inputs, in closed form where there is one."""
-    from tpcalc.cli.places import check_page, check_place
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, check_place, write_page
     from tpcalc.cli.values import words
     from tpcalc.errors import UsageError
     from tpcalc.results.kernel import KINDS
@@ -67,7 +57,7 @@ def _computed(
     model: str, flags: Flags, kinds: tuple[str, ...], method: str, scale: float | None
 ) -> tuple[Kernel, str, dict[str, Any]]:
     """The kernel, the model in words, and the same for JSON."""
-    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import progress_bar
     from tpcalc.errors import UsageError
     from tpcalc.questions.kernel.kernel import kernel as computed
     from tpcalc.questions.studies import kernel_of

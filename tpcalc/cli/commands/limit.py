@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from tpcalc.cli.flags import (
-    ASKED,
-    DATA,
-    DEVICE,
-    LIMIT,
-    MODULE,
-    NETWORK,
-    RUN,
-    AsJson,
-    Flags,
-    Given,
-    ModelWord,
-    takes,
-)
-from tpcalc.cli.many import many
+from tpcalc.cli.flags import ASKED, DATA, DEVICE, LIMIT, MODULE, NETWORK, RUN, Flags, takes
+from tpcalc.cli.option import many
 
 
 @many
 @takes(NETWORK, MODULE, DATA, LIMIT, ASKED, RUN, DEVICE)
-def limit(model: ModelWord, flags: Flags, given: Given = None, as_json: AsJson = False) -> None:
+def limit(model: str, flags: Flags, given: list[str] | None = None, as_json: bool = False) -> None:
     """The infinite-width limit of a program, with error bars."""
     from tpcalc.cli.depths import deep
     from tpcalc.cli.runs import limit_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told, whole_numbers
+from tpcalc.cli.option import many, whole_numbers
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
@@ -20,52 +18,33 @@ if TYPE_CHECKING:
 
 _NETWORKS = ("mlp", "resnet")
 
-Model = Annotated[str, told("nlc", "MODEL")]
-Depth = Annotated[int | None, told("nlc", "depth")]
-Act = Annotated[str | None, told("nlc", "act")]
-Norm = Annotated[str | None, told("nlc", "norm")]
-Batch = Annotated[int | None, told("nlc", "batch")]
-Family = Annotated[str | None, told("nlc", "family")]
-Rank = Annotated[str | None, told("nlc", "rank")]
-Bias = Annotated[str | None, told("nlc", "bias")]
-Skip = Annotated[str | None, told("nlc", "skip")]
-Branch = Annotated[str | None, told("nlc", "branch")]
-Square = Annotated[str | None, told("nlc", "square")]
-Comean = Annotated[str | None, told("nlc", "comean")]
-Widths = Annotated[str, told("nlc", "widths")]
-Seeds = Annotated[int, told("nlc", "seeds")]
-Inputs = Annotated[int, told("nlc", "inputs")]
-Seed = Annotated[int, told("nlc", "seed")]
-Device = Annotated[str, told("nlc", "device")]
-
 
 @many
 def nlc(
-    model: Model,
-    depth: Depth = None,
-    act: Act = None,
-    weights: WeightVariance = None,
-    biases: BiasVariance = None,
-    norm: Norm = None,
-    batch: Batch = None,
-    family: Family = None,
-    rank: Rank = None,
-    bias: Bias = None,
-    skip: Skip = None,
-    branch: Branch = None,
-    q: Square = None,
-    c: Comean = None,
-    widths: Widths = "",
-    seeds: Seeds = 4,
-    inputs: Inputs = 500,
-    seed: Seed = 0,
-    device: Device = "cpu",
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    model: str,
+    depth: int | None = None,
+    act: str | None = None,
+    weights: str | None = None,
+    biases: str | None = None,
+    norm: str | None = None,
+    batch: int | None = None,
+    family: str | None = None,
+    rank: str | None = None,
+    bias: str | None = None,
+    skip: str | None = None,
+    branch: str | None = None,
+    q: str | None = None,
+    c: str | None = None,
+    widths: str = "",
+    seeds: int = 4,
+    inputs: int = 500,
+    seed: int = 0,
+    device: str = "cpu",
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""
-    from tpcalc.cli.places import check_page
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, write_page
     from tpcalc.engine.device.devices import known_device
     from tpcalc.meanfield.measured import Sampling
 
@@ -149,7 +128,7 @@ def _network(model: str, typed: Typed) -> _Asked:
 
 
 def _design(typed: Typed) -> Design:
-    from tpcalc.cli.variances import kept
+    from tpcalc.cli.values import kept
     from tpcalc.meanfield.notation.architectures import Design
 
     rank = _number(typed, "rank", "1") if "rank" in typed else None
@@ -243,7 +222,7 @@ def _stray(name: str, why: str) -> UsageError:
 
 
 def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlinearity:
-    from tpcalc.cli.progress import progress_bar
+    from tpcalc.cli.show import progress_bar
     from tpcalc.meanfield.answer import nonlinearity
 
     with progress_bar("networks") as progress:

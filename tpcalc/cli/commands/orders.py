@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated
 
-from tpcalc.cli.flags import (
-    DATA,
-    MEASURE,
-    MODULE,
-    NETWORK,
-    SEED,
-    VALUES,
-    AsJson,
-    At,
-    Flags,
-    Measured,
-    ModelWord,
-    NoVerify,
-    takes,
-)
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
-
-Budget = Annotated[str | None, told("orders", "budget")]
+from tpcalc.cli.flags import DATA, MEASURE, MODULE, NETWORK, SEED, VALUES, Flags, takes
+from tpcalc.cli.option import many
 
 
 @many
 @takes(NETWORK, MODULE, DATA, MEASURE, VALUES, SEED)
 def orders(
-    model: ModelWord,
+    model: str,
     flags: Flags,
-    at: At = None,
-    measured: Measured = False,
-    no_verify: NoVerify = False,
-    budget: Budget = None,
-    as_json: AsJson = False,
+    at: list[str] | None = None,
+    measured: bool = False,
+    no_verify: bool = False,
+    budget: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Exact orders of size n^e of all outputs, with the region where formulas in symbols hold."""
     from tpcalc.cli.runs import WATCHED, check_measured, orders_of, slopes_of

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from tpcalc.cli.flags import NETWORK, RATES_OPEN, VALUES, AsJson, Flags, NetworkWord, takes
-from tpcalc.cli.option import told
-
-Box = Annotated[list[str] | None, told("phases", "box")]
-Picture = Annotated[Path | None, told("phases", "picture")]
+from tpcalc.cli.flags import NETWORK, RATES_OPEN, VALUES, Flags, takes
 
 
 @takes(NETWORK, RATES_OPEN, VALUES)
 def phases(
-    model: NetworkWord,
+    model: str,
     flags: Flags,
-    box: Box = None,
-    svg: Picture = None,
-    as_json: AsJson = False,
+    box: list[str] | None = None,
+    svg: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """The phase diagram of a parameterization with symbols: regions, walls and points."""
-    from tpcalc.cli.places import check_place
-    from tpcalc.cli.show import answer
+    from tpcalc.cli.show import answer, check_place
     from tpcalc.cli.values import box as box_of
     from tpcalc.errors import UsageError
     from tpcalc.questions.phases import phases as mapped

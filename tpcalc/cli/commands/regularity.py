@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from tpcalc.cli.flags import NETWORK, AsJson, Flags, takes
-from tpcalc.cli.option import told
+from tpcalc.cli.flags import NETWORK, Flags, takes
 
 if TYPE_CHECKING:
     from tpcalc.networks.architectures.resnet import ResNet
@@ -14,22 +13,16 @@ if TYPE_CHECKING:
 BLOCK = ("--act", "--nonlin", "--layers", "--center", "--multiplier")
 OF_BLOCKS = tuple(option for option in NETWORK if option.name in BLOCK)
 
-FileWord = Annotated[str, told("regularity", "FILE-WORD")]
-Covariance = Annotated[bool, told("regularity", "covariance")]
-Sequences = Annotated[int, told("regularity", "sequences")]
-Alphas = Annotated[str, told("regularity", "alphas")]
-Seed = Annotated[int, told("regularity", "seed")]
-
 
 @takes(OF_BLOCKS)
 def regularity(
-    file: FileWord,
+    file: str,
     flags: Flags,
-    autocovariance: Covariance = False,
-    sequences: Sequences = 1,
-    alphas: Alphas = "1/2,1",
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    autocovariance: bool = False,
+    sequences: int = 1,
+    alphas: str = "1/2,1",
+    seed: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Which regime weights along the depth are in, and which power of 1/L suits them."""
     from tpcalc.cli.show import answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.cli.flags import (
     ASKED,
@@ -16,13 +16,10 @@ from tpcalc.cli.flags import (
     NETWORK,
     RUN,
     SIMULATE,
-    AsJson,
     Flags,
-    ModelWord,
     takes,
 )
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
+from tpcalc.cli.option import many
 from tpcalc.errors import UsageError
 from tpcalc.names import layered, stepped
 
@@ -31,9 +28,6 @@ if TYPE_CHECKING:
     from tpcalc.study import Model
     from tpcalc.study.model import Network
 
-Out = Annotated[Path, told("report", "out")]
-
-Versus = Annotated[str | None, told("report", "versus")]
 
 # The first passes and the first updated one show every rule; later steps repeat them, longer.
 FORMULAS = (
@@ -45,18 +39,17 @@ FORMULAS = (
 @many
 @takes(NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE)
 def report(
-    model: ModelWord,
+    model: str,
     flags: Flags,
-    out: Out = Path("report.html"),
-    versus: Versus = None,
-    as_json: AsJson = False,
+    out: Path = Path("report.html"),
+    versus: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """What a network does: verdict, exponents, theorems, limits, finite networks, on one page."""
     from tpcalc.cli import payload
     from tpcalc.cli.depths import deep
-    from tpcalc.cli.places import check_place
     from tpcalc.cli.runs import limit_of, networks_of, orders_of
-    from tpcalc.cli.show import check_tolerance, put
+    from tpcalc.cli.show import check_place, check_tolerance, put
     from tpcalc.questions.compare import compare
     from tpcalc.questions.losses import with_losses
     from tpcalc.questions.studies import check_seeds

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from tpcalc.cli.flags import AsJson, ReportOut
-from tpcalc.cli.option import told
+from pathlib import Path
 
 MOST = 6  # activations side by side, one colour each
 
-Word = Annotated[str, told("sheet", "WORD")]
-Against = Annotated[str | None, told("sheet", "against")]
-Dilate = Annotated[str, told("sheet", "dilate")]
-Shift = Annotated[str, told("sheet", "shift")]
-Debias = Annotated[bool, told("sheet", "debias")]
-Normalize = Annotated[bool, told("sheet", "normalize")]
-
 
 def sheet(
-    activation: Word,
-    against: Against = None,
-    dilate: Dilate = "1",
-    shift: Shift = "0",
-    debias: Debias = False,
-    normalize: Normalize = False,
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    activation: str,
+    against: str | None = None,
+    dilate: str = "1",
+    shift: str = "0",
+    debias: bool = False,
+    normalize: bool = False,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """What an activation does to signals: nonlinearity, lengths and correlations by layer."""
-    from tpcalc.cli.activations import activation as activation_of
-    from tpcalc.cli.places import check_page
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, write_page
+    from tpcalc.cli.values import activation as activation_of
     from tpcalc.cli.values import rational
     from tpcalc.meanfield.sheet import sheet as made
     from tpcalc.results import Sheets

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from tpcalc.cli.flags import DATA, MODULE, NETWORK, AsJson, Flags, ModelWord, takes
-from tpcalc.cli.option import told
+from tpcalc.cli.flags import DATA, MODULE, NETWORK, Flags, takes
 
 VECTORS = ("h", "x", "dh", "dx")
-
-InWords = Annotated[bool, told("show", "in-words")]
-Depends = Annotated[bool, told("show", "depends")]
 
 
 @takes(NETWORK, MODULE, DATA)
 def show(
-    model: ModelWord,
+    model: str,
     flags: Flags,
-    words: InWords = False,
-    dependencies: Depends = False,
-    as_json: AsJson = False,
+    words: bool = False,
+    dependencies: bool = False,
+    as_json: bool = False,
 ) -> None:
     """The program: its canonical text, what it computes in words, or what its limits depend on."""
     from tpcalc.cli import payload

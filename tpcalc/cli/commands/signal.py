@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from tpcalc.cli.flags import AsJson, BiasVariance, ReportOut, WeightVariance
-from tpcalc.cli.option import told
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tpcalc.errors import EvaluationError
     from tpcalc.functions import Expr
 
-Word = Annotated[str, told("signal", "WORD")]
-Rank = Annotated[str, told("signal", "rank")]
-Family = Annotated[str, told("signal", "family")]
-Depth = Annotated[int, told("signal", "depth")]
-Effective = Annotated[bool, told("signal", "effective")]
-Edge = Annotated[bool, told("signal", "edge")]
-Length = Annotated[str | None, told("signal", "length")]
-
 
 def signal(
-    activation: Word,
-    weights: WeightVariance = None,
-    biases: BiasVariance = None,
-    rank: Rank = "1",
-    family: Family = "gaussian",
-    depth: Depth = 50,
-    effective: Effective = False,
-    edge: Edge = False,
-    q: Length = None,
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    activation: str,
+    weights: str | None = None,
+    biases: str | None = None,
+    rank: str = "1",
+    family: str = "gaussian",
+    depth: int = 50,
+    effective: bool = False,
+    edge: bool = False,
+    q: str | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Signals in deep networks: phase, depth scales, gradients, spectra, edge of chaos."""
-    from tpcalc.cli.activations import activation as read
-    from tpcalc.cli.places import check_page
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, write_page
+    from tpcalc.cli.values import activation as read
     from tpcalc.errors import EvaluationError
     from tpcalc.integrals.given import whole
     from tpcalc.meanfield.maps.edge import checked_rank
@@ -65,8 +54,7 @@ def _given(tau: Expr, typed: Typed, rank: float, effective: bool) -> tuple[float
     """The variances as typed, or those of which they are the effective ones."""
     from fractions import Fraction
 
-    from tpcalc.cli.values import rational
-    from tpcalc.cli.variances import kept
+    from tpcalc.cli.values import kept, rational
     from tpcalc.errors import UsageError
     from tpcalc.meanfield.maps.layer_map import low_rank_start
 

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from tpcalc.cli.flags import (
-    ASKED,
-    DATA,
-    DEVICE,
-    MODULE,
-    NETWORK,
-    RUN,
-    SIMULATE,
-    AsJson,
-    Flags,
-    ModelWord,
-    takes,
-)
-from tpcalc.cli.many import many
+from tpcalc.cli.flags import ASKED, DATA, DEVICE, MODULE, NETWORK, RUN, SIMULATE, Flags, takes
+from tpcalc.cli.option import many
 
 
 @many
 @takes(NETWORK, MODULE, DATA, SIMULATE, ASKED, RUN, DEVICE)
-def simulate(model: ModelWord, flags: Flags, as_json: AsJson = False) -> None:
+def simulate(model: str, flags: Flags, as_json: bool = False) -> None:
     """The same program at finite widths, averaged over random networks."""
     from tpcalc.cli.runs import networks_of
     from tpcalc.cli.show import answer

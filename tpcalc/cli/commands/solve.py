@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from tpcalc.cli.flags import (
-    MODULE,
-    NETWORK,
-    RATES_OPEN,
-    VALUES,
-    AsJson,
-    At,
-    Deep,
-    Flags,
-    NetworkWord,
-    takes,
-)
-from tpcalc.cli.option import told
+from tpcalc.cli.flags import MODULE, NETWORK, RATES_OPEN, VALUES, Flags, takes
 
 SYMBOLS = ("p", "L")
-Symbolic = Annotated[str | None, told("solve", "symbolic")]
-Multipliers = Annotated[bool, told("solve", "multipliers")]
-Base = Annotated[int | None, told("solve", "base")]
-Width = Annotated[int | None, told("solve", "at-width")]
 
 
 @takes(NETWORK, MODULE, RATES_OPEN, VALUES)
 def solve(
-    model: NetworkWord,
+    model: str,
     flags: Flags,
-    symbolic: Symbolic = None,
-    multipliers: Multipliers = False,
-    at: At = None,
-    base: Base = None,
-    at_width: Width = None,
-    deep: Deep = None,
-    as_json: AsJson = False,
+    symbolic: str | None = None,
+    multipliers: bool = False,
+    at: list[str] | None = None,
+    base: int | None = None,
+    at_width: int | None = None,
+    deep: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """The largest learning-rate exponents c_l(t) at which nothing that is read grows."""
     from tpcalc.cli.show import answer

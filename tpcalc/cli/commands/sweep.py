@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 from tpcalc.cli.flags import (
     DATA,
@@ -14,34 +13,25 @@ from tpcalc.cli.flags import (
     RUN,
     SIMULATE,
     SWEEP,
-    AsJson,
     Flags,
-    ModelWord,
-    ReportOut,
     takes,
 )
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
+from tpcalc.cli.option import many
 from tpcalc.errors import Incomplete
-
-Work = Annotated[Path | None, told("sweep", "work")]
-Written = Annotated[Path | None, told("sweep", "table")]
 
 
 @many
 @takes(SWEEP, NETWORK, MODULE, DATA, LIMIT, SIMULATE, RUN, DEVICE)
 def sweep(
-    model: ModelWord,
+    model: str,
     flags: Flags,
-    work: Work = None,
-    table: Written = None,
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    work: Path | None = None,
+    table: Path | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """One question over a grid of settings, as one table and one page."""
-    from tpcalc.cli.places import check_page, check_place
-    from tpcalc.cli.progress import progress_bar
-    from tpcalc.cli.show import answer
+    from tpcalc.cli.show import answer, check_page, check_place, progress_bar
     from tpcalc.doors.numbers import count
     from tpcalc.experiments.sweep import Run
     from tpcalc.results.sweep import PROBLEM

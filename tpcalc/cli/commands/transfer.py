@@ -3,53 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from tpcalc.cli.flags import (
-    DEVICE,
-    NETWORK,
-    RATES_OPEN,
-    SEED,
-    AsJson,
-    Flags,
-    NetworkWord,
-    ReportOut,
-    takes,
-)
-from tpcalc.cli.many import many
-from tpcalc.cli.option import told
-
-Range = Annotated[str | None, told("transfer", "lr")]
-Rates = Annotated[str | None, told("transfer", "rates")]
-Recipes = Annotated[str | None, told("transfer", "recipes")]
-Multipliers = Annotated[str, told("transfer", "multipliers")]
-Widths = Annotated[str | None, told("transfer", "widths")]
-Seeds = Annotated[int, told("transfer", "seeds")]
-Average = Annotated[int, told("transfer", "average")]
-Work = Annotated[Path | None, told("transfer", "work")]
+from tpcalc.cli.flags import DEVICE, NETWORK, RATES_OPEN, SEED, Flags, takes
+from tpcalc.cli.option import many
 
 
 @many
 @takes(NETWORK, RATES_OPEN, SEED, DEVICE)
 def transfer(
-    model: NetworkWord,
+    model: str,
     flags: Flags,
-    lr: Range = None,
-    rates: Rates = None,
-    recipes: Recipes = None,
-    multipliers: Multipliers = "1",
-    widths: Widths = None,
-    seeds: Seeds = 4,
-    average: Average = 1,
-    work: Work = None,
-    out: ReportOut = None,
-    as_json: AsJson = False,
+    lr: str | None = None,
+    rates: str | None = None,
+    recipes: str | None = None,
+    multipliers: str = "1",
+    widths: str | None = None,
+    seeds: int = 4,
+    average: int = 1,
+    work: Path | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Does the best learning rate stay where it is as the width or the number of blocks grows?"""
     from tpcalc.cli.depths import OO, deep
-    from tpcalc.cli.places import check_page
-    from tpcalc.cli.progress import progress_bar
-    from tpcalc.cli.show import answer, write_page
+    from tpcalc.cli.show import answer, check_page, progress_bar, write_page
     from tpcalc.cli.values import ladder, listed
     from tpcalc.errors import Incomplete, UsageError
     from tpcalc.experiments.transfer import RATES

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 def warm() -> None:
     """Compile what questions need and keep it on disk, for all processes of this machine."""
-    from tpcalc.cli.progress import progress_bar
-    from tpcalc.cli.show import put
+    from tpcalc.cli.show import progress_bar, put
     from tpcalc.engine.warm import warm as compiled
 
     with progress_bar("compiling") as progress:
