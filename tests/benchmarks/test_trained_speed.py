@@ -10,7 +10,7 @@ from trials import train_setting
 
 from tests.benchmarks.figures import figure
 from tpcalc.data import images
-from tpcalc.finite.training.quiet import quiet
+from tpcalc.finite.training.steps import quiet
 from tpcalc.results import Setting
 from tpcalc.results.images import Images
 

@@ -10,8 +10,8 @@ from unit.finite.training_images import Shape, biases, mixture, start, step, wei
 
 from tpcalc.finite.networks.gradients import times
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.accuracy import accuracy, classes
 from tpcalc.finite.training.loop import cross_entropy
+from tpcalc.finite.training.samples import accuracy, classes
 from tpcalc.training.parameterizations import lookup
 
 pytestmark = pytest.mark.torch

@@ -20,7 +20,7 @@ from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Checkpoint
 from tpcalc.finite.training.loop import Common, cross_entropy, train_trial
 from tpcalc.finite.training.samples import Batches, load_pixels
-from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.scales import Scales
 from tpcalc.finite.training.steps import Updates, begun, marks_of
 from tpcalc.networks.network import written
 from tpcalc.results import Setting
@@ -47,10 +47,9 @@ def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
 def begin(setting: Setting) -> Updates:
     """The network of trial 0 at its start."""
     run = run_of(setting)
-    start = start_scales(run.parameterization, setting.depth, setting.width)
+    scales = Scales(run, setting.width)
     program = written(run.network, DATA.dimension, DATA.classes)
-    network = begun(program, start, setting.std, setting.width, SEED)
-    return Updates(network, Scales(run, setting.width))
+    return Updates(begun(program, scales, setting.std, SEED), scales)
 
 
 def by_torch(setting: Setting, name: str, own: Own = {}) -> list[float]:  # noqa: B006

@@ -11,12 +11,11 @@ import numpy as np
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.training.loop import cross_entropy
-from tpcalc.finite.training.scales import Scales, start_scales
+from tpcalc.finite.training.scales import Scales
 from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import written
 from tpcalc.results.images import Images
-from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
 
 
@@ -48,9 +47,10 @@ def start(
     parameterization: str, shape: Shape, act: str = "tanh", std: float = 1.0, trial: int = 0
 ) -> DrawnNetwork:
     """A network at its start, in float64 on the CPU."""
-    program = written(MLP(shape.depth, act, shape.bias), shape.inputs, shape.outputs)
-    scales = start_scales(lookup(parameterization), shape.depth, shape.width)
-    return begun(program, scales, std, shape.width, 7, trial)
+    network = MLP(shape.depth, act, shape.bias)
+    program = written(network, shape.inputs, shape.outputs)
+    scales = Scales(Training(network, parameterization, steps=1), shape.width)
+    return begun(program, scales, std, 7, trial)
 
 
 def weights(network: DrawnNetwork) -> list[Any]:

@@ -14,10 +14,9 @@ from tpcalc.finite.draws import Network
 from tpcalc.finite.networks.gradients import Forward
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.paths import draw_paths
-from tpcalc.finite.training.accuracy import accuracy
-from tpcalc.finite.training.quiet import quiet
+from tpcalc.finite.training.samples import accuracy
 from tpcalc.finite.training.scales import Scales
-from tpcalc.finite.training.steps import Updates, marks_of
+from tpcalc.finite.training.steps import Updates, marks_of, quiet
 from tpcalc.networks.network import written
 from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.family import Mark

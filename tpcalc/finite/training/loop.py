@@ -19,13 +19,11 @@ from tpcalc.engine.device.devices import free_memory, known_device, load_torch, 
 from tpcalc.errors import Exploded, OutOfMemory
 from tpcalc.finite.networks.gradients import Forward, Gradients
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.accuracy import accuracy
 from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Checkpoint, Trial
-from tpcalc.finite.training.quiet import quiet
-from tpcalc.finite.training.samples import Batches, Pixels, load_pixels
-from tpcalc.finite.training.scales import Scales, start_scales
-from tpcalc.finite.training.steps import Updates, begun
+from tpcalc.finite.training.samples import Batches, Pixels, accuracy, load_pixels
+from tpcalc.finite.training.scales import Scales
+from tpcalc.finite.training.steps import Updates, begun, quiet
 from tpcalc.finite.widths import check_width, dim_sizes
 from tpcalc.names import what_of
 from tpcalc.networks.architectures.mlp import BIASES
@@ -203,9 +201,8 @@ def _begin(job: _Job, number: int) -> tuple[Updates, Batches]:
     setting = job.setting
     network = begun(
         job.program,
-        start_scales(job.scales.training.parameterization, setting.depth, setting.width),
+        job.scales,
         setting.std,
-        setting.width,
         job.common.seed,
         number,
         str(job.device),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,45 +10,8 @@ from functools import cached_property
 from tpcalc.errors import ScaleError, StudyError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.program.family import Mark
-from tpcalc.training.parameterization import Exponents, Parameterization
+from tpcalc.training.parameterization import Exponents
 from tpcalc.training.training import Training
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The initial weights, W^l = scale * w^l; each a tuple over the layers 1..L+1.
-
-    Args:
-        weights: Scales n^(-a_l) of weights.
-        biases: Those of biases.
-        means: Means of the entries of w^l.
-    """
-
-    weights: tuple[float, ...]
-    biases: tuple[float, ...]
-    means: tuple[float, ...]
-
-
-def start_scales(parameterization: Parameterization, depth: int, width: int) -> Start:
-    """The scales of the initial weights.
-
-    Source: Hajjar, Chizat, Giraud, Definition 2.1.
-
-    Example:
-        >>> from tpcalc.training.parameterizations import lookup
-        >>> start_scales(lookup("mup"), 2, 16).weights
-        (1.0, 0.25, 0.0625)
-    """
-    where = parameterization.text
-    found = parameterization.layered().exponents(depth, 0)
-    means = tuple(map(float, found.mean)) or (0.0,) * (depth + 1)
-    kept = _kept(found, depth, width, where)
-    weights = _powers(found.a, width, where)
-    return Start(
-        tuple(scale * factor for scale, factor in zip(weights, kept, strict=True)),
-        _powers(found.bias_a, width, where),
-        means,
-    )
 
 
 @dataclass(frozen=True)
@@ -181,10 +143,6 @@ def _kept(exponents: Exponents, depth: int, width: int, where: str) -> tuple[flo
     if not exponents.kept:
         return (1.0,) * (depth + 1)
     return tuple(0.0 if power is None else _power(power, width, where) for power in exponents.kept)
-
-
-def _powers(exponents: Sequence[Ex], width: int, where: str) -> tuple[float, ...]:
-    return tuple(_power(exponent, width, where) for exponent in exponents)
 
 
 def _power(exponent: Ex, width: int, where: str) -> float:

@@ -7,6 +7,7 @@ gradient is formed. Other optimizers are their text, read over arrays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from tpcalc.finite.axes import contracted
 from tpcalc.finite.networks.coordinatewise import evaluated
 from tpcalc.finite.networks.gradients import Gradients, times
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.training.scales import Scales, Start
+from tpcalc.finite.training.scales import Scales
 from tpcalc.networks.network import INPUT
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
@@ -30,9 +31,8 @@ _TRIALS = 64
 
 def begun(
     program: Program,
-    start: Start,
+    scales: Scales,
     std: float,
-    width: int,
     seed: int = 0,
     trial: int = 0,
     device: str = "cpu",
@@ -50,15 +50,13 @@ def begun(
     last = max(mark.layer for mark in marks_of(program).values())
 
     def entries(mark: Mark) -> tuple[float, float]:
-        layer = mark.layer - 1
         spread = 1.0 if mark.layer == last else std
         if mark.layer == 1:
             spread /= (inputs + 1) ** 0.5
-        if mark.bias:
-            return spread * start.biases[layer], 0.0
-        return spread * start.weights[layer], start.means[layer] / spread
+        scale, mean = scales.start(mark)
+        return spread * scale, mean / spread
 
-    return DrawnNetwork(program, width, seed + (trial << _TRIALS), device, dtype, entries)
+    return DrawnNetwork(program, scales.width, seed + (trial << _TRIALS), device, dtype, entries)
 
 
 def marks_of(program: Program) -> dict[str, Mark]:
@@ -178,3 +176,20 @@ def _blocks(parts: Mapping[str, Tensor]) -> Iterator[dict[str, Tensor]]:
     split = [torch.atleast_1d(part).split(rows) for part in parts.values()]
     for views in zip(*split, strict=True):
         yield dict(zip(parts, views, strict=True))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without graphs that torch keeps for derivatives unless asked, and on one thread, as in tasks.
+
+    The last digits of products depend on the number of threads, and small products lose more by
+    waiting for other threads than they gain.
+    """
+    torch = load_torch()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.set_num_threads(threads)
