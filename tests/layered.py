@@ -11,18 +11,20 @@ from scipy.special import ndtri
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.finite.networks.taps import Tap
 from tpcalc.meanfield.network import network_of
-from tpcalc.meanfield.notation.lines import Line, Lines, Word
-from tpcalc.meanfield.notation.words import Map as Dense
-from tpcalc.meanfield.notation.words import SharedBias, SpanBias
+from tpcalc.meanfield.notation.lines import Line, Lines
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
+    Dense,
     Input,
     LayerNorm,
     Product,
+    SharedBias,
+    SpanBias,
 )
+from tpcalc.meanfield.operations import Operation as Word
 from tpcalc.networks.network import INPUT
 
 __all__ = [

@@ -131,7 +131,7 @@ def test_first_steps_of_networks() -> None:
 @pytest.mark.slow
 def test_layers_of_networks() -> None:
     """Numbers of some networks leave the range of float32 in the last layers."""
-    square = Activation.named("square")
+    square = Activation("square")
     graph = chain(Input(1, 0.25), [Dense(1), square, *[Dense(1 / 3), square] * 11])
     asked = tp.signal.Sampling((16, 32), seeds=3, inputs=40, dtype="float32")
     found = both(lambda: tp.signal.nonlinearity(graph, sampling=asked))

@@ -14,10 +14,12 @@ import pytest
 
 import tpcalc
 from tpcalc.limit.graph import LNode, Root
+from tpcalc.meanfield.operations import Operation
 from tpcalc.program.nodes import NODE_TYPES
 
 ROOT = Path(tpcalc.__file__).parent
-NODES = {*NODE_TYPES, *get_args(LNode), *get_args(Root)} - {str}
+LAYERS = {Operation, *Operation.__subclasses__()}
+NODES = {*NODE_TYPES, *get_args(LNode), *get_args(Root), *LAYERS} - {str}
 
 
 def _names(tree: ast.Module, module: str) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def found(source: str, module: str = "") -> Iterator[str]:
 
 
 def test_nodes_are_asked_through_tables() -> None:
-    """No file asks for the class of a node."""
+    """No file asks for the class of a node, or of a layer of the mean-field recursion."""
     places: list[str] = []
     for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
@@ -92,6 +94,7 @@ def test_nodes_are_asked_through_tables() -> None:
         "isinstance(node, int | nodes.Expect)",
         "issubclass(kind, LNode)",
         "type(node) is Lines",
+        "isinstance(layer.operation, Dense | Activation)",
         "type(node) == graph.Number",
         "type(node) in (MatMul, Start)",
         "match node:\n    case MatMul(a, b): pass",
@@ -104,6 +107,7 @@ import tpcalc.limit.graph as whole
 from tpcalc.limit import graph
 from tpcalc.limit import graph as nodes
 from tpcalc.limit.graph import LNode, Rows as Lines, Start
+from tpcalc.meanfield.operations import Activation, Dense
 from tpcalc.program.nodes import MatMul
 """
     assert list(found(head + line))

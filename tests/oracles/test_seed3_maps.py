@@ -412,7 +412,7 @@ def test_bad_layers_are_refused() -> None:
             LayerMap(act("tanh"), weights, biases, rank)
     with pytest.raises(StudyError, match="no weights of rank 0"):
         low_rank_start(1.0, 0.0, 0.0)
-    with pytest.raises(StudyError, match="no matrix of inner products"):
+    with pytest.raises(StudyError, match="no eigenvalue is negative"):
         LayerSequence([LayerMap(act("tanh"), 1.0)]).gram([[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(StudyError, match="3 widths are given for 1 layers"):
         LayerSequence([LayerMap(act("tanh"), 1.0)], (1, 1, 1))

@@ -72,7 +72,7 @@ def test_S3_14_A17_variance_with_erf(family: Any, rank: float) -> None:
     """Four layers on the edge of chaos at q = 1/2: the start has to be shorter than q."""
     weights = Dense(1.3603495 / rank, family, rank)
     words = [weights, SpanBias(0.0465502 / rank, rank), ERF] * 4
-    limit = jacobian(ERF.expr, 0.5, weight_spectrum(family, rank, 1), 4)
+    limit = jacobian(ERF.tau, 0.5, weight_spectrum(family, rank, 1), 4)
     values = [relative_variance(words, seed) for seed in range(6)]
     agree(summary(values), float(limit.relative_variance), rounding=0.5)
 
@@ -81,7 +81,7 @@ def test_S3_12_A17_padded_weights_are_not_free_from_slopes() -> None:
     """16.44 where free weights would have 13.37: zero columns meet the slopes of single neurons."""
     weights = Dense(4 * 1.3603495, "padded", QUARTER)
     words = [weights, SpanBias(4 * 0.0465502, QUARTER), ERF] * 4
-    padded = padded_variance(ERF.expr, 0.5, QUARTER, 4)
+    padded = padded_variance(ERF.tau, 0.5, QUARTER, 4)
     assert padded == pytest.approx(16.4413, abs=5e-5)
     values = [relative_variance(words, seed) for seed in range(16)]
     agree(summary(values), padded, rounding=0.5)
@@ -114,7 +114,7 @@ def test_S3_15_A10_correlations_through_layers() -> None:
 
 def test_S3_2_A19_a_shared_bias_does_not_average_out() -> None:
     """Its square has s.d. sqrt(2) .25 .4 = .141 at every width; with a bias of each direction 0."""
-    mean = QUARTER * (6 * Kernels(TANH.expr).second(Bounded(0.6)).value + 0.4)
+    mean = QUARTER * (6 * Kernels(TANH.tau).second(Bounded(0.6)).value + 0.4)
     assert mean == pytest.approx(0.55594, abs=5e-6)
     scatter = {}
     biases = {"directions": SpanBias(0.4, QUARTER), "scalar": SharedBias(0.4, QUARTER)}

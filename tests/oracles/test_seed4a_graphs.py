@@ -35,7 +35,7 @@ from tpcalc.meanfield.spread import spread
 from tpcalc.meanfield.stability import stability
 from tpcalc.questions.orders import Orders
 
-named = Activation.named
+named = Activation
 
 # count, activation, dilate, shift, debias, scale, bias, norm, skip, start: table A.1
 ROWS = [

@@ -50,7 +50,7 @@ def act(name: str) -> Expr:
 
 
 def named(name: str) -> Activation:
-    return Activation.named(name)
+    return Activation(name)
 
 
 def normalized(expr: Expr) -> Activation:

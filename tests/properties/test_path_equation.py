@@ -34,7 +34,7 @@ def graphs(draw: st.DrawFn) -> Lines:
         for _ in range(draw(st.integers(1, 2))):
             norms: list[Word] = [BatchNorm(batch), LayerNorm(), Bias(0.2)]
             graph = graph.then(draw(st.sampled_from(norms)))
-            graph = graph.then(Activation.named(draw(NAMES))).then(Dense(draw(SIZES)))
+            graph = graph.then(Activation(draw(NAMES))).then(Dense(draw(SIZES)))
         graph = graph.then(Addition((draw(SIZES), draw(SIZES))), before, graph.last)
     return graph
 

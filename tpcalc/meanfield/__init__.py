@@ -1,6 +1,6 @@
 """Signal propagation: layers, maps, spectra, the nonlinearity coefficient (``tp.signal``).
 
-``operations``, ``graph``, ``state``: layers, and the mean-field state carried through them.
+``operations``, ``graph``, ``recursion``: layers, and the mean-field state carried through them.
 ``layers``, ``reading``: programs of networks as such layers; ``notation``: layers line by line.
 ``activations``, ``maps``: what one activation and one layer do: fixed points, edge of chaos.
 ``spectra``: squared singular values of weights and Jacobians.

@@ -10,22 +10,15 @@ from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.limit import limit
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield.conditions import findings, grouped
-from tpcalc.meanfield.graph import LayerGraph, propagate
+from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.parts import NotFollowed
 from tpcalc.meanfield.measured import Sampling, measure_layers
 from tpcalc.meanfield.nonlinearity import coefficient, heaviest_paths
-from tpcalc.meanfield.notation.notation import written
-from tpcalc.meanfield.operations import (
-    Activation,
-    BatchNorm,
-    Dense,
-    Gain,
-    Input,
-    Operation,
-    SharedBias,
-)
+from tpcalc.meanfield.notation.notation import described
+from tpcalc.meanfield.operations import Input, batches
 from tpcalc.meanfield.program import program_of
 from tpcalc.meanfield.reading import Layers, layers, start_of
+from tpcalc.meanfield.recursion import STATE, propagate
 from tpcalc.meanfield.stability import Stability, stability
 from tpcalc.meanfield.state import State, exponential, logarithm
 from tpcalc.names import Name, layered
@@ -169,7 +162,7 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
             hint="Give it a number, or take one bias for each coordinate.",
         )
     limits = limit(program, seed=seed)
-    first = start.state(())
+    first = STATE(start)
     rows = [_row(0, "input", (), first, first)]
     for name in [own.layer for own in map(Name.of, program.output) if own.what == "q"]:
         q, v, g = (_bounded(limits[layered(letter, name)]) for letter in "qvg")
@@ -241,9 +234,8 @@ def _row(
 
 def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate | None:
     layer = graph.layers[index]
-    operation = layer.operation
-    bent = isinstance(operation, BatchNorm) and operation.batch is not None
-    if not (bent or isinstance(operation, Activation)):
+    bent = len(layer.parents) == 1 and layer.operation.bends
+    if not (bent or any(batches([layer.operation]))):
         return None
     return coefficient(states[layer.parents[0]], states[index])
 
@@ -288,33 +280,3 @@ def _guidelines(rows: tuple[LayerRow, ...]) -> tuple[tuple[str, bool], ...]:
         ),
         (f"LBIAS of the output below 10 (it is {last.bias.value:.4g})", last.bias.value < 10),
     )
-
-
-def described(graph: LayerGraph) -> str:
-    """The layers, one a line; what is a function of coordinates is written as a formula.
-
-    Example:
-        >>> from tpcalc.networks.architectures import lookup
-        >>> from tpcalc.meanfield.reading import layers
-        >>> print(described(layers(lookup("mlp").make(1, "tanh", norm="layer"))))
-        h0 = input(1, 0)
-        h1 = dense(h0, 1)
-        h2 = layer_norm(h1)
-        h3 = tanh(h2)
-        h4 = dense(h3, 1)
-    """
-    return "\n".join(
-        f"h{index} = {_line(layer.operation, [f'h{parent}' for parent in layer.parents])}"
-        for index, layer in enumerate(graph.layers)
-    )
-
-
-def _line(operation: Operation, parents: list[str]) -> str:
-    if isinstance(operation, Activation):
-        if operation.label:
-            return f"{operation.label}({parents[0]})"
-        return f"f({parents[0]}), f(x0) = {operation.expr.text}"
-    if isinstance(operation, Gain):
-        return f"f(z)*{parents[0]}, f(x0) = {operation.tau.text}, z = N(0, {operation.variance})"
-    word = {Dense: "dense", SharedBias: "shared_bias"}.get(type(operation))
-    return written(operation, parents, word)

@@ -8,7 +8,8 @@ from typing import Any
 
 from tpcalc.errors import UsageError
 from tpcalc.meanfield.graph import Layer, LayerGraph
-from tpcalc.meanfield.operations import Bias, Dense, SharedBias
+from tpcalc.meanfield.network import KINDS
+from tpcalc.meanfield.operations import Bias
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.nonlinearity.tensors.jacobians import layer_variances
 
@@ -47,11 +48,11 @@ def concrete(source: Layers, network: Any) -> LayerGraph:
     found: list[Layer] = []
     place: list[int] = []  # where each layer of the graph is now
     for layer in graph.layers:
-        operation = layer.operation
-        parents = tuple(place[parent] for parent in layer.parents)
-        if isinstance(operation, Dense):
+        operation: Any = layer.operation
+        parents, kind = tuple(place[p] for p in layer.parents), KINDS[type(operation)]
+        if kind == "weights":
             operation = replace(operation, variance=_next(weights, "weights"))
-        elif isinstance(operation, Bias | SharedBias):
+        if kind == "biases":
             variance = _next(biases, "biases")
             if variance == 0:
                 place.append(parents[0])

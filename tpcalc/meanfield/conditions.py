@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,16 +13,17 @@ from tpcalc.meanfield.operations import (
     Addition,
     BatchNorm,
     Dense,
-    Input,
     LayerNorm,
     Operation,
     Product,
     SharedBias,
 )
 from tpcalc.meanfield.reading import Layers, layers
+from tpcalc.program.base import Table
 from tpcalc.shown import Rows, Shown
 
-CURVED = (Activation, Product)
+JOINS = {"22.8": 1, "22.9": 2, "22.10": 2, "22": 2}  # told after what single layers do
+Said = tuple[str, str] | tuple[str, str, Literal["limit"]]
 Pairs = Sequence[tuple[Operation, tuple[int, ...]]]
 
 
@@ -66,8 +67,8 @@ def findings(network: Layers) -> tuple[Finding, ...]:
         >>> [(each.condition, each.kind) for each in findings(lookup("mlp").make(1, "relu"))]
         [('22.2', 'limit')]
     """
-    pairs = layers(network).pairs
-    return Rows((*_single(pairs), *_mixed(pairs), *_joined(pairs)))
+    found = _found(layers(network).pairs)
+    return Rows(sorted(found, key=lambda each: JOINS.get(each.condition, 0)))
 
 
 def grouped(findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -88,64 +89,68 @@ def grouped(findings: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def _single(pairs: Pairs) -> Iterator[Finding]:
-    """What one layer does by itself: conditions 1, 2, 5, 7."""
-    for index, (operation, parents) in enumerate(pairs):
-        where = _where(pairs, index)
-        if isinstance(operation, SharedBias):
-            said = "one bias is shared by all coordinates"
-            yield Finding("22.6", where, said)
-        elif isinstance(operation, Activation) and _has_kinks(operation):
-            said = "the activation has kinks, and counts as the limit of smooth ones"
-            yield Finding("22.2", where, said, "limit")
-        elif isinstance(operation, Dense) and operation.law != "gaussian":
-            said = "the weights are not independent Gaussians"
-            yield Finding("22.5", where, said)
-        elif isinstance(operation, LayerNorm | BatchNorm) and not operation.epsilon:
-            yield Finding("22.7", where, "epsilon is 0, the limit of small ones", "limit")
-        if isinstance(operation, Activation) and isinstance(pairs[parents[0]][0], Input):
-            said = "an activation reads the inputs, whose coordinates count as Gaussian"
-            yield Finding("22.1", where, said)
-
-
-def _mixed(pairs: Pairs) -> Iterator[Finding]:
-    """Both normalisations in one graph: condition 8."""
-    kinds = {type(operation) for operation, _ in pairs}
-    if {LayerNorm, BatchNorm} <= kinds:
-        last = max(k for k, (o, _) in enumerate(pairs) if isinstance(o, LayerNorm | BatchNorm))
-        said = "layer norm and batch norm are in one graph, for which no limit is proved"
-        yield Finding("22.8", _where(pairs, last), said)
-
-
-def _joined(pairs: Pairs) -> Iterator[Finding]:
-    """What is joined with no dense layer in between: conditions 9 and 10."""
+def _found(pairs: Pairs) -> Iterator[Finding]:
+    """Layer by layer what its kind breaches; conditions 1 and 8 are of more than one layer."""
     near: list[frozenset[int]] = []  # what a layer reads with no dense layer in between, and itself
+    norms: dict[str, int] = {}
     for index, (operation, parents) in enumerate(pairs):
         read = [near[parent] for parent in parents]
-        bent = [[k for k in sorted(part) if isinstance(pairs[k][0], CURVED)] for part in read]
+        bent = [[k for k in sorted(part) if pairs[k][0].bends] for part in read]
         where = _where(pairs, index)
-        if isinstance(operation, LayerNorm) and any(bent):
-            yield Finding("22.10", where, _after_activation(pairs, operation, bent[0][-1]))
-        curved = [str(own[-1]) for own in bent if own]
-        if isinstance(operation, Addition) and len(curved) > 1:
-            said = (
-                f"it adds the activations of the layers {', '.join(curved)} with no dense layer in "
-                "between; products of their means are added"
-            )
-            yield Finding("22.9", where, said)
-        if isinstance(operation, Product):
-            yield Finding("22", where, "it multiplies layers that are independent")
-        own = frozenset({index})
-        near.append(own if isinstance(operation, Dense) else own.union(*read))
+        for breach in _BREACHES(operation, pairs, [own[-1] for own in bent if own]):
+            yield Finding(breach[0], where, *breach[1:])
+        if operation.bends and len(parents) == 1 and not pairs[parents[0]][1]:
+            said = "an activation reads the inputs, whose coordinates count as Gaussian"
+            yield Finding("22.1", where, said)
+        if operation.normalises:
+            norms[operation.normalises] = index
+        near.append(frozenset({index}).union(*() if operation.matrix else read))
+    if len(norms) > 1:
+        said = "layer norm and batch norm are in one graph, for which no limit is proved"
+        yield Finding("22.8", _where(pairs, max(norms.values())), said)
 
 
-def _after_activation(pairs: Pairs, operation: LayerNorm, bent: int) -> str:
-    taken = "the mean of that is subtracted" if operation.centred else "it keeps its mean"
-    return f"it reads {_where(pairs, bent)} with no dense layer in between; {taken}"
+def _activation(operation: Activation, *_: object) -> Iterator[Said]:
+    if any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(operation.tau)):
+        yield "22.2", "the activation has kinks, and counts as the limit of smooth ones", "limit"
 
 
-def _has_kinks(operation: Activation) -> bool:
-    return any(isinstance(part, Call) and part.atom.facts.kinks for part in walk(operation.tau))
+def _dense(operation: Dense, *_: object) -> Iterator[Said]:
+    if operation.family != "gaussian":
+        yield "22.5", "the weights are not independent Gaussians"
+
+
+def _batch_norm(operation: LayerNorm | BatchNorm, *_: object) -> Iterator[Said]:
+    if not operation.epsilon:
+        yield "22.7", "epsilon is 0, the limit of small ones", "limit"
+
+
+def _layer_norm(operation: LayerNorm, pairs: Pairs, bent: list[int]) -> Iterator[Said]:
+    yield from _batch_norm(operation)
+    if bent:
+        taken = "the mean of that is subtracted" if operation.centred else "it keeps its mean"
+        where = _where(pairs, bent[-1])
+        yield "22.10", f"it reads {where} with no dense layer in between; {taken}"
+
+
+def _addition(operation: Addition, pairs: Pairs, bent: list[int]) -> Iterator[Said]:
+    if len(bent) > 1:
+        said = f"it adds the activations of the layers {', '.join(map(str, bent))} with no dense"
+        yield "22.9", f"{said} layer in between; products of their means are added"
+
+
+_BREACHES: Table[Iterable[Said]] = Table(
+    {
+        Activation: _activation,
+        Addition: _addition,
+        BatchNorm: _batch_norm,
+        Dense: _dense,
+        LayerNorm: _layer_norm,
+        Product: lambda *_: [("22", "it multiplies layers that are independent")],
+        SharedBias: lambda *_: [("22.6", "one bias is shared by all coordinates")],
+    },
+    lambda *_: (),
+)
 
 
 def _where(pairs: Pairs, index: int) -> str:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tpcalc import checks
 from tpcalc.arrays import Array
-from tpcalc.errors import StudyError, TpcalcError
-from tpcalc.functions import Expr, Var
-from tpcalc.functions.fn import derivative
-from tpcalc.integrals import exact, quadrature
-from tpcalc.integrals.activation_moments import Kernels
-from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.meanfield.graph import propagate
+from tpcalc.errors import StudyError
+from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.integrals.layers import means
+from tpcalc.meanfield.maps.gram import applied, checked_gram
+from tpcalc.meanfield.nonlinearity import log_square
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
@@ -30,10 +27,13 @@ from tpcalc.meanfield.operations import (
     SharedBias,
 )
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.meanfield.state import State, logarithm
+from tpcalc.meanfield.recursion import cross, propagate, squares, total
+from tpcalc.meanfield.state import State, exponential, ratio
+from tpcalc.program.base import Table
 from tpcalc.shown import Shown
 
 ROUNDING = 8 * EPS
+Pair = tuple[Bounded, Bounded, State]  # a co-mean, its derivative in that of the inputs, the layer
 
 
 @dataclass(frozen=True)
@@ -76,84 +76,36 @@ def covariance(network: Layers, gram: Array) -> Covariance:
         >>> float(found.values[1, 1]), round(float(found.values[0, 1]), 9)
         (2.0, 0.728597763)
     """
-    start, graph = _checked(gram), layers(network)
-    found: list[Covariance] = []
-    for index, layer in enumerate(graph.layers):
-        try:
-            if isinstance(layer.operation, Input):
-                found.append(Covariance(start, np.zeros_like(start), np.zeros(len(start))))
-            else:
-                found.append(_of(layer.operation, [found[p] for p in layer.parents]))
-        except TpcalcError as error:
-            if error.where is None:
-                error.where = f"layer {index} ({layer.operation.name})"
-            raise
+    start, graph = checked_gram(gram, "covariance"), layers(network)
+    found = [Covariance(start, np.zeros_like(start), np.zeros(len(start)))]
+    for index in range(1, len(graph.layers)):
+        with graph.at(index) as layer:
+            found.append(_NEXT(layer.operation, *(found[p] for p in layer.parents)))
     return found[-1]
 
 
-def _checked(gram: Array) -> Array:
-    found = checks.reals(gram, "gram").astype(float)
-    square = found.ndim == 2 and found.shape[0] == found.shape[1] and np.isfinite(found).all()
-    if not square or not np.allclose(found, found.T, rtol=1e-12, atol=0):
-        raise StudyError(
-            f"second moments of inputs form a symmetric matrix of numbers, not one of the shape "
-            f"{found.shape}.",
-            where="covariance",
-        )
-    low = float(np.linalg.eigvalsh(found)[0])
-    if not (found.diagonal() > 0).all() or low < -1e-10 * float(found.diagonal().max()):
-        raise StudyError(
-            f"second moments of inputs have the eigenvalue {low:.3g}.",
-            where="covariance",
-            hint="They are averages of products of inputs: no eigenvalue is negative.",
-        )
-    return found
+def _scaled(operation: Dense | Gain, own: Covariance) -> Covariance:
+    s = operation.factor
+    errors = s.value * own.errors + s.error * np.abs(own.values)
+    return Covariance(s.value * own.values, errors, operation.mean.value * own.means)
 
 
-def _of(operation: Operation, parents: list[Covariance]) -> Covariance:
-    if isinstance(operation, Addition):
-        return _sum(operation, parents)
-    if isinstance(operation, Product):
-        return _product(*parents)
-    (own,) = parents
-    if isinstance(operation, Dense):
-        s = operation.factor
-        zero = np.zeros_like(own.means)
-        errors = s.value * own.errors + s.error * np.abs(own.values)
-        return Covariance(s.value * own.values, errors, zero)
-    if isinstance(operation, Bias):
-        return Covariance(own.values + float(operation.variance), own.errors, own.means)
-    if isinstance(operation, SharedBias):
-        b = operation.added.value
-        values = own.values + b * b + b * np.add.outer(own.means, own.means)
-        return Covariance(values, own.errors + EPS * np.abs(values), own.means + b)
-    if isinstance(operation, Gain):
-        s = operation.square
-        errors = s.value * own.errors + s.error * np.abs(own.values)
-        return Covariance(s.value * own.values, errors, operation.mean.value * own.means)
-    if isinstance(operation, Activation):
-        return _activated(operation.tau, own)
-    if isinstance(operation, LayerNorm):
-        return _normalised(operation, own)
-    raise StudyError(
-        f"{operation.name} depends on the whole batch.",
-        hint="propagate has its limit for inputs that are all alike.",
-    )
+def _shared_bias(operation: SharedBias, own: Covariance) -> Covariance:
+    b = operation.added.value
+    values = own.values + b * b + b * np.add.outer(own.means, own.means)
+    return Covariance(values, own.errors + EPS * np.abs(values), own.means + b)
 
 
-def _sum(operation: Addition, parents: list[Covariance]) -> Covariance:
-    weights = [float(w) for w in operation.weights]
-    means: Any = sum(w * part.means for w, part in zip(weights, parents, strict=True))
+def _sum(operation: Addition, *parents: Covariance) -> Covariance:
+    pairs = list(zip(map(float, operation.weights), parents, strict=True))
+    means: Any = sum(w * part.means for w, part in pairs)
     # Second moments add, and so do products of the means of different layers.
-    values: Any = sum(
-        w * w * (part.values - np.outer(part.means, part.means))
-        for w, part in zip(weights, parents, strict=True)
-    )
-    errors: Any = sum(w * w * part.errors for w, part in zip(weights, parents, strict=True))
+    values: Any = sum(w * w * (part.values - np.outer(part.means, part.means)) for w, part in pairs)
+    errors: Any = sum(w * w * part.errors for w, part in pairs)
     return Covariance(values + np.outer(means, means), errors, means)
 
 
-def _product(one: Covariance, other: Covariance) -> Covariance:
+def _product(operation: Product, one: Covariance, other: Covariance) -> Covariance:
     values = one.values * other.values
     errors = one.errors * np.abs(other.values) + (np.abs(one.values) + one.errors) * other.errors
     return Covariance(values, errors + EPS * np.abs(values), one.means * other.means)
@@ -170,35 +122,32 @@ def _normalised(operation: LayerNorm, own: Covariance) -> Covariance:
     return Covariance(centred * scale, errors, own.means * means)
 
 
-def _activated(tau: Expr, own: Covariance) -> Covariance:
-    rows, cols = np.triu_indices(len(own.values))
-    q = own.values.diagonal()
-    limit = np.sqrt(q[rows] * q[cols])
-    c = np.clip(own.values[rows, cols], -limit, limit)
-    value, error = _expectation((tau, tau), [[q[rows], c], [c, q[cols]]])
-    mean, _ = _expectation((tau,), [[q]])
-    slope = derivative(tau, Var(0))
-    steep, _ = _expectation((slope, slope), [[q, q], [q, q]])
-    # |dC/dc| is at most the root of E tau'^2 at both; dC/dq by one step of its error.
-    moved = own.errors.diagonal()
-    above, _ = _expectation((tau, tau), [[(q + moved)[rows], c], [c, (q + moved)[cols]]])
-    error = error + own.errors[rows, cols] * np.sqrt(steep[rows] * steep[cols])
-    error = error + np.abs(above - value)
-    values, errors = np.empty_like(own.values), np.empty_like(own.values)
-    values[rows, cols] = values[cols, rows] = value
-    errors[rows, cols] = errors[cols, rows] = error
-    return Covariance(values, errors, np.broadcast_to(mean, q.shape))
+def _activated(operation: Activation, own: Covariance) -> Covariance:
+    found = applied(operation.tau, Bounded(own.values, own.errors))
+    mean = means((operation.tau,), own.values.diagonal())
+    return Covariance(found.value, found.error, mean.value)
 
 
-def _expectation(factors: tuple[Expr, ...], cov: list[list[Array]]) -> tuple[Array, Array]:
-    means = [0.0] * len(factors)
-    for way in (exact, quadrature):
-        if way.supported(factors):
-            found = way.expectation(factors, means, cov)
-            if found is not None:
-                shape = np.shape(cov[0][0])
-                return np.broadcast_to(found.value, shape), np.broadcast_to(found.error, shape)
-    raise StudyError(f"no quadrature takes averages of {factors[0].text}.")
+def _refused(operation: Operation, own: Covariance) -> Covariance:
+    raise StudyError(
+        f"{operation.name} depends on the whole batch.",
+        hint="propagate has its limit for inputs that are all alike.",
+    )
+
+
+_NEXT: Table[Covariance] = Table(
+    {
+        Activation: _activated,
+        Addition: _sum,
+        Bias: lambda operation, own: replace(own, values=own.values + float(operation.variance)),
+        Dense: _scaled,
+        Gain: _scaled,
+        LayerNorm: _normalised,
+        Product: _product,
+        SharedBias: _shared_bias,
+    },
+    _refused,
+)
 
 
 def kernel_slope(
@@ -230,7 +179,9 @@ def kernel_slope(
     """
     graph = layers(network, inputs)
     states = propagate(graph)
-    first = states[0].square if comean is None else comean
+    if comean is None:  # equal inputs stay equal
+        return exponential(states[-1].log_gradient)
+    first = comean
     if abs(first.value) - first.error > states[0].square.value:
         raise StudyError(
             f"inputs of the second moment {states[0].square.value:.6g} have no co-mean of "
@@ -238,12 +189,10 @@ def kernel_slope(
             where="kernel_slope",
             hint="It lies between -q and q.",
         )
-    found: list[tuple[Bounded, Bounded]] = [(first, Bounded(1.0))]
-    for index, layer in enumerate(graph.layers[1:], 1):
-        parents = [(*found[p], states[p]) for p in layer.parents]
-        value, slope = _moved(layer.operation, parents)
-        # Equal inputs stay equal: of kinked activations the slope at q less rounding is another.
-        found.append((states[index].square if comean is None else value, slope))
+    found = [(first, Bounded(1.0))]
+    for layer, state in zip(graph.layers[1:], states[1:], strict=True):
+        pairs = [(*found[p], states[p]) for p in layer.parents]
+        found.append(_PAIRS(layer.operation, state, *pairs))
     return found[-1][1]
 
 
@@ -268,45 +217,47 @@ def bandwidth(network: Layers, inputs: Input | None = None) -> Bounded:
         >>> round(bandwidth(net).value, 9)
         1.211173896
     """
-    graph = layers(network, inputs)
-    states = propagate(graph)
-    rise = logarithm(states[-1].gap) - logarithm(states[0].gap)
-    total = logarithm(kernel_slope(graph)) - rise
-    value = float(np.exp(total.value / 2))
-    return Bounded(value, value * float(np.expm1(total.error / 2)), total.method)
+    states = propagate(layers(network, inputs))  # C'(q) is the square of the derivative
+    return exponential(log_square(states[0], states[-1]) * 0.5)
 
 
-def _moved(
-    operation: Operation, parents: list[tuple[Bounded, Bounded, State]]
-) -> tuple[Bounded, Bounded]:
-    """The co-mean r of a pair and its derivative, one layer on."""
-    if isinstance(operation, Addition):
-        squares = [bounded(w) * bounded(w) for w in operation.weights]
-        zero = Bounded(0.0)
-        value = sum((s * part[0] for s, part in zip(squares, parents, strict=True)), zero)
-        value = value + operation.cross([part[2] for part in parents])
-        slope = sum((s * part[1] for s, part in zip(squares, parents, strict=True)), zero)
-        return value, slope
-    if isinstance(operation, Product):
-        (one, by_one, _), (other, by_other, _) = parents
-        return one * other, by_one * other + one * by_other
-    ((r, dr, read),) = parents
-    if isinstance(operation, Dense | Gain):
-        s = operation.factor if isinstance(operation, Dense) else operation.square
-        return s * r, s * dr
-    if isinstance(operation, Activation):
-        kernels = Kernels(operation.tau)
-        q = read.square
-        if r is q:
-            return kernels.second(q), kernels.slope(q) * dr
-        within = Bounded(min(r.value, q.value), r.error + ROUNDING * q.value, r.method)
-        value = kernels.product(q, q, within)
-        return value, kernels.slope_product(q, q, within) * dr
-    if isinstance(operation, LayerNorm):
-        under = operation.spread(read) + bounded(operation.epsilon)
-        taken = read.square - operation.spread(read)
-        return (r - taken) * under.inverse(), dr * under.inverse()
-    if isinstance(operation, BatchNorm):
-        under = (read.gap + bounded(operation.epsilon)).inverse()
-        return (r - read.comean) * under, dr * under * operation.excess
-    return r + operation.state([read]).square - read.square, dr
+def _added_pairs(operation: Addition, own: State, *parts: Pair) -> tuple[Bounded, Bounded]:
+    rows = list(zip(squares(operation), parts, strict=True))
+    value = total(s * r for s, (r, _, _) in rows) + cross(operation, [one[2] for one in parts])
+    return value, total(s * slope for s, (_, slope, _) in rows)
+
+
+def _activated_pair(operation: Activation, own: State, part: Pair) -> tuple[Bounded, Bounded]:
+    r, dr, read = part
+    q, kernels = read.square, operation.kernels
+    within = Bounded(min(r.value, q.value), r.error + ROUNDING * q.value, r.method)
+    return kernels.product(q, q, within), kernels.slope_product(q, q, within) * dr
+
+
+def _linear_pair(operation: Operation, own: State, part: Pair) -> tuple[Bounded, Bounded]:
+    """All other kinds are linear in the co-mean, and squared derivatives grow as its slope."""
+    r, dr, read = part
+    rise = exponential(own.log_gradient - read.log_gradient)
+    return own.square - rise * (read.square - r), rise * dr
+
+
+def _batch_pair(operation: BatchNorm, own: State, part: Pair) -> tuple[Bounded, Bounded]:
+    """Derivatives grow with the fluctuations of a batch besides."""
+    r, _, read = part
+    _, slope = _linear_pair(operation, own, part)
+    return own.square - ratio(own.gap, read.gap) * (read.square - r), slope
+
+
+_PAIRS: Table[tuple[Bounded, Bounded]] = Table(
+    {
+        Activation: _activated_pair,
+        Addition: _added_pairs,
+        BatchNorm: _batch_pair,
+        Product: lambda operation, own, one, other: (
+            one[0] * other[0],
+            one[1] * other[0] + one[0] * other[1],
+        ),
+    },
+    _linear_pair,
+)
+"""The co-mean r of a pair and its derivative, one layer on."""

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite, sqrt
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import with_device
 from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.network import network_of
-from tpcalc.meanfield.operations import BatchNorm, Input
+from tpcalc.meanfield.operations import Input, batches
 from tpcalc.meanfield.reading import Layers
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status
@@ -137,8 +137,7 @@ def _network(
     from tpcalc.nonlinearity.tensors.layers import layer_metrics
     from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
-    start = graph.layers[0].operation
-    assert isinstance(start, Input)
+    start = cast("Input", graph.layers[0].operation)
     network = network_of(source, width, width, seed, sampling.device, sampling.dtype)
     if len(network.taps) <= graph.last:
         raise StudyError(
@@ -156,7 +155,9 @@ def _network(
         sampling.device,
         sampling.dtype,
     )
-    found = layer_metrics(network, x, batch=_batch(graph), draws=sampling.draws, seed=seed)
+    sizes = [size for size in batches(o for o, _ in graph.pairs) if size is not None]
+    batch = min(sizes, default=None)
+    found = layer_metrics(network, x, batch=batch, draws=sampling.draws, seed=seed)
     for own in found:
         if not isfinite(own.gaussianity.kurtosis.value):
             raise EvaluationError(
@@ -164,11 +165,6 @@ def _network(
                 where=f"layer {own.layer}",
             )
     return found
-
-
-def _batch(graph: LayerGraph) -> int | None:
-    sizes = [o.batch for o, _ in graph.pairs if isinstance(o, BatchNorm) and o.batch is not None]
-    return min(sizes) if sizes else None
 
 
 def _values(

@@ -22,14 +22,16 @@ from tpcalc.meanfield.operations import (
     Gain,
     Input,
     LayerNorm,
+    Number,
     Operation,
     Product,
     SharedBias,
+    weights_of,
 )
 from tpcalc.meanfield.reading import Layers, layers
 from tpcalc.networks.network import Architecture, traced
 from tpcalc.networks.own import as_network
-from tpcalc.program.base import references
+from tpcalc.program.base import Table, references
 from tpcalc.program.program import Program
 
 if TYPE_CHECKING:
@@ -147,8 +149,10 @@ def _tap(layer: Layer) -> Tap | None:
     if layer.node is None:
         return None
     (node, cell, factor), operation = layer.node, layer.operation
-    weights = operation.weights if isinstance(operation, Addition) else ()
-    if isinstance(operation, Gain):
-        weights = (sqrt(operation.square.value),)
-    kind = KINDS[type(operation)]
-    return Tap(node, factor, cell, layer.parents, kind, tuple(map(float, weights)))
+    weights = tuple(map(float, _FACTORS(operation)))
+    return Tap(node, factor, cell, layer.parents, KINDS[type(operation)], weights)
+
+
+_FACTORS: Table[tuple[Number, ...]] = Table(
+    {Gain: lambda operation: (sqrt(operation.factor.value),)}, weights_of
+)

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tpcalc import checks
-from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.meanfield.graph import LayerGraph, propagate
+from tpcalc.integrals.bounded import Bounded
+from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.operations import Addition, Input, Product
 from tpcalc.meanfield.reading import Layers, layers, numbered
+from tpcalc.meanfield.recursion import propagate, squares, total
 from tpcalc.meanfield.state import State, exponential, logarithm, ratio
 from tpcalc.networks.order import no_bottleneck, no_such_layers
+from tpcalc.program.base import Table
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows, Shown
+
+Step = tuple[list[Bounded], list[Bounded]]
 
 
 def nlc(
@@ -56,10 +60,11 @@ def coefficient(start: State, end: State) -> Estimate:
 
     Source: Schoenherr, The nonlinearity coefficient, section 5.3.4.
     """
-    return exponential(_log_square(start, end) * 0.5).estimate()
+    return exponential(log_square(start, end) * 0.5).estimate()
 
 
-def _log_square(start: State, end: State) -> Bounded:
+def log_square(start: State, end: State) -> Bounded:
+    """The logarithm of its square."""
     return end.log_gradient - start.log_gradient + logarithm(start.gap) - logarithm(end.gap)
 
 
@@ -99,7 +104,7 @@ def path_nlc(
     for index in range(first + 1, last + 1):
         steps = _steps(graph, states, index)
         parts = (found[p] * weight * factor for p, weight, factor in steps if p in found)
-        found[index] = sum(parts, Bounded(0.0))
+        found[index] = total(parts)
     return found[last].root().estimate()
 
 
@@ -189,28 +194,27 @@ def _steps(
     graph: LayerGraph, states: tuple[State, ...], index: int
 ) -> Iterator[tuple[int, Bounded, Bounded]]:
     """The layers that one reads, each with its weight in it and its squared coefficient."""
-    layer, own = graph.layers[index], states[index]
-    if isinstance(layer.operation, Product):
-        yield from _factors(layer.parents, states, own)
-        return
-    for place, parent in enumerate(layer.parents):
-        before = states[parent]
-        if isinstance(layer.operation, Addition):
-            w = bounded(layer.operation.weights[place])
-            yield parent, w * w * ratio(before.gap, own.gap), Bounded(1.0)
-        else:
-            yield parent, Bounded(1.0), exponential(_log_square(before, own))
+    layer = graph.layers[index]
+    parents = [states[parent] for parent in layer.parents]
+    return zip(layer.parents, *_STEPS(layer.operation, states[index], *parents), strict=True)
 
 
-def _factors(
-    parents: tuple[int, ...], states: tuple[State, ...], own: State
-) -> Iterator[tuple[int, Bounded, Bounded]]:
+def _added(operation: Addition, own: State, *parents: State) -> Step:
+    pairs = zip(squares(operation), parents, strict=True)
+    return [w * ratio(part.gap, own.gap) for w, part in pairs], [Bounded(1.0)] * len(parents)
+
+
+def _multiplied(operation: Product, own: State, one: State, other: State) -> Step:
     """The factors of a product, by how much of its gap is theirs."""
-    one, other = (states[parent] for parent in parents)
     parts = ratio(one.gap * other.square, own.gap), ratio(other.gap * one.square, own.gap)
     whole = parts[0] + parts[1]
-    for parent, part in zip(parents, parts, strict=True):
-        yield parent, part * whole.inverse(), whole
+    return [part * whole.inverse() for part in parts], [whole, whole]
+
+
+_STEPS: Table[Step] = Table(
+    {Addition: _added, Product: _multiplied},
+    lambda operation, own, before: ([Bounded(1.0)], [exponential(log_square(before, own))]),
+)
 
 
 def _asked(

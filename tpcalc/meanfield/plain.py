@@ -11,9 +11,10 @@ from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.meanfield.graph import Layer, LayerGraph, propagate
+from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.nonlinearity import coefficient
 from tpcalc.meanfield.operations import Activation, Dense, Input, Operation
+from tpcalc.meanfield.recursion import propagate
 from tpcalc.results import CovarianceMap, Estimate
 from tpcalc.shown import Rows, Shown
 

@@ -9,7 +9,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.dsl.operands import user_line
 from tpcalc.errors import UsageError
-from tpcalc.meanfield import graph
+from tpcalc.meanfield import recursion
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.stretches import stretches
 from tpcalc.meanfield.notation.lines import Lines
@@ -108,4 +108,4 @@ def propagate(
         >>> round(found[-1].square.value, 9), round(found[-1].bias, 6)
         (1.0, 1.40543)
     """
-    return Rows(graph.propagate(layers(source, inputs), known))
+    return Rows(recursion.propagate(layers(source, inputs), known))

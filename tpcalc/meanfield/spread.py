@@ -8,9 +8,11 @@ from math import sqrt
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.meanfield.graph import LayerGraph, propagate
-from tpcalc.meanfield.operations import SharedBias
+from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.meanfield.operations import Operation, SharedBias
 from tpcalc.meanfield.reading import Layers, layers
+from tpcalc.meanfield.recursion import propagate
+from tpcalc.program.base import Table
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.shown import Rows, Shown
 
@@ -39,15 +41,18 @@ def draw(graph: LayerGraph, seed: int) -> LayerGraph:
         False
     """
     rng = np.random.default_rng(seed)
-    layers = []
-    for layer in graph.layers:
-        operation = layer.operation
-        if isinstance(operation, SharedBias) and operation.drawn is None:
-            drawn = float(rng.normal(0.0, sqrt(operation.variance)))
-            layers.append(replace(layer, operation=replace(operation, drawn=drawn)))
-        else:
-            layers.append(layer)
-    return LayerGraph(tuple(layers))
+    drawn = (_DRAWN(layer.operation, rng) for layer in graph.layers)
+    pairs = zip(graph.layers, drawn, strict=True)
+    return LayerGraph(tuple(replace(layer, operation=operation) for layer, operation in pairs))
+
+
+def _drawn(operation: SharedBias, rng: np.random.Generator) -> SharedBias:
+    if operation.drawn is not None:
+        return operation
+    return replace(operation, drawn=float(rng.normal(0.0, sqrt(operation.variance))))
+
+
+_DRAWN: Table[Operation] = Table({SharedBias: _drawn}, lambda operation, rng: operation)
 
 
 def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ...]:
@@ -77,7 +82,7 @@ def spread(network: Layers, draws: int = 200, seed: int = 0) -> tuple[Spread, ..
     draws, seed = checks.whole(draws, "draws", least=2), checks.seed(seed)
     graph, rng = layers(network), np.random.default_rng(seed)
     seeds = rng.integers(0, 2**63, draws)
-    first = next((k for k, o in enumerate(graph.pairs) if isinstance(o[0], SharedBias)), 1)
+    first = next((k for k, (o, _) in enumerate(graph.pairs) if o.span), 1)
     known = propagate(LayerGraph(graph.layers[:first]))  # what no draw changes
     drawn = (propagate(draw(graph, int(k)), known) for k in seeds)
     rows = [[state.square.value for state in states] for states in drawn]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from tpcalc.functions import Expr, Var
 from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.meanfield.graph import propagate
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
@@ -22,12 +21,13 @@ from tpcalc.meanfield.operations import (
     Gain,
     Input,
     LayerNorm,
-    Operation,
     Product,
     SharedBias,
 )
 from tpcalc.meanfield.reading import Layers, layers
+from tpcalc.meanfield.recursion import ONE, ZERO, means, propagate, spread, total
 from tpcalc.meanfield.state import State, ratio
+from tpcalc.program.base import Table
 from tpcalc.shown import Shown
 
 EDGE = 1e-9
@@ -108,7 +108,10 @@ def stability(
     """
     graph = layers(network, inputs)
     known = propagate(graph) if states is None else states
-    curved = any(_reads_means(o, [known[p] for p in read]) for o, read in graph.pairs)
+    curved = any(
+        _READS_MEANS(operation, sum(known[p].mean.value != 0 for p in read))
+        for operation, read in graph.pairs
+    )
     lengths: list[Bounded] = []
     means: list[Bounded] = []
     count = len(graph.layers)
@@ -120,27 +123,26 @@ def stability(
     numbers: list[tuple[int, int, Bounded]] = []  # activation, what it reads, how much it adds
     for index, layer in enumerate(graph.layers):
         operation, parents = layer.operation, [known[p] for p in layer.parents]
-        length, mean = Bounded(1.0 if isinstance(operation, Input) else 0.0), Bounded(0.0)
+        length, mean = ZERO if parents else ONE, ZERO
         row, other = np.zeros(count), np.zeros(count)
         row[index] = 1.0
-        parts = _parts(operation, parents, known[index], curved)
+        parts = list(_PARTS(operation, known[index], curved, *parents))
         for part, p in zip(parts, layer.parents, strict=True):
             length = length + part.length * lengths[p] + part.length_by_mean * means[p]
             mean = mean + part.mean_by_length * lengths[p] + part.mean * means[p]
             row += part.length.value * grown[p] + part.length_by_mean.value * meant[p]
             other += part.mean_by_length.value * grown[p] + part.mean.value * meant[p]
-            if isinstance(operation, Activation):
-                numbers.append((index, p, part.length))
-        if isinstance(operation, Product):
-            before = np.abs([grown[p] for p in layer.parents]).max(axis=0)
-            numbers.append((index, layer.parents[0], _growth(row, before)))
-        if isinstance(operation, LayerNorm):  # its length is given: nothing starts there
+        if operation.bends:
+            before = [grown[p] for p in layer.parents]
+            number = parts[0].length if len(before) == 1 else _growth(row, before)
+            numbers.append((index, layer.parents[0], number))
+        if operation.normalises == "coordinates":  # its length is given: nothing starts there
             row[index] = 0.0
         grown[index], meant[index], size = row, other, np.abs(row)
         tops.append(float(size.max()))
         if index + 1 == count:
             reached = np.maximum(reached, size)
-        elif isinstance(operation, Activation | Product):
+        elif operation.bends:
             reached[:index] = np.maximum(reached, size)[:index]
         for p in {p for p in layer.parents if ends[p] == index}:
             del grown[p], meant[p]
@@ -150,10 +152,11 @@ def stability(
     return Stability(tuple(lengths), max(1.0, *tops), _label(chained))
 
 
-def _growth(row: Array, before: Array) -> Bounded:
+def _growth(row: Array, before: list[Array]) -> Bounded:
     """How many times as large a deviation is behind a product as before it, at the most."""
-    there = before > 0
-    return Bounded(float((np.abs(row)[there] / before[there]).max(initial=0.0)))
+    size = np.abs(before).max(axis=0)
+    there = size > 0
+    return Bounded(float((np.abs(row)[there] / size[there]).max(initial=0.0)))
 
 
 def _label(numbers: list[Bounded]) -> str:
@@ -166,46 +169,33 @@ class _Part(NamedTuple):
     """Relative deviations of second moments, and deviations of means, by those of a parent."""
 
     length: Bounded
-    length_by_mean: Bounded = Bounded(0.0)
-    mean_by_length: Bounded = Bounded(0.0)
-    mean: Bounded = Bounded(0.0)
+    length_by_mean: Bounded = ZERO
+    mean_by_length: Bounded = ZERO
+    mean: Bounded = ZERO
 
 
-def _reads_means(operation: Operation, parents: list[State]) -> bool:
-    """Whether the length of a layer depends on means of what it reads."""
-    with_mean = sum(part.mean.value != 0 for part in parents)
-    if isinstance(operation, LayerNorm):
-        return operation.centred and operation.epsilon != 0 and with_mean > 0
-    return isinstance(operation, Addition) and with_mean > 1
+_READS_MEANS: Table[bool] = Table(
+    {
+        LayerNorm: lambda operation, count: operation.centred and operation.epsilon and count > 0,
+        Addition: lambda operation, count: count > 1,
+    },
+    lambda operation, count: False,
+)
+"""Whether the length of a layer depends on means, of so many that it reads."""
 
 
-def _parts(operation: Operation, parents: list[State], own: State, curved: bool) -> Iterator[_Part]:
-    if isinstance(operation, Addition):
-        terms = [bounded(w) * part.mean for w, part in zip(operation.weights, parents, strict=True)]
-        total, size = sum(terms, Bounded(0.0)), own.square.inverse()
-        for weight, part, term in zip(operation.weights, parents, terms, strict=True):
-            w = bounded(weight)
-            by_mean = 2 * w * (total - term) * size if curved else Bounded(0.0)
-            yield _Part(w * w * part.square * size, by_mean, mean=w)
-        return
-    if isinstance(operation, Product):
-        one, other = parents
-        yield _Part(Bounded(1.0), mean=other.mean)
-        yield _Part(Bounded(1.0), mean=one.mean)
-        return
-    for read in parents:
-        if isinstance(operation, Activation):
-            tau, q = operation.tau, read.square
-            turn = _mean_growth(tau, q) if curved else Bounded(0.0)
-            yield _Part(stability_number(tau, q), mean_by_length=turn)
-        elif isinstance(operation, Bias | SharedBias):
-            yield _Part(ratio(read.square, own.square), mean=Bounded(1.0))
-        elif isinstance(operation, Gain):
-            yield _Part(Bounded(1.0), mean=operation.mean)
-        elif isinstance(operation, LayerNorm):
-            yield _normalised(operation, read)
-        else:  # the lengths of a batch are only kept on average
-            yield _Part(Bounded(1.0))
+def _added(operation: Addition, own: State, curved: bool, *parents: State) -> Iterator[_Part]:
+    terms = means(operation, parents)
+    whole, size = total(terms), own.square.inverse()
+    for weight, part, term in zip(operation.weights, parents, terms, strict=True):
+        w = bounded(weight)
+        by_mean = 2 * w * (whole - term) * size if curved else ZERO
+        yield _Part(w * w * part.square * size, by_mean, mean=w)
+
+
+def _activated(operation: Activation, own: State, curved: bool, read: State) -> list[_Part]:
+    turn = _mean_growth(operation.tau, read.square) if curved else ZERO
+    return [_Part(stability_number(operation.tau, read.square), mean_by_length=turn)]
 
 
 def _mean_growth(tau: Expr, q: Bounded) -> Bounded:
@@ -213,18 +203,40 @@ def _mean_growth(tau: Expr, q: Bounded) -> Bounded:
     return (average(tau * Var(0) ** 2, q) * q.inverse() - Kernels(tau).mean(q)) * 0.5
 
 
-def _normalised(operation: LayerNorm, read: State) -> _Part:
+def _normalised(operation: LayerNorm, own: State, curved: bool, read: State) -> list[_Part]:
     """Layer norm takes the length out, but for epsilon."""
-    spread = operation.spread(read)
-    under = spread + bounded(operation.epsilon)
-    found = _Part(Bounded(0.0))
+    size = spread(operation, read)
+    under = size + bounded(operation.epsilon)
+    found = _Part(ZERO)
     if not operation.centred and read.mean.value != 0:
         mean = under.inverse().root()
         found = found._replace(
             mean_by_length=read.mean * read.square * mean * under.inverse() * -0.5, mean=mean
         )
     if not operation.epsilon:
-        return found
-    left = ratio(bounded(operation.epsilon), under * spread)
-    by_mean = -2 * left * read.mean if operation.centred else Bounded(0.0)
-    return found._replace(length=left * read.square, length_by_mean=by_mean)
+        return [found]
+    left = ratio(bounded(operation.epsilon), under * size)
+    by_mean = -2 * left * read.mean if operation.centred else ZERO
+    return [found._replace(length=left * read.square, length_by_mean=by_mean)]
+
+
+def _biased(operation: Bias | SharedBias, own: State, curved: bool, read: State) -> list[_Part]:
+    return [_Part(ratio(read.square, own.square), mean=ONE)]
+
+
+_PARTS: Table[Iterable[_Part]] = Table(
+    {
+        Activation: _activated,
+        Addition: _added,
+        Product: lambda operation, own, curved, one, other: [
+            _Part(ONE, mean=other.mean),
+            _Part(ONE, mean=one.mean),
+        ],
+        Bias: _biased,
+        SharedBias: _biased,
+        Gain: lambda operation, own, curved, read: [_Part(ONE, mean=operation.mean)],
+        LayerNorm: _normalised,
+    },
+    lambda operation, own, curved, *read: [_Part(ONE) for _ in read],  # kept, of a batch on average
+)
+"""How a layer reads deviations, a part for each layer that it reads."""

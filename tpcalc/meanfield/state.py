@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, expm1, log
+from math import exp, expm1, inf, log
 
 from tpcalc.errors import EvaluationError
-from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.integrals.bounded import EPS, Bounded, kept
 from tpcalc.shown import Shown
+
+LARGEST = 709.0  # of logarithms of floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def exponential(number: Bounded) -> Bounded:
         >>> exponential(Bounded(0.0)).value
         1.0
     """
-    found = exp(number.value)
+    found = kept(exp(number.value) if number.value < LARGEST else inf)
     exact = number.value == 0 == number.error
     return Bounded(found, 0.0 if exact else found * (expm1(number.error) + EPS), number.method)
 

@@ -26,12 +26,13 @@ from tpcalc.meanfield.maps.curves import (
 from tpcalc.meanfield.maps.edge import checked_rank, edges
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate, scale
-from tpcalc.meanfield.operations import Activation, Bias, Dense, Number, Operation
+from tpcalc.meanfield.operations import Activation, Bias, Dense, Number, Operation, checked_family
 from tpcalc.meanfield.reading import Layers, layers
-from tpcalc.meanfield.spectra.finite import checked_family, finite_moments
+from tpcalc.meanfield.spectra.finite import finite_moments
 from tpcalc.meanfield.spectra.singular_values import PADDED, singular_values, slope_variance
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 from tpcalc.networks.own import is_network
+from tpcalc.program.base import Table
 from tpcalc.results import (
     Curve,
     EdgePoint,
@@ -150,7 +151,8 @@ def _asked(
         if weights is not None or biases is not None:
             raise UsageError("a network says its variances itself.", where="survey")
         own = repeated(activation)
-        named = Given(own.activation.expr, own.activation.name)
+        assert own.activation is not None
+        named = Given(own.activation.tau, own.activation.name)
         return named, float(own.weights), float(own.biases), depth or own.depth
     if weights is None:
         raise UsageError(
@@ -335,7 +337,7 @@ class Repeated(NamedTuple):
         depth: How many layers there are.
     """
 
-    activation: Activation
+    activation: Activation | None
     weights: Number
     biases: Number
     depth: int
@@ -350,24 +352,22 @@ def repeated(network: Layers) -> Repeated:
         >>> found.activation.name, found.weights, found.depth
         ('tanh', Fraction(3, 2), 3)
     """
-    blocks: list[list[Operation]] = []
+    blocks = list[Repeated]()
     for index, layer in enumerate(layers(network).layers[1:], 1):
-        if layer.parents != (index - 1,) or not isinstance(
-            layer.operation, Dense | Bias | Activation
-        ):
-            raise _other(index, layer.operation, "is none of them")
-        if isinstance(layer.operation, Dense):
-            blocks.append([])
-        if not blocks or (blocks[-1] and isinstance(blocks[-1][-1], Activation)):
-            raise _other(index, layer.operation, "comes with no matrix before it")
-        blocks[-1].append(layer.operation)
-    curved = [block for block in blocks if isinstance(block[-1], Activation)]
+        operation = layer.operation
+        if layer.parents != (index - 1,) or type(operation) not in _NEXT.rows:
+            raise _other(index, operation, "is none of them")
+        if operation.matrix:
+            blocks.append(Repeated(None, 0, 0, 1))
+        if not blocks or blocks[-1].activation is not None:
+            raise _other(index, operation, "comes with no matrix before it")
+        blocks[-1] = _NEXT(operation, blocks[-1])
+    curved = [block for block in blocks if block.activation is not None]
     if not curved:
         raise StudyError("a network without activations repeats none.", where="survey")
-    inner = curved[1:] or curved
-    first = _of(inner[0], 1)
-    for place, block in enumerate(inner[1:], 3):
-        if _of(block, 1) != first:
+    first, *others = curved[1:] or curved
+    for place, block in enumerate(others, 3):
+        if block != first:
             raise StudyError(
                 f"layers 2 and {place} of the network differ, and the maps are those of one layer "
                 "that is repeated.",
@@ -377,12 +377,13 @@ def repeated(network: Layers) -> Repeated:
     return first._replace(depth=len(curved))
 
 
-def _of(block: list[Operation], depth: int) -> Repeated:
-    activation = block[-1]
-    assert isinstance(activation, Activation)
-    weights = next(one.variance for one in block if isinstance(one, Dense))
-    biases: Number = sum(one.variance for one in block if isinstance(one, Bias))
-    return Repeated(activation, weights, biases, depth)
+_NEXT: Table[Repeated] = Table(
+    {
+        Dense: lambda operation, block: block._replace(weights=operation.variance),
+        Bias: lambda operation, block: block._replace(biases=block.biases + operation.variance),
+        Activation: lambda operation, block: block._replace(activation=operation),
+    }
+)
 
 
 def _other(index: int, operation: Operation, said: str) -> StudyError:

@@ -15,7 +15,7 @@ from tpcalc.meanfield.notation.architectures import Design, mlp, resnet
 from tpcalc.meanfield.reading import propagate
 from tpcalc.results import Method
 
-TANH = Activation.named("tanh")
+TANH = Activation("tanh")
 
 
 def test_an_answer_has_every_layer() -> None:
@@ -38,7 +38,7 @@ def test_sums_of_functions_of_a_layer_are_one_function() -> None:
     assert found.layers[-1].square.value == pytest.approx(2.605706, abs=1e-6)
     # E (1 + tanh')^2 / E (s + tanh s)^2, the coefficient of s + tanh s itself
     whole = nonlinearity(
-        chain(Input(1, 0), [Dense(1), Activation(TANH.tau + Activation.named("identity").tau)])
+        chain(Input(1, 0), [Dense(1), Activation(TANH.tau + Activation("identity").tau)])
     )
     assert found.nlc.value == pytest.approx(whole.nlc.value, rel=1e-6)
 
@@ -63,7 +63,7 @@ def test_programs_take_over_where_the_recursion_does_not_hold() -> None:
 
 
 def test_unstable_networks_are_told_with_their_widths() -> None:
-    square = Activation.named("square")
+    square = Activation("square")
     layers: list[Word] = [Dense(1 / 3), square]
     sampling = Sampling((32,), seeds=2, inputs=20)
     found = nonlinearity(chain(Input(1, 0), layers * 5), sampling=sampling)

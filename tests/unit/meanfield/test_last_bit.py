@@ -23,7 +23,7 @@ def relu_states(layers: int, weights: float, c: float) -> tuple[mpmath.mpf, ...]
 
 def test_relu_networks_to_the_last_bit() -> None:
     rng = np.random.default_rng(0)
-    relu = Activation.named("relu")
+    relu = Activation("relu")
     with mpmath.workdps(50):
         for _ in range(60):
             layers, weights = int(rng.integers(1, 6)), float(rng.uniform(0.3, 5))

@@ -11,7 +11,7 @@ from tpcalc.views.answers.nonlinearity import judge_nonlinearity, nonlinearity_t
 
 def squares(count: int) -> Lines:
     """Blocks of s^2 that keep the second moment 3: deviations of lengths double in each."""
-    square = Activation.named("square")
+    square = Activation("square")
     return chain(Input(1, 0.25), [Dense(1), square, *[Dense(1 / 3), square] * (count - 1)])
 
 

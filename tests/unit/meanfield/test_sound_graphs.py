@@ -37,7 +37,7 @@ SHARED = chain(Input(), [Dense(1, rank=HALF), SharedBias(0.4, HALF, drawn=1.0)])
 
 
 def act(name: str) -> Activation:
-    return Activation.named(name)
+    return Activation(name)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import cast
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.exponents import Ex, as_ex
@@ -22,7 +23,7 @@ from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.batch import alone, batch_of
 from tpcalc.meanfield.layers.fusing import Fusing
 from tpcalc.meanfield.layers.parts import NOTHING, ZERO, Made, Part, holds, linear
-from tpcalc.meanfield.operations import Addition, Dense, Number
+from tpcalc.meanfield.operations import Addition, Dense, Number, weights_of
 from tpcalc.names import Name, what_of
 from tpcalc.networks.maps import OUT
 from tpcalc.networks.network import FEATURES, INPUT, Architecture, traced
@@ -173,7 +174,7 @@ def _matmul(node: MatMul, ref: Ref, values: list[Value], state: _Stretches) -> V
     layer, weight = state.layer(ref, read)
     rows, cols = family.width[::-1] if node.transpose else family.width
     law = "orthogonal" if family.law == "orthogonal" else "gaussian"  # the limit is that of both
-    dense = Dense(squared(weight) * state.ratio(cols), law, state.ratio(rows))
+    dense = Dense(squared(weight) * state.ratio(cols), law, width=state.ratio(rows))
     made = Made(dense, (layer,), frozenset({family.name}), True, state.program.place(ref))
     return Part(state.add(made), Var(0), read.power + HALF - _power(family))
 
@@ -345,7 +346,7 @@ def _graph(
     made, names = state.made, list(_names(state, values))
     kept = {head for _, head in names}
     readers = _readers(made, last)
-    for index in [index for index in readers if isinstance(made[index].operation, Addition)]:
+    for index in [index for index in readers if weights_of(made[index].operation)]:
         numbers, parents = zip(*_terms(made, index, readers, kept), strict=True)
         made[index] = replace(made[index], operation=Addition(numbers), parents=parents)
     readers = _readers(made, last)
@@ -355,17 +356,16 @@ def _graph(
         own = made[index]
         operation, parents = own.operation, own.parents
         assert operation is not None
-        if isinstance(operation, Addition):
+        if weights_of(operation):
             weights = []
-            for number, parent in zip(operation.weights, parents, strict=True):
+            for number, parent in zip(weights_of(operation), parents, strict=True):
                 below = layers[place[parent]]
                 alone = readers[parent] == 1 and parent not in kept
-                if isinstance(below.operation, Dense) and alone:
-                    variance = below.operation.variance * squared(number)
+                if below.operation.matrix and alone:
+                    dense = cast("Dense", below.operation)
+                    dense = replace(dense, variance=dense.variance * squared(number))
                     node = below.node and (*below.node[:2], below.node[2] * float(number))
-                    layers[place[parent]] = replace(
-                        below, operation=replace(below.operation, variance=variance), node=node
-                    )
+                    layers[place[parent]] = replace(below, operation=dense, node=node)
                     number = Fraction(1)
                 weights.append(number)
             if weights == [1]:
@@ -394,12 +394,10 @@ def _terms(
     made: list[Made], index: int, readers: dict[int, int], kept: set[int]
 ) -> list[tuple[Number, int]]:
     """What a sum adds, with sums that nothing else reads written out."""
-    own = made[index].operation
-    assert isinstance(own, Addition)
     found: list[tuple[Number, int]] = []
-    for number, parent in zip(own.weights, made[index].parents, strict=True):
-        inner = isinstance(made[parent].operation, Addition)
-        if inner and readers[parent] == 1 and parent not in kept:
+    own = made[index]
+    for number, parent in zip(weights_of(own.operation), own.parents, strict=True):
+        if weights_of(made[parent].operation) and readers[parent] == 1 and parent not in kept:
             found += [(number * w, p) for w, p in _terms(made, parent, readers, kept)]
         else:
             found.append((number, parent))

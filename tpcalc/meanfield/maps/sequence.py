@@ -13,7 +13,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.layers import products
+from tpcalc.meanfield.maps.gram import applied, checked_gram
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
 
@@ -107,17 +107,7 @@ class LayerSequence:
             >>> second.value.round(6).tolist()
             [[1.0, 0.608998], [0.608998, 1.0]]
         """
-        matrix = np.array(start, dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-            raise StudyError("a Gram matrix is square, of finite numbers.", where="gram")
-        size = np.sqrt(np.abs(np.diagonal(matrix)))
-        fits = np.abs(matrix) <= np.outer(size, size) * (1 + 1e-12)
-        if (np.diagonal(matrix) < 0).any() or not fits.all() or (matrix != matrix.T).any():
-            raise StudyError(
-                "the start is no matrix of inner products.",
-                where="gram",
-                hint="It is symmetric, with |K_ij|^2 at most K_ii K_jj.",
-            )
+        matrix = checked_gram(start, "gram")
         w, b = self.layers[0].effective
         value = w.value * matrix + b.value
         found = [Bounded(value, 4 * EPS * np.abs(value))]
@@ -179,28 +169,6 @@ def _told(index: int, layer: LayerMap, q: Bounded) -> Bounded:
 
 
 def _mapped(layer: LayerMap, before: Bounded) -> Bounded:
-    """The next matrix; each number is moved by its error, one after the other."""
-    (w, b), tau = layer.effective, layer.tau
-    own = np.diagonal(before.value)
-    off = np.diagonal(np.broadcast_to(before.error, before.value.shape))
-    rows, columns = np.triu_indices(len(own))
-    p, q, c = own[rows], own[columns], before.value[rows, columns]
-    error = np.broadcast_to(before.error, before.value.shape)[rows, columns]
-    same = rows == columns
-    moved = [
-        (p, q, c),
-        (p + off[rows], np.where(same, p + off[rows], q), np.where(same, p + off[rows], c)),
-        (p, np.where(same, q, q + off[columns]), c),
-        (p, q, np.where(same, c, c + error)),
-    ]
-    parts = [np.concatenate(column) for column in zip(*moved, strict=True)]
-    found = products(tau, *parts)
-    values = found.value.reshape(len(moved), -1)
-    own_error = np.broadcast_to(found.error, found.value.shape).reshape(len(moved), -1)[0]
-    doubt = own_error + np.abs(values[1:] - values[0]).sum(axis=0)
-    whole = np.empty_like(before.value)
-    lost = np.empty_like(before.value)
-    value = w.value * values[0] + b.value
-    whole[rows, columns] = whole[columns, rows] = value
-    lost[rows, columns] = lost[columns, rows] = w.value * doubt + 4 * EPS * np.abs(value)
-    return Bounded(whole, lost, max(before.method, found.method))
+    (w, b), found = layer.effective, applied(layer.tau, before)
+    value = w.value * found.value + b.value
+    return Bounded(value, w.value * found.error + 4 * EPS * np.abs(value), found.method)

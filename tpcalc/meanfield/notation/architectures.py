@@ -8,18 +8,21 @@ from typing import Literal
 from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.integrals.given import Act
-from tpcalc.meanfield.notation.lines import Line, Lines, Word
-from tpcalc.meanfield.notation.words import Map, SharedBias, SpanBias
+from tpcalc.meanfield.notation.lines import Line, Lines
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
+    Dense,
     Input,
     LayerNorm,
     Number,
+    Operation,
+    SharedBias,
+    SpanBias,
+    number,
 )
-from tpcalc.meanfield.operations.operation import number
 
 NORMS = ("none", "layer", "batch")
 BIASES = ("independent", "span", "shared")
@@ -76,17 +79,16 @@ class Design:
     @property
     def tau(self) -> Activation:
         """The activation."""
-        own = self.activation
-        return own if isinstance(own, Activation) else Activation(own)
+        return Activation(self.activation)
 
     @property
-    def whole(self) -> Map:
+    def whole(self) -> Dense:
         """A dense layer of full rank that keeps lengths as the others do: readin and readout."""
-        return Map(self.weights if self.rank is None else self.rank * self.weights)
+        return Dense(self.weights if self.rank is None else self.rank * self.weights)
 
-    def linear(self) -> list[Word]:
+    def linear(self) -> list[Operation]:
         """The dense layer with its bias."""
-        found: list[Word] = [Map(self.weights, self.family, self.rank)]
+        found: list[Operation] = [Dense(self.weights, self.family, self.rank)]
         if self.biases == 0:
             return found
         if self.bias == "independent" or self.rank is None:
@@ -94,13 +96,13 @@ class Design:
         kind = SpanBias if self.bias == "span" else SharedBias
         return [*found, kind(self.biases, self.rank)]
 
-    def normed(self) -> list[Word]:
+    def normed(self) -> list[Operation]:
         """The normalisation, where there is one."""
         if self.norm == "none":
             return []
         return [LayerNorm() if self.norm == "layer" else BatchNorm(self.batch)]
 
-    def block(self) -> list[Word]:
+    def block(self) -> list[Operation]:
         """Dense layer, bias, normalisation, activation."""
         return [*self.linear(), *self.normed(), self.tau]
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from tpcalc.dsl.elementwise import Elementwise
 from tpcalc.dsl.handles import Scalar
 from tpcalc.dsl.powers import n
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import StudyError
-from tpcalc.meanfield.graph import LayerGraph, widths_of
+from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.stretches import stretches
-from tpcalc.meanfield.notation.words import Map, SharedBias, SpanBias
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
+    Dense,
     Input,
     LayerNorm,
     Number,
+    Operation,
     Product,
+    SharedBias,
+    SpanBias,
+    batches,
 )
 from tpcalc.networks.layers.batch_norm import batch_norm
 from tpcalc.networks.layers.low_rank import LowRank, width
@@ -34,18 +38,7 @@ from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.base import Table
 from tpcalc.registry.values import rooted
 
-Word = (
-    Input
-    | Map
-    | Bias
-    | SpanBias
-    | SharedBias
-    | LayerNorm
-    | BatchNorm
-    | Addition
-    | Product
-    | Activation
-)
+ONE, HAAR = Fraction(1), ("orthogonal", "padded")
 BATCH, CELLS = "b", 4  # the axis of a batch, and how many cells stand for an infinite one
 
 
@@ -59,7 +52,7 @@ class Line:
         name: Its name; empty: it is called by its number.
     """
 
-    word: Word
+    word: Operation
     parents: tuple[int, ...]
     name: str = field(default="", compare=False)
 
@@ -80,12 +73,13 @@ class Lines(Architecture):
     lines: tuple[Line, ...]
 
     def __post_init__(self) -> None:
-        if not self.lines or not isinstance(self.lines[0].word, Input):
+        if not self.lines or self.lines[0].word.reads:
             raise StudyError("the first layer is no input.", where="the network")
         for index in range(1, len(self.lines)):
             _check_reads(self, index)
-        _check_widths(self)
-        sizes = {line.word.batch for line in self.lines if isinstance(line.word, BatchNorm)}
+        for index in range(1, len(self.lines)):
+            _check_widths(self, index)
+        sizes = list(dict.fromkeys(self._batches))
         if len(sizes) > 1:
             shown = " and ".join("infinite" if size is None else str(size) for size in sizes)
             raise StudyError(
@@ -99,20 +93,18 @@ class Lines(Architecture):
     @property
     def start(self) -> Input:
         """The second moments of inputs."""
-        first = self.lines[0].word
-        assert isinstance(first, Input)
-        return first
+        return cast("Input", self.lines[0].word)
 
     @property
     def last(self) -> int:
         """The number of the last line."""
         return len(self.lines) - 1
 
-    def then(self, word: Word, *parents: int, name: str = "") -> Lines:
+    def then(self, word: Operation, *parents: int, name: str = "") -> Lines:
         """The network with one more line, which reads the last one by default."""
         return replace(self, lines=(*self.lines, Line(word, parents or (self.last,), name)))
 
-    def chain(self, words: Sequence[Word]) -> Lines:
+    def chain(self, words: Sequence[Operation]) -> Lines:
         """The network with more lines, each of which reads the one before."""
         more = [Line(word, (self.last + k,)) for k, word in enumerate(words)]
         return replace(self, lines=(*self.lines, *more))
@@ -124,7 +116,14 @@ class Lines(Architecture):
     @cached_property
     def widths(self) -> tuple[Number | None, ...]:
         """The width of every layer over n; None for a readout. Inputs count as n wide."""
-        return widths_of(((line.word, line.parents) for line in self.lines), Map)
+        found: list[Number | None] = []
+        for line in self.lines:
+            found.append(_WIDTH(line.word, [found[parent] for parent in line.parents]))
+        return tuple(found)
+
+    @cached_property
+    def _batches(self) -> list[int | None]:
+        return batches(line.word for line in self.lines)
 
     @cached_property
     def read(self) -> LayerGraph:
@@ -136,23 +135,18 @@ class Lines(Architecture):
     @property
     def words(self) -> str:
         """The network in a phrase."""
-        count = sum(isinstance(line.word, Activation) for line in self.lines)
+        count = sum(line.word.bends and line.word.reads == 1 for line in self.lines)
         return f"{len(self.lines)} layers, {count} of them activations"
 
     @property
     def axes(self) -> Mapping[str, int]:
         """A batch, where layers normalise over one."""
-        for line in self.lines:
-            if isinstance(line.word, BatchNorm):
-                return {BATCH: CELLS if line.word.batch is None else line.word.batch}
-        return {}
+        return {BATCH: self._batches[0] or CELLS} if self._batches else {}
 
     @property
     def infinite(self) -> tuple[str, ...]:
         """The batch, where no size is given."""
-        words = (line.word for line in self.lines)
-        endless = any(isinstance(word, BatchNorm) and word.batch is None for word in words)
-        return (BATCH,) if endless else ()
+        return (BATCH,) if None in self._batches else ()
 
     def forward(self, t: NetworkTracer, x: Scalar) -> Any:
         """The last layer; every vector is reported as ``h[name]``."""
@@ -167,46 +161,39 @@ class Lines(Architecture):
     @cached_property
     def _biased(self) -> dict[int, SpanBias | SharedBias]:
         """For maps of low rank the biases in their span."""
-        return {
-            line.parents[0]: line.word
-            for line in self.lines
-            if isinstance(line.word, SpanBias | SharedBias)
-        }
+        biases = (line for line in self.lines if line.word.span)
+        return {line.parents[0]: cast("SpanBias | SharedBias", line.word) for line in biases}
+
+
+_WIDTH: Table[Number | None] = Table(
+    {
+        Dense: lambda word, read: word.width if word.outputs is None else None,
+        Input: lambda word, read: Fraction(1),
+    },
+    lambda word, read: read[0],
+)
 
 
 # ------------------------------------------------------------------------------ how it is written
 
 
-def _map(word: Map, t: NetworkTracer, net: Lines, index: int, x: Any) -> Any:
+def _map(word: Dense, t: NetworkTracer, net: Lines, index: int, x: Any) -> Any:
     name, wide = net.named(index), isinstance(x, Vector)
     into, read = (x.dim, t.recorder.dims[x.dim].ratio) if wide else (FEATURES, Fraction(1))
-    if word.rank is not None:
-        sides = width(t, word.width), into, name
-        value = _low_rank(word, t, net._biased.get(index), sides)(x)
-    else:
+    if word.rank is None:
         out = width(t, word.width) if word.outputs is None else word.outputs
-        haar = word.family in ("orthogonal", "padded") and wide and word.outputs is None
-        value = t.linear(
-            out,
-            into,
-            name=name,
-            factors=(rooted(word.variance / read), Fraction(1)),
-            law="orthogonal" if haar else "gaussian",
-        )(x)
+        haar = word.family in HAAR and wide and word.outputs is None
+        factors, law = (rooted(word.variance / read), ONE), "orthogonal" if haar else "gaussian"
+        value = t.linear(out, into, name=name, factors=factors, law=law)(x)
+    else:
+        bias = net._biased.get(index)
+        drawn = bias and bias.drawn
+        kind = bias.span if bias and drawn is None else ""
+        pair = (rooted(word.variance), rooted(bias.variance) if bias else ONE)
+        size = width(t, word.width)
+        layer = LowRank(t, size, into, word.rank, word.family, kind, pair, name=name)
+        value = layer(x, drawn or 0)  # with the bias in its span that the next line adds
     return value if word.exponent == 0 else n ** (word.exponent / 2) * value
-
-
-def _low_rank(
-    word: Map, t: NetworkTracer, bias: SpanBias | SharedBias | None, sides: tuple[str, str, str]
-) -> Callable[[Any], Vector]:
-    """A map of low rank, with the bias in its span that the next line adds."""
-    kind = {SpanBias: "span", SharedBias: "shared"}.get(type(bias), "")
-    given = bias.drawn if isinstance(bias, SharedBias) else None
-    kind, (dim, into, name) = "" if given is not None else kind, sides
-    factors = (rooted(word.variance), rooted(bias.variance) if bias else Fraction(1))
-    assert word.rank is not None
-    layer = LowRank(t, dim, into, word.rank, word.family, kind, factors, name=name)
-    return lambda x: layer(x, given or 0)
 
 
 def _bias(word: Bias, t: NetworkTracer, net: Lines, index: int, x: Vector) -> Vector:
@@ -226,7 +213,7 @@ def _norm(word: LayerNorm, t: NetworkTracer, net: Lines, index: int, x: Vector) 
 
 _WRITE: Table[Any] = Table(
     {
-        Map: _map,
+        Dense: _map,
         Bias: _bias,
         SpanBias: lambda word, t, net, index, x: x,  # written with its map
         SharedBias: lambda word, t, net, index, x: x,
@@ -234,7 +221,7 @@ _WRITE: Table[Any] = Table(
         BatchNorm: lambda word, t, net, index, x: batch_norm(x, BATCH, word.epsilon),
         Addition: _sum,
         Product: lambda word, t, net, index, x, y: x * y,
-        Activation: lambda word, t, net, index, x: Elementwise(word.name, word.expr)(x),
+        Activation: lambda word, t, net, index, x: Elementwise(word.name, word.tau)(x),
     }
 )
 
@@ -249,35 +236,24 @@ def _where(net: Lines, index: int) -> str:
 def _check_reads(net: Lines, index: int) -> None:
     line, where = net.lines[index], _where(net, index)
     word = line.word
-    if isinstance(word, Input):
+    if not word.reads:
         raise StudyError("there is one input (Definition 22); this is another.", where=where)
-    wanted = 2 if isinstance(word, Product) else 1
-    wanted = len(word.weights) if isinstance(word, Addition) else wanted
-    if len(line.parents) != wanted or not all(0 <= p < index for p in line.parents):
+    if len(line.parents) != word.reads or not all(0 <= p < index for p in line.parents):
         raise StudyError(
             f"layer {index} ({word.name}) reads the layers "
-            f"{', '.join(map(str, line.parents)) or 'none'}; it takes {wanted} that come before "
-            "it.",
+            f"{', '.join(map(str, line.parents)) or 'none'}; it takes {word.reads} that come "
+            "before it.",
             where="the network",
         )
-    if 0 in line.parents and not isinstance(word, Map | Activation | Addition | Product):
+    if 0 in line.parents and not word.of_inputs:
         raise StudyError(
             "it reads the inputs themselves, whose numbers are finitely many.",
             where=where,
             hint="Put a dense layer in between: a = dense(x).",
         )
-    first = net.lines[line.parents[0]].word
-    if isinstance(word, SpanBias | SharedBias) and (
-        not isinstance(first, Map) or first.rank != word.rank
-    ):
-        raise StudyError(
-            f"its biases lie in the span of a dense layer of the rank {word.rank}, but it reads "
-            f"layer {line.parents[0]} ({first.name}).",
-            where=where,
-            hint="Put it right after that layer, with the same rank.",
-        )
+    _CHECKS(word, net, index)
     biased = set(net._biased).intersection(line.parents)
-    if biased and not isinstance(word, SpanBias | SharedBias):
+    if biased and not word.span:
         raise StudyError(
             f"it reads layer {biased.pop()}, to which a bias in its span is added.",
             where=where,
@@ -285,21 +261,40 @@ def _check_reads(net: Lines, index: int) -> None:
         )
 
 
-def _check_widths(net: Lines) -> None:
-    for index, line in enumerate(net.lines):
-        where, read = _where(net, index), [net.widths[parent] for parent in line.parents]
-        if None in read:
-            raise StudyError("it reads a readout, whose width does not grow.", where=where)
-        if len(set(read)) > 1:
-            shown = ", ".join(f"{each} n" for each in read)
-            raise StudyError(f"it joins layers of the widths {shown}.", where=where)
-        word = line.word
-        if isinstance(word, Map) and word.rank is not None and 0 not in line.parents:
-            narrow = word.family in ("orthogonal", "padded")
-            if narrow and word.rank * word.width > (read[0] or 1):
-                raise StudyError(
-                    f"the rank is {word.rank} times the width of {word.width} n, more than the "
-                    f"{read[0]} n coordinates that it reads.",
-                    where=where,
-                    hint="The rank is at most the smaller width.",
-                )
+def _check_span(word: SpanBias | SharedBias, net: Lines, index: int) -> None:
+    (read,) = net.lines[index].parents
+    first = net.lines[read].word
+    if _RANK(first) != word.rank:
+        raise StudyError(
+            f"its biases lie in the span of a dense layer of the rank {word.rank}, but it reads "
+            f"layer {read} ({first.name}).",
+            where=_where(net, index),
+            hint="Put it right after that layer, with the same rank.",
+        )
+
+
+_RANK: Table[Number | None] = Table({Dense: lambda word: word.rank}, lambda word: None)
+_CHECKS: Table[None] = Table(
+    {SpanBias: _check_span, SharedBias: _check_span}, lambda word, net, index: None
+)
+
+
+def _check_widths(net: Lines, index: int) -> None:
+    line, where = net.lines[index], _where(net, index)
+    read = [net.widths[parent] for parent in line.parents]
+    if None in read:
+        raise StudyError("it reads a readout, whose width does not grow.", where=where)
+    if len(set(read)) > 1:
+        shown = ", ".join(f"{each} n" for each in read)
+        raise StudyError(f"it joins layers of the widths {shown}.", where=where)
+    rank = _RANK(line.word)
+    if rank is None or 0 in line.parents or cast("Dense", line.word).family not in HAAR:
+        return
+    size = net.widths[index] or 1
+    if rank * size > (read[0] or 1):
+        raise StudyError(
+            f"the rank is {rank} times the width of {size} n, more than the {read[0]} n "
+            "coordinates that it reads.",
+            where=where,
+            hint="The rank is at most the smaller width.",
+        )

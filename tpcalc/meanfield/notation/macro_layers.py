@@ -10,18 +10,9 @@ from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.integrals.given import Act, whole
 from tpcalc.meanfield.activations.calibrate import calibrated
-from tpcalc.meanfield.notation.lines import Line, Lines, Word
-from tpcalc.meanfield.notation.words import Map
-from tpcalc.meanfield.operations import (
-    Activation,
-    Addition,
-    BatchNorm,
-    Bias,
-    Input,
-    LayerNorm,
-    Number,
-)
-from tpcalc.meanfield.operations.operation import number
+from tpcalc.meanfield.notation.architectures import Design
+from tpcalc.meanfield.notation.lines import Line, Lines
+from tpcalc.meanfield.operations import Activation, Addition, Input, Number, number
 from tpcalc.shown import Shown
 
 COMMON = ("relu", "selu", "gaussian:1/2")
@@ -79,27 +70,20 @@ class MacroLayers(Shown):
         Args:
             batch: The size of the batch of batch norm; None: infinite.
         """
-        own = whole(self.activation)
+        own, w = whole(self.activation), self.scale**2
         tau = Activation(calibrated(own.expr, self.dilate, self.shift, self.debias), own.text)
+        weights, biases = (0.95 * w, 0.05 * w) if self.bias else (w, 0)
+        design = Design(tau.tau, weights, biases, self.norm, batch=batch)
         found = Lines((Line(Input(), ()),))
         starts: dict[int, int] = {}
         for index in range(1, self.count + 1):
-            for operation in self._linear():
-                found = found.then(operation)
+            found = found.chain(design.linear())
             if self.skip and index % 2 and index >= 3:
                 found = found.then(Addition((self.skip, 1)), starts[index - 2], found.last)
-            starts[index] = found.last
-            if self.norm != "none":
-                found = found.then(LayerNorm() if self.norm == "layer" else BatchNorm(batch))
-            if self.start == "norm":
-                starts[index] = found.last
-            if index < self.count:
-                found = found.then(tau)
+            before, found = found.last, found.chain(design.normed())
+            starts[index] = found.last if self.start == "norm" else before
+            found = found.then(tau) if index < self.count else found
         return found
-
-    def _linear(self) -> list[Word]:
-        variance = self.scale**2
-        return [Map(0.95 * variance), Bias(0.05 * variance)] if self.bias else [Map(variance)]
 
 
 def drawn_macro_layers(seed: int) -> MacroLayers:

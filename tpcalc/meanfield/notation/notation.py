@@ -11,22 +11,28 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.activations.entries import REGISTRY, lookup
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError, short
-from tpcalc.meanfield.notation.lines import Line, Lines, Word
-from tpcalc.meanfield.notation.words import Map, SharedBias, SpanBias
+from tpcalc.meanfield.graph import LayerGraph
+from tpcalc.meanfield.notation.lines import Line, Lines
 from tpcalc.meanfield.operations import (
     Activation,
     Addition,
     BatchNorm,
     Bias,
+    Dense,
+    Gain,
     Input,
     LayerNorm,
     Number,
+    Operation,
     Product,
+    SharedBias,
+    SpanBias,
 )
+from tpcalc.program.base import Table
 
-WORDS: dict[str, Callable[..., Word]] = {
+WORDS: dict[str, Callable[..., Operation]] = {
     "input": Input,
-    "dense": Map,
+    "dense": Dense,
     "bias": Bias,
     "span_bias": SpanBias,
     "shared_bias": SharedBias,
@@ -134,15 +140,9 @@ def graph_text(network: Lines) -> str:
         )
     names = [network.named(index) for index in range(len(network.lines))]
     return "\n".join(
-        f"{names[index]} = {_line(line.word, [names[p] for p in line.parents], index)}"
+        f"{names[index]} = {_LINE(line.word, [names[p] for p in line.parents], index)}"
         for index, line in enumerate(network.lines)
     )
-
-
-def _line(word: Word, parents: list[str], index: int) -> str:
-    if isinstance(word, Activation):
-        return _activation_text(word, parents, index)
-    return written(word, parents)
 
 
 def _layer(code: str, names: dict[str, int]) -> Line:
@@ -166,7 +166,7 @@ def _layer(code: str, names: dict[str, int]) -> Line:
     return Line(*_added(line.value, names), name)
 
 
-def _called(call: ast.Call, names: dict[str, int]) -> tuple[Word, tuple[int, ...]]:
+def _called(call: ast.Call, names: dict[str, int]) -> tuple[Operation, tuple[int, ...]]:
     word = call.func.id if isinstance(call.func, ast.Name) else ast.unparse(call.func)
     given = list(call.args)
     parents = () if word == "input" else (_parent(given.pop(0) if given else None, names, word),)
@@ -178,7 +178,7 @@ def _called(call: ast.Call, names: dict[str, int]) -> tuple[Word, tuple[int, ...
         if word not in REGISTRY:
             raise UnknownName("layer", word, [*WORDS, *REGISTRY])
         text = ",".join(str(number) for number in numbers)
-        return Activation.named(f"{word}:{text}" if text else word), parents
+        return Activation(f"{word}:{text}" if text else word), parents
     known = [field.name for field in fields(WORDS[word])]  # type: ignore[arg-type]
     if len(numbers) > len(known) or not set(named) <= set(known[len(numbers) :]):
         raise StudyError(f"{word} takes {', '.join(known) or 'no numbers'}.")
@@ -212,7 +212,7 @@ def _factors(part: ast.expr) -> tuple[ast.expr, ...]:
     return (part.left, part.right) if both else ()
 
 
-def _added(part: ast.expr, names: dict[str, int]) -> tuple[Word, tuple[int, ...]]:
+def _added(part: ast.expr, names: dict[str, int]) -> tuple[Operation, tuple[int, ...]]:
     terms: list[tuple[Number, int]] = []
     while isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
         sign = -1 if isinstance(part.op, ast.Sub) else 1
@@ -256,24 +256,62 @@ def _number(part: ast.expr) -> Number:
     return Fraction(value) if isinstance(value, int) else value
 
 
-def written(operation: Any, names: list[str], word: str | None = None) -> str:
-    """A layer that is no activation, of layers that have names."""
-    if isinstance(operation, Addition):
-        pairs = zip(operation.weights, names, strict=True)
-        return " + ".join(f"{weight}*{name}" for weight, name in pairs)
-    if isinstance(operation, Product):
-        return "*".join(names)
-    word = word or next(word for word, kind in WORDS.items() if type(operation) is kind)
+def described(graph: LayerGraph) -> str:
+    """The layers, one a line; what is a function of coordinates is written as a formula.
+
+    Example:
+        >>> from tpcalc.networks.architectures import lookup
+        >>> from tpcalc.meanfield.reading import layers
+        >>> print(described(layers(lookup("mlp").make(1, "tanh", norm="layer"))))
+        h0 = input(1, 0)
+        h1 = dense(h0, 1)
+        h2 = layer_norm(h1)
+        h3 = tanh(h2)
+        h4 = dense(h3, 1)
+    """
+    return "\n".join(
+        f"h{index} = {_WRITTEN(layer.operation, [f'h{parent}' for parent in layer.parents])}"
+        for index, layer in enumerate(graph.layers)
+    )
+
+
+def _sum_text(operation: Addition, names: list[str]) -> str:
+    pairs = zip(operation.weights, names, strict=True)
+    return " + ".join(f"{weight}*{name}" for weight, name in pairs)
+
+
+def _function_text(operation: Activation, names: list[str]) -> str:
+    if operation.label:
+        return f"{operation.label}({names[0]})"
+    return f"f({names[0]}), f(x0) = {operation.tau.text}"
+
+
+def _gain_text(operation: Gain, names: list[str]) -> str:
+    return f"f(z)*{names[0]}, f(x0) = {operation.tau.text}, z = N(0, {operation.variance})"
+
+
+def _call_text(operation: Any, names: list[str]) -> str:
+    word = next(word for word, kind in WORDS.items() if type(operation) is kind)
     given = [*names]
     for place, field in enumerate(fields(operation)):
         value = getattr(operation, field.name)
         if place < FIRST.get(word, 1):
             given.append(str(value))
         elif value != field.default:
-            given.append(
-                f"{field.name}={value!r}" if isinstance(value, str) else f"{field.name}={value}"
-            )
+            shown = repr(value) if isinstance(value, str) else value
+            given.append(f"{field.name}={shown}")
     return f"{word}({', '.join(given)})"
+
+
+_WRITTEN: Table[str] = Table(
+    {
+        Activation: _function_text,
+        Addition: _sum_text,
+        Gain: _gain_text,
+        Product: lambda operation, names: "*".join(names),
+    },
+    _call_text,
+)
 
 
 def _activation_text(operation: Activation, names: list[str], index: int) -> str:
@@ -288,3 +326,8 @@ def _activation_text(operation: Activation, names: list[str], index: int) -> str
     word = known.family.name
     given = operation.name.removeprefix(word).strip("[]")
     return f"{word}({', '.join([*names, given] if given else names)})"
+
+
+_LINE: Table[str] = Table(
+    {Activation: _activation_text}, lambda operation, names, index: _WRITTEN(operation, names)
+)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError, StudyError
+from tpcalc.meanfield.operations import checked_family
 
 Rows = tuple[tuple[float, float], tuple[float, float]]
 
@@ -135,10 +136,3 @@ _LAYERS: dict[str, Callable[[float, float], Rows]] = {
     "orthogonal": _orthogonal,
     "gaussian-gaussian": _both,
 }
-
-
-def checked_family(family: str, known: Collection[str], where: str | None = None) -> None:
-    """Refuse a family of weights that is none of the known ones."""
-    if not isinstance(family, str) or family not in known:
-        hint = f"They are {', '.join(known)}."
-        raise StudyError(f"weights are {family!r}.", where=where, hint=hint)

@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.meanfield.maps.edge import checked_rank
-from tpcalc.meanfield.spectra.finite import checked_family
+from tpcalc.meanfield.operations import checked_family
 from tpcalc.meanfield.spectra.spectrum import FAMILIES
 from tpcalc.shown import Shown
 

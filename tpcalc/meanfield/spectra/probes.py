@@ -19,8 +19,7 @@ from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.meanfield.operations import Number
-from tpcalc.meanfield.spectra.finite import checked_family
+from tpcalc.meanfield.operations import Number, checked_family
 from tpcalc.meanfield.weights import Weights, gaussian_vectors
 from tpcalc.names import cell_name
 from tpcalc.networks.layers.low_rank import FAMILIES

@@ -17,7 +17,7 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
-from tpcalc.meanfield.spectra.finite import checked_family
+from tpcalc.meanfield.operations import checked_family
 from tpcalc.meanfield.spectra.spectrum import FAMILIES, weight_spectrum
 from tpcalc.shown import Shown
 

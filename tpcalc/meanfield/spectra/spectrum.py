@@ -20,7 +20,7 @@ from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.meanfield.maps.edge import checked_rank
-from tpcalc.meanfield.spectra.finite import checked_family
+from tpcalc.meanfield.operations import checked_family
 from tpcalc.meanfield.spectra.finite import finite_moments as finite_moments
 from tpcalc.meanfield.spectra.finite import finite_variance as finite_variance
 from tpcalc.shown import Shown

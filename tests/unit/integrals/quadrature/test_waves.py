@@ -19,7 +19,7 @@ from tpcalc.integrals.quadrature.layer import prepared
 from tpcalc.integrals.quadrature.waves import wave_gap, wave_moments
 from tpcalc.meanfield.activations.calibrate import dilated
 
-SAWTOOTH = Activation.named("sawtooth").tau
+SAWTOOTH = Activation("sawtooth").tau
 
 
 def one_layer(tau: Expr, q: float, c: float) -> Lines:
@@ -29,7 +29,7 @@ def one_layer(tau: Expr, q: float, c: float) -> Lines:
 @pytest.mark.parametrize("amplitude", ["1", "1/2", "3"])
 def test_S4_44_a_sawtooth_at_any_input_scale(amplitude: str) -> None:
     """E f'^2 = 1 and Var f = a^2 / 3, so that NLC^2 = 3 (q - c) / a^2 for wide inputs."""
-    tau, a = Activation.named(f"sawtooth:{amplitude}").tau, float(Fraction(amplitude))
+    tau, a = Activation(f"sawtooth:{amplitude}").tau, float(Fraction(amplitude))
     for q in (100.0, 144.0, 150.0, 225.0, 400.0, 1e4, 1e6, 1e12):
         for share in (0.0, 0.5):
             found = signal.nlc(one_layer(tau, a * a * q, a * a * q * share))
@@ -68,13 +68,13 @@ def test_periods() -> None:
     assert period(tau * tau + 2) == 8
     assert period(tau + SAWTOOTH) is None  # 8 would do; the form does not say so
     assert period(SAWTOOTH * Var(0)) is None
-    assert period(Activation.named("tanh").tau) is None
+    assert period(Activation("tanh").tau) is None
 
 
 def test_what_bends_too_often_is_refused_soon() -> None:
     """No period, kinks on 128 places: as a difference of averages where they are few standard
     deviations apart, and a refusal beyond."""
-    tau = SAWTOOTH * Activation.named("tanh").tau
+    tau = SAWTOOTH * Activation("tanh").tau
     found = signal.nlc(one_layer(tau, 30.0, 3.0))
     rng = np.random.default_rng(0)
     s = 3**0.5 * rng.standard_normal(400_000) + 27**0.5 * rng.standard_normal((2, 400_000))
