@@ -9,7 +9,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.finite.networks.taps import Tap
+from tpcalc.finite.networks.uses import Tap
 from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.notation.lines import Line, Lines
 from tpcalc.meanfield.operations import (

@@ -20,9 +20,9 @@ from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.doors.budget import spend
 from tpcalc.doors.machine import available_cores
-from tpcalc.engine.chains_layers import Chain as Chain
-from tpcalc.engine.chains_layers import Family as Family
-from tpcalc.engine.chains_layers import Gram as Gram
+from tpcalc.engine.chains_tables import Chain as Chain
+from tpcalc.engine.chains_tables import Family as Family
+from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
 from tpcalc.engine.crew import watch
 from tpcalc.errors import EvaluationError

@@ -7,8 +7,7 @@ loops of ``chains_loops`` that are kept on disk must be thrown away (its file to
 from __future__ import annotations
 
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.kernels_compile import exact, loose
-from tpcalc.engine.kernels_polynomials import polynomial
+from tpcalc.engine.kernels_compile import exact, loose, polynomial
 
 ROWS, COLUMNS = 64, 256  # of a tile
 PITCH = COLUMNS + 8  # of a tile in memory: rows 2048 bytes apart would share few cache sets

@@ -13,7 +13,6 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.engine import kernels
-from tpcalc.engine.chance import generators, streams
 from tpcalc.engine.directions import FiniteMatrix, LimitMatrix, SampleSpace, Store, materialise
 from tpcalc.engine.directions_haar import HaarMatrix
 from tpcalc.engine.directions_store import Memory
@@ -34,12 +33,11 @@ from tpcalc.engine.instructions import (
 )
 from tpcalc.engine.kernels_functions import CHUNK, coordinatewise
 from tpcalc.engine.needs import array_bytes
-from tpcalc.engine.outcome import Outcome, explosion
 from tpcalc.engine.outer_loops import outer_average
 from tpcalc.engine.panels import Combinations, Grams, InnerProducts
-from tpcalc.engine.registers import Registers, handlers
+from tpcalc.engine.registers import Registers, generators, handlers, streams
 from tpcalc.engine.schedule import Plan
-from tpcalc.engine.setting import Setting
+from tpcalc.engine.setting import Outcome, Setting, explosion
 from tpcalc.engine.vectors import NONE, Buffer, Combination, Key, Number, Pool, Rows, Table, Vector
 from tpcalc.functions.tape import lower, numpy_space, run
 

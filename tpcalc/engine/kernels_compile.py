@@ -8,6 +8,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
+from llvmlite import ir
 from numba import njit, types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
@@ -44,23 +45,26 @@ def number(typing_context: Any, value: Any) -> Any:
     return types.float64(types.int64), generate
 
 
+FLAGS = ("nsz", "contract")  # of formulas in their order
+
+
 def loose(function: Callable[..., Any]) -> Any:
     """Compile loops that form sums.
 
     Their order may be changed, which is what lets the compiler use vector registers; infinities
     and NaN keep their meaning.
     """
-    return _compile(function, {"reassoc", "nsz", "contract"})
+    return _compile(function, {"reassoc", *FLAGS})
 
 
 def exact(function: Callable[..., Any]) -> Any:
     """Compile formulas that are in the order that keeps their accuracy; 1/0 is infinite."""
-    return _compile(function, {"nsz", "contract"})
+    return _compile(function, {*FLAGS})
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Like ``exact``, for the body of a loop: a call there would keep it from using vectors."""
-    return _compile(function, {"nsz", "contract"}, inline="always")
+    return _compile(function, {*FLAGS}, inline="always")
 
 
 def _compile(function: Callable[..., Any], fastmath: set[str], inline: str = "never") -> Any:
@@ -106,3 +110,20 @@ class _OnDisk(FunctionCache):  # type: ignore[misc]
     def save_overload(self, signature: Any, code: Any) -> None:
         with suppress(Exception):  # a full disk, a damaged index that may not be written
             super().save_overload(signature, code)
+
+
+def polynomial(*coefficients: float) -> Any:
+    """A polynomial of a float64 by Horner's rule; the highest coefficient comes first."""
+
+    @intrinsic
+    def value(typing_context: Any, argument: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            highest, *others = (ir.Constant(ir.DoubleType(), one) for one in coefficients)
+            total = highest
+            for one in others:
+                total = builder.fadd(builder.fmul(total, args[0], flags=FLAGS), one, flags=FLAGS)
+            return total
+
+        return types.float64(types.float64), generate
+
+    return value

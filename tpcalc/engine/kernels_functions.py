@@ -11,8 +11,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.engine.crew import share
-from tpcalc.engine.kernels_compile import bits, exact, inlined, number
-from tpcalc.engine.kernels_polynomials import polynomial
+from tpcalc.engine.kernels_compile import bits, exact, inlined, number, polynomial
 from tpcalc.functions import Fn
 from tpcalc.functions.tape import NumpySpace, lower, run
 

@@ -18,9 +18,8 @@ from tpcalc.engine.crew import at_work, watch
 from tpcalc.engine.execute import Workspace
 from tpcalc.engine.instructions import Gram, Panel, Script
 from tpcalc.engine.needs import memory_needed, numbers_made, seconds_needed, too_large
-from tpcalc.engine.outcome import Outcome
 from tpcalc.engine.schedule import Plan, plan
-from tpcalc.engine.setting import Setting
+from tpcalc.engine.setting import Outcome, Setting
 from tpcalc.errors import Exploded
 from tpcalc.progress import Progress
 from tpcalc.tasks.run import elsewhere, results
@@ -65,7 +64,7 @@ class Runner:
         """Run one replicate for each seed, in the order of the seeds."""
         schedule = plan(self.script)
         if self.setting.device is not None:
-            from tpcalc.engine.device.run import run_on_device
+            from tpcalc.engine.device.execute import run_on_device
 
             text = f"{len(seeds)} replicates of {self.setting.width}"
             report = partial(_report, progress, text)

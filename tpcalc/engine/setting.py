@@ -1,10 +1,14 @@
-"""How a script is run: the limit or a width, sizes of spaces, storage."""
+"""How replicates are run, and what is left of each."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+from tpcalc.arrays import Array
+from tpcalc.errors import Exploded
 
 Mode = Literal["limit", "finite"]
 BLOCKS = (512, 256, 128, 64, 32, 16)
@@ -40,3 +44,38 @@ class Setting:
         """Samples in a block of all spaces: few where spaces are small, as padding is lost."""
         sizes = [self.size(ratio) for ratio in ratios]
         return min(BLOCKS, key=lambda block: sum(-(-size // block) * block for size in sizes))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one replicate yields.
+
+    Args:
+        scalars: The results.
+        vectors: The coordinates of vectors.
+        min_ratio: The smallest residual that became a direction, as a part of its vector.
+        storage: The precision of directions that it was found with.
+    """
+
+    scalars: tuple[float, ...]
+    vectors: tuple[Array, ...]
+    min_ratio: float
+    storage: str = "float64"
+
+
+def explosion(value: float, what: str) -> Exploded:
+    """The error of a number that is not finite.
+
+    Example:
+        >>> explosion(math.inf, "the scalar s").message
+        'the scalar s is inf: numbers left the floating-point range.'
+    """
+    if math.isnan(value):
+        return Exploded(
+            f"{what} is nan: a function outside its domain (a root below 0), or infinities.",
+            hint="Check the domain of the activation, or lower the learning rate.",
+        )
+    return Exploded(
+        f"{what} is {value}: numbers left the floating-point range.",
+        hint="Lower the learning rate, if it divides by 0 leave out inputs of zeros.",
+    )

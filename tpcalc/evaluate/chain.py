@@ -26,8 +26,7 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import WORST, Numeric, Work
 from tpcalc.integrals.symbolic import Symbolic
-from tpcalc.limit.graph import LimitGraph, LRef, restricted
-from tpcalc.limit.views import function_of, is_drawn
+from tpcalc.limit.graph import LimitGraph, LRef, function_of, is_drawn, restricted
 from tpcalc.program.base import references
 from tpcalc.results import Estimate, Method, Status
 

@@ -21,8 +21,7 @@ from tpcalc.evaluate.wanted import Asked, Place, conditioned, covered, explosion
 from tpcalc.functions import Call
 from tpcalc.functions.form import least, loose
 from tpcalc.limit.express import express
-from tpcalc.limit.graph import LimitGraph
-from tpcalc.limit.views import average_of, function_of, outer_of
+from tpcalc.limit.graph import LimitGraph, average_of, function_of, outer_of
 from tpcalc.program.nodes import Kind
 from tpcalc.program.program import Program, cells, matching
 from tpcalc.program.types import ReadAs

@@ -22,8 +22,17 @@ from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.context import Trial
 from tpcalc.limit.derive import Cover
 from tpcalc.limit.derive import cover as derived
-from tpcalc.limit.graph import LimitGraph, LNode, LRef, Number, Target, product_mean, restricted
-from tpcalc.limit.views import is_drawn, number_of
+from tpcalc.limit.graph import (
+    LimitGraph,
+    LNode,
+    LRef,
+    Number,
+    Target,
+    is_drawn,
+    number_of,
+    product_mean,
+    restricted,
+)
 from tpcalc.names import cell_name
 from tpcalc.passes.as_blocks import cells_of, is_read_as_blocks, rows_written, with_cells
 from tpcalc.passes.split import split

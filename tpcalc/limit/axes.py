@@ -11,8 +11,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total
-from tpcalc.limit.views import twice_of
+from tpcalc.limit.graph import Fluctuation, LNode, OuterExpect, Product, Starts, Total, twice_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Family, Input, Rename, Stack
 from tpcalc.program.types import Axes

@@ -26,8 +26,8 @@ from tpcalc.limit.graph import (
     Starts,
     Target,
     Total,
+    twice_of,
 )
-from tpcalc.limit.views import twice_of
 from tpcalc.names import Name, cell_name
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack

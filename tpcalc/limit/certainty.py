@@ -10,19 +10,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Expect, Fluctuation, LRef, Number, Product, Start, Starts, Total
-from tpcalc.limit.isometry import is_isometric
+from tpcalc.limit.graph import (
+    Expect,
+    Fluctuation,
+    LRef,
+    Number,
+    Product,
+    Start,
+    Starts,
+    Total,
+    product_of,
+    start_of,
+)
 from tpcalc.limit.law import Density, Laws
 from tpcalc.limit.steep import Steep
-from tpcalc.limit.views import product_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
+
+
+def is_isometric(context: Building, node: Product) -> bool:
+    """Whether a product with a Haar matrix keeps angles: it goes to the larger dimension."""
+    rows, cols = context.orthogonal[node.matrix]
+    return rows <= cols if node.transpose else cols <= rows
+
+
+def known_product(context: Building, node: Product) -> tuple[Fraction, LRef] | None:
+    """A product with a Haar matrix as a multiple of a node that is there."""
+    inner = product_of(context.nodes[node.vector])
+    if (
+        inner is not None
+        and (inner.matrix, inner.transpose) == (node.matrix, not node.transpose)
+        and is_isometric(context, inner)
+    ):
+        return max(context.orthogonal[node.matrix]), inner.vector
+    found = context.known.get(node)
+    return None if found is None else (Fraction(1), found)
+
 
 NOWHERE, SOMEWHERE, EVERYWHERE = 0, 1, 2  # where a node is known not to be 0
 

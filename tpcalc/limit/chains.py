@@ -16,8 +16,18 @@ from tpcalc.functions.expr import Pow, add, const, mul, substitute, walk
 from tpcalc.functions.form import is_tame, least
 from tpcalc.limit.building import Building
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
-from tpcalc.limit.graph import Expect, LRef, Number, OuterExpect, Product, Start, Starts, Total
-from tpcalc.limit.views import function_of, is_drawn
+from tpcalc.limit.graph import (
+    Expect,
+    LRef,
+    Number,
+    OuterExpect,
+    Product,
+    Start,
+    Starts,
+    Total,
+    function_of,
+    is_drawn,
+)
 from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.program import Program

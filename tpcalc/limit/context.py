@@ -24,11 +24,10 @@ from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.chains import has_moments
 from tpcalc.limit.columns import divisions, readouts
 from tpcalc.limit.expand import is_positive
-from tpcalc.limit.graph import Expect, LNode, LRef
+from tpcalc.limit.graph import Expect, LNode, LRef, function_of
 from tpcalc.limit.law import Laws
 from tpcalc.limit.parity import union
 from tpcalc.limit.series import Asked, Explosion, Ranking, Rest, Series
-from tpcalc.limit.views import function_of
 from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import Data, Ref

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tpcalc.exponents.coset import Lattice
-from tpcalc.limit.graph import LimitGraph, LNode, LRef
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, outer_of, product_of, the_product
 from tpcalc.limit.parity import Parity, union
-from tpcalc.limit.views import outer_of, product_of, the_product
 from tpcalc.program.base import references
 
 LARGEST = 2000  # nodes below a product whose correction is read off a graph

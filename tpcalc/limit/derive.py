@@ -20,14 +20,25 @@ from tpcalc.limit.axes import CellsDiffer, NeedsCells
 from tpcalc.limit.building import Building
 from tpcalc.limit.classes import Classed, Uneven, refine
 from tpcalc.limit.context import Context, Record, Trial, for_limits
-from tpcalc.limit.graph import LimitGraph, LNode, LRef, Rows, Start, Target, joined
+from tpcalc.limit.graph import (
+    LimitGraph,
+    LNode,
+    LRef,
+    Rows,
+    Start,
+    Target,
+    fluctuation_of,
+    joined,
+    noise_of,
+    the_fluctuation,
+    twice_of,
+)
 from tpcalc.limit.lost import not_covered, refused, zero_over_zero
 from tpcalc.limit.parity import union
 from tpcalc.limit.rules import LIMIT_RULES
 from tpcalc.limit.scalars import moments
 from tpcalc.limit.scales import symbols
 from tpcalc.limit.series import NeedsMore, Ranking, Rest
-from tpcalc.limit.views import fluctuation_of, noise_of, the_fluctuation, twice_of
 from tpcalc.program.base import Table, references, renumbered
 from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program

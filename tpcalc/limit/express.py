@@ -46,8 +46,11 @@ from tpcalc.limit.graph import (
     Starts,
     Total,
     Twice,
+    data_of,
+    rename_of,
+    stack_of,
+    the_product,
 )
-from tpcalc.limit.views import data_of, rename_of, stack_of, the_product
 from tpcalc.names import Name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack, slots_of

@@ -11,9 +11,8 @@ from itertools import product
 from tpcalc.functions import Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, const, mul, substitute
 from tpcalc.limit.context import Context, Piece
-from tpcalc.limit.graph import LRef, Product, Start, Starts
+from tpcalc.limit.graph import LRef, Product, Start, Starts, product_of
 from tpcalc.limit.pieces import collected
-from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from tpcalc.functions import Fn
 from tpcalc.functions.fn import INNER, SQUARE
-from tpcalc.program.base import Table, cone, renumbered
+from tpcalc.program.base import Table, cone, only, renumbered, view
 from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.program.types import Axes
 
@@ -371,3 +371,25 @@ def joined(graphs: Sequence[LimitGraph]) -> LimitGraph:
         vector_dim=tuple(dims),
         axes=tuple(axes),
     )
+
+
+average_of: Table[Expect | None] = view(Expect)
+data_of: Table[Data | None] = view(Data)
+fluctuation_of: Table[Fluctuation | None] = view(Fluctuation)
+function_of: Table[Nonlin | None] = view(Nonlin)
+noise_of: Table[Noise | None] = view(Noise)
+number_of: Table[Number | None] = view(Number)
+outer_of: Table[OuterExpect | None] = view(OuterExpect)
+product_of: Table[Product | None] = view(Product)
+rename_of: Table[Rename | None] = view(Rename)
+stack_of: Table[Stack | None] = view(Stack)
+start_of: Table[Start | None] = view(Start)
+starts_of: Table[Starts | None] = view(Starts)
+twice_of: Table[Twice | None] = view(Twice)
+the_fluctuation: Table[Fluctuation] = only(Fluctuation)
+the_product: Table[Product] = only(Product)
+the_start: Table[Start] = only(Start)
+is_drawn: Table[bool] = Table(
+    {Input: lambda node: True, Fluctuation: lambda node: True}, lambda node: False
+)
+"""Whether a node is a Gaussian scalar."""

@@ -15,10 +15,9 @@ from fractions import Fraction
 from tpcalc.functions import Call, Const, Expr, Fn, Par, Var
 from tpcalc.functions.expr import Add, Mul, add, const, mul, substitute, walk
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
+from tpcalc.limit.graph import LRef, Product, Start, Starts, Total, function_of, start_of, the_start
 from tpcalc.limit.parity import union
 from tpcalc.limit.ranks import Weights, is_full, rank, root
-from tpcalc.limit.views import function_of, start_of, the_start
 from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import LinComb, Nonlin
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from tpcalc.limit.building import Building
-from tpcalc.limit.graph import Total
-from tpcalc.limit.views import starts_of
+from tpcalc.limit.graph import Total, starts_of
 from tpcalc.program.base import data_of
 
 SINGULAR = 1e-12  # of the largest: an eigenvalue of a covariance that may be rounding

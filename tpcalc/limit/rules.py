@@ -16,18 +16,17 @@ from tpcalc.functions import Fn
 from tpcalc.functions.fn import SQUARE
 from tpcalc.limit.apart import apart, in_front, parted
 from tpcalc.limit.axes import NeedsCells
+from tpcalc.limit.certainty import known_product
 from tpcalc.limit.chains import composed
 from tpcalc.limit.classes import Uneven, by_class, cells_of, classes, leaf, stacked
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.factors import vector_of
 from tpcalc.limit.gates import vanishes_exactly
-from tpcalc.limit.graph import LRef, Product, Start, Starts, Total
-from tpcalc.limit.isometry import known_product
+from tpcalc.limit.graph import LRef, Product, Start, Starts, Total, number_of
 from tpcalc.limit.outer import outer
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import moment, scalar_fn
 from tpcalc.limit.series import UNBOUNDED, Rest, Series
-from tpcalc.limit.views import number_of
 from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.program.base import lincomb_of, matrix_of
 from tpcalc.program.nodes import (

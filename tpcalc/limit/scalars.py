@@ -20,10 +20,9 @@ from tpcalc.limit.apart import TIMES, apart
 from tpcalc.limit.chains import composed
 from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
-from tpcalc.limit.graph import Expect, LNode, LRef, Noise
+from tpcalc.limit.graph import Expect, LNode, LRef, Noise, function_of, number_of
 from tpcalc.limit.pieces import Value, collected, expanded
 from tpcalc.limit.series import Rest, Series
-from tpcalc.limit.views import function_of, number_of
 from tpcalc.program.nodes import Moment, Nonlin, Ref
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)

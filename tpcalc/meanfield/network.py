@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
-from tpcalc.finite.networks.taps import Kind, Tap
+from tpcalc.finite.networks.uses import Kind, Tap
 from tpcalc.meanfield.graph import Layer, LayerGraph
 from tpcalc.meanfield.layers.batch import alone
 from tpcalc.meanfield.layers.stretches import NUMBERS, POWERS

@@ -12,8 +12,16 @@ import numpy as np
 
 from tpcalc.dsl import filled
 from tpcalc.errors import LimitError
-from tpcalc.limit.graph import Fluctuation, LNode, LRef, Product
-from tpcalc.limit.views import fluctuation_of, noise_of, product_of, start_of
+from tpcalc.limit.graph import (
+    Fluctuation,
+    LNode,
+    LRef,
+    Product,
+    fluctuation_of,
+    noise_of,
+    product_of,
+    start_of,
+)
 from tpcalc.names import Name, cell_name
 from tpcalc.passes.as_blocks import SOME, is_read_as_blocks
 from tpcalc.passes.split import check_size

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError
 from tpcalc.networks.network import Architecture
-from tpcalc.study.names import find_architecture
-from tpcalc.study.program_file import split_model
+from tpcalc.study.program_file import find_architecture, split_model
 from tpcalc.study.schema import ModelPart, Study
 from tpcalc.study.sections import Flag as Flag
 from tpcalc.study.sections import problems_of, read_sections, refusal

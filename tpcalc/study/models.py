@@ -14,8 +14,7 @@ from tpcalc.program.program import Program
 from tpcalc.study.build import build, network_of
 from tpcalc.study.load import Flag, located, study_of
 from tpcalc.study.model import Model, Network
-from tpcalc.study.names import architecture_names
-from tpcalc.study.program_file import load_named, split_model
+from tpcalc.study.program_file import architecture_names, load_named, split_model
 from tpcalc.study.schema import Study
 from tpcalc.study.sections import read_sections
 

@@ -24,8 +24,7 @@ from tpcalc.engine.device.devices import known_device
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.networks.architecture import bias_variance_of, row_of, variance_of
 from tpcalc.registry.values import exponent
-from tpcalc.study.names import find_architecture
-from tpcalc.study.program_file import split_model
+from tpcalc.study.program_file import find_architecture, split_model
 from tpcalc.training import losses, parameterizations, schedules
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]

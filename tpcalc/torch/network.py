@@ -25,8 +25,7 @@ from tpcalc.program.family import Mark
 from tpcalc.program.nodes import Input
 from tpcalc.torch import ops as _rules  # noqa: F401  the rules are those of these files
 from tpcalc.torch.arrays import FEATURES, Array, Matrix, Parts
-from tpcalc.torch.dims import Dim, Leaf, leaves
-from tpcalc.torch.entries import is_level, ordered, part, varied
+from tpcalc.torch.dims import Dim, Leaf, is_level, leaves, ordered, part, varied
 from tpcalc.torch.family import Family, Parameter
 from tpcalc.torch.graph import Graph, Op, Use
 from tpcalc.torch.powers import scaling

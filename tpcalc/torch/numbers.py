@@ -9,8 +9,7 @@ import numpy as np
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.results import Samples
 from tpcalc.torch.arrays import Array
-from tpcalc.torch.dims import leaves
-from tpcalc.torch.entries import ordered, part
+from tpcalc.torch.dims import leaves, ordered, part
 from tpcalc.torch.exported import arguments
 from tpcalc.torch.network import Module
 

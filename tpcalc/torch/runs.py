@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, fields, is_dataclass
 from math import inf, isfinite, sqrt
@@ -22,9 +22,33 @@ from tpcalc.progress import Progress
 from tpcalc.tasks.run import results
 from tpcalc.tasks.task import Task
 from tpcalc.torch.exported import arguments, doubled
-from tpcalc.torch.scores import scores
 
 Tensor = Any
+MASKED = -1e3  # what is lower stands for -oo
+
+
+def scores(see: Callable[[Tensor], None]) -> AbstractContextManager[Any]:
+    """Tell what softmaxes read meanwhile; what a mask hides is 0 where it was added."""
+
+    def dispatch(mode: Any, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, named = function._schema.name.removeprefix("aten::"), kwargs or {}
+        if name in ("_softmax", "_safe_softmax"):
+            see(args[0].masked_fill(args[0] < MASKED, 0))
+        elif name.startswith("_scaled_dot_product"):
+            see(_products(args[0], args[1], named.get("scale")))
+        return function(*args, **named)
+
+    kind = load_torch().utils._python_dispatch.TorchDispatchMode
+    found: AbstractContextManager[Any] = type("Scores", (kind,), {"__torch_dispatch__": dispatch})()
+    return found
+
+
+def _products(queries: Tensor, keys: Tensor, scale: float | None) -> Tensor:
+    groups = queries.shape[-3] // keys.shape[-3]  # heads that share a key
+    products = queries @ keys.repeat_interleave(groups, -3).mT
+    return products * (queries.shape[-1] ** -0.5 if scale is None else scale)
+
+
 Module = Any
 Seen = dict[str, Tensor]  # what calls return, by path
 

@@ -9,8 +9,16 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from tpcalc.engine.draws import BITS, LAST_DIMENSION, PlainDraws, SobolDraws, _child, scrambled
-from tpcalc.engine.draws_normal import normal_quantiles, sobol_normals
+from tpcalc.engine.draws import (
+    BITS,
+    LAST_DIMENSION,
+    PlainDraws,
+    SobolDraws,
+    _child,
+    normal_quantiles,
+    scrambled,
+    sobol_normals,
+)
 from tpcalc.errors import EvaluationError, UsageError
 
 BLOCK = 512

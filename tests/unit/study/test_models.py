@@ -10,8 +10,7 @@ import pytest
 import tpcalc as tp
 from tpcalc.errors import StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.study import Flag, load_named, open_model
-from tpcalc.study.names import catalogue
-from tpcalc.study.program_file import split_model
+from tpcalc.study.program_file import catalogue, split_model
 
 PROGRAMS = """
 import tpcalc as tp

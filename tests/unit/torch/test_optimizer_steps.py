@@ -11,7 +11,7 @@ import pytest
 
 from tpcalc.functions.tape import evaluate
 from tpcalc.torch.family import family
-from tpcalc.torch.optimizers.classes import CLASSES
+from tpcalc.torch.optimizers.reading import CLASSES
 from tpcalc.torch.optimizers.recipe import read_recipe
 from tpcalc.training.optimizers import Optimizer
 

@@ -14,7 +14,7 @@ def catalogue(kind: str | None = None, as_json: bool = False) -> None:
     """Activations, networks, parameterizations, optimizers, schedules, losses, with sources."""
     from tpcalc.cli import payload
     from tpcalc.cli.show import put, put_table
-    from tpcalc.study.names import catalogue as entries
+    from tpcalc.study.program_file import catalogue as entries
 
     found = entries()
     if kind is not None:

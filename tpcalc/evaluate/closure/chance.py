@@ -24,8 +24,9 @@ from tpcalc.limit.graph import (
     Rows,
     Start,
     Twice,
+    fluctuation_of,
+    start_of,
 )
-from tpcalc.limit.views import fluctuation_of, start_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Input, LinComb, Nonlin
 

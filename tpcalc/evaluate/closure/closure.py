@@ -34,8 +34,7 @@ from tpcalc.integrals.demand import Demands, Rule, Unknown
 from tpcalc.integrals.field import Field
 from tpcalc.integrals.slopes import slope
 from tpcalc.limit import graph as nodes
-from tpcalc.limit.graph import LimitGraph, LNode, LRef
-from tpcalc.limit.views import average_of, function_of, the_product
+from tpcalc.limit.graph import LimitGraph, LNode, LRef, average_of, function_of, the_product
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

@@ -12,8 +12,16 @@ from tpcalc.engine.starts import members_factor
 from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, Reading, State
 from tpcalc.functions.fn import INNER
 from tpcalc.limit.cells import as_drawn
-from tpcalc.limit.graph import Expect, LimitGraph, LRef, OuterExpect, Start, Starts, Total
-from tpcalc.limit.views import product_of
+from tpcalc.limit.graph import (
+    Expect,
+    LimitGraph,
+    LRef,
+    OuterExpect,
+    Start,
+    Starts,
+    Total,
+    product_of,
+)
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Rename, Stack
 

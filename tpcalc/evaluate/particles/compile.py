@@ -17,8 +17,7 @@ from tpcalc.evaluate.particles.emit import INSTRUCTIONS, Reading, State
 from tpcalc.functions import Call, Fn, Par, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.functions.fn import FIRST, SQUARE
-from tpcalc.limit.graph import Expect, LimitGraph, LRef, Target
-from tpcalc.limit.views import function_of, number_of, start_of
+from tpcalc.limit.graph import Expect, LimitGraph, LRef, Target, function_of, number_of, start_of
 from tpcalc.names import cell_name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Nonlin

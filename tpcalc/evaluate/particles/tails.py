@@ -22,8 +22,8 @@ from tpcalc.limit.graph import (
     Start,
     Starts,
     Total,
+    product_of,
 )
-from tpcalc.limit.views import product_of
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import LinComb, Nonlin, Rename, Stack
 from tpcalc.results.data import grouped

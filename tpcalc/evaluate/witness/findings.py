@@ -24,8 +24,7 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric, Work
 from tpcalc.limit.context import Claim, Context
 from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import LRef, Target
-from tpcalc.limit.views import average_of, outer_of
+from tpcalc.limit.graph import LRef, Target, average_of, outer_of
 from tpcalc.program.base import references
 
 WORK = 5000  # closed forms that a number may take

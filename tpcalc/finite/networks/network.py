@@ -16,8 +16,7 @@ from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dty
 from tpcalc.errors import DimMismatch, UsageError
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
 from tpcalc.finite.networks.rules import NETWORK_RULES, Reading
-from tpcalc.finite.networks.taps import Tap, dependent, shown
-from tpcalc.finite.networks.uses import uses_of
+from tpcalc.finite.networks.uses import Tap, dependent, shown, uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT

@@ -12,7 +12,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.networks.taps import HasTaps
+from tpcalc.finite.networks.uses import HasTaps
 from tpcalc.nonlinearity.estimators import estimate, mean_of
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows, Shown

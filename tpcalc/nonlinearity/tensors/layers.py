@@ -14,7 +14,7 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.networks.taps import HasTaps
+from tpcalc.finite.networks.uses import HasTaps
 from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.nonlinearity.estimators import ONE, Measured, estimate, mean_of, root_of_ratio
 from tpcalc.nonlinearity.measured import ULPS, forward

@@ -21,8 +21,7 @@ from tpcalc.evaluate.chain import Chain
 from tpcalc.evaluate.particles.compile import compile_graph
 from tpcalc.evaluate.particles.estimate import Budget, run_particles
 from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import LRef, Product, Target, product_mean
-from tpcalc.limit.views import the_product
+from tpcalc.limit.graph import LRef, Product, Target, product_mean, the_product
 from tpcalc.passes.sums import fresh
 from tpcalc.program.base import reached
 from tpcalc.program.nodes import Rename

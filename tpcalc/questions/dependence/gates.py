@@ -19,9 +19,8 @@ from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.certainty import Certainty
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.graph import LRef, function_of
 from tpcalc.limit.law import Density
-from tpcalc.limit.views import function_of
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import LinComb, Nonlin
 

@@ -13,8 +13,18 @@ import numpy as np
 from tpcalc.functions.numbers import number_text
 from tpcalc.limit.cells import as_drawn
 from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import Fluctuation, LimitGraph, LRef, Noise, Product, Start, Total
-from tpcalc.limit.views import data_of, start_of, starts_of
+from tpcalc.limit.graph import (
+    Fluctuation,
+    LimitGraph,
+    LRef,
+    Noise,
+    Product,
+    Start,
+    Total,
+    data_of,
+    start_of,
+    starts_of,
+)
 from tpcalc.names import cell_name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, LinComb, Nonlin, Rename, Stack

@@ -14,8 +14,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.limit.axes import along, united
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LRef, Start, Starts, Total
-from tpcalc.limit.views import data_of, start_of
+from tpcalc.limit.graph import LRef, Start, Starts, Total, data_of, start_of
 from tpcalc.program.base import Table, lincomb_of
 from tpcalc.program.nodes import LinComb, Rename, Stack
 

@@ -29,9 +29,10 @@ from tpcalc.limit.graph import (
     Start,
     Starts,
     Total,
+    function_of,
+    the_product,
 )
 from tpcalc.limit.scales import Scales
-from tpcalc.limit.views import function_of, the_product
 from tpcalc.program.base import Table, input_of, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Ref, Rename, Stack
 from tpcalc.questions.dependence.coefficients import Coefficient, coefficients

@@ -34,8 +34,12 @@ from tpcalc.limit.graph import (
     Start,
     Starts,
     Total,
+    product_of,
+    rename_of,
+    stack_of,
+    start_of,
+    the_product,
 )
-from tpcalc.limit.views import product_of, rename_of, stack_of, start_of, the_product
 from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes

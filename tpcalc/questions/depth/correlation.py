@@ -18,8 +18,7 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Atom, Call, Expr, Var
 from tpcalc.functions.expr import Add, Mul, Pow, walk
 from tpcalc.limit.context import Context
-from tpcalc.limit.graph import LNode, LRef, Product, Start
-from tpcalc.limit.views import function_of, product_of
+from tpcalc.limit.graph import LNode, LRef, Product, Start, function_of, product_of
 from tpcalc.passes.block import CARRY, SEED
 from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin

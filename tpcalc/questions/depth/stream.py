@@ -22,10 +22,9 @@ from tpcalc.exponents.chamber import Chamber, Power, Region, joined
 from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Add, add, walk
 from tpcalc.limit.context import Context, Record
-from tpcalc.limit.graph import Expect, LRef
+from tpcalc.limit.graph import Expect, LRef, function_of, start_of
 from tpcalc.limit.scales import Scales, scales
 from tpcalc.limit.series import Rest
-from tpcalc.limit.views import function_of, start_of
 from tpcalc.names import stepped
 from tpcalc.passes.block import CARRY, SEED
 from tpcalc.program.base import lincomb_of

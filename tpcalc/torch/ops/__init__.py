@@ -8,4 +8,3 @@ from tpcalc.torch.ops import elementwise as elementwise
 from tpcalc.torch.ops import indexing as indexing
 from tpcalc.torch.ops import recurrent as recurrent
 from tpcalc.torch.ops import reductions as reductions
-from tpcalc.torch.ops import shapes as shapes

@@ -15,8 +15,7 @@ from tpcalc.dsl.operands import last_user_line, line_of, user_line
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError, raised
 from tpcalc.torch.family import Family
-from tpcalc.torch.optimizers.classes import CLASSES
-from tpcalc.torch.optimizers.reading import Reading, Settings, by_rule
+from tpcalc.torch.optimizers.reading import CLASSES, Reading, Settings, by_rule
 from tpcalc.torch.powers import Scaling, scaling
 from tpcalc.training.optimizer import Optimizer, setting
 from tpcalc.training.optimizers import called, lookup

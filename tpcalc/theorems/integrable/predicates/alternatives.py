@@ -16,8 +16,7 @@ from tpcalc.evaluate.settle import settle
 from tpcalc.limit.context import Claim as Assumed
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
-from tpcalc.limit.graph import LimitGraph, LRef
-from tpcalc.limit.views import is_drawn
+from tpcalc.limit.graph import LimitGraph, LRef, is_drawn
 from tpcalc.names import layered, stepped
 from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import LinComb, Nonlin
