@@ -51,7 +51,7 @@ def test_graph_is_what_the_network_converges_to(name: str) -> None:
     program = RUNS[name]()
     if program.symbols:
         pytest.skip("its powers are symbols")
-    found = cover(program, None, [name for name, _ in program.outputs], settle.tested(0))
+    found = cover(program, None, [name for name, _ in program.outputs], settle.Witness(0).claims)
     text = to_text(found.graph)
     assert from_text(text, atom) == found.graph and to_text(from_text(text, atom)) == text
     # Haar matrices are drawn by their factors, which takes the cube of the width.
@@ -69,7 +69,7 @@ def test_graph_is_what_the_network_converges_to(name: str) -> None:
 def test_a_graph_of_something_else_is_seen() -> None:
     """Twice a number, or another power, is not what networks converge to."""
     program = RUNS["regimes-mup-tanh-2-steps"]()
-    graph = cover(program, None, (), settle.tested(0)).graph
+    graph = cover(program, None, (), settle.Witness(0).claims).graph
     half = Fraction(1, 2)
     moved = [
         (n, t if t.node is None else type(t)(t.power + half, t.node)) for n, t in graph.targets

@@ -14,7 +14,7 @@ from itertools import product
 
 from tpcalc.errors import LimitError, ScaleError, UnknownName, UsageError
 from tpcalc.evaluate.closure.chance import Chance, random_nodes
-from tpcalc.evaluate.settle import tested, tested_on_samples
+from tpcalc.evaluate.settle import Witness
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul, substitute
 from tpcalc.integrals.demand import Unknown
@@ -275,7 +275,7 @@ def _found(source: Program, asked: Asked) -> Found:
         return Found(program, given, Cover(nothing, rows), values, ())
     growing = asked.rescale == GROWING
     rescaled = [] if isinstance(asked.rescale, str) else matching(names, asked.rescale)
-    trial = (tested_on_samples if program.has_blocks else tested)(asked.seed)
+    trial = Witness(asked.seed).claims
     try:
         cover = derived(program, values, rescaled, trial)
     except CellsDiffer as found:

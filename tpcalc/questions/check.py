@@ -17,6 +17,7 @@ from typing import Unpack
 from tpcalc import checks
 from tpcalc.doors.numbers import count
 from tpcalc.errors import ProgramError, ScaleError, UsageError
+from tpcalc.evaluate.settle import Witness
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import joined
 from tpcalc.functions import Call, Expr, Var
@@ -33,7 +34,6 @@ from tpcalc.questions.start.attained import WIDTHS
 from tpcalc.questions.verdict.contributions import Contributions
 from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, layer_facts, reasons
 from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
-from tpcalc.questions.verdict.ledger import particle_tests
 from tpcalc.questions.verdict.probe import probe
 from tpcalc.questions.verdict.sizes import ASSUMED
 from tpcalc.questions.verdict.stationary import Later, later
@@ -171,7 +171,7 @@ def width_check(
     run, beyond = _written(training, reading) if isinstance(written, Large) else (written, "")
     if not isinstance(run, Run):
         return _by_first(training, point, seed, verify, NOT_ASKED.format(beyond))
-    settled = Settled(run, point, particle_tests(seed) if verify else None)
+    settled = Settled(run, point, Witness(seed) if verify else None)
     if point:
         # What the verdict does not need makes no comparisons: its region is as large as can be.
         decided = decide(run.probe, at=point, verify=verify, seed=seed)
@@ -302,7 +302,7 @@ def _by_first(
     training: Training, point: Mapping[str, Fraction], seed: int, verify: bool, note: str
 ) -> Verdict:
     """The verdict of a run of which first steps alone are followed."""
-    tests = particle_tests(seed) if verify else None
+    tests = Witness(seed) if verify else None
     first = first_order_of(training, point, WIDTHS, seed, tests)
     return _alone(first, _is_known(first), training.steps, first.provenance, note)
 

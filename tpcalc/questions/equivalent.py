@@ -14,7 +14,7 @@ from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
-from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.settle import Witness
 from tpcalc.finite.simulate import simulate
 from tpcalc.finite.statistics import slope
 from tpcalc.finite.widths import check_widths
@@ -227,7 +227,9 @@ def _shown(
 ) -> dict[str, Sameness]:
     """What the limit graphs show; outputs of which one has no limit here are left out."""
     try:
-        return same_targets(derive(left, trial=tested(0)), derive(right, trial=tested(0)))
+        return same_targets(
+            derive(left, trial=Witness(0).claims), derive(right, trial=Witness(0).claims)
+        )
     except (LimitError, ScaleError) as error:
         if len(names) == 1:
             notes.append(f"The limits of {names[0]} are not compared: {error}")

@@ -12,6 +12,7 @@ from typing import Literal, Unpack
 
 from tpcalc import checks
 from tpcalc.errors import ScaleError
+from tpcalc.evaluate.settle import Witness
 from tpcalc.finite.widths import check_width, check_widths
 from tpcalc.networks.network import Architecture
 from tpcalc.passes.change import Direction, inner_products
@@ -42,7 +43,6 @@ from tpcalc.questions.start.words import (
     parameter,
     point,
 )
-from tpcalc.questions.verdict.ledger import Trials, particle_tests
 from tpcalc.results import FirstOrder, ReadPoint, Samples
 from tpcalc.results.data import grouped
 from tpcalc.results.first_order import kind_of
@@ -123,7 +123,7 @@ def first_order(
     run = as_run(architecture, parameterization, data, settings, steps=1)
     seed = checks.seed(seed)
     values = checks.powers(at)
-    tests = particle_tests(seed) if verify else None
+    tests = Witness(seed) if verify else None
     asked = MEASURED_AT if width is not None and measure in (None, "auto") else measure
     explicit = None if asked is None or isinstance(asked, str) else check_widths(asked)
     widths, told = () if measure is None else WIDTHS, WIDTH if width is None else check_width(width)
@@ -135,7 +135,7 @@ def first_order_of(
     values: Mapping[str, Fraction],
     widths: Sequence[int],
     seed: int,
-    tests: Trials | None,
+    tests: Witness | None,
     measure: Sequence[int] | None = None,
     width: int = WIDTH,
     seeds: int = SEEDS,
@@ -191,7 +191,7 @@ class FirstLine:
     def found(self, widths: Sequence[int] = ()) -> FirstOrder | None:
         """What they do, settled by networks of some widths; None for symbols without numbers."""
         with suppress(ScaleError):
-            tests = particle_tests(self.seed) if self.verify else None
+            tests = Witness(self.seed) if self.verify else None
             sizes = None if self.run.network.smallest.repeats else self._sizes
             return first_order_of(self.run, self.values, widths, self.seed, tests, sizes=sizes)
         return None
@@ -209,7 +209,7 @@ class Asking:
     values: Mapping[str, Fraction]  # numbers for symbols
     seed: int  # of networks
     widths: Sequence[int]  # theirs; none: they are not run
-    tests: Trials | None  # of leading coefficients
+    tests: Witness | None  # of leading coefficients
     asked: dict[Key, Asked] = field(default_factory=dict)  # what is asked
 
     def settled(self) -> Found:

@@ -10,6 +10,7 @@ from typing import TypedDict
 
 from tpcalc import checks
 from tpcalc.dsl import filled
+from tpcalc.evaluate.settle import Witness
 from tpcalc.exponents.chamber import Region
 from tpcalc.limit.scales import Scales, symbols
 from tpcalc.names import Name
@@ -20,7 +21,7 @@ from tpcalc.program.types import ReadAs
 from tpcalc.questions.depth.check import notes
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import FORWARD
-from tpcalc.questions.verdict.ledger import DEPTHS, Ledger, particle_tests
+from tpcalc.questions.verdict.ledger import DEPTHS, Ledger
 from tpcalc.questions.verdict.sizes import Order as Order
 from tpcalc.results import ZERO, DepthOrders, DepthRow, Explosion, Exponent, OrderRow, OrderTable
 from tpcalc.results.tables import provenance
@@ -188,9 +189,7 @@ def width_orders(
     if budget is not None:
         limit = Fraction(str(checks.real(budget, "budget", least=0, most=1000, hint=hint)))
     depths = tuple(k * HALF for k in range(int(limit / HALF) + 1))
-    ledger = Ledger(
-        source, point, particle_tests(seed) if verify else None, values=given, depths=depths
-    )
+    ledger = Ledger(source, point, Witness(seed) if verify else None, values=given, depths=depths)
     ledger.settle(name for name, _ in source.outputs)
     region = ledger.region
     lost = [ledger.runs[-1].scale(name).uncovered for name, _ in source.outputs]

@@ -10,21 +10,19 @@ from functools import cached_property, partial
 from typing import Unpack
 
 from tpcalc import checks
-from tpcalc.errors import LimitError, ScaleError, UsageError
-from tpcalc.evaluate.settle import tested
-from tpcalc.evaluate.witness import Finding, nonzero
+from tpcalc.errors import ScaleError, UsageError
+from tpcalc.evaluate.settle import Witness
+from tpcalc.evaluate.witness import Finding
 from tpcalc.exponents.chamber import Power, Region, joined, minus
 from tpcalc.exponents.conditions import Axes, meet
 from tpcalc.exponents.cover import Cell, cover
-from tpcalc.limit.context import Context, Record
-from tpcalc.limit.derive import graph_of
-from tpcalc.limit.graph import LimitGraph, LRef, Target
+from tpcalc.limit.context import Record
 from tpcalc.limit.scales import scales, symbols
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program, restricted
 from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.verdict.judge import Stage, Stages, judge
-from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
+from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
 from tpcalc.results import PhaseCell, PhaseDiagram, Samples
@@ -240,8 +238,7 @@ class _InWidth:
     calmer: Callable[[], Probe] | None = None
     runs: int = 0
     calmed: int = 0
-    tested: dict[LimitGraph, Finding] = field(default_factory=dict)
-    untested: set[str] = field(default_factory=set)
+    kept: dict[object, Finding] = field(default_factory=dict)  # what tests found
     programs: dict[Stage, Program] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
 
@@ -262,8 +259,7 @@ class _InWidth:
         """The same at a smaller rate, where fewer coefficients are huge; one list of tests."""
         if self.calmer is None:
             return None
-        given = self.given, self.verify, self.seed
-        return _InWidth(self.calmer(), *given, tested=self.tested, untested=self.untested)
+        return _InWidth(self.calmer(), self.given, self.verify, self.seed, kept=self.kept)
 
     @cached_property
     def stages(self) -> Stages:
@@ -290,28 +286,13 @@ class _InWidth:
         )
         return restricted(run.program, [name for pair in pairs for name in pair]), pairs
 
-    def tests(self, context: Context, refs: Iterable[LRef]) -> dict[LRef, Finding]:
-        """The same coefficients come back at many sample points; each is tested once."""
-        found: dict[LRef, Finding] = {}
-        for ref in refs:
-            try:
-                key = graph_of(context, (("", Target(ZERO, ref)),))
-            except LimitError as error:
-                found[ref] = Finding(None, f"not evaluated: {error.message}")
-            else:
-                if key not in self.tested:
-                    self.tested[key] = nonzero(context, (ref,), self.seed)[ref]
-                found[ref] = self.tested[key]
-            if found[ref].nonzero is None:
-                self.untested.add(found[ref].text)
-        return found
-
     def notes(self, steps: int) -> tuple[str, ...]:
         """What a reader should know besides."""
         notes = [f"verdicts on the steps t <= {steps}"]
         if not self.verify:
             return (*notes, "leading coefficients are assumed to be different from 0")
-        count = sum(finding.nonzero is not None for finding in self.tested.values())
+        count = sum(finding.nonzero is not None for finding in self.kept.values())
+        untested = {finding.text for finding in self.kept.values() if finding.nonzero is None}
         notes.append(
             f"{count} leading coefficients were tested with the particle engine; the others that "
             "verdicts rest on are provably different from 0"
@@ -321,8 +302,8 @@ class _InWidth:
                 f"{self.calmed} verdicts are decided at {CALM} of the rate, where samples at the "
                 "rate itself are too wild to tell"
             )
-        if self.untested:
-            why = "; ".join(sorted(self.untested))
+        if untested:
+            why = "; ".join(sorted(untested))
             notes.append(
                 f"some coefficients could not be tested, and no verdict rests on them: {why}"
             )
@@ -381,7 +362,7 @@ class _Point:
         return found
 
     def _ledger(self, program: Program, depth: Power) -> Ledger:
-        tests = Trials(self.judge.tests, tested(self.judge.seed)) if self.judge.verify else None
+        tests = Witness(self.judge.seed, self.judge.kept) if self.judge.verify else None
         return Ledger(program, self.at, tests, self.judge.given, (depth,), self.judge.record)
 
     @cached_property

@@ -107,7 +107,7 @@ def test_what_no_test_shows_is_no_lower_bound(
         return {ref: Finding(nonzero, "no value") for ref in refs}
 
     for test in ("nonzero", "nonzero_on_samples"):
-        monkeypatch.setattr(f"tpcalc.questions.verdict.ledger.{test}", silent)
+        monkeypatch.setattr(f"tpcalc.evaluate.settle.{test}", silent)
     found = check(MLP(2, "tanh"), "mup", steps=1)
     assert found.first_order is not None  # which is shown by its form
     first = ("feature-learning", "first steps, exact", "t<=1")

@@ -133,10 +133,11 @@ def test_without_a_test_it_says_so() -> None:
 
 
 def test_a_coefficient_that_is_zero_is_not_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def zero(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
+    def zero(context: Context, refs: Iterable[LRef], *_: int) -> dict[LRef, Finding]:
         return {ref: Finding(False, "particles: 0") for ref in refs}
 
-    monkeypatch.setattr("tpcalc.questions.phases.nonzero", zero)
+    for test in ("nonzero", "nonzero_on_samples"):
+        monkeypatch.setattr(f"tpcalc.evaluate.settle.{test}", zero)
     found = phases(tp.MLP(2, "tanh"), WORD, BOX, steps=1)
     assert at(found, a=1, c=-1) == "undecided"
     (cell,) = [cell for cell in found.cells if cell.vertices == ((1, -1),)]
@@ -146,10 +147,11 @@ def test_a_coefficient_that_is_zero_is_not_trusted(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_coefficient_without_a_value_is_no_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(context: Context, refs: Iterable[LRef], seed: int) -> dict[LRef, Finding]:
+    def silent(context: Context, refs: Iterable[LRef], *_: int) -> dict[LRef, Finding]:
         return {ref: Finding(None, "no value") for ref in refs}
 
-    monkeypatch.setattr("tpcalc.questions.phases.nonzero", silent)
+    for test in ("nonzero", "nonzero_on_samples"):
+        monkeypatch.setattr(f"tpcalc.evaluate.settle.{test}", silent)
     found = phases(tp.MLP(2, "tanh"), WORD, BOX, steps=1)
     assert at(found, a=1, c=-1) == "undecided"
     assert at(found, a=1, c=0) == "trivial"

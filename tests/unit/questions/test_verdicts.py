@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import pytest
 
 import tpcalc as tp
+from tpcalc.evaluate.settle import Witness
 from tpcalc.evaluate.witness import Finding
 from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
 from tpcalc.questions.verdict.judge import Stage, Stages, judge
-from tpcalc.questions.verdict.ledger import Answer, Ledger, Trials
+from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Order, Question, grows, stays
 
@@ -50,24 +52,28 @@ def three(t: tp.Tracer) -> None:
     t.output("gone", tp.tanh(v + tp.n**-1 * w) - tp.tanh(v))
 
 
-def findings_of(nonzero: bool | None, asked: list[tuple[LRef, ...]]) -> Trials:
-    def tests(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
-        asked.append(tuple(refs))
-        return {ref: Finding(nonzero, "told") for ref in asked[-1]}
+@dataclass
+class Told(Witness):
+    """What is told of coefficients, and which were asked."""
 
-    return Trials(tests, lambda context, claims: False)
+    nonzero: bool | None = None
+    asked: list[tuple[LRef, ...]] = field(default_factory=list)
+
+    def coefficients(self, context: Context, refs: Iterable[LRef]) -> dict[LRef, Finding]:
+        self.asked.append(tuple(refs))
+        return {ref: Finding(self.nonzero, "told") for ref in self.asked[-1]}
 
 
 @pytest.mark.parametrize("nonzero", [True, False, None])
 def test_a_coefficient_counts_after_its_test(nonzero: bool | None) -> None:
-    asked: list[tuple[LRef, ...]] = []
-    ledger = Ledger(three.build(), tests=findings_of(nonzero, asked))
+    told = Told(0, nonzero=nonzero)
+    ledger = Ledger(three.build(), tests=told)
     assert ledger.ask(["plain"], stays).holds
-    assert not asked  # its form shows it
+    assert not told.asked  # its form shows it
     answer = ledger.ask(["square"], stays)
     assert answer.holds is (nonzero or None)
     assert not answer.assumed
-    assert len(asked) == 1 and len(asked[0]) == 1
+    assert len(told.asked) == 1 and len(told.asked[0]) == 1
     assert "told" in answer.order.reason
 
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from tpcalc.errors import LimitError
+from tpcalc.evaluate.settle import Witness
 from tpcalc.evaluate.witness import Finding
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import walk
@@ -40,7 +41,6 @@ from tpcalc.questions.dependence.gates import Gates, picks
 from tpcalc.questions.dependence.names import Names
 from tpcalc.questions.dependence.sets import Bits, Sets
 from tpcalc.questions.orders import Orders
-from tpcalc.questions.verdict.ledger import particle_tests
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -174,7 +174,7 @@ class Reading:
         return dict.fromkeys(open_, untested)
 
     def _tested(self, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
-        return particle_tests(self.seed).coefficients(self.context, refs)
+        return Witness(self.seed).coefficients(self.context, refs)
 
     @cached_property
     def sets(self) -> Sets:

@@ -12,7 +12,7 @@ import numpy as np
 from tpcalc.arrays import Array
 from tpcalc.evaluate.closure.chance import Chance
 from tpcalc.evaluate.closure.closure import Closure
-from tpcalc.evaluate.settle import tested
+from tpcalc.evaluate.settle import Witness
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
@@ -51,7 +51,7 @@ class Entries:
     @cached_property
     def graph(self) -> LimitGraph:
         """Its limit graph."""
-        return derive(self.tangent.program, trial=tested(0))
+        return derive(self.tangent.program, trial=Witness(0).claims)
 
     @cached_property
     def nodes(self) -> dict[str, LRef | None]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import TpcalcError
+from tpcalc.evaluate.settle import Witness
 from tpcalc.finite.simulate import simulate
 from tpcalc.limit.scales import symbols
 from tpcalc.passes.as_blocks import MANY, cells_of, rows_written
@@ -27,7 +28,7 @@ from tpcalc.program.nodes import Ref
 from tpcalc.program.program import Builder, Program, prune
 from tpcalc.questions.start.bounds import Power
 from tpcalc.questions.start.program import FirstSteps
-from tpcalc.questions.verdict.ledger import Ledger, Trials
+from tpcalc.questions.verdict.ledger import Ledger
 from tpcalc.results import Exponent, MeasuredSize
 
 QUARTER = Fraction(1, 4)
@@ -140,7 +141,7 @@ def attained(
     values: Mapping[str, Fraction],
     seed: int,
     widths: Sequence[int],
-    tests: Trials,
+    tests: Witness,
 ) -> dict[str, Size]:
     """The sizes of what is asked, with what is known of them."""
     program = _program(builder, asked, zeros)
@@ -167,7 +168,7 @@ def _program(builder: Builder, asked: Mapping[str, Asked], zeros: frozenset[str]
 
 
 def _by_samples(
-    program: Program, asked: Mapping[str, Asked], values: Mapping[str, Fraction], tests: Trials
+    program: Program, asked: Mapping[str, Asked], values: Mapping[str, Fraction], tests: Witness
 ) -> dict[str, Size]:
     ledger = Ledger(program, {}, tests, values=values, depths=(Fraction(0),))
     try:

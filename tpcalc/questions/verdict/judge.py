@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from tpcalc.evaluate.settle import Witness
 from tpcalc.exponents.chamber import Region, joined
 from tpcalc.program.program import restricted
-from tpcalc.questions.verdict.ledger import Answer, Ledger, particle_tests
+from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Question, grows, stays
 
@@ -143,7 +144,7 @@ def decide(
         >>> decide(probe(Training(MLP(3, "relu"), "ntk"))).verdict
         'kernel'
     """
-    tests = particle_tests(seed) if verify else None
+    tests = Witness(seed) if verify else None
     whole = restricted(run.program, [name for t in range(run.steps + 1) for name in run.asked(t)])
     ledgers = [Ledger(whole, tests=tests)]
 

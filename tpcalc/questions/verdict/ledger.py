@@ -6,21 +6,18 @@ is open; leading coefficients are tested together, for the names that somebody a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tpcalc.errors import ScaleError
-from tpcalc.evaluate.nonzero_blocks import nonzero_on_samples
-from tpcalc.evaluate.settle import tested, tested_on_samples
+from tpcalc.evaluate.settle import Witness
 from tpcalc.evaluate.wanted import MOST
-from tpcalc.evaluate.witness import Finding, nonzero
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Power, Region, joined
 from tpcalc.limit.axes import NeedsCells
 from tpcalc.limit.classes import Uneven, refine
-from tpcalc.limit.context import Claim, Context, Record, Trial
-from tpcalc.limit.graph import LRef
+from tpcalc.limit.context import Record
 from tpcalc.limit.scales import Scales, scales, symbols
 from tpcalc.passes.as_blocks import cells_of
 from tpcalc.passes.split import split
@@ -30,38 +27,7 @@ from tpcalc.questions.verdict.stationary import NodeBounds
 
 DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 COARSE = "a bound from sizes alone"
-CHEAP = 2**25  # samples times nodes that twins take beyond the first ones: less than compiling
 ROUNDS = 12  # derivations at one depth in which atoms may still be found
-
-
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """What tests derivations."""
-
-    # which of some leading coefficients are different from 0
-    coefficients: Callable[[Context, Iterable[LRef]], Mapping[LRef, Finding]]
-    claims: Trial  # what derivations rest on besides
-
-
-def particle_tests(seed: int) -> Trials:
-    """Tests by samples: of blocks by those of the engine, of single vectors by twins."""
-    by_cells, by_blocks = tested(seed), tested_on_samples(seed)
-
-    def coefficients(context: Context, refs: Iterable[LRef]) -> Mapping[LRef, Finding]:
-        if context.program.has_blocks:
-            return nonzero_on_samples(context, refs, seed)
-        # Twins see rounding; the engine then draws more, nearer to the mean and at less cost.
-        found = nonzero(context, refs, seed, CHEAP)
-        open_ = [ref for ref, own in found.items() if own.nonzero is False]
-        cheap = [ref for ref in open_ if not found[ref].tables]
-        found |= nonzero_on_samples(context, cheap, seed)
-        left = [ref for ref in open_ if ref not in cheap or found[ref].nonzero is None]
-        return found | (nonzero(context, left, seed) if left else {})
-
-    def claims(context: Context, asked: Iterable[Claim]) -> bool:
-        return (by_blocks if context.program.has_blocks else by_cells)(context, asked)
-
-    return Trials(coefficients, claims)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +68,7 @@ class Ledger:
 
     program: Program
     at: Mapping[str, Fraction] | None = None  # the sample point of the symbols that stay
-    tests: Trials | None = None  # of leading coefficients and claims; None: they are not tested
+    tests: Witness | None = None  # of leading coefficients and claims; None: they are not tested
     values: Mapping[str, Ex | Fraction] | None = None  # numbers for symbols of its exponents
     depths: Sequence[Power] = DEPTHS  # the depths that may be taken, smallest first
     record: Record = field(default_factory=Record)  # what is known of claims

@@ -9,6 +9,7 @@ from functools import cached_property
 from math import inf, prod
 from typing import ClassVar
 
+from tpcalc.evaluate.settle import Witness
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Fn, Var
 from tpcalc.program.base import matmul_of
@@ -16,7 +17,7 @@ from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program, restricted
 from tpcalc.program.types import ReadAs
 from tpcalc.questions.verdict.judge import Stage
-from tpcalc.questions.verdict.ledger import DEPTHS, Answer, Ledger, Trials
+from tpcalc.questions.verdict.ledger import DEPTHS, Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question, Sizes, grows, stays
 from tpcalc.training.training import Training
@@ -175,7 +176,7 @@ class Settled:
     # the sample point of symbols; with symbols only leading terms are followed, as every term costs
     # conditions
     point: Mapping[str, Fraction]
-    tests: Trials | None  # of leading coefficients
+    tests: Witness | None  # of leading coefficients
     ledger: Ledger = field(init=False)  # of all that is asked
     _known: set[str] = field(default_factory=set)
 
