@@ -152,7 +152,7 @@ def test_no_tensor_is_on_another_device(
     """
     import torch
 
-    from tpcalc.engine.device import run as device
+    from tpcalc.engine.device import execute as device
     from tpcalc.engine.device.rows import Place
 
     program, read, known = made(name), READ[kind], []

@@ -223,7 +223,7 @@ def test_what_ends_a_command(
     # As if written in the package: what a user's code raises is told as the user's.
     own = refuse.__code__.replace(co_filename=str(Path(tp.__file__).with_name("made.py")))
     monkeypatch.setattr(
-        "tpcalc.study.names.catalogue", FunctionType(own, {}, closure=refuse.__closure__)
+        "tpcalc.study.program_file.catalogue", FunctionType(own, {}, closure=refuse.__closure__)
     )
     ran = CliRunner().invoke(app, ["list", "--json"])
     assert (ran.exit_code, ran.stderr.startswith(message)) == (code, True)

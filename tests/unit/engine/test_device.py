@@ -100,7 +100,7 @@ def test_a_seed_gives_the_same_bits_and_in_bundles_of_any_size_the_same_but_for_
 
 
 def test_bundles_are_sized_by_memory_and_halved_where_the_device_refuses(monkeypatch):
-    from tpcalc.engine.device import run as device
+    from tpcalc.engine.device import execute as device
 
     sizes, expected = [], draws()
 
@@ -121,7 +121,7 @@ def test_bundles_are_sized_by_memory_and_halved_where_the_device_refuses(monkeyp
 
 
 def test_other_errors_of_the_library_are_not_taken_for_memory(monkeypatch):
-    from tpcalc.engine.device import run as device
+    from tpcalc.engine.device import execute as device
 
     def failing(*_):
         raise RuntimeError("something else")
