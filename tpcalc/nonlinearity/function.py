@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.results import Method
 
 EPS = 2.0**-52
+Pairs = Mapping[int, Sequence[int] | None]
+OUTPUTS: Pairs = {-1: [0]}  # the outputs, the last layer, by the inputs, the first
 STEPS = (1e-5, 0.05)  # the smallest and the largest step, in standard deviations of the input
 
 
@@ -33,8 +35,10 @@ class Function(ABC):
     def jvp(self, x: Array, v: Array) -> list[Array]:
         """J(x) v for each layer, the outputs last."""
 
-    def vjp(self, x: Array, u: Callable[[tuple[int, ...]], Array]) -> Array:
-        """U J(x), u by the shape of the outputs."""
+    def vjp(
+        self, x: Array, ends: Pairs, above: Callable[[int, Any], Any]
+    ) -> dict[tuple[int, int], Array]:
+        """Products u J(x) for layers l by layers m (None: all), u by l and the layer itself."""
         raise UsageError("this function gives no products u J.", hint="Give one of torch tensors.")
 
     def apart(self, x: Array) -> Array:

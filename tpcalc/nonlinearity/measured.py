@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor, hypot, inf, isfinite, log2, sqrt
@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.arrays import Array
+from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError
 from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes
 from tpcalc.nonlinearity.estimators import ONE, Measured, mean_of, root_of_ratio
-from tpcalc.nonlinearity.function import Code, Function
+from tpcalc.nonlinearity.function import OUTPUTS, Code, Function, Pairs
 from tpcalc.nonlinearity.laws import Empirical, Gaussian, Law, Sampler, law_of
 from tpcalc.nonlinearity.sample import Move, Sample, sample_of
 from tpcalc.results import Estimate, Status
@@ -125,22 +125,43 @@ def forward(
 
 
 def backward(
-    function: Function, sample: Sample, draws: int, unit: float = 1.0
-) -> tuple[Measured, Measured]:
-    """E Tr J Cov_x J^T and E |J|_F^2 by Gaussian noise u sent back: E (u J (x' - mean)^T)^2."""
-    places = [sample.places("inputs", draw) for draw in range(draws)]
-    others = [sample.places("others", draw) for draw in range(draws)]
-    rows, columns, lengths = [], [], []
+    function: Function,
+    sample: Sample,
+    draws: int,
+    unit: float = 1.0,
+    ends: Pairs = OUTPUTS,
+    away: Callable[[Index], Mapping[int, Array]] | None = None,
+) -> dict[tuple[int, int], tuple[Measured, Measured]]:
+    """For layers l by m E Tr J Cov_m J^T and E |J|_F^2, by Gaussian noise u sent back from l."""
+    # ``away`` gives deviations of layers m at places: the first is E (u J (x' - mean)^T)^2.
+    places, others = (
+        [sample.places(what, draw) for draw in range(draws)] for what in ("inputs", "others")
+    )
+    terms: dict[tuple[int, int], list[tuple[Array, Array, Array]]] = {}
     for draw in range(draws):
-        noise = partial(sample.noise, what="outputs", draw=draw)
-        g = function.vjp(sample.rows[places[draw]], noise) / unit
-        with np.errstate(over="ignore", invalid="ignore"):  # refused as a mean
-            squares = (g @ (sample.rows[others[draw]] - sample.mean).T) ** 2
-            rows.append(squares.mean(axis=1))
-            columns.append(squares.mean(axis=0))
-            lengths.append((g * g).sum(axis=1))
-    numerator = sample.mean_over(rows, places, others, columns)
-    return numerator, sample.mean_over(lengths, places)
+        at = others[draw]
+        below = away(at) if away else {0: sample.rows[at] - sample.mean}
+        u = partial(noise, sample, draw)
+        for pair, g in function.vjp(sample.rows[places[draw]], ends, u).items():
+            terms.setdefault(pair, []).append(crossed(g / unit, below[pair[0]]))
+    found = {}
+    for pair, own in terms.items():
+        rows, columns, lengths = (list(part) for part in zip(*own, strict=True))
+        over = sample.mean_over(rows, places, others, columns)
+        found[pair] = over, sample.mean_over(lengths, places)
+    return found
+
+
+def crossed(g: Array, away: Array) -> tuple[Array, Array, Array]:
+    """Every x of a batch meets every x' of another: means of (g away^T)^2 by either, and |g|^2."""
+    with np.errstate(over="ignore", invalid="ignore"):  # refused as a mean
+        squares = (g @ away.T) ** 2
+        return squares.mean(axis=1), squares.mean(axis=0), (g * g).sum(axis=1)
+
+
+def noise(sample: Sample, draw: int, end: int, value: Any) -> Array:
+    """What is sent back from a layer."""
+    return sample.noise(tuple(value.shape), f"layer {end}", draw)
 
 
 def unseen(

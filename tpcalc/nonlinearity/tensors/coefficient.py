@@ -105,7 +105,7 @@ def nlc(
         return _collapsed(sample, spread)
     unit = spread.unit
     if estimator == "backward":
-        over, lengths = backward(function, sample, draws, unit)
+        ((over, lengths),) = backward(function, sample, draws, unit).values()
     else:
         over = forward(function, sample, sample.moves(draws), unit)[-1]
         lengths = forward(function, sample, sample.tangents(draws), unit)[-1]
@@ -173,7 +173,7 @@ def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
             "outputs are equal within a few roundings (output collapse).",
             hint="The coefficient is 1 by convention; `nlc` reports it.",
         )
-    over, _ = backward(function, sample, 1, spread.unit)
+    ((over, _),) = backward(function, sample, 1, spread.unit).values()
     return root_of_ratio(over, spread.total, seed)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, StudyError, UsageError
 from tpcalc.networks.order import not_made_from
-from tpcalc.nonlinearity.function import Function
+from tpcalc.nonlinearity.function import Function, Pairs
 from tpcalc.nonlinearity.noise import Faults, checked_errors
 from tpcalc.nonlinearity.sample import Sample, given
 from tpcalc.results import Method
@@ -159,22 +159,14 @@ class Torch(Function):
             )
         return [rows_of(tangent) for tangent in found]
 
-    def vjp(self, x: Array, u: Callable[[tuple[int, ...]], Array]) -> Array:
-        """U J(x), u by the shape of the outputs."""
-        (found,) = self.pulled(x, {-1: [0]}, lambda end, value: u(tuple(value.shape))).values()
-        return found
-
-    def pulled(
-        self,
-        x: Array,
-        wanted: Mapping[int, Sequence[int] | None],
-        above: Callable[[int, Tensor], Any],
+    def vjp(
+        self, x: Array, ends: Pairs, above: Callable[[int, Any], Any]
     ) -> dict[tuple[int, int], Array]:
-        """Of layers l by layers m (None: all) the products u J(x), u by l and the layer itself."""
+        """Products u J(x) for layers l by layers m (None: all), u by l and the layer itself."""
         torch, found = load_torch(), {}
         with batch_moments(self._module), torch.enable_grad():
             layers = self._call(self.tensor(x).requires_grad_())
-            for end, starts in wanted.items():
+            for end, starts in ends.items():
                 value = layers[end]
                 if not value.requires_grad:
                     raise EvaluationError(

@@ -143,7 +143,7 @@ def _squares(
                 return sample.noise(tuple(value.shape), "outputs", number)
             return _slope(loss, value, known[places].to(value.device))
 
-        found = list(function.pulled(x, {-1: None}, above).values())
+        found = list(function.vjp(x, {-1: None}, above).values())
         sizes = [g.shape[1] for g in found]
         parts = parts or [[] for _ in found]
         for own, g in zip(parts, found, strict=True):

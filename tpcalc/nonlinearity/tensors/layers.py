@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from tpcalc import checks
-from tpcalc.arrays import Array
+from tpcalc.arrays import Array, Index
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.uses import HasTaps
 from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.nonlinearity.estimators import ONE, Measured, estimate, mean_of, root_of_ratio
-from tpcalc.nonlinearity.measured import ULPS, forward
+from tpcalc.nonlinearity.function import OUTPUTS
+from tpcalc.nonlinearity.measured import ULPS, backward, crossed, forward, noise
 from tpcalc.nonlinearity.sample import Sample
 from tpcalc.nonlinearity.shapes import Gaussianity, LayerMoments, gaussianity, layer_moments
 from tpcalc.nonlinearity.tensors.functions import HasLayers, Torch, network_on
@@ -203,30 +204,16 @@ def between(
     function, sample = network_on(network, x, batch, seed)
     moments = moments_of(function, sample)
     _check(network, wanted, len(moments))
-    means = {start: moments[start].mean for start, _ in wanted}
-    ends = sorted({end for _, end in wanted})
-    starts = {end: [m for m, known in wanted if known == end] for end in ends}
-    places, others = (
-        [sample.places(what, draw) for draw in range(draws)] for what in ("inputs", "others")
-    )
-    terms: dict[tuple[int, int], list[tuple[Array, Array, Array]]] = {pair: [] for pair in wanted}
-    for draw in range(draws):
-        layers = function.layers(sample.rows[others[draw]])
-        away = {m: layers[m] - mean for m, mean in means.items()}
+    ends = {end: [m for m, known in wanted if known == end] for _, end in wanted}
 
-        def noise(end: int, value: Any, draw: int = draw) -> Array:
-            return sample.noise(tuple(value.shape), f"layer {end}", draw)
+    def away(places: Index) -> dict[int, Array]:
+        layers = function.layers(sample.rows[places])
+        return {start: layers[start] - moments[start].mean for start, _ in wanted}
 
-        for pair, g in function.pulled(sample.rows[places[draw]], starts, noise).items():
-            squares = (g @ away[pair[0]].T) ** 2
-            own = squares.mean(axis=1), squares.mean(axis=0), (g * g).sum(axis=1)
-            terms[pair].append(own)
+    terms = backward(function, sample, draws, ends=ends, away=away)
     found = []
     for start, end in wanted:
-        rows, columns, lengths = (list(part) for part in zip(*terms[start, end], strict=True))
-        share = 1 / moments[end].size
-        over = sample.mean_over(rows, places, others, columns).times(share)
-        jacobian = sample.mean_over(lengths, places).times(share)
+        over, jacobian = (part.times(1 / moments[end].size) for part in terms[start, end])
         spread = mean_of(moments[end].deviations).times(sample.correction)
         ratios = ((jacobian, ONE), (over, ONE), (over, spread))
         found.append(Between(start, end, *(root_of_ratio(*ratio, seed) for ratio in ratios)))
@@ -370,8 +357,8 @@ def _local(
             if step.kind == "coordinates":  # J is diagonal: no noise is needed
                 part = own.jvp(below, np.ones_like(below))[-1] ** 2 @ known.variance
             else:
-                g = own.vjp(below, partial(sample.noise, what=f"layer {index}", draw=number))
-                part = ((g @ (others[parent] - known.mean).T) ** 2).mean(axis=1) * sample.correction
+                (g,) = own.vjp(below, OUTPUTS, partial(noise, sample, number)).values()
+                part = crossed(g, others[parent] - known.mean)[0] * sample.correction
             terms[index].append(part)
     return {index: mean_of(np.concatenate(parts)) for index, parts in terms.items()}
 
