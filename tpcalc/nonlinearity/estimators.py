@@ -69,7 +69,7 @@ def mean_of(terms: Array) -> Measured:
 def mean_of_draws(
     terms: Array,
     inputs: int,
-    places: Index | None = None,
+    places: Index,
     others: Index | None = None,
     columns: Array | None = None,
 ) -> Measured:
@@ -87,16 +87,14 @@ def mean_of_draws(
     scatter = _length(draws - mean) / sqrt(size * (size - 1)) if size > 1 else 0.0
     count = max(min(terms.size, inputs) - 1, 1)
     over_inputs = _length(terms - mean) / sqrt(terms.size * count)
-    shares, twice = None, 0.0
-    if places is not None:
-        shares, deviations = np.zeros(inputs), (terms - mean) / terms.size
-        np.add.at(shares, places.ravel(), deviations.ravel())
-        if others is not None:
-            second = deviations if columns is None else (columns - mean) / terms.size
-            np.add.at(shares, others.ravel(), second.ravel())
-            twice = 0.0 if columns is not None else _length(deviations)
-        joint = _spread(shares, twice)
-        over_inputs = joint if inputs >= _JOINT else max(joint, over_inputs)
+    shares, deviations, twice = np.zeros(inputs), (terms - mean) / terms.size, 0.0
+    np.add.at(shares, places.ravel(), deviations.ravel())
+    if others is not None:
+        second = deviations if columns is None else (columns - mean) / terms.size
+        np.add.at(shares, others.ravel(), second.ravel())
+        twice = 0.0 if columns is not None else _length(deviations)
+    joint = _spread(shares, twice)
+    over_inputs = joint if inputs >= _JOINT else max(joint, over_inputs)
     return Measured(
         mean,
         max(scatter, over_inputs),

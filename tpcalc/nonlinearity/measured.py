@@ -226,7 +226,6 @@ class Coefficient:
     """A coefficient, and what it was made of."""
 
     nlc: Estimate  # the coefficient
-    numerator: Measured  # E Tr J Cov_x J^T, in squares of the unit
     share: float  # what doubled steps change of it, relative, where derivatives are differences
     rounding: float  # how far rounding each input changes the outputs, over their spread
     jumps: bool  # whether the function moves farther than its derivatives say: there is no error
@@ -267,7 +266,7 @@ def coefficient(
         found = replace(found, stderr=inf)
     if found.status is Status.RARE:
         notes.append("A few samples make up the averages: the number may be off by far more.")
-    return Coefficient(found, over, share, rounding, excess > 1, tuple(notes))
+    return Coefficient(found, share, rounding, excess > 1, tuple(notes))
 
 
 def left_notes(sample: Sample, spread: Spread) -> list[str]:

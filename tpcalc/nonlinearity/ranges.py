@@ -107,49 +107,38 @@ def linear_range(
     code = Code(function, known.dimension, jacobian, jvp).fitted(*pilot)
     smallest = min(max(SMALLEST, SURE * code.noise(*pilot)), LARGEST)
 
-    def drawn(own: int) -> Trial:
-        x, v = (draw(rng, own * size) for draw in (known.points, known.sphere))
-        return trial(code, x.reshape(own, size, -1), v.reshape(own, size, -1), rng.standard_normal)
-
+    found: list[Array] = []
     at_once = max(1, CELLS // (size * known.dimension))
-    parts = [min(at_once, count - first) for first in range(0, count, at_once)]
-    found = [scanned(drawn(own).within(most), own, scales(smallest), HALVINGS) for own in parts]
+    for own in [min(at_once, count - first) for first in range(0, count, at_once)]:
+        shape = (own, size, known.dimension)
+        x, v = (draw(rng, own * size).reshape(shape) for draw in (known.points, known.sphere))
+        holds = linear_within(code, x, v, most, rng.standard_normal)
+        found.append(scanned(holds, own, scales(smallest), HALVINGS))
     return LinearRange(np.sort(np.concatenate(found)), smallest, seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """Batches, the directions in which they move, and what their outputs are combined with."""
-
-    function: Function
-    x: Array
-    v: Array
-    y: Array
-    u: Array
-    linear: Array
-
-    def within(self, most: float) -> Holds:
-        """Whether changes over linear ones are within bounds."""
-
-        def holds(rows: Any, c: Array) -> Any:
-            after = self.function.apart(self.x[rows] + c[:, None, None] * self.v[rows])
-            change = np.sum(self.u[rows] * (after - self.y[rows]), axis=(1, 2))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = change / (c * self.linear[rows])
-            # A function that does not move, and should not, is its linear approximation.
-            still = (change == 0) & (self.linear[rows] == 0)
-            return still | ((ratio >= 1 / most) & (ratio <= most))
-
-        return holds
-
-
-def trial(
-    function: Function, x: Array, v: Array, noise: Callable[[tuple[int, ...]], Array]
-) -> Trial:
-    """A trial of batches along vectors; ``noise`` gives weights of outputs."""
+def linear_within(
+    function: Function,
+    x: Array,
+    v: Array,
+    most: float,
+    noise: Callable[[tuple[int, ...]], Array],
+) -> Holds:
+    """Whether changes of batches along vectors are within a factor of linear ones."""
     y = function.apart(x)
-    u = noise(y.shape)
-    return Trial(function, x, v, y, u, np.sum(u * function.slopes_apart(x, v), axis=(1, 2)))
+    u = noise(y.shape)  # the weights with which outputs are combined
+    linear = np.sum(u * function.slopes_apart(x, v), axis=(1, 2))
+
+    def holds(rows: Any, c: Array) -> Any:
+        after = function.apart(x[rows] + c[:, None, None] * v[rows])
+        change = np.sum(u[rows] * (after - y[rows]), axis=(1, 2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = change / (c * linear[rows])
+        # A function that does not move, and should not, is its linear approximation.
+        still = (change == 0) & (linear[rows] == 0)
+        return still | ((ratio >= 1 / most) & (ratio <= most))
+
+    return holds
 
 
 def scales(smallest: float, per_decade: int = PER_DECADE) -> Array:

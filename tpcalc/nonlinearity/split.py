@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tpcalc.results import Estimate
 GROUPS = 32
 LEAST_GROUPS = 10  # where inputs have many features
 PER_INPUT = 20  # samples for each number that is fitted
-DEPENDENT = 1e-4
+DEPENDENT = 1e-4  # a coordinate of which others leave no more is made of them
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,17 @@ def fit(function: Function, sample: Sample) -> Fit:
             start = x.mean(axis=0), y.mean(axis=0)
             scale = float(np.abs(y - start[1]).max())
             scale = scale if np.isfinite(scale) and scale > 0 else 1.0
-            groups = [_Moments.zero(size, y.shape[1]) for _ in range(most)]
-        for index, own in enumerate(groups):
-            rows = slice(index, None, most)
-            own.add(x[rows] - start[0], (y[rows] - start[1]) / scale)
+        x, y = x - start[0], (y - start[1]) / scale
+        own = [_Moments.of(x[index::most], y[index::most]) for index in range(most)]
+        groups = [_joined(pair) for pair in zip(groups, own, strict=True)] if groups else own
     shift = start[1] / scale
-    whole = _Moments.total(groups)
+    whole = _joined(groups)
     shares, solved = whole.shares(shift)
     if not np.isfinite(shares).all():
         raise EvaluationError(
             "the outputs are all 0 or not finite.", hint="There are no shares of nothing."
         )
-    left = [_Moments.total([m for m in groups if m is not own]).shares(shift)[0] for own in groups]
+    left = [_joined([m for m in groups if m is not own]).shares(shift)[0] for own in groups]
     errors = left_out_error(np.array(left)).tolist()
     linear, constant, nonlinear = (
         replace(estimate(*part, len(sample), sample.seed, method=function.method), replicates=most)
@@ -70,45 +69,33 @@ def fit(function: Function, sample: Sample) -> Fit:
     return Fit(linear, constant, nonlinear, slope, offset, whole.dependent())
 
 
-@dataclass
-class _Moments:
+class _Moments(NamedTuple):
     """Sums over inputs of (1, x) (1, x)^T, (1, x) y^T and |y|^2."""
 
-    count: int
+    number: int
     inputs: Array
     both: Array
     square: float
 
     @classmethod
-    def zero(cls, size: int, outputs: int) -> _Moments:
-        return cls(0, np.zeros((size + 1, size + 1)), np.zeros((size + 1, outputs)), 0.0)
-
-    @classmethod
-    def total(cls, parts: list[_Moments]) -> _Moments:
-        return cls(
-            sum(part.count for part in parts),
-            np.sum([part.inputs for part in parts], axis=0),
-            np.sum([part.both for part in parts], axis=0),
-            sum(part.square for part in parts),
-        )
-
-    def add(self, x: Array, y: Array) -> None:
+    def of(cls, x: Array, y: Array) -> _Moments:
         rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
-        self.count += len(x)
-        self.inputs += rows.T @ rows
-        self.both += rows.T @ y
-        self.square += float(np.sum(y**2))
+        return cls(len(x), rows.T @ rows, rows.T @ y, float(np.sum(y**2)))
 
     def dependent(self) -> bool:
+        """Whether coordinates determine others, in whatever units they are."""
+        units = np.sqrt(np.diag(self.inputs))
+        if not units.all():
+            return True
         try:
-            sizes = np.diag(np.linalg.cholesky(self.inputs))
+            sizes = np.diag(np.linalg.cholesky(self.inputs / np.outer(units, units)))
         except np.linalg.LinAlgError:
             return True
-        return bool(sizes.min() <= DEPENDENT * sizes.max())
+        return not sizes.min() > DEPENDENT
 
     def shares(self, shift: Array) -> tuple[Array, Array]:
         """LAR, CAR, NAR and the fit (the shortest of many) of outputs less ``shift``."""
-        n, size = self.count, len(self.inputs)
+        n, size = self.number, len(self.inputs)
         if self.dependent():
             solved = np.asarray(np.linalg.lstsq(self.inputs, self.both, rcond=None)[0])
         else:
@@ -122,6 +109,11 @@ class _Moments:
         constant = max(float(np.sum((mean + shift) ** 2)) - variance / n, 0.0)
         with np.errstate(invalid="ignore"):
             return np.array([linear, constant, noise]) / np.float64(variance + constant), solved
+
+
+def _joined(parts: Sequence[_Moments]) -> _Moments:
+    totals: list[Any] = [sum(part) for part in zip(*parts, strict=True)]
+    return _Moments(*totals)
 
 
 def sampled_split(

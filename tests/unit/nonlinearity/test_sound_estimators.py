@@ -128,8 +128,3 @@ def test_scales_at_the_ends_of_floats() -> None:
         nlc(lambda x: x, x * 1e-200)
     with pytest.raises(EvaluationError, match="below the range"):
         nlc(lambda x: 1e-200 * x, x)
-
-
-def test_a_slope_without_a_mean_square_is_noted() -> None:
-    found = nlc(lambda x: x.abs().sqrt(), inputs(2000, 5))
-    assert any("A few samples" in note for note in found.notes)

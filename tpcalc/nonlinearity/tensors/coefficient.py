@@ -24,7 +24,7 @@ from tpcalc.nonlinearity.measured import (
     spread_of,
 )
 from tpcalc.nonlinearity.noise import Faults, curve, radii
-from tpcalc.nonlinearity.ranges import HALVINGS, scales, scanned, trial
+from tpcalc.nonlinearity.ranges import HALVINGS, linear_within, scales, scanned
 from tpcalc.nonlinearity.sample import CELLS, Sample
 from tpcalc.nonlinearity.split import LEAST_GROUPS, fit
 from tpcalc.nonlinearity.tensors.functions import Torch, function_on, inputs_of, outputs
@@ -300,7 +300,7 @@ def local_linearity(
         def noise(shape: tuple[int, ...], draws: range = draws) -> Array:
             return np.stack([sample.noise(shape[1:], "outputs", draw) for draw in draws])
 
-        holds = trial(function, inputs, moves, noise).within(most)
+        holds = linear_within(function, inputs, moves, most, noise)
         found.extend(scanned(holds, len(draws), grid, HALVINGS).tolist())
     return LocalLinearity(tuple(found), median(np.array(found), seed), found.count(inf))
 
