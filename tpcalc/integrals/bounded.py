@@ -151,9 +151,9 @@ class Bounded(Shown):
         """The square root of a number that is not negative."""
         value = sqrt(max(self.value, 0.0))
         low = sqrt(max(self.value - self.error, 0.0))
-        return _joined(
-            value, max(sqrt(max(self.value + self.error, 0.0)) - value, value - low), self
-        )
+        error = max(sqrt(max(self.value + self.error, 0.0)) - value, value - low)
+        rounding = EPS * value if value * value != self.value > 0 else 0.0
+        return _joined(value, error + rounding, self)
 
     def inverse(self) -> Bounded:
         """1 / x."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tpcalc.errors import EvaluationError
-from tpcalc.integrals.bounded import EPS, Bounded
+from tpcalc.integrals.bounded import Bounded
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Shown
 
@@ -31,12 +31,6 @@ def quotient(over: Bounded, under: Bounded) -> Bounded:
             hint="A constant function has no nonlinearity coefficient.",
         )
     return over / under
-
-
-def root_of(number: Bounded) -> Estimate:
-    """The square root of a number that is not negative, as results carry it."""
-    found = number.root()
-    return replace(found, error=found.error + EPS * found.value).estimate()
 
 
 def gaussian_notes(nlc: Estimate, rank: int, dimension: int) -> list[str]:

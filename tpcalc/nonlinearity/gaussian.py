@@ -17,7 +17,7 @@ from tpcalc.evaluate.expect import chain_of
 from tpcalc.functions import Const, Expr, Var, const, derivative
 from tpcalc.functions.expr import Add, add, mul, substitute
 from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient, root_of
+from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient
 from tpcalc.nonlinearity.formulas import expanded, outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.program.nodes import Family
@@ -223,9 +223,9 @@ def _read(
 
 
 def _nonlinearity(slopes: Bounded, spread: Bounded, law: Gaussian) -> Nonlinearity:
-    nlc = root_of(quotient(slopes, spread))
+    nlc = quotient(slopes, spread).root().estimate()
     notes = gaussian_notes(nlc, law.rank, law.dimension)
-    return Nonlinearity(nlc, root_of(slopes), root_of(spread), tuple(notes))
+    return Nonlinearity(nlc, slopes.root().estimate(), spread.root().estimate(), tuple(notes))
 
 
 def _check_stein(

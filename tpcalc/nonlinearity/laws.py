@@ -101,7 +101,7 @@ class Gaussian(Law):
         object.__setattr__(self, "dimension", sizes.pop() if sizes else 1)
         if self.table.ndim == 2 and not np.array_equal(self.table, self.table.T):
             raise UsageError("the covariance matrix is not symmetric.")
-        self._roots  # noqa: B018 (negative variances are refused now)
+        self._root  # noqa: B018 (negative variances are refused now)
 
     @cached_property
     def centre(self) -> Array:
@@ -127,8 +127,7 @@ class Gaussian(Law):
         return [checks.real(value, "a mean") for value in mean], rows
 
     @cached_property
-    def _roots(self) -> tuple[Array, Array | None]:
-        """Square roots of the eigenvalues, and the eigenvectors (None: the coordinates)."""
+    def _root(self) -> Array:
         values, vectors = self.table, None
         if self.table.ndim == 2:
             values, vectors = np.linalg.eigh(self.table)
@@ -138,13 +137,14 @@ class Gaussian(Law):
                 f"the covariance matrix has the negative eigenvalue {values.min():.3g}.",
                 hint="Variances of every direction are at least 0.",
             )
-        kept = np.where(values > SINGULAR * largest, values, 0.0) if vectors is not None else values
-        return np.sqrt(kept), vectors
+        if vectors is None:
+            return np.sqrt(values)
+        return np.asarray(vectors * np.sqrt(np.where(values > SINGULAR * largest, values, 0.0)))
 
     @property
     def rank(self) -> int:
         """How many directions vary."""
-        return int(np.count_nonzero(self._roots[0]))
+        return int(np.count_nonzero(np.atleast_2d(self._root).any(axis=0)))
 
     def points(self, rng: Draws, size: int) -> Array:
         """Independent inputs, one in each row."""
@@ -152,8 +152,7 @@ class Gaussian(Law):
 
     def root(self, rng: Draws) -> Array:
         """Standard deviations, or L with L L^T the covariance."""
-        roots, vectors = self._roots
-        return roots if vectors is None else vectors * roots
+        return self._root
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,33 +171,28 @@ def elem_like_test(inputs: Any, *, seed: int = 0) -> ElemLike:
         sqrt(max(2 * (q - c) ** 2 + 4 * c * (q - c), 0.0) / width),
         sqrt(max((q - c) ** 2 + 2 * c * (q - c), 0.0) / width),
     )
-    verdict = _verdict(square, comean, square_spread, comean_spread, expected)
+    spreads = {"square means": square_spread, "co-means": comean_spread}
+    verdict = _verdict(square, comean, spreads, expected)
     return ElemLike(square, comean, square_spread, comean_spread, expected, verdict)
 
 
 def _verdict(
-    square: Estimate,
-    comean: Estimate,
-    square_spread: Estimate,
-    comean_spread: Estimate,
-    expected: tuple[float, float],
+    square: Estimate, comean: Estimate, spreads: dict[str, Estimate], expected: tuple[float, float]
 ) -> str:
-    found = (square_spread, comean_spread)
-    shown = (
-        f"square means vary by {square_spread.value / square.value:.2g} of their mean and co-means "
-        f"by {comean_spread.value / square.value:.2g} of it"
-    )
+    shares = (spread.value / square.value for spread in spreads.values())
+    shown = "square means vary by {:.2g} of their mean and co-means by {:.2g} of it".format(*shares)
     if comean.value + 5 * comean.stderr < 0:
         return f"Not elem-like: the mean co-mean is below 0; {shown}."
     wide = [
-        part.value > 1.25 * wanted + 5 * part.stderr + 1e-9 * square.value
-        for part, wanted in zip(found, expected, strict=True)
+        name
+        for (name, spread), wanted in zip(spreads.items(), expected, strict=True)
+        if spread.value > 1.25 * wanted + 5 * spread.stderr + 1e-9 * square.value
     ]
-    if any(wide):
-        what = " and ".join(
-            name for name, out in zip(("square means", "co-means"), wide, strict=True) if out
+    if wide:
+        return (
+            f"Not elem-like at this width: {' and '.join(wide)} vary more than random coordinates "
+            f"do; {shown}."
         )
-        return f"Not elem-like at this width: {what} vary more than random coordinates do; {shown}."
     return (
         f"No sign against elem-like: {shown}, no more than independent coordinates of this width "
         "make them vary."

@@ -15,7 +15,7 @@ from tpcalc.errors import UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient, root_of
+from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient
 from tpcalc.nonlinearity.measured import sampled_nlc
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows
@@ -153,7 +153,7 @@ def product_estimate(activations: Sequence[Any]) -> Estimate:
             )
         if expr not in found:
             kernels = Kernels(expr)
-            found[expr] = root_of(quotient(kernels.slope(one), kernels.gap(one, one)))
+            found[expr] = quotient(kernels.slope(one), kernels.gap(one, one)).root().estimate()
         factors.append(found[expr])
     value = prod(part.value for part in factors)
     error = sum(part.stderr / part.value for part in factors) * value

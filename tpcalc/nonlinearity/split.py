@@ -40,7 +40,7 @@ class Fit:
 def fit(function: Function, sample: Sample) -> Fit:
     """The least-squares fit of a function over inputs."""
     size = sample.law.dimension
-    most = min(GROUPS, max(LEAST_GROUPS, CELLS // size**2), len(sample) // 4)
+    most = min(GROUPS, max(LEAST_GROUPS, CELLS // size**2), max(LEAST_GROUPS, len(sample) // 4))
     groups: list[_Moments] = []
     for x in sample.batches():
         y = function.values(x)
