@@ -28,38 +28,26 @@ NONLINEARITY = Source("Schoenherr, The Nonlinearity Coefficient")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a family.
-
-    Args:
-        name: Its name.
-        text: What it is.
-        default: Its value where none is given; None if it must be given.
-        above: The value must be larger than this; None for no bound.
-        symbolic: Whether it may hold symbols, for the exponents alone; a symbol is taken to be
-            larger than ``above``.
-    """
+    """A parameter of a family."""
 
     name: str
-    text: str
-    default: Fraction | None = None
-    above: Fraction | None = None
+    text: str  # what it is
+    default: Fraction | None = None  # its value where none is given; None if it must be given
+    above: Fraction | None = None  # the value must be larger than this; None for no bound
+    # whether it may hold symbols, for the exponents alone; a symbol is taken to be larger than
+    # above
     symbolic: bool = False
 
 
 @dataclass(frozen=True)
 class Composite:
-    """A function written with sums, products and powers, so that no atom hides its form.
+    """A function written with sums, products and powers, so that no atom hides its form."""
 
-    Args:
-        text: Its name with parameters.
-        build: The expression of an argument.
-        facts: Declared facts.
-        sympy: The function as a sympy expression, for display.
-    """
-
-    text: str
+    text: str  # its name with parameters
+    # the expression of an argument
     build: Callable[[Expr], Expr] = field(compare=False, repr=False)
-    facts: Facts = field(compare=False, repr=False)
+    facts: Facts = field(compare=False, repr=False)  # declared facts
+    # the function as a sympy expression, for display
     sympy: Callable[[Any], Any] = field(compare=False, repr=False)
 
     def __call__(self, arg: Expr) -> Expr:
@@ -70,30 +58,20 @@ class Composite:
 class ActivationFamily:
     """An entry of the catalogue: functions of one variable with parameters (or with none).
 
-    Args:
-        name: The name it is listed under, an identifier.
-        make: ``make(*parameters)``: the function, an ``Atom`` or a ``Composite``.
-        text: What it is, in one line.
-        source: Where it is defined.
-        parameters: Its parameters in order.
-        aliases: Other names.
-        variadic: Whether the last parameter may be given any number of times.
-        domain: The open interval on which it is defined.
-
     Example:
         >>> from tpcalc.activations.entries import REGISTRY
         >>> REGISTRY["relu_pow"](2).text
         'relu_pow[2]'
     """
 
-    name: str
-    make: Callable[..., Atom | Composite]
-    text: str
-    source: Source
-    parameters: tuple[Parameter, ...] = ()
-    aliases: tuple[str, ...] = ()
-    variadic: bool = False
-    domain: tuple[float, float] = (-inf, inf)
+    name: str  # the name it is listed under, an identifier
+    make: Callable[..., Atom | Composite]  # make(*parameters): the function, an Atom or a Composite
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    parameters: tuple[Parameter, ...] = ()  # its parameters in order
+    aliases: tuple[str, ...] = ()  # other names
+    variadic: bool = False  # whether the last parameter may be given any number of times
+    domain: tuple[float, float] = (-inf, inf)  # the open interval on which it is defined
 
     @classmethod
     def of(

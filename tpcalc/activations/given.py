@@ -24,15 +24,10 @@ _PARAMETERS = re.compile(r"\s*\w+\s*([:^\[].*)")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A function of one variable with its name.
+    """A function of one variable with its name."""
 
-    Args:
-        expr: The function, of ``Var(0)``.
-        text: What it is called.
-    """
-
-    expr: Expr
-    text: str
+    expr: Expr  # the function, of Var(0)
+    text: str  # what it is called
 
     @property
     def name(self) -> str:

@@ -27,15 +27,10 @@ DEGREE = 8
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A declared fact that does not hold.
+    """A declared fact that does not hold."""
 
-    Args:
-        fact: Its name (``"parity"``).
-        text: What was declared and what was found.
-    """
-
-    fact: str
-    text: str
+    fact: str  # its name ("parity")
+    text: str  # what was declared and what was found
 
 
 def verify(activation: Activation) -> tuple[Violation, ...]:

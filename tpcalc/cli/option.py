@@ -34,25 +34,16 @@ _TYPES: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A flag that sets keys of a study.
+    """A flag that sets keys of a study."""
 
-    Args:
-        name: As typed.
-        keys: The keys that it sets.
-        type: ``int``, ``float``, ``str``, ``list`` for whole numbers with commas, ``tuple`` for
-            words with commas, ``dict`` for settings by pattern, a flag for each pattern, or ``set``
-            for values by name, a flag for each name.
-        help: One line.
-        panel: The heading under which ``--help`` lists it.
-        metavar: What stands for the value in ``--help``.
-    """
-
-    name: str
-    keys: tuple[str, ...]
+    name: str  # as typed
+    keys: tuple[str, ...]  # the keys that it sets
+    # int, float, str, list for whole numbers with commas, tuple for words with commas, dict for
+    # settings by pattern, a flag for each pattern, or set for values by name, a flag for each name
     type: type
-    help: str
-    panel: str
-    metavar: str | None = None
+    help: str  # one line
+    panel: str  # the heading under which --help lists it
+    metavar: str | None = None  # what stands for the value in --help
 
     @property
     def parameter(self) -> inspect.Parameter:

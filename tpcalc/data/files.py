@@ -17,13 +17,7 @@ _CHUNK = 1 << 20  # a length that a file only claims must not be allocated at on
 
 
 class ByteStream:
-    """The bytes of one open file, unpacked, with the place reached.
-
-    Args:
-        path: For messages.
-        source: Where bytes come from.
-        size: How many bytes there are, where that is known before they are read.
-    """
+    """The bytes of one open file, unpacked, with the place reached."""
 
     def __init__(self, path: Path, source: IO[bytes], size: int | None) -> None:
         self.path = path

@@ -19,15 +19,10 @@ _ROWS = 1024  # at a time, so that no copy of all pixels as wide integers is mad
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Part:
-    """Images as they were read, for training or for the test.
+    """Images as they were read, for training or for the test."""
 
-    Args:
-        pixels: Whole numbers from 0 on, one row for each image.
-        labels: Their classes.
-    """
-
-    pixels: NDArray[Any]
-    labels: NDArray[Any]
+    pixels: NDArray[Any]  # whole numbers from 0 on, one row for each image
+    labels: NDArray[Any]  # their classes
 
 
 def labelled(

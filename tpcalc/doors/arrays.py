@@ -20,12 +20,7 @@ _MEMBERS = 10_000  # of an archive
 
 
 def array(path: Path, what: str) -> NDArray[Any]:
-    """The array of a ``.npy`` file.
-
-    Raises:
-        StudyError: It is no such file, is damaged, or holds objects.
-        OutOfMemory: It does not fit.
-    """
+    """The array of a ``.npy`` file."""
     with opened(path, what) as file:
         return _read(file, path.stat().st_size, str(path), what)
 

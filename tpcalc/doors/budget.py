@@ -28,17 +28,6 @@ def spend(
 ) -> None:
     """Refuse some work before it starts, where it would take more than it may.
 
-    Args:
-        what: The work, for the message: ``"unrolling 10 steps"``.
-        seconds: About how long it takes.
-        memory: About how many bytes.
-        hint: What to make smaller.
-        where: What it is of.
-
-    Raises:
-        TooLong: It would take longer.
-        OutOfMemory: It would need more.
-
     Example:
         >>> spend("one step", seconds=1)
         >>> spend("10^9 steps", seconds=1e9, hint="Take fewer.")
@@ -71,13 +60,7 @@ def spend_nodes(what: str, count: float, **more: str) -> None:
 
 
 class Pace:
-    """How long some work takes all in all, from how far it is; asked while it goes on.
-
-    Args:
-        what: The work.
-        total: How many parts it has.
-        hint: What to make smaller.
-    """
+    """How long some work takes all in all, from how far it is; asked while it goes on."""
 
     def __init__(self, what: str, total: int, hint: str = "") -> None:
         self._what, self._total, self._hint = what, total, hint

@@ -36,11 +36,7 @@ def opened(path: Path, what: str = "file") -> Iterator[BinaryIO]:
 
 
 def content(path: Path, what: str = "file", most: int = MOST) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        StudyError: It is no regular file, cannot be read, or is larger than ``most`` bytes.
-    """
+    """The bytes of a file."""
     with opened(path, what) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most:

@@ -17,15 +17,10 @@ _VERSION_2 = "memory.max", "memory.current"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take.
+    """What a run may take."""
 
-    Args:
-        seconds: Of its estimate.
-        memory: Bytes; None: what the machine has.
-    """
-
-    seconds: float = 86400.0
-    memory: int | None = None
+    seconds: float = 86400.0  # of its estimate
+    memory: int | None = None  # bytes; None: what the machine has
 
 
 CHOSEN: list[Limits] = []

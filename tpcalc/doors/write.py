@@ -19,9 +19,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def put(place: Path, content: str | bytes, what: str = "file") -> Path:
     """Write a file; what was there stays where that fails.
 
-    Raises:
-        StudyError: The place is none, or the system refuses it.
-
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:

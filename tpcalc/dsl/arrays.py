@@ -18,11 +18,7 @@ Block = TypeVar("Block", Vector, Scalar)
 
 
 class Arrays:
-    """The words of a tracer for blocks.
-
-    Args:
-        recorder: Where the nodes go.
-    """
+    """The words of a tracer for blocks."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

@@ -123,12 +123,9 @@ class UserAtom(Atom):
 
     It equals itself alone: two functions of one name may hold different code, and what was computed
     for one is never used for the other.
-
-    Args:
-        line: The user's line that made it.
     """
 
-    line: str | None = field(default=None, repr=False)
+    line: str | None = field(default=None, repr=False)  # the user's line that made it
 
     def __eq__(self, other: object) -> bool:
         return self is other

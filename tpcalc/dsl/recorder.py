@@ -47,16 +47,7 @@ def bracketed(text: str) -> str:
 
 
 class Recorder:
-    """Records the nodes of one traced program.
-
-    Args:
-        title: The name of the traced function, for messages.
-        base: A program to start from, with all its nodes, inputs and outputs.
-
-    Attributes:
-        along: In a block that is repeated along the depth the law along it of what is drawn there.
-        line: The line that nodes come from, where it is not the one that calls.
-    """
+    """Records the nodes of one traced program."""
 
     def __init__(self, title: str, base: Program | None = None) -> None:
         self.title = title

@@ -48,20 +48,13 @@ class OuterNode(Protocol):
 
 @dataclass(kw_only=True)
 class Writer:
-    """A script under construction.
+    """A script under construction."""
 
-    Args:
-        spaces: The space of each vector register.
-        labels: A name for each, or "".
-        scalars: How many scalar registers there are.
-        out: The instructions.
-        known: Numbers that are given, by their registers.
-    """
-
-    spaces: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    scalars: int = 0
-    out: list[Instruction] = field(default_factory=list)
+    spaces: list[str] = field(default_factory=list)  # the space of each vector register
+    labels: list[str] = field(default_factory=list)  # a name for each, or ""
+    scalars: int = 0  # how many scalar registers there are
+    out: list[Instruction] = field(default_factory=list)  # the instructions
+    # numbers that are given, by their registers
     known: dict[int, float] = field(default_factory=dict)
     _places: dict[float, int] = field(default_factory=dict)
 
@@ -113,23 +106,15 @@ class Writer:
 
 @dataclass
 class Blocks:
-    """The registers of values with axes.
+    """The registers of values with axes."""
 
-    Args:
-        writer: The script.
-        axes: The axes of each value, with their sizes.
-        dims: The space of each vector; None of a scalar.
-        named: The label of a cell of a vector.
-        held: The registers of each value, an array with its axes.
-        given: Numbers that no register holds yet.
-    """
-
-    writer: Writer
-    axes: Sequence[Sequence[tuple[str, int]]]
-    dims: Sequence[str | None]
-    named: Callable[[int, Cell], str] = lambda ref, cell: ""
+    writer: Writer  # the script
+    axes: Sequence[Sequence[tuple[str, int]]]  # the axes of each value, with their sizes
+    dims: Sequence[str | None]  # the space of each vector; None of a scalar
+    named: Callable[[int, Cell], str] = lambda ref, cell: ""  # the label of a cell of a vector
+    # the registers of each value, an array with its axes
     held: dict[int, Registers] = field(default_factory=dict)
-    given: dict[int, Array] = field(default_factory=dict)
+    given: dict[int, Array] = field(default_factory=dict)  # numbers that no register holds yet
 
     def sizes(self, ref: int) -> dict[str, int]:
         """The axes of a value."""

@@ -36,20 +36,14 @@ WORTH_THREADS = 2**17  # entries times layers
 
 @dataclass(frozen=True, eq=False)
 class ChainKernels:
-    """Kernels of a chain, and how far they may be off.
+    """Kernels of a chain, and how far they may be off."""
 
-    Args:
-        nngp: Shape (N, M); None if not asked for.
-        ntk: Shape (N, M); None if not asked for.
-        relative_error: Error of entries in units of ``|entry| + (K(x, x) + K(y, y)) / 2``, K the
-            NNGP kernel: on the diagonal, and for pairs of inputs with |correlation| below 0.99.
-        near_error: The same for the other pairs: nearly parallel or antiparallel inputs.
-    """
-
-    nngp: Array | None
-    ntk: Array | None
+    nngp: Array | None  # shape (N, M); None if not asked for
+    ntk: Array | None  # shape (N, M); None if not asked for
+    # error of entries in units of |entry| + (K(x, x) + K(y, y)) / 2, K the NNGP kernel: on the
+    # diagonal, and for pairs of inputs with |correlation| below 0.99
     relative_error: float
-    near_error: float
+    near_error: float  # the same for the other pairs: nearly parallel or antiparallel inputs
 
 
 def chain_kernels(

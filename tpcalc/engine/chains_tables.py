@@ -25,17 +25,11 @@ LARGEST, LEAST = 1e140, 1e-140  # norms of inputs whose squares are safely withi
 
 @dataclass(frozen=True, eq=False)
 class Gram:
-    """Inputs and the scale of their Gram matrix, G = factor * inputs @ others.T.
+    """Inputs and the scale of their Gram matrix, G = factor * inputs @ others.T."""
 
-    Args:
-        inputs: Shape (N, d), float64.
-        others: Shape (M, d); None: the inputs themselves.
-        factor: For example 1 / d.
-    """
-
-    inputs: Array
-    others: Array | None = None
-    factor: float = 1.0
+    inputs: Array  # shape (N, d), float64
+    others: Array | None = None  # shape (M, d); None: the inputs themselves
+    factor: float = 1.0  # for example 1 / d
 
     def __post_init__(self) -> None:
         hint = "Use for example 1 / (number of coordinates)."
@@ -56,30 +50,19 @@ class Gram:
 
 @dataclass(frozen=True)
 class Chain:
-    """A chain of equal dense layers.
+    """A chain of equal dense layers."""
 
-    Args:
-        family: ``"abrelu"``: phi(z) = a |z| + b z; ``"erf"``: phi(z) = a erf(b z).
-        a: See ``family``. ReLU has a = b = 1/2.
-        b: See ``family``.
-        depth: How many times the activation is applied.
-        weight_variance: Variance of the weights of hidden layers, times their fan-in.
-        bias_variance: Variance of the biases of hidden layers.
-        residual: None: a plain chain with a readout of weight variance 1 without bias; a number:
-            every layer adds that multiple of its output to its input, and the readout is linear.
-        first_weight: Weight variance of the first layer, of G.
-        first_bias: Bias variance of the first layer.
-    """
-
-    family: Family
-    a: float
-    b: float
-    depth: int
-    weight_variance: float
-    bias_variance: float
+    family: Family  # "abrelu": phi(z) = a |z| + b z; "erf": phi(z) = a erf(b z)
+    a: float  # see family. ReLU has a = b = 1/2.
+    b: float  # see family
+    depth: int  # how many times the activation is applied
+    weight_variance: float  # variance of the weights of hidden layers, times their fan-in
+    bias_variance: float  # variance of the biases of hidden layers
+    # None: a plain chain with a readout of weight variance 1 without bias; a number: every layer
+    # adds that multiple of its output to its input, and the readout is linear
     residual: float | None
-    first_weight: float
-    first_bias: float
+    first_weight: float  # weight variance of the first layer, of G
+    first_bias: float  # bias variance of the first layer
 
     def __post_init__(self) -> None:
         checks.one_of("family of activations", self.family, ("abrelu", "erf"))
@@ -138,21 +121,13 @@ BLOCK = 2**20  # entries of inputs that are squared at once
 
 @dataclass(frozen=True)
 class Table:
-    """Arguments of a loop, ready for any of its tiles.
+    """Arguments of a loop, ready for any of its tiles."""
 
-    Args:
-        loop: A function of ``chains_loops``.
-        arguments: Its arguments before the tiles.
-        finite: Whether kernels stay within float64.
-        error: Relative error away from coincidence.
-        near_error: Relative error of nearly coincident inputs.
-    """
-
-    loop: Callable[..., None]
-    arguments: tuple[Any, ...]
-    finite: bool
-    error: float
-    near_error: float
+    loop: Callable[..., None]  # a function of chains_loops
+    arguments: tuple[Any, ...]  # its arguments before the tiles
+    finite: bool  # whether kernels stay within float64
+    error: float  # relative error away from coincidence
+    near_error: float  # relative error of nearly coincident inputs
 
     @property
     def coordinates(self) -> int:

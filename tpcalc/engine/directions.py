@@ -67,15 +67,6 @@ class MatrixSide:
     """One side of a random matrix: directions and their images.
 
     ``side.q`` (a ``Basis``) and ``side.e`` (a ``Store``) are what ``materialise`` takes.
-
-    Args:
-        space: Where the inputs of this side live.
-        output: Where its images live.
-        capacity: Largest number of directions.
-        dtype: Storage type of directions.
-        images: Storage type of images.
-        tolerance: Residuals below this part of their vector add no direction.
-        kept: Largest number of images; None: as many.
     """
 
     def __init__(
@@ -162,19 +153,6 @@ class LimitMatrix(_Matrix):
     for 1/sqrt(N), which many directions add up: averages are then off by a part of k/N. With
     ``adjoint`` draws are projected off them, so that y·(W x) = (W^T y)·x holds on the samples too.
 
-    Args:
-        spaces: Those that W x and x live in.
-        capacities: Largest number of directions of W (all inputs of ``transpose=False``), and of
-            W^T.
-        draws: Fresh normals on each space.
-        storage: Of directions, ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
-        tolerance: Residuals below this part of their vector are dropped.
-        adjoint: Whether draws are projected; it takes a quarter as much time again.
-
-    Attributes:
-        forward: The side of W.
-        transposed: The side of W^T.
-
     Source: Yang, Tensor Programs III (arXiv:2009.10685), box 1: Gaussian and correction part of a
     product; Stein's lemma in place of its derivatives.
 
@@ -248,17 +226,6 @@ class FiniteMatrix(_Matrix):
     d / n. Images are true images, so that ``Product.echo`` has no columns: the part of W q that the
     transposed side knows already, ``sum_p (e'_p·q / d_out) q'_p``, is written into its image, and a
     fresh draw, projected off the q'_p, adds the rest.
-
-    Args:
-        spaces: Those that W x and x live in.
-        capacities: Largest number of directions of W (all inputs of ``transpose=False``), and of
-            W^T.
-        draws: Fresh normals on each space.
-        storage: ``"float64"`` or ``"float32"``.
-        tolerance: Residuals below this part of their vector are dropped.
-
-    Raises:
-        EvaluationError: Sizes and ratios belong to different n.
 
     Example:
         >>> from tpcalc.engine.draws import PlainDraws

@@ -36,21 +36,14 @@ Counts = Index
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What a push found.
+    """What a push found."""
 
-    Args:
-        coords: Coordinates of the pushed vectors, shape (replicates, B, rows after the push).
-        before: Number of directions before, of each replicate.
-        new: How many were added.
-        columns: Which of the pushed vectors brought new direction m, shape (replicates, B).
-        beside: Sums over the samples of row i of the other store times vector j, shape
-            (replicates, rows, B), if it was asked for.
-    """
-
-    coords: Array
-    before: Counts
-    new: Counts
-    columns: Counts
+    coords: Array  # coordinates of the pushed vectors, shape (replicates, B, rows after the push)
+    before: Counts  # number of directions before, of each replicate
+    new: Counts  # how many were added
+    columns: Counts  # which of the pushed vectors brought new direction m, shape (replicates, B)
+    # sums over the samples of row i of the other store times vector j, shape (replicates, rows, B),
+    # if it was asked for
     beside: Array | None = None
 
     def places(self) -> Iterator[tuple[int, int | None, int]]:
@@ -75,21 +68,6 @@ def left_the_range(what: str) -> Exploded:
 
 class Basis:
     """Orthonormal rows q_i, (1/N) q_i·q_j = δ_ij, that span the vectors pushed so far.
-
-    Args:
-        size: Number of samples N.
-        capacity: Largest number of directions.
-        dtype: Storage type, float64 or float32.
-        block: Samples in a block.
-        tolerance: Residuals below this part of their vector add no direction (at least the
-            rounding of the storage counts: 1e-13, or 2e-6 in single precision).
-        replicates: Independent bases.
-        memory: Where the rows are cut from.
-
-    Attributes:
-        store: The rows in memory, which directions are combinations of.
-        min_ratios: Smallest accepted residual as a part of its vector (1.0 at the start), for each
-            replicate.
 
     Source: Smoktunowicz, Barlow and Langou, A note on the error analysis of classical Gram-Schmidt
     (2006): with the Pythagorean residual the loss of orthogonality is bounded by the squared

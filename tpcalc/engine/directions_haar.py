@@ -54,20 +54,6 @@ def haar_side(
 class HaarMatrix(TwoSided):
     """A Haar matrix scaled to entries of mean square 1/n: its limit, or exact in law at finite n.
 
-    Args:
-        law: ``"limit"``: samples of the coordinates of an infinite matrix. ``"finite"``: a matrix
-            of the sizes of the spaces.
-        spaces: Those that W x and x live in.
-        capacity: Largest number of directions of each space: all products, with W and with W^T.
-        draws: Fresh normals on each space.
-        storage: ``"float64"`` or ``"float32"`` (arithmetic is float64 in both).
-        tolerance: Residuals below this part of their vector are dropped; None: as for Gaussian
-            matrices, 1e-5 in the limit and 1e-10 at finite n.
-        sides: What makes a side: where its directions are.
-
-    Raises:
-        EvaluationError: The storage is not known, or the spaces have blocks of different sizes.
-
     Source: Pennington, Schoenholz and Ganguli, Resurrecting the sigmoid in deep learning through
         dynamical isometry (arXiv:1711.04735), for the use of Haar matrices; the law of a Haar
         matrix given what it did to some vectors is that of a Haar matrix on the complements.

@@ -26,9 +26,6 @@ class Memory:
     The system gives a large piece in large pages: that takes a fifth of the time that as many bytes
     take in arrays of their own, which is what a short run would wait for most.
 
-    Args:
-        size: Bytes; arrays beyond them get memory of their own. What is never written takes none.
-
     Example:
         >>> Memory(100).zeros((2, 3)).tolist()
         [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
@@ -57,23 +54,17 @@ NO_MEMORY = Memory(0)
 class SampleSpace:
     """Where vectors live: a number of samples, and the ratio of the dimension to n.
 
-    Args:
-        size: Number of samples N (at finite width: of coordinates).
-        ratio: Dimension divided by n.
-        block: Samples in a block, a power of two from 16 on.
-        replicates: Independent copies; a vector has the samples of one after those of another.
-        memory: Where arrays over the space are cut from.
-
     Example:
         >>> SampleSpace(1000).padded
         1024
     """
 
-    size: int
-    ratio: float = 1.0
-    block: int = 512
+    size: int  # number of samples N (at finite width: of coordinates)
+    ratio: float = 1.0  # dimension divided by n
+    block: int = 512  # samples in a block, a power of two from 16 on
+    # independent copies; a vector has the samples of one after those of another
     replicates: int = 1
-    memory: Memory = NO_MEMORY
+    memory: Memory = NO_MEMORY  # where arrays over the space are cut from
 
     def __post_init__(self) -> None:
         _check_sizes(self.size, self.block)
@@ -108,20 +99,6 @@ class Store:
     """Growing lists of rows over one space, as ``data[replicates * blocks, capacity, block]``.
 
     Entries beyond ``size`` are and stay 0.
-
-    Args:
-        size: Number of samples N.
-        capacity: Largest number of rows.
-        dtype: float64 or float32.
-        block: Samples in a block.
-        replicates: Lists, which grow together unless told otherwise.
-        memory: Where the array is cut from.
-
-    Attributes:
-        counts: Number of rows in use, for each replicate.
-
-    Raises:
-        OutOfMemory: The array does not fit.
 
     Example:
         >>> store = Store(size=3, capacity=2)

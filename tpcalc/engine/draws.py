@@ -164,13 +164,6 @@ class Draws(Protocol):
 class PlainDraws:
     """Pseudorandom normals (PCG64).
 
-    Args:
-        size: Entries N of a row.
-        seeds: Integers or a numpy SeedSequence (which is not changed), for each replicate.
-
-    Raises:
-        EvaluationError: For a size below 1.
-
     Example:
         >>> row = np.zeros((1, 8))
         >>> PlainDraws(5, 0).fill(row, scale=2.0)
@@ -229,14 +222,6 @@ class SobolDraws:
     Rows beyond the last dimension (asked for, or of the sequence: 21201) are plain draws.
     Normals times their scale are rounded to single precision, so that rows of float32 hold them as
     they are: half of the memory, and the same numbers in whatever is computed from them.
-
-    Args:
-        dimensions: Rows to take from the sequence.
-        log2_samples: Rows have N = 2^log2_samples entries (at most 2^30).
-        seeds: Of the scrambles; another seed gives an independent replicate.
-
-    Raises:
-        EvaluationError: If the number of samples is not 2^0 .. 2^30.
 
     Source: Joe and Kuo, Constructing Sobol sequences with better two-dimensional projections
     (2008): direction numbers; Matousek, On the L2-discrepancy for anchored boxes (1998): scramble.

@@ -46,13 +46,7 @@ LONG = 6  # vectors from which on the places that a sum reads are kept for later
 
 
 class Workspace(Registers):
-    """Memory of one thread, allocated once and used for one bundle of replicates after another.
-
-    Args:
-        plan: The scheduled script.
-        setting: How to run it.
-        replicates: How many at once.
-    """
+    """Memory of one thread, allocated once and used for one bundle of replicates after another."""
 
     batch = 16
 

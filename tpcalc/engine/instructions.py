@@ -93,19 +93,12 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PanelTerm:
-    """sum_i numbers_ij * scalar_ij * vector_i for each output j of a panel.
+    """sum_i numbers_ij * scalar_ij * vector_i for each output j of a panel."""
 
-    Args:
-        vectors: The vectors; of as many as there are outputs, one each, if ``each``.
-        numbers: Shape (vectors, outputs), or (vectors,) if ``each``.
-        scalars: Registers of the same shape; None: 1.
-        each: Whether output j takes vector j alone.
-    """
-
-    vectors: tuple[int, ...]
-    numbers: Array
-    scalars: Index | None
-    each: bool = False
+    vectors: tuple[int, ...]  # the vectors; of as many as there are outputs, one each, if each
+    numbers: Array  # shape (vectors, outputs), or (vectors,) if each
+    scalars: Index | None  # registers of the same shape; None: 1
+    each: bool = False  # whether output j takes vector j alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,27 +230,16 @@ Instruction = (
 
 @dataclass(frozen=True)
 class Script:
-    """A list of instructions with what it declares and what it yields.
+    """A list of instructions with what it declares and what it yields."""
 
-    Args:
-        spaces: Dimension classes.
-        matrices: Random matrices.
-        instructions: In order of computation.
-        vector_space: Space name of each vector register.
-        scalars: Number of scalar registers.
-        labels: A name for each vector register, for messages ("" if it has none).
-        results: Scalar registers that are returned, in order.
-        vectors: Vector registers whose coordinates are returned, in order.
-    """
-
-    spaces: tuple[Space, ...]
-    matrices: tuple[Matrix, ...]
-    instructions: tuple[Instruction, ...]
-    vector_space: tuple[str, ...]
-    scalars: int
-    labels: tuple[str, ...]
-    results: tuple[int, ...]
-    vectors: tuple[int, ...] = ()
+    spaces: tuple[Space, ...]  # dimension classes
+    matrices: tuple[Matrix, ...]  # random matrices
+    instructions: tuple[Instruction, ...]  # in order of computation
+    vector_space: tuple[str, ...]  # space name of each vector register
+    scalars: int  # number of scalar registers
+    labels: tuple[str, ...]  # a name for each vector register, for messages ("" if it has none)
+    results: tuple[int, ...]  # scalar registers that are returned, in order
+    vectors: tuple[int, ...] = ()  # vector registers whose coordinates are returned, in order
 
 
 def vector_inputs(step: Instruction) -> tuple[int, ...]:

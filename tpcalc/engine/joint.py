@@ -15,17 +15,12 @@ from tpcalc.engine.instructions import Multiply, Noise, Outer, Script, vector_in
 
 @dataclass(frozen=True)
 class Joint:
-    """The groups of vectors that have joint samples.
+    """The groups of vectors that have joint samples."""
 
-    Args:
-        spaces: The space of each group; groups are in the order of spaces, then of registers.
-        vectors: The group of each vector register (-1: no instruction writes it).
-        images: The group of the images of each (matrix, transpose) side.
-    """
-
+    # the space of each group; groups are in the order of spaces, then of registers
     spaces: tuple[str, ...]
-    vectors: tuple[int, ...]
-    images: dict[tuple[str, bool], int]
+    vectors: tuple[int, ...]  # the group of each vector register (-1: no instruction writes it)
+    images: dict[tuple[str, bool], int]  # the group of the images of each (matrix, transpose) side
 
 
 def joint(script: Script) -> Joint:

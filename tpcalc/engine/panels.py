@@ -26,12 +26,7 @@ from tpcalc.engine.vectors import (
 
 
 class Combinations:
-    """Where the vectors of a panel are: on stored rows where possible.
-
-    Args:
-        step: The panel.
-        vectors: All vectors, by register.
-    """
+    """Where the vectors of a panel are: on stored rows where possible."""
 
     __slots__ = ("_held", "_rest", "_step")
 
@@ -146,12 +141,7 @@ def _add(
 
 
 class Grams:
-    """Where one basis has the coordinates of two lists.
-
-    Args:
-        step: The lists.
-        vectors: All vectors, by register.
-    """
+    """Where one basis has the coordinates of two lists."""
 
     __slots__ = ("_key", "_left", "_right")
 
@@ -180,12 +170,7 @@ class Grams:
 
 
 class InnerProducts:
-    """Where one basis has the coordinates of a vector and of all those it is multiplied with.
-
-    Args:
-        step: The inner products.
-        vectors: All vectors, by register.
-    """
+    """Where one basis has the coordinates of a vector and of all those it is multiplied with."""
 
     __slots__ = ("_key", "_outs", "_places", "_row")
 

@@ -43,20 +43,14 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs replicates of one script.
+    """Runs replicates of one script."""
 
-    Args:
-        script: What to run.
-        setting: How.
-        threads: How many share the passes over samples; the answer depends neither on it nor on
-            the size of bundles. None: one for each core.
-        memory_limit: Bytes to stay within; None: what is available.
-    """
-
-    script: Script
-    setting: Setting
+    script: Script  # what to run
+    setting: Setting  # how
+    # how many share the passes over samples; the answer depends neither on it nor on the size of
+    # bundles. None: one for each core.
     threads: int | None = None
-    memory_limit: int | None = None
+    memory_limit: int | None = None  # bytes to stay within; None: what is available
 
     def run(
         self, seeds: Sequence[Sequence[int]], progress: Progress | None = None

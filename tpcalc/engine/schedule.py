@@ -41,36 +41,24 @@ Side = tuple[str, bool]
 
 @dataclass(frozen=True)
 class Plan:
-    """A scheduled script.
+    """A scheduled script."""
 
-    Args:
-        script: The script, reordered and batched.
-        dense_until: For each vector register the last instruction that needs its coordinates as
-            an array (-1: none).
-        alive_until: The last instruction that needs it in any form.
-        thins: For each instruction the registers whose arrays nobody needs after it.
-        ends: For each instruction the registers that nobody needs after it.
-        stacked: Registers kept as rows of a stack, because several sums read them.
-        directions: Capacity of each (matrix, transpose) side.
-        joint: Which vectors have joint samples.
-        normals: Fresh Gaussian directions needed by each group of them.
-        stack_rows: Capacity of the stack of each space.
-        start_rows: Rows of start draws of each space.
-        peak_dense: Largest number of dense arrays alive at once, for each space.
-    """
-
-    script: Script
+    script: Script  # the script, reordered and batched
+    # for each vector register the last instruction that needs its coordinates as an array (-1:
+    # none)
     dense_until: tuple[int, ...]
-    alive_until: tuple[int, ...]
+    alive_until: tuple[int, ...]  # the last instruction that needs it in any form
+    # for each instruction the registers whose arrays nobody needs after it
     thins: tuple[tuple[int, ...], ...]
+    # for each instruction the registers that nobody needs after it
     ends: tuple[tuple[int, ...], ...]
-    stacked: frozenset[int]
-    directions: dict[tuple[str, bool], int]
-    joint: Joint
-    normals: tuple[int, ...]
-    stack_rows: dict[str, int]
-    start_rows: dict[str, int]
-    peak_dense: dict[str, int]
+    stacked: frozenset[int]  # registers kept as rows of a stack, because several sums read them
+    directions: dict[tuple[str, bool], int]  # capacity of each (matrix, transpose) side
+    joint: Joint  # which vectors have joint samples
+    normals: tuple[int, ...]  # fresh Gaussian directions needed by each group of them
+    stack_rows: dict[str, int]  # capacity of the stack of each space
+    start_rows: dict[str, int]  # rows of start draws of each space
+    peak_dense: dict[str, int]  # largest number of dense arrays alive at once, for each space
 
 
 def plan(script: Script) -> Plan:

@@ -48,19 +48,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one replicate yields.
+    """What one replicate yields."""
 
-    Args:
-        scalars: The results.
-        vectors: The coordinates of vectors.
-        min_ratio: The smallest residual that became a direction, as a part of its vector.
-        storage: The precision of directions that it was found with.
-    """
-
-    scalars: tuple[float, ...]
-    vectors: tuple[Array, ...]
-    min_ratio: float
-    storage: str = "float64"
+    scalars: tuple[float, ...]  # the results
+    vectors: tuple[Array, ...]  # the coordinates of vectors
+    min_ratio: float  # the smallest residual that became a direction, as a part of its vector
+    storage: str = "float64"  # the precision of directions that it was found with
 
 
 def explosion(value: float, what: str) -> Exploded:

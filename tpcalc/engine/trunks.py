@@ -23,29 +23,17 @@ from tpcalc.engine.kernels_compile import exact, loose
 
 
 class Store(NamedTuple):
-    """What passes leave behind; the first axis is the layer, and edge l leads to layer l.
+    """What passes leave behind; the first axis is the layer, and edge l leads to layer l."""
 
-    Args:
-        forward: Homogeneous solutions, of x for each sample and column.
-        backward: The same of dx.
-        jumps: For each Gaussian (last axis) by how much coefficients jump at its edge.
-        law: Covariances of the Gaussians of an edge.
-        gram: Gram matrices of the coefficients, edges up to l for x and beyond l for dx.
-        features: <x_i | x_j>.
-        gradients: <dx_i | dx_j>.
-        drift: What of dx_j is in the preactivation of sample i.
-        averages: Cov, V11, V22, V2c, V31 of each pair (i, j); unread where phi is the identity.
-    """
-
-    forward: Array
-    backward: Array
-    jumps: Array
-    law: Array
-    gram: Array
-    features: Array
-    gradients: Array
-    drift: Array
-    averages: Array
+    forward: Array  # homogeneous solutions, of x for each sample and column
+    backward: Array  # the same of dx
+    jumps: Array  # for each Gaussian (last axis) by how much coefficients jump at its edge
+    law: Array  # covariances of the Gaussians of an edge
+    gram: Array  # gram matrices of the coefficients, edges up to l for x and beyond l for dx
+    features: Array  # <x_i | x_j>
+    gradients: Array  # <dx_i | dx_j>
+    drift: Array  # what of dx_j is in the preactivation of sample i
+    averages: Array  # cov, V11, V22, V2c, V31 of each pair (i, j); unread where phi is the identity
 
 
 def store(layers: int, batch: int, steps: int) -> Store:

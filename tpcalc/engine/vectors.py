@@ -155,10 +155,6 @@ class Combination:
     """Where the vectors of a linear combination are: on stored rows where possible.
 
     Coordinates in a basis come first: many vectors share its rows, which a product reads anyway.
-
-    Args:
-        step: The combination.
-        vectors: All vectors, by register.
     """
 
     __slots__ = ("_inside", "_rest", "_stored")

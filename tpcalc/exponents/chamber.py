@@ -61,18 +61,15 @@ def times(a: Power, b: Power) -> Power:
 class Region:
     """A conjunction of polynomial conditions on the symbols.
 
-    Args:
-        positive: Polynomials g with g > 0, each divided by the size of one coefficient.
-        zero: Polynomials g with g = 0.
-
     Example:
         >>> region = Region((Ex.symbol("a") - Fraction(1, 2),))
         >>> region.lines, region.contains({"a": Fraction(1)})
         (('-1/2 + a > 0',), True)
     """
 
+    # polynomials g with g > 0, each divided by the size of one coefficient
     positive: tuple[Ex, ...] = ()
-    zero: tuple[Ex, ...] = ()
+    zero: tuple[Ex, ...] = ()  # polynomials g with g = 0
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -108,9 +105,6 @@ def joined(regions: Iterable[Region]) -> Region:
 
 class Chamber:
     """The sample point of a derivation and what was decided at it.
-
-    Args:
-        point: A rational value for each symbol that may occur.
 
     Example:
         >>> chamber = Chamber({"a": Fraction(3, 4)})

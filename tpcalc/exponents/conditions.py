@@ -22,18 +22,14 @@ _MOST_SYMBOLS = 4
 class Axes:
     """The symbols of a diagram and the interval of each.
 
-    Args:
-        names: The symbols, in the order of the coordinates.
-        sides: The ends of each closed interval.
-
     Example:
         >>> axes = Axes.of({"a": (0, 1), "c": (-1, 1)})
         >>> axes.signs(Region((1 - 2 * Ex.symbol("a"),)))
         {(-1, 2, 0): -1}
     """
 
-    names: tuple[str, ...]
-    sides: tuple[tuple[Fraction, Fraction], ...]
+    names: tuple[str, ...]  # the symbols, in the order of the coordinates
+    sides: tuple[tuple[Fraction, Fraction], ...]  # the ends of each closed interval
 
     @staticmethod
     def of(box: Mapping[str, tuple[Fraction | float, Fraction | float]]) -> Axes:

@@ -21,10 +21,6 @@ NOWHERE = -1  # the representative of what is in no coset of a space
 class Lattice:
     """Interned subspaces in reduced echelon form, with remembered joins.
 
-    Args:
-        largest: Dimension up to which a subspace is followed; beyond it ``ALL`` stands for it,
-            which claims fewer zeros.
-
     Example:
         >>> lattice = Lattice()
         >>> x, y = lattice.single(0), lattice.single(1)
@@ -34,6 +30,8 @@ class Lattice:
         True
     """
 
+    # dimension up to which a subspace is followed; beyond it ALL stands for it, which claims fewer
+    # zeros
     largest: int = 128
     _tables: list[dict[int, int]] = field(default_factory=lambda: [{}, {}])  # pivot bit -> row
     _pivots: list[int] = field(default_factory=lambda: [0, 0])

@@ -28,14 +28,6 @@ _MOST_PIECES = 200_000
 class Cell(Generic[T]):
     """A convex part of a diagram, open in its dimension, on which one answer holds.
 
-    Args:
-        answer: What the run returned.
-        region: Where that answer holds, in the box and outside.
-        conditions: The cell itself: its equations and one inequality for each of its facets.
-        sample: A point of it.
-        shape: Its exact shape.
-        inner: Whether it lies off the boundary of the box.
-
     Example:
         >>> from tpcalc.exponents.chamber import Chamber
         >>> from tpcalc.exponents.ex import Ex
@@ -49,12 +41,12 @@ class Cell(Generic[T]):
         (('-1/2 + a = 0',), 0)
     """
 
-    answer: T
-    region: Region
-    conditions: Region
-    sample: Mapping[str, Fraction]
-    shape: Polytope = field(repr=False)
-    inner: bool = True
+    answer: T  # what the run returned
+    region: Region  # where that answer holds, in the box and outside
+    conditions: Region  # the cell itself: its equations and one inequality for each of its facets
+    sample: Mapping[str, Fraction]  # a point of it
+    shape: Polytope = field(repr=False)  # its exact shape
+    inner: bool = True  # whether it lies off the boundary of the box
 
     @property
     def dimension(self) -> int:

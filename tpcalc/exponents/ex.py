@@ -37,10 +37,6 @@ def without_number(name: str, *, where: str | None = None, more: str = "") -> Sc
 class Ex:
     """A polynomial over Q in named symbols.
 
-    Args:
-        terms: Sorted pairs (monomial, coefficient), no zero coefficient; a monomial is a sorted
-            tuple of (symbol, power).
-
     Example:
         >>> a = Ex.symbol("a")
         >>> print(2 * a - Fraction(1, 2))
@@ -49,6 +45,8 @@ class Ex:
         Fraction(0, 1)
     """
 
+    # sorted pairs (monomial, coefficient), no zero coefficient; a monomial is a sorted tuple of
+    # (symbol, power)
     terms: tuple[tuple[Monomial, Fraction], ...] = ()
 
     @staticmethod

@@ -37,13 +37,6 @@ def primitive(numbers: Sequence[Fraction | int]) -> tuple[int, ...]:
 class Polytope:
     """The relative interior of a bounded polyhedron, never empty.
 
-    Args:
-        dimension: Its dimension.
-        corners: The corners of its closure.
-        tight: For each corner, the bounds that vanish there, as the bits of a number.
-        bounds: Forms that are positive inside; together with ``zeros`` they describe it.
-        zeros: Independent forms that vanish on it.
-
     Example:
         >>> square = Polytope.box([(Fraction(0), Fraction(1))] * 2)
         >>> triangle = square.part((-1, 1, 1), -1)  # where -1 + x + y < 0
@@ -54,10 +47,10 @@ class Polytope:
     """
 
     dimension: int
-    corners: tuple[Point, ...]
-    tight: tuple[int, ...]
-    bounds: tuple[Form, ...]
-    zeros: tuple[Form, ...] = ()
+    corners: tuple[Point, ...]  # the corners of its closure
+    tight: tuple[int, ...]  # for each corner, the bounds that vanish there, as the bits of a number
+    bounds: tuple[Form, ...]  # forms that are positive inside; together with zeros they describe it
+    zeros: tuple[Form, ...] = ()  # independent forms that vanish on it
 
     @staticmethod
     def box(sides: Sequence[tuple[Fraction, Fraction]]) -> Polytope:

@@ -41,37 +41,29 @@ class Degree(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known about a function of one variable.
+    """What is known about a function of one variable."""
 
-    Args:
-        parity: ``"even"``, ``"odd"`` or ``"none"``.
-        homogeneity: The p with f(cz) = c^p f(z) for every c > 0, or None; it may hold symbols.
-        kinks: Points where f is not smooth: f or a derivative jumps or is unbounded.
-        growth: Degree of the smallest polynomial bound of |f|; None if f grows faster; it may hold
-            symbols.
-        value_at_zero: f(0).
-        slope_at_zero: f'(0), or None where f has no derivative at 0.
-        least: A number that f is nowhere below.
-        tame: Whether f is positive and log(1/f) grows at most linearly, so that 1/f of a Gaussian
-            has all moments.
-        analytic: Whether f is the sum of its Taylor series near every point that is no kink, and
-            the derivative that is given is its own.
-        surrogate: Whether the derivative that is given may be another's, so that backward passes
-            take it and nothing is concluded from it.
-        period: A P with f(z + P) = f(z), where there is one; kinks of all periods are declared as
-            far as an average is to see them.
-    """
-
-    parity: Parity = "none"
+    parity: Parity = "none"  # "even", "odd" or "none"
+    # the p with f(cz) = c^p f(z) for every c > 0, or None; it may hold symbols
     homogeneity: Degree | None = None
+    # points where f is not smooth: f or a derivative jumps or is unbounded
     kinks: tuple[float, ...] = ()
+    # degree of the smallest polynomial bound of |f|; None if f grows faster; it may hold symbols
     growth: Degree | None = Fraction(1)
-    value_at_zero: float = 0.0
-    slope_at_zero: float | None = None
-    least: float = -inf
+    value_at_zero: float = 0.0  # f(0)
+    slope_at_zero: float | None = None  # f'(0), or None where f has no derivative at 0
+    least: float = -inf  # a number that f is nowhere below
+    # whether f is positive and log(1/f) grows at most linearly, so that 1/f of a Gaussian has all
+    # moments
     tame: bool = False
+    # whether f is the sum of its Taylor series near every point that is no kink, and the derivative
+    # that is given is its own
     analytic: bool = True
+    # whether the derivative that is given may be another's, so that backward passes take it and
+    # nothing is concluded from it
     surrogate: bool = False
+    # a P with f(z + P) = f(z), where there is one; kinks of all periods are declared as far as an
+    # average is to see them
     period: float | None = None
 
 
@@ -83,26 +75,6 @@ class Atom:
     lines of code: a second function that a user gives the same name is another atom, and nothing
     that was computed for the first is used for it.
 
-    Args:
-        name: The catalogue name, a Python identifier.
-        evaluate: ``evaluate(xp, z)``: the function on an array, written with the array namespace
-            ``xp`` (``exp, log, tanh, sin, cos, erf, abs, maximum, minimum, where, sqrt, sign``).
-        derivative: The derivative as an expression of the argument; None where it is not a
-            function (the derivative of a jump).
-        facts: Declared facts.
-        params: Parameters, such as the slope of a leaky ReLU. One that holds symbols is printed;
-            such a text is for reading alone.
-        sympy: ``sympy(z)``: the function as a sympy expression, for display.
-        pieces: ``pieces(z)``: the same function, but for its values at kinks, made of sums and
-            products of ``step, normal_cdf, normal_pdf, exp, sin, cos``, powers and constants, from
-            which Gaussian expectations follow in closed form. None where there is no such form,
-            and for these functions themselves.
-        near_zero: ``near_zero(z, order)``: of a function with a kink at 0 a sum of smooth and
-            homogeneous functions that agrees with it there up to terms of a higher order.
-
-    Raises:
-        TraceError: The name is not an identifier, so that a printed program could not be read back.
-
     Example:
         >>> from tpcalc.functions.expr import Var
         >>> square = Atom("square", lambda xp, z: z * z, lambda z: 2 * z)
@@ -110,13 +82,25 @@ class Atom:
         ('square(x0)', '2*x0')
     """
 
-    name: str
+    name: str  # the catalogue name, a Python identifier
+    # evaluate(xp, z): the function on an array, written with the array namespace xp (exp, log,
+    # tanh, sin, cos, erf, abs, maximum, minimum, where, sqrt, sign)
     evaluate: Callable[[Any, Any], Any] = field(repr=False)
+    # the derivative as an expression of the argument; None where it is not a function (the
+    # derivative of a jump)
     derivative: Callable[[Expr], Expr] | None = field(repr=False)
-    facts: Facts = field(default=Facts(), repr=False)
+    facts: Facts = field(default=Facts(), repr=False)  # declared facts
+    # parameters, such as the slope of a leaky ReLU. One that holds symbols is printed; such a text
+    # is for reading alone.
     params: tuple[Number | Degree, ...] = ()
+    # sympy(z): the function as a sympy expression, for display
     sympy: Callable[[Any], Any] | None = field(default=None, repr=False)
+    # pieces(z): the same function, but for its values at kinks, made of sums and products of step,
+    # normal_cdf, normal_pdf, exp, sin, cos, powers and constants, from which Gaussian expectations
+    # follow in closed form. None where there is no such form, and for these functions themselves.
     pieces: Callable[[Expr], Expr] | None = field(default=None, repr=False)
+    # near_zero(z, order): of a function with a kink at 0 a sum of smooth and homogeneous functions
+    # that agrees with it there up to terms of a higher order
     near_zero: Callable[[Expr, int], Expr] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -91,11 +91,7 @@ class Expr:
 
 @dataclass(frozen=True, eq=False)
 class Const(Expr):
-    """A number: exact (Fraction) or float; a zero is always exact.
-
-    Raises:
-        ProgramError: The number is not finite, or too large for a float.
-    """
+    """A number: exact (Fraction) or float; a zero is always exact."""
 
     value: Number
 

@@ -75,23 +75,14 @@ def own_derivative(expr: Expr, by: Expr) -> Expr:
 class Fn:
     """A coordinatewise function psi(x0, ..., x_{k-1}; s0, ..., s_{r-1}).
 
-    Args:
-        expr: The expression.
-        vectors: Number of vector arguments k.
-        scalars: Number of scalar arguments r.
-
-    Raises:
-        ProgramError: The expression uses an argument that is not there, or is nested deeper than
-            100 operations (which nothing could print and read back).
-
     Example:
         >>> Fn(Var(0) * Var(1), 2).by(1).expr.text
         'x0'
     """
 
-    expr: Expr
-    vectors: int
-    scalars: int = 0
+    expr: Expr  # the expression
+    vectors: int  # number of vector arguments k
+    scalars: int = 0  # number of scalar arguments r
 
     def __post_init__(self) -> None:
         if self.vectors < 0 or self.scalars < 0:

@@ -155,18 +155,12 @@ class Quotient:
     """A sum of arguments over the root of a positive sum of their squares.
 
     It is bounded (Cauchy, Schwarz), of degree 0 in all of them, and has no limit where all vanish.
-
-    Args:
-        linear: The sum above.
-        squares: The sum under the root.
-        shift: What is added to the root; 0 for nothing.
-        others: The other factors.
     """
 
-    linear: Expr
-    squares: Expr
-    shift: Expr
-    others: tuple[Expr, ...]
+    linear: Expr  # the sum above
+    squares: Expr  # the sum under the root
+    shift: Expr  # what is added to the root; 0 for nothing
+    others: tuple[Expr, ...]  # the other factors
 
     @property
     def parts(self) -> tuple[tuple[Expr, Number, Number], ...]:

@@ -29,17 +29,11 @@ NEEDS |= {"map": 5, "under": 5, "power": 6, "transposed": 6}
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a formula.
+    """A part of a formula."""
 
-    Args:
-        kind: What it is: a word, a number, a total, a power, ...
-        parts: What it is made of.
-        text: A word, the label of a layer, an exponent, axes, the digits of a number.
-    """
-
-    kind: str
-    parts: tuple[Piece, ...] = ()
-    text: str = ""
+    kind: str  # what it is: a word, a number, a total, a power, ..
+    parts: tuple[Piece, ...] = ()  # what it is made of
+    text: str = ""  # a word, the label of a layer, an exponent, axes, the digits of a number
 
     @property
     def size(self) -> int:

@@ -19,23 +19,17 @@ class RowFn:
 
     What holds of it (growth, where it is positive) is read off the expressions, as it is of any
     other function.
-
-    Args:
-        name: Its name; two row functions of one name are equal.
-        cells: For the entries of a row the entries of its image, as expressions.
-        adjoint: For an entry y_i of the image, its adjoint b_i, and the sum of y_j b_j over the
-            row, the adjoint of the entry of the row.
-        text: What it is, in one line.
-        source: Where it is defined.
-        aliases: Other names.
     """
 
-    name: str
+    name: str  # its name; two row functions of one name are equal
+    # for the entries of a row the entries of its image, as expressions
     cells: Callable[[Sequence[Expr]], Sequence[Expr]] = field(compare=False, repr=False)
+    # for an entry y_i of the image, its adjoint b_i, and the sum of y_j b_j over the row, the
+    # adjoint of the entry of the row
     adjoint: Callable[[Expr, Expr, Expr], Expr] = field(compare=False, repr=False)
-    text: str = field(default="", compare=False, repr=False)
-    source: Source = field(default=Source(""), compare=False, repr=False)
-    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)  # what it is, in one line
+    source: Source = field(default=Source(""), compare=False, repr=False)  # where it is defined
+    aliases: tuple[str, ...] = field(default=(), compare=False, repr=False)  # other names
 
     def __call__(self, value: Block, along: str | None = None) -> Block:
         """The function of a block, along one of its axes; the only one if none is said."""

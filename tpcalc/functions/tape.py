@@ -24,19 +24,13 @@ Step = Callable[[Any, list[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """Steps that fill one register each; registers start with vectors, then scalars.
+    """Steps that fill one register each; registers start with vectors, then scalars."""
 
-    Args:
-        steps: For each step the operation and the registers it reads.
-        result: The register that holds the value.
-        inputs: Number of vector and scalar arguments.
-        drops: For each step the registers that nothing reads after it.
-    """
-
+    # for each step the operation and the registers it reads
     steps: tuple[tuple[Step, tuple[int, ...]], ...]
-    result: int
-    inputs: int
-    drops: tuple[tuple[int, ...], ...]
+    result: int  # the register that holds the value
+    inputs: int  # number of vector and scalar arguments
+    drops: tuple[tuple[int, ...], ...]  # for each step the registers that nothing reads after it
 
 
 class NumpySpace:

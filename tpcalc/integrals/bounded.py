@@ -31,13 +31,6 @@ class Bounded(Shown):
     stand for numbers that are neither. Of an array each entry is refused on its own: its value is
     NaN and its error infinite. Sums and products are of numbers.
 
-    Args:
-        value: The number; an array, float64.
-        error: A bound on its error, of a shape that broadcasts to that of ``value``; one standard
-            error where it is sampled.
-        method: The least exact method behind it.
-        seed: The seed, where it is sampled.
-
     Example:
         >>> (Bounded(2.0, 0.5) * Bounded(3.0)).value
         6.0
@@ -45,10 +38,12 @@ class Bounded(Shown):
         0.0
     """
 
-    value: Any
+    value: Any  # the number; an array, float64
+    # a bound on its error, of a shape that broadcasts to that of value; one standard error where it
+    # is sampled
     error: Any = 0.0
-    method: Method = Method.EXACT
-    seed: int | None = None
+    method: Method = Method.EXACT  # the least exact method behind it
+    seed: int | None = None  # the seed, where it is sampled
 
     def __str__(self) -> str:
         if not self.shape:

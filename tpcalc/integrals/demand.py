@@ -20,9 +20,6 @@ class Unknown(Exception):
 class Demands:
     """A table of values that is filled as they are asked for.
 
-    Args:
-        rules: For each first entry of a key, ``rule(*rest)``: the generator that computes it.
-
     Example:
         >>> def sum_to(k):
         ...     return k + (yield ("sum", k - 1)) if k else 0

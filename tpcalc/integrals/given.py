@@ -49,13 +49,9 @@ def tau_of(activation: Act) -> Expr:
 
 @dataclass(frozen=True)
 class OfActivation:
-    """What is asked of one activation, however it is handed over.
+    """What is asked of one activation, however it is handed over."""
 
-    Args:
-        tau: The activation: a name, ``tp.tanh``, a formula or a function of expressions.
-    """
-
-    tau: Act
+    tau: Act  # the activation: a name, tp.tanh, a formula or a function of expressions
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", tau_of(self.tau))

@@ -28,13 +28,9 @@ ZERO = Bounded(0.0)
 
 @dataclass
 class Work:
-    """How many integrals may still be evaluated, in units of one closed form.
+    """How many integrals may still be evaluated, in units of one closed form."""
 
-    Args:
-        left: The units.
-    """
-
-    left: int
+    left: int  # the units
 
     def spend(self, method: Method, dimension: int) -> None:
         """Count an integral."""
@@ -48,21 +44,17 @@ class Work:
 class Numeric:
     """Arithmetic of answers.
 
-    Args:
-        methods: What may evaluate an integral, in this order.
-        follow: Whether errors of covariances are followed through integrals, at the price of one
-            more evaluation for each; without, the bound covers the evaluation alone.
-        work: How many integrals may be evaluated; None: any number.
-
     Example:
         >>> half = Numeric().number(Fraction(1, 2))
         >>> Numeric().total([[half, half], [half]]).value
         0.75
     """
 
-    methods: tuple[Method, ...] = METHODS
+    methods: tuple[Method, ...] = METHODS  # what may evaluate an integral, in this order
+    # whether errors of covariances are followed through integrals, at the price of one more
+    # evaluation for each; without, the bound covers the evaluation alone
     follow: bool = True
-    work: Work | None = None
+    work: Work | None = None  # how many integrals may be evaluated; None: any number
 
     def number(self, value: Fraction | float) -> Bounded:
         """A given number; a fraction may be rounded."""

@@ -90,16 +90,13 @@ DIGITS = 16  # of the numerator and denominator of a number
 class Symbolic:
     """Arithmetic of sympy expressions.
 
-    Args:
-        budget: Largest number of operations of a formula.
-
     Example:
         >>> half = Symbolic().number(Fraction(1, 2))
         >>> Symbolic().total([[half, half], [half]])
         3/4
     """
 
-    budget: int = BUDGET
+    budget: int = BUDGET  # largest number of operations of a formula
 
     def number(self, value: Fraction | float) -> Any:
         """A given number, exactly."""

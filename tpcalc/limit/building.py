@@ -42,13 +42,9 @@ MEMBERS = 64  # of a block of start vectors that are looked at one by one
 
 @dataclass
 class Building:
-    """The nodes of a graph under construction.
+    """The nodes of a graph under construction."""
 
-    Args:
-        program: What it is derived from.
-    """
-
-    program: Program
+    program: Program  # what it is derived from
     nodes: list[LNode] = field(default_factory=list)
     dims: list[str | None] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)

@@ -59,13 +59,9 @@ NOWHERE, SOMEWHERE, EVERYWHERE = 0, 1, 2  # where a node is known not to be 0
 
 @dataclass
 class Certainty:
-    """What is certainly not 0 in a graph under construction.
+    """What is certainly not 0 in a graph under construction."""
 
-    Args:
-        context: The graph.
-    """
-
-    context: Building
+    context: Building  # the graph
     laws: Laws = field(init=False)
     steep: Steep = field(init=False)
     _known: dict[LRef, int] = field(default_factory=dict)

@@ -29,13 +29,7 @@ Numbers = Mapping[str, int]  # for axes the number of a class
 
 
 class Uneven(Exception):
-    """Cells of one class have different powers of n.
-
-    Args:
-        axis: The axis.
-        found: For each cell what its class is from now on.
-        leaves: Whether data and start vectors are read class by class, too.
-    """
+    """Cells of one class have different powers of n."""
 
     def __init__(self, axis: str, values: Mapping[int, object], leaves: bool = False) -> None:
         super().__init__(axis)
@@ -44,15 +38,10 @@ class Uneven(Exception):
 
 @dataclass(frozen=True)
 class Classed:
-    """A value with a series for each class of cells along some axes.
+    """A value with a series for each class of cells along some axes."""
 
-    Args:
-        axes: The axes; in a class they have the cells of the class.
-        parts: For a class along each of them the series.
-    """
-
-    axes: tuple[str, ...]
-    parts: Mapping[tuple[int, ...], Value]
+    axes: tuple[str, ...]  # the axes; in a class they have the cells of the class
+    parts: Mapping[tuple[int, ...], Value]  # for a class along each of them the series
 
     def within(self, numbers: Numbers) -> Classed | Value:
         """What is left of it in some classes."""

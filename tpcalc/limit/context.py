@@ -107,28 +107,23 @@ class Verdict:
 
 @dataclass
 class Record:
-    """What is known of claims in all derivations of one question.
+    """What is known of claims in all derivations of one question."""
 
-    Attributes:
-        verdicts: Claims that were tested.
-        atoms: Vectors that sit on points for a part of the coordinates.
-        clear: Vectors that do not, though no form says so.
-        negative: Numbers that are below 0.
-        near: Numbers that may be on a point, or on either side of it.
-        shapes, templates: What expansions of functions have in common, by depth.
-        classes: By axis of stacks the class of each cell; those of one class have equal powers.
-        divided: The axes along which data and start vectors are read class by class; None: nobody
-            has looked yet.
-    """
-
-    verdicts: dict[Claim, Verdict] = field(default_factory=dict)
+    verdicts: dict[Claim, Verdict] = field(default_factory=dict)  # claims that were tested
+    # vectors that sit on points for a part of the coordinates
     atoms: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
+    # vectors that do not, though no form says so
     clear: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
-    negative: set[int] = field(default_factory=set)
+    negative: set[int] = field(default_factory=set)  # numbers that are below 0
+    # numbers that may be on a point, or on either side of it
     near: set[tuple[int, tuple[float, ...]]] = field(default_factory=set)
+    # what expansions of functions have in common, by depth
     shapes: dict[object, int] = field(default_factory=dict)
     templates: dict[Power, dict[object, list[Any]]] = field(default_factory=dict)
+    # by axis of stacks the class of each cell; those of one class have equal powers
     classes: dict[str, dict[int, int]] = field(default_factory=dict)
+    # the axes along which data and start vectors are read class by class; None: nobody has looked
+    # yet
     divided: frozenset[str] | None = None
     _keys: dict[LNode, int] = field(default_factory=dict)
 
@@ -226,20 +221,15 @@ class Template:
 
 @dataclass
 class Context(Building):
-    """A derivation.
+    """A derivation."""
 
-    Args:
-        program: What is derived.
-        ranking: How powers are compared and how many terms are kept.
-        values: What stands for symbols of its exponents.
-        record: What is known of claims from other derivations.
-        preferred: Families of fluctuations that are roots wherever they can be. After these an
-            average of a chain of products has the first matrix that serves.
-    """
-
-    ranking: Ranking = field(kw_only=True)
+    ranking: Ranking = field(kw_only=True)  # how powers are compared and how many terms are kept
+    # what stands for symbols of its exponents
     values: dict[str, Ex | Fraction] = field(kw_only=True)
+    # what is known of claims from other derivations
     record: Record = field(default_factory=Record, kw_only=True)
+    # families of fluctuations that are roots wherever they can be. After these an average of a
+    # chain of products has the first matrix that serves.
     preferred: frozenset[str] | None = field(default=None, kw_only=True)
     starts: dict[str, bool] = field(default_factory=dict)  # whether groups are read as blocks
     given: dict[object, Data] = field(default_factory=dict)  # by numbers and axes

@@ -20,15 +20,10 @@ LARGEST = 2000  # nodes below a product whose correction is read off a graph
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """The correction of a product: earlier products with the other side that its vector depends on.
+    """The correction of a product: earlier products of the other side that its vector is of."""
 
-    Args:
-        open: Those whose coefficient may be different from 0.
-        zero: Those whose coefficient is 0 by symmetry.
-    """
-
-    open: tuple[LRef, ...] = ()
-    zero: tuple[LRef, ...] = ()
+    open: tuple[LRef, ...] = ()  # those whose coefficient may be different from 0
+    zero: tuple[LRef, ...] = ()  # those whose coefficient is 0 by symmetry
 
 
 def dot_of(

@@ -70,18 +70,12 @@ class Grows(ScaleError):
 
 @dataclass(frozen=True)
 class Cover:
-    """What the calculus says of the outputs of a program.
+    """What the calculus says of the outputs of a program."""
 
-    Args:
-        graph: The limit graph of the outputs that it covers.
-        uncovered: The others, each with what stands against it.
-        notes: What a reader should know besides.
-        meanless: Outputs of which no mean is known to exist if they are random.
-    """
-
-    graph: LimitGraph
-    uncovered: tuple[NotCovered, ...]
-    notes: tuple[str, ...] = ()
+    graph: LimitGraph  # the limit graph of the outputs that it covers
+    uncovered: tuple[NotCovered, ...]  # the others, each with what stands against it
+    notes: tuple[str, ...] = ()  # what a reader should know besides
+    # outputs of which no mean is known to exist if they are random
     meanless: tuple[NotCovered, ...] = ()
 
 

@@ -213,30 +213,24 @@ class Target:
 
 @dataclass(frozen=True)
 class LimitGraph:
-    """A limit graph.
+    """A limit graph."""
 
-    Args:
-        nodes: In order of computation.
-        targets: For each output of the program its name and what it became.
-        vector_dim: For each node the dimension class it lives on; None for a scalar.
-        dims, groups: Of the program.
-        matrices: Name, row and column dimension class of each random matrix.
-        orthogonal: Names of the matrices with a Haar law; the others are Gaussian.
-        apart: Fluctuations that may be correlated and are drawn independently, in pairs.
-        axes: The finite axes of each node; () where no node has any.
-        matrix_axes: Those of the matrices that are blocks, by name.
-    """
-
-    nodes: tuple[LNode, ...]
+    nodes: tuple[LNode, ...]  # in order of computation
+    # for each output of the program its name and what it became
     targets: tuple[tuple[str, Target], ...]
+    # for each node the dimension class it lives on; None for a scalar
     vector_dim: tuple[str | None, ...]
+    # of the program
     dims: tuple[Dim, ...]
     groups: tuple[Family, ...]
+    # name, row and column dimension class of each random matrix
     matrices: tuple[tuple[str, str, str], ...]
+    # names of the matrices with a Haar law; the others are Gaussian
     orthogonal: frozenset[str] = frozenset()
+    # fluctuations that may be correlated and are drawn independently, in pairs
     apart: frozenset[tuple[LRef, LRef]] = frozenset()
-    axes: tuple[Axes, ...] = ()
-    matrix_axes: tuple[tuple[str, Axes], ...] = ()
+    axes: tuple[Axes, ...] = ()  # the finite axes of each node; () where no node has any
+    matrix_axes: tuple[tuple[str, Axes], ...] = ()  # those of the matrices that are blocks, by name
 
     @property
     def has_blocks(self) -> bool:

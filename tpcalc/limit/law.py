@@ -36,15 +36,10 @@ class Density(IntEnum):
 
 @dataclass
 class Laws:
-    """Densities of the vectors of a graph under construction.
+    """Densities of the vectors of a graph under construction."""
 
-    Args:
-        context: The graph.
-        certain: Whether a node is certainly not 0.
-    """
-
-    context: Building
-    certain: Callable[[LRef], bool]
+    context: Building  # the graph
+    certain: Callable[[LRef], bool]  # whether a node is certainly not 0
     _known: dict[LRef, Density] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)  # directions, each vector affine in its own
     _plain: list[int] = field(default_factory=list)  # those with a given number in front

@@ -49,14 +49,10 @@ class Parity:
     vector the bits of all directions that it may depend on, with their sign or without. ``draws``
     holds the cosets of the directions of products, the same for those with one sign. ``alone``
     holds the products whose vectors are orthogonal to all that the matrix was applied to before.
-
-    Args:
-        groups: The Gaussian groups of the program.
-        orthogonal: Names of the matrices with a Haar law.
     """
 
-    groups: Mapping[str, Family]
-    orthogonal: frozenset[str] = frozenset()
+    groups: Mapping[str, Family]  # the Gaussian groups of the program
+    orthogonal: frozenset[str] = frozenset()  # names of the matrices with a Haar law
     lattice: Lattice = field(default_factory=Lattice)
     own: dict[LRef, int] = field(default_factory=dict)
     depends: dict[LRef, int] = field(default_factory=dict)

@@ -58,18 +58,12 @@ class Scale:
 
 @dataclass
 class Scales:
-    """A derivation at one depth: the series of the nodes of a program, as far as it is asked for.
-
-    Args:
-        program: The program.
-        context: The limit graph with the chamber.
-        values: The series by node.
-        solved: The exponents found for the unknowns, in order.
-    """
+    """A derivation at one depth: the series of the nodes of a program, as far as asked for."""
 
     program: Program
-    context: Context
-    values: list[Any] = field(default_factory=list)
+    context: Context  # the limit graph with the chamber
+    values: list[Any] = field(default_factory=list)  # the series by node
+    # the exponents found for the unknowns, in order
     solved: dict[str, Ex] = field(default_factory=dict)
     _walk: Iterator[Ref] = field(init=False)
 
@@ -159,12 +153,7 @@ class Scales:
 
 
 class Unsettled(NeedsMore):
-    """An unknown that terms below the depth decide.
-
-    Args:
-        symbol: The unknown.
-        bound: What its output is O of, as a power of n, where the unknown is 0; None: no bound.
-    """
+    """An unknown that terms below the depth decide."""
 
     def __init__(self, symbol: str, bound: Power | None) -> None:
         self.symbol = symbol
@@ -173,15 +162,7 @@ class Unsettled(NeedsMore):
 
 
 class Unsolved(ScaleError):
-    """An unknown for which no value is known, whatever the depth.
-
-    Args:
-        symbol: The unknown.
-        reason: What its output is instead of order one, where the unknown is 0.
-        where: The output.
-        hint: What to do about it.
-        zero: Whether its output is identically 0.
-    """
+    """An unknown for which no value is known, whatever the depth."""
 
     def __init__(
         self, symbol: str, reason: str, *, where: str, hint: str, zero: bool = False

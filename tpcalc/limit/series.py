@@ -110,15 +110,10 @@ class Series(Generic[T]):
 
 @dataclass(frozen=True)
 class Ranking:
-    """How terms are compared and which are kept.
+    """How terms are compared and which are kept."""
 
-    Args:
-        chamber: Decides and records comparisons.
-        depth: Terms down to this power of n below the leading one are kept.
-    """
-
-    chamber: Chamber
-    depth: Power
+    chamber: Chamber  # decides and records comparisons
+    depth: Power  # terms down to this power of n below the leading one are kept
 
     @property
     def reach(self) -> Fraction:
@@ -313,26 +308,19 @@ class Explosion:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question about the arguments of an expansion.
+    """A question about the arguments of an expansion."""
 
-    Args:
-        kind: ``"clear"``: has an expression of vectors a law without mass at the points?
-            ``"told"``: can samples tell where it is exactly there? ``"rounded"``: is it a sum whose
-            terms may cancel but for rounding? ``"gated"``: is an argument exactly 0 where all of
-            its terms are, whatever its rest? ``"positive"``: is an expression above 0, and has its
-            inverse all moments? ``"nonzero"``, ``"away"``: what the expansion rests
-            on of scalars.
-        expr: Over the fresh arguments.
-        points: The points.
-        power: Of ``"nonzero"`` the power that is taken.
-        gentle: Whether the function is continuous there and not homogeneous, so that a number near
-            a point need not be told from it.
-    """
-
+    # "clear": has an expression of vectors a law without mass at the points? "told": can samples
+    # tell where it is exactly there? "rounded": is it a sum whose terms may cancel but for
+    # rounding? "gated": is an argument exactly 0 where all of its terms are, whatever its rest?
+    # "positive": is an expression above 0, and has its inverse all moments? "nonzero", "away": what
+    # the expansion rests on of scalars
     kind: str
-    expr: Expr
+    expr: Expr  # over the fresh arguments
     points: tuple[float, ...] = (0.0,)
-    power: Fraction = Fraction(1)
+    power: Fraction = Fraction(1)  # of "nonzero" the power that is taken
+    # whether the function is continuous there and not homogeneous, so that a number near a point
+    # need not be told from it
     gentle: bool = False
 
 

@@ -47,17 +47,11 @@ NONE = _Found()
 
 @dataclass
 class Steep:
-    """The steep directions of the vectors of a graph under construction.
+    """The steep directions of the vectors of a graph under construction."""
 
-    Args:
-        context: The graph.
-        laws: What forms say of bounded densities.
-        certain: Whether a node is certainly not 0.
-    """
-
-    context: Building
-    laws: Laws
-    certain: Callable[[LRef], bool]
+    context: Building  # the graph
+    laws: Laws  # what forms say of bounded densities
+    certain: Callable[[LRef], bool]  # whether a node is certainly not 0
     _known: list[_Found] = field(default_factory=list)
     _bringing: dict[int, LRef] = field(default_factory=dict)  # what first brought a direction
     _used: dict[tuple[str, bool], list[LRef]] = field(default_factory=dict)  # what was multiplied

@@ -47,12 +47,7 @@ def power_of(network: Architecture) -> Ex | None:
 
 @dataclass(frozen=True)
 class Replaced(Architecture):
-    """A network with another function in place of its activation; the names in it stay.
-
-    Args:
-        network: The network.
-        function: The function.
-    """
+    """A network with another function in place of its activation; the names in it stay."""
 
     network: Architecture
     function: Expr

@@ -33,26 +33,18 @@ NORMS: dict[str, tuple[Callable[[Vector], Vector] | None, str]] = {
 class ArchitectureFamily:
     """An entry of the catalogue: the networks of one kind.
 
-    Args:
-        name: The name it is listed under.
-        make: The class: what it takes are the parameters.
-        text: What it is, in one line.
-        source: Where it is defined.
-        aliases: Other names.
-        own: What it takes, where ``make`` does not say it.
-
     Example:
         >>> from tpcalc.networks.architectures import lookup
         >>> lookup("mlp").parameters[:3]
         ('depth', 'act', 'bias')
     """
 
-    name: str
-    make: Callable[..., Architecture]
-    text: str
-    source: Source
-    aliases: tuple[str, ...] = ()
-    own: tuple[str, ...] | None = None
+    name: str  # the name it is listed under
+    make: Callable[..., Architecture]  # the class: what it takes are the parameters
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    aliases: tuple[str, ...] = ()  # other names
+    own: tuple[str, ...] | None = None  # what it takes, where make does not say it
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -24,34 +24,22 @@ from tpcalc.program.types import Ref
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A linear map of a chain, with its bias.
+    """A linear map of a chain, with its bias."""
 
-    Args:
-        mark: Of its weights.
-        factor: In front of them.
-        bias: The mark of its bias; None: it has none.
-        shift: The factor in front of that.
-    """
-
-    mark: Mark
-    factor: Number
-    bias: Mark | None = None
-    shift: Number = 0
+    mark: Mark  # of its weights
+    factor: Number  # in front of them
+    bias: Mark | None = None  # the mark of its bias; None: it has none
+    shift: Number = 0  # the factor in front of that
 
 
 @dataclass(frozen=True)
 class Chain:
-    """h^1 = W^1 x + b^1, h^(l+1) = W^(l+1) phi(h^l) + b^(l+1), with one activation phi.
+    """h^1 = W^1 x + b^1, h^(l+1) = W^(l+1) phi(h^l) + b^(l+1), with one activation phi."""
 
-    Args:
-        maps: The maps in order, the readout last.
-        functions: What is applied to each h^l, of ``Var(0)``; None: it takes averages, as norms do.
-        skips: Whether h^l is added to each map of phi(h^l), and the readout reads the last sum.
-    """
-
-    maps: tuple[Map, ...]
+    maps: tuple[Map, ...]  # the maps in order, the readout last
+    # what is applied to each h^l, of Var(0); None: it takes averages, as norms do
     functions: tuple[Expr | None, ...]
-    skips: bool
+    skips: bool  # whether h^l is added to each map of phi(h^l), and the readout reads the last sum
 
     @cached_property
     def activation(self) -> Expr | None:

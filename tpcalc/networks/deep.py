@@ -23,19 +23,13 @@ from tpcalc.program.program import Program
 
 @dataclass(frozen=True, eq=False)
 class AtDepth(Architecture):
-    """A network with so many blocks, and learning rates with their powers of it.
+    """A network with so many blocks, and learning rates with their powers of it."""
 
-    Args:
-        network: The network, with a block that is repeated L times.
-        depth: What L is.
-        rates: For labels of parameters of the block the power of L of their learning rates.
-        base: A number of blocks that counts as one: powers are of L / base.
-    """
-
-    network: Architecture
-    depth: int
+    network: Architecture  # the network, with a block that is repeated L times
+    depth: int  # what L is
+    # for labels of parameters of the block the power of L of their learning rates
     rates: Mapping[str, Ex] = field(default_factory=dict)
-    base: int = 1
+    base: int = 1  # a number of blocks that counts as one: powers are of L / base
 
     @property
     def words(self) -> str:

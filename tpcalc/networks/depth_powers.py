@@ -29,11 +29,6 @@ def one_base(own: int, given: int | None, name: str, where: str = "") -> int:
 class DepthPowers:
     """L^(-alpha) in front of a block, L^(-gamma) in the updates of its weights.
 
-    Args:
-        alpha: The power in front of a block.
-        gamma: The power of updates.
-        base: The number of blocks L0 that counts as one: powers are of L / L0.
-
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, sections 6.3 and 10.2, Table 1.
 
     Example:
@@ -43,9 +38,9 @@ class DepthPowers:
         ('1', '0', '1/2')
     """
 
-    alpha: Ex
-    gamma: Ex
-    base: int = 1
+    alpha: Ex  # the power in front of a block
+    gamma: Ex  # the power of updates
+    base: int = 1  # the number of blocks L0 that counts as one: powers are of L / L0
 
     def gradient(self, degree: int) -> Ex:
         """The delta that counts: gradients are L^(-alpha), and degree 0 does not see that."""

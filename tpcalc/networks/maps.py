@@ -28,25 +28,15 @@ Out = TypeVar("Out", bound=Side)  # a width, or a number of outputs
 
 @dataclass(eq=False)
 class Parameter:
-    """A parameter of a network, drawn where it is first used.
+    """A parameter of a network, drawn where it is first used."""
 
-    Args:
-        tracer: Of the network.
-        name: Its name; empty until it gets one.
-        mark: Where it stands; its label is filled in with its name.
-        line: The user's line that declared it.
-        law: The law of its entries at the start.
-        along: In a repeated block the law along the depth.
-        ref: Its node, once it is drawn.
-    """
-
-    tracer: MapTracer
-    name: str
-    mark: Mark
-    line: str | None
-    law: str = "gaussian"
-    along: str = ""
-    ref: Ref | None = None
+    tracer: MapTracer  # of the network
+    name: str  # its name; empty until it gets one
+    mark: Mark  # where it stands; its label is filled in with its name
+    line: str | None  # the user's line that declared it
+    law: str = "gaussian"  # the law of its entries at the start
+    along: str = ""  # in a repeated block the law along the depth
+    ref: Ref | None = None  # its node, once it is drawn
 
     def drawn(self, width: tuple[str, ...], axes: Axes = ()) -> Ref:
         """Its node."""
@@ -237,16 +227,7 @@ class Fused(Mapping[str, Linear[Any]]):
 
 
 class MapTracer(Tracer):
-    """What parameters and maps ask of the tracer of their network.
-
-    Args:
-        recorder: Where the nodes go.
-
-    Attributes:
-        parameters: What was declared.
-        maps: The linear maps that were declared.
-        uses: For each use of a map, by its label, what it read and what it wrote.
-    """
+    """What parameters and maps ask of the tracer of their network."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)

@@ -75,13 +75,7 @@ class Layer:
 
 
 class Own(Architecture):
-    """A network that a user wrote.
-
-    Args:
-        source: A function of a tracer and an input, or a class with ``forward``.
-        axes: The finite axes of one input besides its features.
-        parameters: What it is called with besides.
-    """
+    """A network that a user wrote."""
 
     def __init__(self, source: Any, axes: Mapping[str, int], parameters: Mapping[str, Any]) -> None:
         self._source: Any = source

@@ -35,12 +35,7 @@ ON, READ, AVERAGED = "on", "read", "averaged"
 
 
 class Readers:
-    """The readers of the nodes of a forward pass: what is no linear function of a node.
-
-    Args:
-        builder: The forward pass; factors that are no nodes of it are appended.
-        outputs: Its outputs, which something outside reads.
-    """
+    """The readers of the nodes of a forward pass: what is no linear function of a node."""
 
     def __init__(self, builder: Builder, outputs: Collection[Ref]) -> None:
         self._builder, self._outputs = builder, frozenset(outputs)

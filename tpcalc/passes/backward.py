@@ -49,15 +49,12 @@ Term = tuple[Fraction | float, Ref | None, Ref, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of a scalar.
+    """Gradients of a scalar."""
 
-    Args:
-        matrices: For each matrix the pairs (row vector r, column vector c) whose outer products
-            r c^T add up to its gradient, summed over the finite axes that the matrix lacks.
-        adjoints: For each vector or scalar node that the scalar depends on, its gradient node.
-    """
-
+    # for each matrix the pairs (row vector r, column vector c) whose outer products r c^T add up to
+    # its gradient, summed over the finite axes that the matrix lacks
     matrices: Mapping[Ref, tuple[tuple[Ref, Ref], ...]]
+    # for each vector or scalar node that the scalar depends on, its gradient node
     adjoints: Mapping[Ref, Ref]
 
     def of(self, ref: Ref) -> tuple[tuple[Ref, Ref], ...] | Ref | None:

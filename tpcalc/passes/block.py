@@ -22,15 +22,10 @@ CARRY, SEED = "x", "d"  # what enters a repetition, and the adjoint of what leav
 
 @dataclass(frozen=True)
 class Block:
-    """A repeated block of a network.
+    """A repeated block of a network."""
 
-    Args:
-        program: The network.
-        repeat: What closes the block.
-    """
-
-    program: Program
-    repeat: Repeat
+    program: Program  # the network
+    repeat: Repeat  # what closes the block
 
     @cached_property
     def dim(self) -> str:

@@ -30,24 +30,15 @@ Where = Mapping[str, int]  # axis -> index
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A node of blocks that is reported for each of some inputs.
+    """A node of blocks that is reported for each of some inputs."""
 
-    Args:
-        ref: The node.
-        axis: The axis of inputs.
-        first: The number of the first input.
-        count: How many inputs there are.
-        axes: The other axes, in the order in which names tell their cells.
-        name: The name of an input and of a cell.
-        rows: For each input its cell along the axis, where equal ones are one; (): their order.
-    """
-
-    ref: Ref
-    axis: str
-    first: int
-    count: int
-    axes: Axes
-    name: Callable[[int, Cell], Name]
+    ref: Ref  # the node
+    axis: str  # the axis of inputs
+    first: int  # the number of the first input
+    count: int  # how many inputs there are
+    axes: Axes  # the other axes, in the order in which names tell their cells
+    name: Callable[[int, Cell], Name]  # the name of an input and of a cell
+    # for each input its cell along the axis, where equal ones are one; (): their order
     rows: tuple[int, ...] = ()
 
     def row(self, index: int) -> int:

@@ -24,14 +24,7 @@ Direction = Ref | Outer
 
 
 class Changes:
-    """The derivatives of what is watched, along one change of the parameters or another.
-
-    Args:
-        builder: The program; more is added to it.
-        parameters: What may change.
-        watched: What is watched, vectors and numbers.
-        given: Nodes that do not depend on the parameters, but for these themselves.
-    """
+    """The derivatives of what is watched, along one change of the parameters or another."""
 
     def __init__(
         self,
@@ -50,11 +43,7 @@ class Changes:
         self._back = backward(builder, [(ref, None) for ref in probed], [*parameters], given)
 
     def along(self, directions: Mapping[Ref, Direction]) -> dict[Ref, Ref]:
-        """The derivatives; what does not change has none.
-
-        Args:
-            directions: Of a vector or number its change, of a matrix the outer products.
-        """
+        """The derivatives; what does not change has none."""
         terms: list[Ref] = []
         for ref, change in directions.items():
             gradient = self._back.of(ref)

@@ -27,13 +27,7 @@ Changes = Mapping[Ref, Ref]
 
 
 class Contributions:
-    """The contributions of a template, each made before its parameters are read.
-
-    Args:
-        template: The forward and backward program of one sample.
-        forward: Number of its nodes that are the forward pass.
-        wanted: The contributions.
-    """
+    """The contributions of a template, each made before its parameters are read."""
 
     def __init__(self, template: Builder, forward: int, wanted: Sequence[Contribution]) -> None:
         self._due: dict[Ref, list[tuple[Contribution, frozenset[Ref]]]] = {}

@@ -41,18 +41,14 @@ ZERO, ONE = as_ex(0), as_ex(1)
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """w(t) = (sum of number * n^power) w(0) + sum of n^power * psi(g_0, ..., g_{t-1}).
+    """w(t) = (sum of number * n^power) w(0) + sum of n^power * psi(g_0, ..., g_{t-1})."""
 
-    Args:
-        start: What is left of the initial value: powers of n with their numbers.
-        moves: Powers of n with their functions of the gradients, entry by entry: argument s is
-            n^shift times the gradient of step s.
-        shift: The power of n in front of the gradients.
-    """
-
+    # what is left of the initial value: powers of n with their numbers
     start: tuple[tuple[Ex, Number], ...]
+    # powers of n with their functions of the gradients, entry by entry: argument s is n^shift times
+    # the gradient of step s
     moves: tuple[tuple[Ex, Expr], ...]
-    shift: Ex
+    shift: Ex  # the power of n in front of the gradients
 
     def since(self, before: Path) -> Path:
         """The change from an earlier path."""
@@ -72,21 +68,14 @@ def _less(
 
 @dataclass
 class Course:
-    """What a parameter goes through.
+    """What a parameter goes through."""
 
-    Args:
-        path: The path for the learning rates of the steps so far.
-        family: The names of the axes that the parameter has itself.
-        unit: The s of a parameter s w whose w is written: steps are those of s w.
-        rates: These rates.
-        gradients: For each step the gradient; of a matrix the rows and columns whose products are
-            summed to it.
-    """
-
-    path: Callable[[Sequence[Rate]], Path]
-    family: frozenset[str]
+    path: Callable[[Sequence[Rate]], Path]  # the path for the learning rates of the steps so far
+    family: frozenset[str]  # the names of the axes that the parameter has itself
+    # the s of a parameter s w whose w is written: steps are those of s w
     unit: Number = Fraction(1)
-    rates: list[Rate] = field(default_factory=list)
+    rates: list[Rate] = field(default_factory=list)  # these rates
+    # for each step the gradient; of a matrix the rows and columns whose products are summed to it
     gradients: list[tuple[tuple[Ref, Ref], ...] | Ref] = field(default_factory=list)
     _paths: dict[int, Path] = field(default_factory=dict)
 

@@ -16,11 +16,6 @@ Rule = Callable[[Node, Ref], Ref]
 class Rewriting:
     """A program while it is written anew.
 
-    Args:
-        program: The program as it was.
-        out: The new one so far.
-        new: What stands for its nodes there.
-
     Example:
         >>> from tpcalc.program.nodes import Family, Input, MatMul
         >>> from tpcalc.program.program import Builder
@@ -32,8 +27,9 @@ class Rewriting:
         {'h': 2}
     """
 
-    program: Program
-    out: Builder
+    program: Program  # the program as it was
+    out: Builder  # the new one so far
+    # what stands for its nodes there
     new: dict[Ref, Ref] = field(default_factory=dict, kw_only=True)
 
     def copied(self, node: Node) -> Ref:

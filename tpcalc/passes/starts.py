@@ -90,15 +90,10 @@ Weights = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class AlongDepth:
-    """A parameter of a block that is repeated.
+    """A parameter of a block that is repeated."""
 
-    Args:
-        law: Its law along the depth at the start.
-        names: What it is called in each repetition.
-    """
-
-    law: str
-    names: tuple[str, ...]
+    law: str  # its law along the depth at the start
+    names: tuple[str, ...]  # what it is called in each repetition
 
 
 def factor_along(law: Along, count: int, name: str) -> Weights:

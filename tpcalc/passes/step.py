@@ -37,15 +37,10 @@ def redrawn(node: Node, tag: str) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Rows of a batch of which equal ones are one.
+    """Rows of a batch of which equal ones are one."""
 
-    Args:
-        rows: For each row which of those that differ it is.
-        counts: How often each of these is there.
-    """
-
-    rows: tuple[int, ...]
-    counts: tuple[int, ...]
+    rows: tuple[int, ...]  # for each row which of those that differ it is
+    counts: tuple[int, ...]  # how often each of these is there
 
     @staticmethod
     def of(rows: Sequence[Hashable]) -> Merged | None:
@@ -72,26 +67,17 @@ class Merged:
 
 @dataclass
 class Step:
-    """The network at some inputs.
+    """The network at some inputs."""
 
-    Args:
-        template: The network.
-        weights: Its parameters as they are now.
-        rows: The inputs.
-        first: The number of the first of them.
-        step: The step t.
-        merged: Which of the inputs that are asked for are equal; its own are those that differ.
-        before: The same inputs a step earlier.
-        made: For each template node that has been typed, its node.
-    """
-
-    template: Template
-    weights: Weights
-    rows: Sequence[Sequence[float]]
-    first: int
-    step: int
+    template: Template  # the network
+    weights: Weights  # its parameters as they are now
+    rows: Sequence[Sequence[float]]  # the inputs
+    first: int  # the number of the first of them
+    step: int  # the step t
+    # which of the inputs that are asked for are equal; its own are those that differ
     merged: Merged | None = None
-    before: Step | None = None
+    before: Step | None = None  # the same inputs a step earlier
+    # for each template node that has been typed, its node
     made: dict[Ref, Ref] = field(default_factory=dict)
 
     @property

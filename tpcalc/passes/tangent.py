@@ -40,21 +40,15 @@ Rate = Callable[[Mark], tuple[Fraction | float, Ex]]
 
 @dataclass(frozen=True)
 class TangentProgram:
-    """A program whose outputs are the entries of a kernel.
+    """A program whose outputs are the entries of a kernel."""
 
-    Args:
-        program: Scalars ``f[i,k]`` (output k for copy i), ``ntk[i,k,j,l]``, and
-            ``data[p,q,i,k,j,l]``: the factor of the Gram entry of tokens p and q in the kernel.
-        copies: Inputs, or the outputs of a program.
-        tokens: Data vectors of one copy.
-        outputs: Scalar outputs of one copy.
-        groups: The groups that stand for products of inputs, one for each vector of weights.
-    """
-
+    # scalars f[i,k] (output k for copy i), ntk[i,k,j,l], and data[p,q,i,k,j,l]: the factor of the
+    # Gram entry of tokens p and q in the kernel
     program: Program
-    copies: int
-    tokens: int
-    outputs: int
+    copies: int  # inputs, or the outputs of a program
+    tokens: int  # data vectors of one copy
+    outputs: int  # scalar outputs of one copy
+    # the groups that stand for products of inputs, one for each vector of weights
     groups: frozenset[str] = frozenset()
 
 
@@ -228,18 +222,12 @@ def _same(ref: Ref) -> Ref:
 
 @dataclass
 class _Entered:
-    """A template with Gaussian vectors in place of the products of inputs with weights.
+    """A template with Gaussian vectors in place of the products of inputs with weights."""
 
-    Attributes:
-        builder: The program.
-        new: For each node of the template its node here.
-        groups: For each vector of weights that inputs meet its group.
-        data: For such a vector and the place of a number of the input their product.
-    """
-
-    builder: Builder
-    new: dict[Ref, Ref]
-    groups: dict[Ref, str]
+    builder: Builder  # the program
+    new: dict[Ref, Ref]  # for each node of the template its node here
+    groups: dict[Ref, str]  # for each vector of weights that inputs meet its group
+    # for such a vector and the place of a number of the input their product
     data: dict[tuple[Ref, int], Ref]
 
 

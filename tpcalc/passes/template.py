@@ -36,18 +36,12 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What the last update of some parameters adds to a node of the template.
+    """What the last update of some parameters adds to a node of the template."""
 
-    Args:
-        kind: ``"dW_x"`` of weights, ``"dB"`` of a bias.
-        watch: What a use of a map writes, linear in each of its parameters.
-        parameters: What was updated.
-        between: What stands between it and what reads it; None: nothing but powers of n.
-    """
-
-    kind: str
-    watch: Watch
-    parameters: frozenset[Ref]
+    kind: str  # "dW_x" of weights, "dB" of a bias
+    watch: Watch  # what a use of a map writes, linear in each of its parameters
+    parameters: frozenset[Ref]  # what was updated
+    # what stands between it and what reads it; None: nothing but powers of n
     between: Ref | None = None
 
     def name(self, step: int, index: int, cell: tuple[int, ...] = ()) -> Name:
@@ -58,15 +52,10 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Template:
-    """A network as a template of training.
+    """A network as a template of training."""
 
-    Args:
-        program: The network, of single vectors, its parameterization written out.
-        slots: The names of its data, in the order of the numbers of an input.
-    """
-
-    program: Program
-    slots: tuple[str, ...]
+    program: Program  # the network, of single vectors, its parameterization written out
+    slots: tuple[str, ...]  # the names of its data, in the order of the numbers of an input
 
     @cached_property
     def bare(self) -> Program:

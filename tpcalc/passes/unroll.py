@@ -42,48 +42,36 @@ LONG = 8  # terms: a longer sum in a network is one node for later sums, or they
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Data and rates of a training run.
+    """Data and rates of a training run."""
 
-    Args:
-        batches: For each step t = 0..T the inputs of the step.
-        targets: For each step the targets, one tuple for each input.
-        queries: Inputs evaluated at every step without training on them.
-        chi: The loss derivatives d loss / d f_k as expressions of ``s0..`` (the K outputs, then
-            the K targets).
-        rate: ``rate(mark, step)``: of a parameter (learning-rate factor, exponent c): the update is
-            -factor * n**(-c) times the gradient of the mean loss of the batch, times its own rate.
-        path: ``path(mark)``: what the optimizer of a parameter makes of it; None: the rate times
-            the gradient is taken off at every step.
-        kept: ``kept(mark, step)``: the power p of the n^(-p) in front of the initial part of a
-            matrix at this step, None where that part is dropped.
-    """
-
+    # for each step t = 0..T the inputs of the step
     batches: tuple[tuple[tuple[float, ...], ...], ...]
+    # for each step the targets, one tuple for each input
     targets: tuple[tuple[tuple[float, ...], ...], ...]
+    # inputs evaluated at every step without training on them
     queries: tuple[tuple[float, ...], ...]
+    # the loss derivatives d loss / d f_k as expressions of s0.. (the K outputs, then the K targets)
     chi: tuple[Expr, ...]
+    # rate(mark, step): of a parameter (learning-rate factor, exponent c): the update is -factor *
+    # n**(-c) times the gradient of the mean loss of the batch, times its own rate
     rate: Callable[[Mark, int], tuple[Fraction | float, Ex]]
+    # kept(mark, step): the power p of the n^(-p) in front of the initial part of a matrix at this
+    # step, None where that part is dropped
     kept: Callable[[Mark, int], Ex | None] = lambda mark, step: as_ex(0)
+    # path(mark): what the optimizer of a parameter makes of it; None: the rate times the gradient
+    # is taken off at every step
     path: Callable[[Mark], Callable[[Sequence[Rate]], Path] | None] = lambda mark: None
 
 
 @dataclass(frozen=True)
 class Unrolled:
-    """A training run that is written out, with the samples of each step as an axis.
+    """A training run that is written out, with the samples of each step as an axis."""
 
-    Args:
-        written: Its nodes.
-        groups: What is reported.
-        closed: What is a node where it stands: values of parameters.
-        long: Sums that are, too: those of many terms, which later ones would repeat.
-        zeros: Names of weights that start at 0.
-    """
-
-    written: Program
-    groups: tuple[Sequence[Report], ...]
-    closed: frozenset[Ref]
-    long: frozenset[Ref]
-    zeros: frozenset[str]
+    written: Program  # its nodes
+    groups: tuple[Sequence[Report], ...]  # what is reported
+    closed: frozenset[Ref]  # what is a node where it stands: values of parameters
+    long: frozenset[Ref]  # sums that are, too: those of many terms, which later ones would repeat
+    zeros: frozenset[str]  # names of weights that start at 0
 
     @cached_property
     def cells(self) -> Program:
@@ -136,21 +124,13 @@ class Unrolled:
 
 @dataclass(frozen=True)
 class _Differentiated:
-    """A template with its backward pass appended.
+    """A template with its backward pass appended."""
 
-    Args:
-        template: The network.
-        builder: Its nodes, forward and backward.
-        forward: How many of them are the forward pass.
-        gradients: Of the output, or of what the seeds stand for.
-        seeds: The adjoints of several outputs; () of one, whose adjoint is 1.
-    """
-
-    template: Template
-    builder: Builder
-    forward: int
-    gradients: Gradients
-    seeds: tuple[Ref, ...]
+    template: Template  # the network
+    builder: Builder  # its nodes, forward and backward
+    forward: int  # how many of them are the forward pass
+    gradients: Gradients  # of the output, or of what the seeds stand for
+    seeds: tuple[Ref, ...]  # the adjoints of several outputs; () of one, whose adjoint is 1
 
     def axes(self, output: Ref) -> Axes:
         """The axes of an output."""

@@ -38,37 +38,30 @@ class Share(NamedTuple):
 
 @dataclass
 class Weights:
-    """The state of all parameters while a training run is written out.
+    """The state of all parameters while a training run is written out."""
 
-    Args:
-        out: The program being written.
-        network: The forward and backward program of one input.
-        sample: The axis of the inputs of a step.
-        kept: For matrices the powers p of the n^(-p) in front of their start; None: it is gone.
-        courses: The parameters whose updates are not multiples of one gradient each.
-        history: For matrices the rows and columns of their updates, each with its number; those
-            with other axes (uses at every token, and at one vector) are apart.
-        count: For matrices how many updates there were.
-        stacks: The rows and the columns of one kind, one after the other.
-        read: Parameters that something other than a sum reads: they are a node each step.
-        now: For vectors and scalars their values, as of when they were last read.
-        last: For these the terms of the last update.
-        moved: Those whose last update is not part of the value yet.
-        closed: The nodes of values that are one where they stand.
-    """
-
-    out: Builder
-    network: Builder
-    sample: str
+    out: Builder  # the program being written
+    network: Builder  # the forward and backward program of one input
+    sample: str  # the axis of the inputs of a step
+    # parameters that something other than a sum reads: they are a node each step
     read: Collection[Ref] = ()
+    # for matrices the powers p of the n^(-p) in front of their start; None: it is gone
     kept: Mapping[Ref, Ex | None] = field(default_factory=dict)
+    # the parameters whose updates are not multiples of one gradient each
     courses: dict[Ref, Course] = field(default_factory=dict)
+    # for matrices the rows and columns of their updates, each with its number; those with other
+    # axes (uses at every token, and at one vector) are apart
     history: dict[Ref, dict[Axes, list[tuple[int, Ref, Ref]]]] = field(default_factory=dict)
-    count: dict[Ref, int] = field(default_factory=dict)
+    count: dict[Ref, int] = field(default_factory=dict)  # for matrices how many updates there were
+    # the rows and the columns of one kind, one after the other
     stacks: dict[tuple[Ref, Axes], tuple[Ref, Ref]] = field(default_factory=dict)
+    # for vectors and scalars their values, as of when they were last read
     now: dict[Ref, Ref] = field(default_factory=dict)
+    # for these the terms of the last update
     last: dict[Ref, list[Term]] = field(default_factory=dict)
+    # those whose last update is not part of the value yet
     moved: set[Ref] = field(default_factory=set)
+    # the nodes of values that are one where they stand
     closed: set[Ref] = field(default_factory=set)
 
     def current(self, ref: Ref) -> Ref:

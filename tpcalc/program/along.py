@@ -68,47 +68,33 @@ FAR = 100.0  # in lengths of a smooth law: nothing is correlated beyond
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A kind of laws along the depth, of entries of mean 0 and variance 1.
+    """A kind of laws along the depth, of entries of mean 0 and variance 1."""
 
-    Args:
-        name: Its name in programs.
-        arguments: The names of its numbers in brackets; ``("...",)``: any number of them.
-        text: What it is, in one line.
-        covariance: ``covariance(lags, depth, *numbers)``: the autocovariance, of lags in layers.
-        decay: ``decay(*arguments)``: the mu of a correlation that falls like lag^(-mu); None:
-            faster than any power that a sum over the depth feels.
-        within: ``within(*numbers)``: whether the numbers are possible.
-        source: Where it is used.
-        path: Of matrices that are not random ``path(t, *numbers)``, the number in front of a fixed
-            matrix at the shares t of the depth, which the product with n^(-1/2) W is; else None.
-        turns: Whether this matrix turns pairs of coordinates, (x, y) -> (y, -x), instead of being
-            the identity.
-        asked: Whether its numbers may be the autocovariance of nothing.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    text: str
+    name: str  # its name in programs
+    arguments: tuple[str, ...]  # the names of its numbers in brackets; ("...",): any number of them
+    text: str  # what it is, in one line
+    # covariance(lags, depth, *numbers): the autocovariance, of lags in layers
     covariance: Callable[..., Array]
+    # decay(*arguments): the mu of a correlation that falls like lag^(-mu); None: faster than any
+    # power that a sum over the depth feels
     decay: Callable[..., Ex | None]
-    within: Callable[..., bool]
-    source: Source
+    within: Callable[..., bool]  # within(*numbers): whether the numbers are possible
+    source: Source  # where it is used
+    # of matrices that are not random path(t, *numbers), the number in front of a fixed matrix at
+    # the shares t of the depth, which the product with n^(-1/2) W is; else None
     path: Callable[..., Array] | None = None
+    # whether this matrix turns pairs of coordinates, (x, y) -> (y, -x), instead of being the
+    # identity
     turns: bool = False
-    asked: bool = False
+    asked: bool = False  # whether its numbers may be the autocovariance of nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Along:
-    """A law along the depth with its numbers.
+    """A law along the depth with its numbers."""
 
-    Args:
-        row: Its kind.
-        arguments: Its numbers, exact, or symbols.
-    """
-
-    row: Row
-    arguments: tuple[Ex, ...]
+    row: Row  # its kind
+    arguments: tuple[Ex, ...]  # its numbers, exact, or symbols
 
     def __str__(self) -> str:
         shown = ", ".join(map(str, self.arguments))

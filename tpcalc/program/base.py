@@ -120,11 +120,6 @@ class Table(Generic[R]):
     A reading asks a node by its class through tables alone, so that a new class of nodes is a row
     in each of them, and what has no row is seen.
 
-    Args:
-        rows: For a class of nodes ``rule(node, *rest)``.
-        other: The answer to all other classes, ``other(node, *rest)``; None: there is none, and a
-            node without a row is an error.
-
     Example:
         >>> from tpcalc.program.nodes import MatMul, Scale
         >>> operand = Table({MatMul: lambda node: node.vector, Scale: lambda node: node.of})

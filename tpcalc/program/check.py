@@ -21,16 +21,7 @@ LARGE = 10**5  # entries of a value
 
 
 class Checker:
-    """Takes the parts of a program one after the other and refuses the first that does not fit.
-
-    Attributes:
-        dims: Dimension classes so far, by name.
-        families: What is drawn so far, by name.
-        nodes: The nodes so far.
-        types: The type of each node so far.
-        outputs: Named results so far.
-        within: For nodes of a repeated block its carry.
-    """
+    """Takes the parts of a program one after the other and refuses the first that does not fit."""
 
     def __init__(self) -> None:
         self.dims: dict[str, Dim] = {}

@@ -29,34 +29,23 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A trained input: where it stands in its network; or one that is drawn anew for every copy.
+    """A trained input: where it stands in its network; or one that is drawn anew for every copy."""
 
-    Args:
-        label: The name of what it belongs to; the weights of a linear map and its bias share one.
-        role: ``"input"`` from a finite side to the width, ``"hidden"`` from width to width,
-            ``"readout"`` from the width to a finite side, ``"bias"`` added or multiplied,
-            ``"finite"`` between finite sides; ``"noise"``: not trained, drawn anew for every input
-            and step.
-        layer: Whose exponents it has in a table over layers, from 1.
-        rate: A factor of its learning rate.
-        start: The standard deviation of its entries at the start where that is written as a factor
-            in front of it; 0: it starts at 0.
-        group: A name that it shares with others, for settings of their training.
-        init: The power of n of these entries as the user writes it; None: the parameterization
-            says it.
-        speed: A power of n that multiplies its learning rate.
-        whole: The fused parameter that it is a part of; empty: it is none.
-    """
-
-    label: str
+    label: str  # the name of what it belongs to; the weights of a linear map and its bias share one
+    # "input" from a finite side to the width, "hidden" from width to width, "readout" from the
+    # width to a finite side, "bias" added or multiplied, "finite" between finite sides; "noise":
+    # not trained, drawn anew for every input and step
     role: str
-    layer: int
-    rate: Number = Fraction(1)
+    layer: int  # whose exponents it has in a table over layers, from 1
+    rate: Number = Fraction(1)  # a factor of its learning rate
+    # the standard deviation of its entries at the start where that is written as a factor in front
+    # of it; 0: it starts at 0
     start: Number = Fraction(1)
-    group: str = ""
+    group: str = ""  # a name that it shares with others, for settings of their training
+    # the power of n of these entries as the user writes it; None: the parameterization says it
     init: Ex | None = None
-    speed: Ex = Ex()
-    whole: str = ""
+    speed: Ex = Ex()  # a power of n that multiplies its learning rate
+    whole: str = ""  # the fused parameter that it is a part of; empty: it is none
 
     @property
     def at_zero(self) -> bool:
@@ -105,29 +94,22 @@ class Family:
 
     Without a width axis it is a random number, with one a start vector, with two a random matrix;
     with finite axes a block of these, whose cells are counted in the order of the axes.
-
-    Args:
-        name: Its name; one name stands for one random object.
-        width: Its width axes.
-        axes: Its finite axes.
-        law: ``"gaussian"``, or of a matrix another row of ``program/laws``.
-        mean: One number for each cell; ``()`` is 0. Matrices have mean 0 and variance 1.
-        cov: The covariance between cells (of one coordinate), rows as tuples. None: identity.
-        moved: How far the smallest eigenvalue of the covariance that was given lies below 0, where
-            rounding of the data put it and ``cov`` is the nearest covariance. Not part of equality.
-        mark: Of a parameter of a network, where it stands there.
-        along: In a block that is repeated along the depth a law of ``program/along``: how what is
-            drawn in one repetition depends on the others. Empty: it is one for all of them.
     """
 
-    name: str
-    width: tuple[str, ...]
-    axes: Axes = ()
-    law: str = "gaussian"
+    name: str  # its name; one name stands for one random object
+    width: tuple[str, ...]  # its width axes
+    axes: Axes = ()  # its finite axes
+    law: str = "gaussian"  # "gaussian", or of a matrix another row of program/laws
+    # one number for each cell; () is 0. Matrices have mean 0 and variance 1.
     mean: tuple[Number, ...] = ()
+    # the covariance between cells (of one coordinate), rows as tuples. None: identity.
     cov: tuple[tuple[Number, ...], ...] | None = None
+    # how far the smallest eigenvalue of the covariance that was given lies below 0, where rounding
+    # of the data put it and cov is the nearest covariance. Not part of equality.
     moved: float = field(default=0.0, compare=False, repr=False)
-    mark: Mark | None = None
+    mark: Mark | None = None  # of a parameter of a network, where it stands there
+    # in a block that is repeated along the depth a law of program/along: how what is drawn in one
+    # repetition depends on the others. Empty: it is one for all of them.
     along: str = ""
 
     @staticmethod

@@ -17,22 +17,16 @@ class Law:
 
     Limits and orders of programs use the variance and the symmetry alone, and hold for entries with
     all moments; networks of finite width draw the law.
-
-    Args:
-        name: Its name in programs.
-        text: What it is, in one line.
-        draw: ``draw(generator, shape)``: independent entries; None where they depend on each other.
-        fourth: The fourth moment of an entry in a wide matrix.
-        proxy: The least s with E exp(c X) at most exp(c^2 s^2 / 2) for all c; None: there is none.
-        source: Where it is used.
     """
 
-    name: str
-    text: str
+    name: str  # its name in programs
+    text: str  # what it is, in one line
+    # draw(generator, shape): independent entries; None where they depend on each other
     draw: Callable[[Any, tuple[int, ...]], Any] | None
-    fourth: Number
+    fourth: Number  # the fourth moment of an entry in a wide matrix
+    # the least s with E exp(c X) at most exp(c^2 s^2 / 2) for all c; None: there is none
     proxy: float | None
-    source: Source
+    source: Source  # where it is used
 
 
 def _uniform(generator: Any, shape: tuple[int, ...]) -> Any:

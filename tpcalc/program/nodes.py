@@ -229,19 +229,14 @@ class RowNonlin:
 
 @dataclass(frozen=True, slots=True)
 class LinComb:
-    """Sum of number * scalar * vector; where ``scalars`` holds None the scalar is 1.
+    """Sum of number * scalar * vector; where ``scalars`` holds None the scalar is 1."""
 
-    Args:
-        numbers: One for each term.
-        scalars: One for each term, or None.
-        vectors: One for each term. They are scalars instead where a term is summed; without a sum
-            a combination of scalars is a function of them, a ``Nonlin``.
-        over: For each term the finite axes that it is summed over; ``()`` where none is.
-    """
-
-    numbers: tuple[Number, ...]
-    scalars: tuple[Ref | None, ...]
+    numbers: tuple[Number, ...]  # one for each term
+    scalars: tuple[Ref | None, ...]  # one for each term, or None
+    # one for each term. They are scalars instead where a term is summed; without a sum a
+    # combination of scalars is a function of them, a Nonlin.
     vectors: tuple[Ref, ...]
+    # for each term the finite axes that it is summed over; () where none is
     over: tuple[tuple[str, ...], ...] = ()
 
     grammar: ClassVar[str] = "sum <numbers><scalars>*<vectors><over> + ..."
@@ -393,16 +388,11 @@ class Carry:
 
     The block is what is computed of it, with the inputs that are drawn anew along the depth, up to
     its ``Repeat``.
-
-    Args:
-        start: What enters the first repetition.
-        layer: The name of the number of a repetition, from 1.
-        count: How often the block is repeated; 0: the symbol L.
     """
 
-    start: Ref
-    layer: str = "l"
-    count: Count = 0
+    start: Ref  # what enters the first repetition
+    layer: str = "l"  # the name of the number of a repetition, from 1
+    count: Count = 0  # how often the block is repeated; 0: the symbol L
 
     grammar: ClassVar[str] = "carry <start> over <layer>:<count>"
 

@@ -81,13 +81,7 @@ def header_version(line: str, header: str = HEADER, schema: int = SCHEMA) -> int
 
 
 class Reader:
-    """Collects the parts of a program line by line.
-
-    Attributes:
-        checker: What was read, checked.
-        names: What the words of the text stand for.
-        parts: For each word that begins a line its form, how it is shown, and what takes it.
-    """
+    """Collects the parts of a program line by line."""
 
     def __init__(self, atoms: AtomOf, rows: RowOf) -> None:
         self.checker = Checker()

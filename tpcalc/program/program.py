@@ -173,11 +173,7 @@ class Program(Shown):
 
 
 class Builder:
-    """Builds a program node by node; equal nodes are shared, ill-typed ones refused at once.
-
-    Attributes:
-        line: The user's line that nodes come from which are added without one.
-    """
+    """Builds a program node by node; equal nodes are shared, ill-typed ones refused at once."""
 
     def __init__(self, dims: Iterable[Dim] = (Dim("n"),)) -> None:
         self._checker = Checker()

@@ -35,23 +35,17 @@ LOWERED: Mapping[Level, frozenset[type]] = {
 
 @dataclass(frozen=True)
 class Rules(Generic[T, C]):
-    """An interpretation of programs.
+    """An interpretation of programs."""
 
-    Args:
-        name: What it is called in messages.
-        table: For each node type ``rule(node, ref, values, context)``.
-        gaps: Node types without a rule, each with the reason a reader needs.
-        refusal: The error raised at a node without a rule.
-        level: What it reads.
-        lost: What stands for a node whose rule raises, ``lost(error, ref, context)``; without it
-            the error ends the walk.
-    """
-
-    name: str
+    name: str  # what it is called in messages
+    # for each node type rule(node, ref, values, context)
     table: Mapping[type, Callable[[Any, Ref, list[T], C], T]]
+    # node types without a rule, each with the reason a reader needs
     gaps: Mapping[type, str] = field(default_factory=dict)
-    refusal: type[TpcalcError] = ProgramError
-    level: Level = Level.VECTORS
+    refusal: type[TpcalcError] = ProgramError  # the error raised at a node without a rule
+    level: Level = Level.VECTORS  # what it reads
+    # what stands for a node whose rule raises, lost(error, ref, context); without it the error ends
+    # the walk
     lost: Callable[[TpcalcError, Ref, C], T] | None = None
 
     @property

@@ -93,15 +93,10 @@ def check_axes(axes: Axes, what: str, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """The types before a node, and the messages of what does not fit.
+    """The types before a node, and the messages of what does not fit."""
 
-    Args:
-        types: The type of each earlier node.
-        place: The node, for messages.
-    """
-
-    types: Sequence[Type]
-    place: str
+    types: Sequence[Type]  # the type of each earlier node
+    place: str  # the node, for messages
 
     def fail(self, message: str, hint: str | None = None) -> ProgramError:
         """An error that says where."""

@@ -23,17 +23,11 @@ PROPORTIONAL = 1e-14
 
 
 class Pairs(NamedTuple):
-    """Centred Gaussians (z, w), as arrays.
+    """Centred Gaussians (z, w), as arrays."""
 
-    Args:
-        one: Variances of z.
-        two: Variances of w.
-        both: Their covariances.
-    """
-
-    one: Array
-    two: Array
-    both: Array
+    one: Array  # variances of z
+    two: Array  # variances of w
+    both: Array  # their covariances
 
 
 def proportional(pairs: Pairs) -> NDArray[np.bool_]:
@@ -46,9 +40,6 @@ def proportional(pairs: Pairs) -> NDArray[np.bool_]:
 class Averages:
     """V of phi, each with a bound on its error for covariances that are the floats given.
 
-    Args:
-        phi: The activation, a function of ``Var(0)``.
-
     Source: Tensor Programs VI, Definition E.1 (where V^(i,j) is corrected), section F.1.
 
     Example:
@@ -59,7 +50,7 @@ class Averages:
         [0.0, 0.25]
     """
 
-    phi: Expr
+    phi: Expr  # the activation, a function of Var(0)
 
     @cached_property
     def _first(self) -> Expr:

@@ -25,24 +25,15 @@ class Passes(Kets):
 
     Numbers are those of the recursion: of a linear trunk those of L blocks of infinite width, of
     another one they differ from these by O(1/L).
-
-    Args:
-        trunk: The network and its run.
-        layers: L.
-        store: Kets of all layers, as the engine keeps them.
-        outputs: f, of shape (T, B, k).
-        chi: The derivative of the loss by the outputs, of the same shape.
-        method: The least exact method behind the numbers.
-        off: A bound on the errors of averages.
     """
 
-    trunk: Trunk
-    layers: int
-    store: trunks.Store
-    outputs: Array
-    chi: Array
-    method: Method = Method.EXACT
-    off: float = 0.0
+    trunk: Trunk  # the network and its run
+    layers: int  # L
+    store: trunks.Store  # kets of all layers, as the engine keeps them
+    outputs: Array  # f, of shape (T, B, k)
+    chi: Array  # the derivative of the loss by the outputs, of the same shape
+    method: Method = Method.EXACT  # the least exact method behind the numbers
+    off: float = 0.0  # a bound on the errors of averages
 
     @cached_property
     def rounding(self) -> Array:

@@ -15,17 +15,11 @@ from tpcalc.recursions.trunk import Trunk
 
 
 class Recursion(ABC):
-    """What all closed routes have, sample i = t B + b after sample; places are shares of the depth.
+    """What all closed routes have, by sample i = t B + b; places are shares of the depth."""
 
-    Args:
-        trunk: The network and its run.
-        outputs: f, of shape (T, B, k).
-        chi: The derivative of the loss by the outputs, of the same shape.
-    """
-
-    trunk: Trunk
-    outputs: Array
-    chi: Array
+    trunk: Trunk  # the network and its run
+    outputs: Array  # f, of shape (T, B, k)
+    chi: Array  # the derivative of the loss by the outputs, of the same shape
 
     @abstractmethod
     def features(self, place: float = 1.0) -> Bounded:
@@ -63,13 +57,9 @@ class Recursion(ABC):
 
 
 class Kets(Recursion):
-    """Kets of all passes.
+    """Kets of all passes."""
 
-    Args:
-        store: Kets as the engine keeps them.
-    """
-
-    store: trunks.Store
+    store: trunks.Store  # kets as the engine keeps them
 
     @abstractmethod
     def _kept(self, part: Array, place: float) -> Array:

@@ -42,19 +42,12 @@ PROBED, TYPICAL = 100_000, 6  # points that an estimate of the time takes, and r
 
 @dataclass(frozen=True, eq=False)
 class MeanField(Recursion):
-    """A run at alpha = 1 in the limit; sample i = t B + b after sample.
+    """A run at alpha = 1 in the limit; sample i = t B + b after sample."""
 
-    Args:
-        trunk: The network and its run.
-        outputs: f, of shape (T, B, k).
-        chi: The derivative of the loss by the outputs.
-        errors: Relative, by step, as ``bounds`` takes them; by comparison with coarser rules.
-    """
-
-    trunk: Trunk
-    outputs: Array
-    chi: Array
-    errors: Array
+    trunk: Trunk  # the network and its run
+    outputs: Array  # f, of shape (T, B, k)
+    chi: Array  # the derivative of the loss by the outputs
+    errors: Array  # relative, by step, as bounds takes them; by comparison with coarser rules
     _solved: _Solved
 
     def features(self, place: float = 1.0) -> Bounded:

@@ -16,12 +16,6 @@ from tpcalc.integrals import rules
 class Panels:
     """Panels of the depth, each with Chebyshev nodes that include its ends.
 
-    Args:
-        parts: How many, of equal length in u.
-        order: The degree of polynomials on each.
-        power: p = u^power; 2 makes roots of p at its start smooth.
-        halved: How often the first one is halved.
-
     Example:
         >>> panels = Panels(2)
         >>> values = panels.nodes.reshape(-1) ** 3
@@ -29,10 +23,10 @@ class Panels:
         0.027
     """
 
-    parts: int
-    order: int = 14
-    power: int = 1
-    halved: int = 0
+    parts: int  # how many, of equal length in u
+    order: int = 14  # the degree of polynomials on each
+    power: int = 1  # p = u^power; 2 makes roots of p at its start smooth
+    halved: int = 0  # how often the first one is halved
 
     @property
     def count(self) -> int:

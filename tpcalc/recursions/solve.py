@@ -22,12 +22,6 @@ class Solved(Run):
 
     The solutions of a pass and the Gram matrices that it adds to are integrals over the depth of
     what they are made of; both begin at the end of the panel that the pass comes from.
-
-    Args:
-        trunk: The network and its run.
-        panels: The panels.
-        passes: How many passes.
-        near: A solution on fewer panels, from which rounds begin.
     """
 
     def __init__(

@@ -44,34 +44,19 @@ COARSE, LEVELS = 128, 5  # depths of recursions that approach the limit: 128, tw
 
 
 class Displacement(NamedTuple):
-    """How far blocks carry the stream and its adjoint, for a stream that starts at mean square 1.
+    """How far blocks carry a stream of mean square 1 at the start, and its adjoint."""
 
-    Args:
-        size: R^2 = |x_L|^2 / |x_0|^2, which is 1 + D^2 where what random blocks add is uncorrelated
-            with the start.
-        stream: D^2 = |x_L - x_0|^2 / |x_0|^2.
-        adjoint: R^2 of the adjoint, which starts behind the last block.
-        gradient: Its D^2.
-    """
-
+    # R^2 = |x_L|^2 / |x_0|^2, which is 1 + D^2 where what random blocks add is uncorrelated with
+    # the start
     size: Estimate
-    stream: Estimate
-    adjoint: Estimate
-    gradient: Estimate
+    stream: Estimate  # D^2 = |x_L - x_0|^2 / |x_0|^2
+    adjoint: Estimate  # R^2 of the adjoint, which starts behind the last block
+    gradient: Estimate  # its D^2
 
 
 @dataclass(frozen=True)
 class Start:
     """A residual network at the start.
-
-    Args:
-        activation: phi, an expression of ``Var(0)``, of W with entries of variance 1/n.
-        alpha: The power of 1/L in front of a block.
-        multiplier: a, with all other numbers in front of a block.
-        outer: The law of V along the depth; None: there is no V.
-        inner: The law of W along the depth; None: there is no W.
-        centred: Whether the average over coordinates is taken off what a block adds.
-        laws: The laws of the entries of V and of W, which the limit of the width does not feel.
 
     Example:
         >>> from tpcalc.functions import Var
@@ -80,12 +65,13 @@ class Start:
         1.716924
     """
 
-    activation: Expr
-    alpha: Fraction
-    multiplier: float = 1.0
-    outer: str | None = None
-    inner: str | None = None
-    centred: bool = False
+    activation: Expr  # phi, an expression of Var(0), of W with entries of variance 1/n
+    alpha: Fraction  # the power of 1/L in front of a block
+    multiplier: float = 1.0  # a, with all other numbers in front of a block
+    outer: str | None = None  # the law of V along the depth; None: there is no V
+    inner: str | None = None  # the law of W along the depth; None: there is no W
+    centred: bool = False  # whether the average over coordinates is taken off what a block adds
+    # the laws of the entries of V and of W, which the limit of the width does not feel
     laws: tuple[str, str] = ("gaussian", "gaussian")
 
     @property

@@ -30,23 +30,6 @@ class Trunk:
     G subtracts the mean over coordinates. A step changes W^l by -eta L^-gamma / n times the
     gradient without its powers of n and L, so that alpha = gamma = 1/2 is Depth-muP.
 
-    Args:
-        inputs: xi, of shape (T, B, d); (T,) for one input of one feature a step.
-        targets: y, of shape (T, B, k); (T,) for one output.
-        activation: phi, a function of ``Var(0)``.
-        alpha: The exponent of the multiplier.
-        gamma: The exponent of the update.
-        multiplier: a.
-        rates: eta of the blocks, one for each step or one for all.
-        input_rates: eta of U; 0 where it is not trained.
-        output_rates: eta of V.
-        centred: Whether there is a G.
-        slope: ``slope(outputs, targets)``, both of shape (B, k): chi, the derivative of the loss
-            of each sample by its outputs; of the squared error by default.
-
-    Raises:
-        UsageError: Shapes that do not fit.
-
     Source: Tensor Programs VI, sections 6.3 and 4; equation of the update with Definition 6.1.
 
     Example:
@@ -55,16 +38,18 @@ class Trunk:
         (2, 1, True)
     """
 
-    inputs: Any
-    targets: Any
-    activation: Expr = field(default_factory=lambda: Var(0))
-    alpha: Fraction = HALF
-    gamma: Fraction = HALF
-    multiplier: float = 1.0
-    rates: Any = 1.0
-    input_rates: Any = 0.0
-    output_rates: Any = 0.0
-    centred: bool = True
+    inputs: Any  # xi, of shape (T, B, d); (T,) for one input of one feature a step
+    targets: Any  # y, of shape (T, B, k); (T,) for one output
+    activation: Expr = field(default_factory=lambda: Var(0))  # phi, a function of Var(0)
+    alpha: Fraction = HALF  # the exponent of the multiplier
+    gamma: Fraction = HALF  # the exponent of the update
+    multiplier: float = 1.0  # a
+    rates: Any = 1.0  # eta of the blocks, one for each step or one for all
+    input_rates: Any = 0.0  # eta of U; 0 where it is not trained
+    output_rates: Any = 0.0  # eta of V
+    centred: bool = True  # whether there is a G
+    # slope(outputs, targets), both of shape (B, k): chi, the derivative of the loss of each sample
+    # by its outputs; of the squared error by default
     slope: Callable[[Array, Array], Array] = _difference
 
     def __post_init__(self) -> None:

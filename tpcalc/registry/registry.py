@@ -50,15 +50,6 @@ class Registry(Mapping[str, T], Generic[T]):
 
     Names are found in any case, with ``-`` and ``_`` alike, and by their aliases.
 
-    Args:
-        kind: What an entry is, for messages (``"activation"``).
-        entry_type: The class of the entries.
-        entries: The entries of the package itself.
-        group: Entry point group that other packages add to; "" for none.
-
-    Raises:
-        ImportError: An entry is not of that class, or two claim one name.
-
     Example:
         >>> from tpcalc.activations.entries import REGISTRY
         >>> REGISTRY["Leaky-ReLU"].name, "silu" in REGISTRY

@@ -16,30 +16,18 @@ from tpcalc.training.training import Training
 
 @dataclass(frozen=True)
 class Model:
-    """What a command works on.
-
-    Args:
-        program: The program.
-        study: The study it was made from; of a program in a file only ``limit`` and ``simulate``
-            mean anything.
-        title: One line.
-        facts: What it is, as pairs of words.
-        words: What it computes, a sentence for each part.
-        formulas: The same in formulas, by name.
-        input_names: What the inputs 0, 1, ... of a step are.
-        description: The same for JSON.
-        network: What is trained; None of a program in a file.
-    """
+    """What a command works on."""
 
     program: Program
+    # the study it was made from; of a program in a file only limit and simulate mean anything
     study: Study
-    title: str
-    facts: Mapping[str, str]
-    words: tuple[str, ...]
-    formulas: tuple[tuple[str, Formula], ...]
-    input_names: tuple[str, ...]
-    description: Mapping[str, Any]
-    network: Network | None = None
+    title: str  # one line
+    facts: Mapping[str, str]  # what it is, as pairs of words
+    words: tuple[str, ...]  # what it computes, a sentence for each part
+    formulas: tuple[tuple[str, Formula], ...]  # the same in formulas, by name
+    input_names: tuple[str, ...]  # what the inputs 0, 1, ... of a step are.
+    description: Mapping[str, Any]  # the same for JSON
+    network: Network | None = None  # what is trained; None of a program in a file
 
 
 @dataclass(frozen=True)

@@ -24,17 +24,7 @@ _WIDTH = "--width says which argument is the width, and --set NAME=VALUE gives o
 
 
 def module_run(part: ModulePart, data: Samples | None, settings: Mapping[str, Any]) -> Training:
-    """The training run of the module of a study.
-
-    Args:
-        part: What a study says of it.
-        data: Training data; None: generic.
-        settings: As ``tp.Training`` takes them.
-
-    Raises:
-        UsageError: Arguments that the function or class does not take.
-        TpcalcError: Modules that cannot be read.
-    """
+    """The training run of the module of a study."""
     assert part.make is not None
     path, name = split_model(part.make) or (part.make, None)
     load_torch()  # before the user's file says that it is missing

@@ -46,21 +46,14 @@ def split_model(model: str) -> tuple[str, str | None] | None:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is taken from a file.
+    """What is taken from a file."""
 
-    Args:
-        word: It in words.
-        plural: Several of them.
-        makes: How to write one.
-        holds: Whether a value of a module stands for one when no name is given.
-        named: Whether a value that is named stands for one.
-    """
-
-    word: str
-    plural: str
-    makes: str
+    word: str  # it in words
+    plural: str  # several of them
+    makes: str  # how to write one
+    # whether a value of a module stands for one when no name is given
     holds: Callable[[Any, ModuleType], bool]
-    named: Callable[[Any], bool]
+    named: Callable[[Any], bool]  # whether a value that is named stands for one
 
 
 def _is_network(value: Any, module: ModuleType) -> bool:

@@ -22,16 +22,10 @@ BRANCH = "|"
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A value given on the command line.
+    """A value given on the command line."""
 
-    Args:
-        name: The flag as typed (``"--particles"``).
-        key: The key of a study that it sets (``"limit.samples"``).
-        value: Its value.
-    """
-
-    name: str
-    key: str
+    name: str  # the flag as typed ("--particles")
+    key: str  # the key of a study that it sets ("limit.samples")
     value: Any
 
 

@@ -23,16 +23,6 @@ class Kept(AbstractContextManager["Kept"]):
     A line is written for each value as soon as it is there, with a digest: one that was changed is
     refused. What a run that was killed left of its last line is cut off.
 
-    Args:
-        work: The folder; None: nothing is kept.
-        name: What the values are, the name of the file.
-        label: What they belong to, in words or setting by setting; a file of something else is
-            refused.
-
-    Raises:
-        StudyError: The folder or the file cannot be used, is of something else, or another run
-            writes there.
-
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -13,35 +13,22 @@ Call = Callable[..., Any]  # (shared, *args, progress) -> value; what another pr
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One of many computations.
+    """One of many computations."""
 
-    Args:
-        text: What a person calls it, ``"n = 512, seed 3"``.
-        args: What it has beside what all tasks of a run share; small, and picklable.
-        key: What its answer depends on, beside the label of the store; without one it is not kept.
-    """
-
-    text: str
+    text: str  # what a person calls it, "n = 512, seed 3"
+    # what it has beside what all tasks of a run share; small, and picklable
     args: tuple[Any, ...] = ()
+    # what its answer depends on, beside the label of the store; without one it is not kept
     key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What became of a task.
+    """What became of a task."""
 
-    Args:
-        value: What it returned.
-        error: What it refused: an answer, as it would be anywhere.
-        failed: What went wrong; empty if nothing did.
-        where: The process or the worker.
-        seconds: How long it took.
-        cause: The error itself, where it happened in this process.
-    """
-
-    value: Any = None
-    error: TpcalcError | None = None
-    failed: str = ""
-    where: str = ""
-    seconds: float = 0.0
-    cause: BaseException | None = None
+    value: Any = None  # what it returned
+    error: TpcalcError | None = None  # what it refused: an answer, as it would be anywhere
+    failed: str = ""  # what went wrong; empty if nothing did
+    where: str = ""  # the process or the worker
+    seconds: float = 0.0  # how long it took
+    cause: BaseException | None = None  # the error itself, where it happened in this process

@@ -21,19 +21,12 @@ WAIT = 10  # seconds for an answer of a scheduler
 
 @dataclass
 class Use(AbstractContextManager["Use"]):
-    """Where tasks are carried out: what ``use`` returns, for ``with``.
+    """Where tasks are carried out: what ``use`` returns, for ``with``."""
 
-    Args:
-        jobs: Processes of this machine; 1 is this process.
-        client: Of a cluster, or None.
-        own: Whether the client was made here.
-        limits: What runs may take meanwhile, or None.
-    """
-
-    jobs: int = 1
-    client: Any = None
-    own: bool = False
-    limits: Limits | None = None
+    jobs: int = 1  # processes of this machine; 1 is this process
+    client: Any = None  # of a cluster, or None
+    own: bool = False  # whether the client was made here
+    limits: Limits | None = None  # what runs may take meanwhile, or None
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -34,17 +34,11 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a run share.
+    """What all tasks of a run share."""
 
-    Args:
-        digest: Of the function and its shared argument.
-        versions: Of the libraries of the process that asks.
-        processes: That share a machine.
-    """
-
-    digest: str
-    versions: tuple[tuple[str, str], ...]
-    processes: int
+    digest: str  # of the function and its shared argument
+    versions: tuple[tuple[str, str], ...]  # of the libraries of the process that asks
+    processes: int  # that share a machine
 
 
 class Unwanted(BaseException):

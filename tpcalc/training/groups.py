@@ -24,11 +24,7 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Group:
-    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels.
-
-    Raises:
-        UsageError: An empty pattern, or a learning rate below 0.
-    """
+    """Settings of the parameters that a pattern fits: a role, the name of a group, or labels."""
 
     pattern: str
     settings: tuple[tuple[str, Any], ...]

@@ -26,15 +26,6 @@ def _any_targets(samples: Samples) -> None:
 class Loss:
     """An entry of the catalogue: a loss of one sample.
 
-    Args:
-        name: The name it is listed under.
-        value: ``value(outputs, targets)``: the loss.
-        chi: ``chi(outputs, targets)``: its derivative by each output.
-        text: What it is, in one line.
-        source: Where it is defined.
-        check: ``check(samples)`` raises ``StudyError`` where the targets do not fit.
-        aliases: Other names.
-
     Example:
         >>> from tpcalc.training.losses import lookup
         >>> from tpcalc.functions import Par
@@ -42,13 +33,16 @@ class Loss:
         ['s0 + -1*s1']
     """
 
-    name: str
+    name: str  # the name it is listed under
+    # value(outputs, targets): the loss
     value: Callable[[Sequence[Expr], Sequence[Expr]], Expr] = field(repr=False)
+    # chi(outputs, targets): its derivative by each output
     chi: Callable[[Sequence[Expr], Sequence[Expr]], tuple[Expr, ...]] = field(repr=False)
-    text: str
-    source: Source
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    # check(samples) raises StudyError where the targets do not fit
     check: Callable[[Samples], None] = field(default=_any_targets, repr=False)
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()  # other names
 
 
 OverArrays = Callable[[Array, Array], Array]

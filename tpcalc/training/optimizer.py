@@ -85,18 +85,6 @@ class Optimizer:
     which every entry takes as its hyperparameter ``clip``. Of these the first step alone is
     followed, by its size.
 
-    Args:
-        name: The name it is listed under.
-        program: The text.
-        text: What it is, in one line.
-        source: Where it is defined.
-        values: The hyperparameters with their values: numbers, or texts with a power of n.
-        aliases: Other names.
-        others: Of an optimizer of hidden matrices the name of that of all other parameters.
-
-    Raises:
-        StudyError: The text cannot be read, or has a name that nothing stands for.
-
     Example:
         >>> lion = Optimizer(
         ...     "lion",
@@ -109,13 +97,14 @@ class Optimizer:
         [('0', '-1*sign(x0)')]
     """
 
-    name: str
-    program: str
-    text: str
-    source: Source
+    name: str  # the name it is listed under
+    program: str  # the text
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    # the hyperparameters with their values: numbers, or texts with a power of n
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    aliases: tuple[str, ...] = ()
-    others: str = ""
+    aliases: tuple[str, ...] = ()  # other names
+    others: str = ""  # of an optimizer of hidden matrices the name of that of all other parameters
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", dict(self.values))

@@ -57,19 +57,13 @@ class Entries:
 
 @dataclass(frozen=True, slots=True)
 class FirstStep:
-    """What a first step does to a parameter.
+    """What a first step does to a parameter."""
 
-    Args:
-        size: The exponent of what it adds to the entries beside multiples of the weight; None: 0.
-        share: That of the part of the weight that decay takes; None: it takes none.
-        is_along: Whether the step is a number times the gradient.
-        by_weight: Whether the weight stands where the gradient should decide.
-    """
-
+    # the exponent of what it adds to the entries beside multiples of the weight; None: 0
     size: Fraction | None
-    share: Fraction | None
-    is_along: bool
-    by_weight: bool
+    share: Fraction | None  # that of the part of the weight that decay takes; None: it takes none
+    is_along: bool  # whether the step is a number times the gradient
+    by_weight: bool  # whether the weight stands where the gradient should decide
 
 
 @lru_cache(maxsize=4096)

@@ -24,27 +24,19 @@ Power = Ex | Fraction | int
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
-    """The exponents of one step, each a tuple over the layers 1..L+1.
+    """The exponents of one step, each a tuple over the layers 1..L+1."""
 
-    Args:
-        a: Weights: W^l = n^(-a_l) w^l.
-        c: Learning rates of weights: eta n^(-c_l).
-        bias_a: Biases: B^l = n^(-bias_a_l) b^l.
-        bias_c: Learning rates of biases.
-        mean: Means of the entries of w^l at the start; empty: all 0.
-        kept: What is left of the initial weights of hidden layers at this step: w^l(0) stands in
-            w^l(t) with the factor n^(-kept_l), None where it is dropped; empty: all 0, nothing is
-            lost. Layers 1 and L + 1 keep theirs: 0.
-        stored: The s of parameters n^(-s_l) w^l that are trained in place of w^l, biases too;
-            empty: all 0. Decay and eps of an optimizer are those of what is trained.
-    """
-
-    a: tuple[Ex, ...]
-    c: tuple[Ex, ...]
-    bias_a: tuple[Ex, ...]
-    bias_c: tuple[Ex, ...]
-    mean: tuple[Fraction, ...] = ()
+    a: tuple[Ex, ...]  # weights: W^l = n^(-a_l) w^l
+    c: tuple[Ex, ...]  # learning rates of weights: eta n^(-c_l)
+    bias_a: tuple[Ex, ...]  # biases: B^l = n^(-bias_a_l) b^l
+    bias_c: tuple[Ex, ...]  # learning rates of biases
+    mean: tuple[Fraction, ...] = ()  # means of the entries of w^l at the start; empty: all 0
+    # what is left of the initial weights of hidden layers at this step: w^l(0) stands in w^l(t)
+    # with the factor n^(-kept_l), None where it is dropped; empty: all 0, nothing is lost. Layers 1
+    # and L + 1 keep theirs: 0.
     kept: tuple[Ex | None, ...] = ()
+    # the s of parameters n^(-s_l) w^l that are trained in place of w^l, biases too; empty: all 0.
+    # Decay and eps of an optimizer are those of what is trained.
     stored: tuple[Ex, ...] = ()
 
 
@@ -55,39 +47,16 @@ Own = Callable[[str, Mark, int, int], Ex | None]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A parameter of a parameterization.
-
-    Args:
-        name: Its name.
-        text: What it is.
-        required: Whether it must be given.
-    """
+    """A parameter of a parameterization."""
 
     name: str
-    text: str
-    required: bool = False
+    text: str  # what it is
+    required: bool = False  # whether it must be given
 
 
 @dataclass(frozen=True)
 class Parameterization:
     """Exponents for every depth and step, the parameters bound.
-
-    Args:
-        name: The catalogue name.
-        rule: ``rule(depth, step)``: the exponents.
-        biases: The layers that have biases where it was defined: "none", "first" or "all".
-        source: Where it is defined.
-        values: The parameters as given, for messages and reports.
-        rates: The functions that give its learning rates, where they are not its own
-            (``with_rates``).
-        entrywise: The exponents under optimizers whose updates are of degree 0 in the gradient
-            (Adam, sign); None: it is not defined for them.
-        degree: The degree that it is taken for (``under``).
-        own: ``own(kind, mark, step, degree)``: of some parameters the exponent ``"a"`` or ``"c"``
-            that stands in place of that of their layer; None: that of the layer.
-        deep: The powers of the number of blocks; None: it has none.
-        by_updates: Whether an n^(-c) of entrywise optimizers is the size of what entries of w move
-            by, whatever the rate is of an optimizer that moves them so.
 
     Example:
         >>> from tpcalc.training.parameterizations import lookup
@@ -95,16 +64,23 @@ class Parameterization:
         ['-4', '-9/2', '-9/2', '-4']
     """
 
-    name: str
-    rule: Rule = field(compare=False, repr=False)
-    biases: str
-    source: Source
-    values: tuple[tuple[str, str], ...] = ()
+    name: str  # the catalogue name
+    rule: Rule = field(compare=False, repr=False)  # rule(depth, step): the exponents
+    biases: str  # the layers that have biases where it was defined: "none", "first" or "all"
+    source: Source  # where it is defined
+    values: tuple[tuple[str, str], ...] = ()  # the parameters as given, for messages and reports
+    # the functions that give its learning rates, where they are not its own (with_rates)
     rates: tuple[RateExponent | None, RateExponent | None] = field(default=(None, None), repr=False)
+    # the exponents under optimizers whose updates are of degree 0 in the gradient (Adam, sign);
+    # None: it is not defined for them
     entrywise: Rule | None = field(default=None, compare=False, repr=False)
-    degree: int = 1
+    degree: int = 1  # the degree that it is taken for (under)
+    # own(kind, mark, step, degree): of some parameters the exponent "a" or "c" that stands in place
+    # of that of their layer; None: that of the layer
     own: Own | None = field(default=None, compare=False, repr=False)
-    deep: DepthPowers | None = None
+    deep: DepthPowers | None = None  # the powers of the number of blocks; None: it has none
+    # whether an n^(-c) of entrywise optimizers is the size of what entries of w move by, whatever
+    # the rate is of an optimizer that moves them so
     by_updates: bool = False
 
     def under(self, degree: int) -> Parameterization:
@@ -185,34 +161,23 @@ class Parameterization:
 
 @dataclass(frozen=True)
 class ParameterizationFamily:
-    """An entry of the catalogue: a parameterization, or a family of them.
+    """An entry of the catalogue: a parameterization, or a family of them."""
 
-    Args:
-        name: The name it is listed under.
-        make: ``make(**parameters)``: the exponents as a function of depth and step.
-        text: What it is, in one line.
-        source: Where it is defined.
-        biases: The layers that have biases where it was defined: "none", "first" or "all".
-        parameters: What ``make`` takes.
-        entrywise: As ``make``, for optimizers whose updates are of degree 0 in the gradient; None:
-            it is not defined for them.
-        aliases: Other names.
-        own: Of its members: the exponents of single parameters.
-        deep: As ``make``, for the powers of the number of blocks; None: it has none.
-        by_updates: Whether its rates of entrywise optimizers are sizes of updates of w.
-    """
-
-    name: str
-    make: Callable[..., Rule]
-    text: str
-    source: Source
+    name: str  # the name it is listed under
+    make: Callable[..., Rule]  # make(**parameters): the exponents as a function of depth and step
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    # the layers that have biases where it was defined: "none", "first" or "all"
     biases: str = "all"
-    parameters: tuple[Argument, ...] = ()
+    parameters: tuple[Argument, ...] = ()  # what make takes
+    # as make, for optimizers whose updates are of degree 0 in the gradient; None: it is not defined
+    # for them
     entrywise: Callable[..., Rule] | None = None
-    aliases: tuple[str, ...] = ()
-    own: Own | None = None
+    aliases: tuple[str, ...] = ()  # other names
+    own: Own | None = None  # of its members: the exponents of single parameters
+    # as make, for the powers of the number of blocks; None: it has none
     deep: Callable[..., DepthPowers] | None = None
-    by_updates: bool = False
+    by_updates: bool = False  # whether its rates of entrywise optimizers are sizes of updates of w
 
     def __call__(self, *ordered: object, **named: object) -> Parameterization:
         """The member with these parameters."""

@@ -17,22 +17,16 @@ Factors = str | Sequence[Number | str] | Callable[[int], Number]
 class RateSchedule:
     """An entry of the catalogue: how the learning rate goes over a stretch of steps.
 
-    Args:
-        name: The name it is listed under.
-        curve: ``curve(s)``: the factor when a share s of the stretch is done, from 0 to 1; behind
-            the stretch it stays at ``curve(1)``.
-        text: What it is, in one line.
-        source: Where it is defined.
-        aliases: Other names.
-
     Example:
         >>> from tpcalc.training.schedules import lookup
         >>> [str(lookup("linear").curve(Fraction(step, 4))) for step in range(4)]
         ['1', '3/4', '1/2', '1/4']
     """
 
-    name: str
+    name: str  # the name it is listed under
+    # curve(s): the factor when a share s of the stretch is done, from 0 to 1; behind the stretch it
+    # stays at curve(1)
     curve: Callable[[Fraction], Number] = field(repr=False)
-    text: str
-    source: Source
-    aliases: tuple[str, ...] = ()
+    text: str  # what it is, in one line
+    source: Source  # where it is defined
+    aliases: tuple[str, ...] = ()  # other names

@@ -29,15 +29,10 @@ NEAR = 0.01  # residual^2 / |x|^2 below which a vector of a batch is projected b
 
 @dataclass(frozen=True)
 class Batch:
-    """Vectors side by side, divided by powers of two so that squares stay in the range.
+    """Vectors side by side, divided by powers of two so that squares stay in the range."""
 
-    Args:
-        samples: Shape (blocks, B, block).
-        scales: What they were divided by, float64 of (replicates, B).
-    """
-
-    samples: Any
-    scales: Any
+    samples: Any  # shape (blocks, B, block)
+    scales: Any  # what they were divided by, float64 of (replicates, B)
 
 
 def batch_of(place: Place, vectors: list[Any], replicates: int) -> Batch:
@@ -55,18 +50,6 @@ def batch_of(place: Place, vectors: list[Any], replicates: int) -> Batch:
 
 class Basis:
     """Orthonormal rows q_i, (1/N) q_i·q_j = δ_ij, that span the vectors pushed so far.
-
-    Args:
-        space: Where they live.
-        capacity: Largest number of directions.
-        tolerance: Residuals below this part of their vector add no direction (at least the
-            rounding of the storage counts).
-        place: Where the rows are.
-
-    Attributes:
-        store: The rows.
-        min_ratios: Smallest accepted residual as a part of its vector (1.0 at the start), for each
-            replicate.
 
     Source: Giraud, Langou, Rozloznik, van den Eshof, Rounding error analysis of the classical
     Gram-Schmidt orthogonalization process (2005): two projections keep the directions orthogonal
@@ -156,21 +139,7 @@ class Basis:
 
 
 class _Factor:
-    """The triangular factor of the residuals of a batch, on the host.
-
-    Args:
-        gram: Their inner products, (replicates, B, B).
-        squares: Those of the vectors that they are left of, (replicates, B).
-        tolerance: As of the basis.
-        entry: Bytes of a sample.
-
-    Attributes:
-        done: Columns before the first that nearly depends on others of the batch.
-        taken: Which of them bring a direction, (replicates, done).
-        lower: Coordinates on the direction of each column, (replicates, done, done).
-        inverse: Directions as combinations of residuals, likewise; rows of those taken.
-        ratios: Smallest accepted residual of each replicate.
-    """
+    """The triangular factor of the residuals of a batch, on the host."""
 
     def __init__(self, gram: Array, squares: Array, tolerance: float, entry: int) -> None:
         replicates, count = squares.shape

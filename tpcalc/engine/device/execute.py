@@ -59,14 +59,7 @@ LOOK = 512  # scalars that are looked at together: the host waits for them
 
 
 class Workspace(Registers):
-    """The tensors of one bundle of replicates.
-
-    Args:
-        plan: The scheduled script.
-        setting: How to run it.
-        seeds: Entropy of each replicate.
-        place: Where tensors are.
-    """
+    """The tensors of one bundle of replicates."""
 
     batch = 256
 
@@ -372,12 +365,7 @@ HANDLERS = handlers(Workspace)
 
 
 class NoiseFamily:
-    """The law of ``execute.NoiseFamily``; a draw that earlier ones determine is a row of zeros.
-
-    Args:
-        replicates: How many.
-        place: Where tensors are.
-    """
+    """The law of ``execute.NoiseFamily``; a draw that earlier ones determine is a row of zeros."""
 
     def __init__(self, replicates: int, place: Place) -> None:
         self._place = place

@@ -25,15 +25,7 @@ TOLERANCE = {"limit": 1e-5, "finite": 1e-10}
 
 
 class Side:
-    """One side of a random matrix: directions ``q`` and their images ``e``.
-
-    Args:
-        space: Where the inputs of this side live.
-        output: Where its images live.
-        capacity: Largest number of directions.
-        tolerance: Residuals below this part of their vector add no direction.
-        place: Where the rows are.
-    """
+    """One side of a random matrix: directions ``q`` and their images ``e``."""
 
     def __init__(
         self, space: SampleSpace, output: SampleSpace, capacity: int, tolerance: float, place: Place
@@ -45,15 +37,7 @@ class Side:
 
 
 class _Gaussian(TwoSided):
-    """What the limit of a Gaussian matrix and a finite one have in common.
-
-    Args:
-        spaces: Those of W x and of x.
-        capacities: Largest numbers of directions of W and of W^T.
-        draws: Fresh normals on each space.
-        tolerance: Residuals below this part of their vectors are dropped.
-        place: Where tensors are.
-    """
+    """What the limit of a Gaussian matrix and a finite one have in common."""
 
     def __init__(
         self, spaces: Spaces, capacities: tuple[int, int], draws: Normals, tolerance: float,

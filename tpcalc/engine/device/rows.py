@@ -26,17 +26,11 @@ PARTIAL = 2**26  # sums over blocks that are held at once
 
 @dataclass(frozen=True)
 class Place:
-    """Where tensors are, and the number format of what has samples.
+    """Where tensors are, and the number format of what has samples."""
 
-    Args:
-        torch: The torch module.
-        device: A torch device.
-        dtype: Of samples; coefficients and scalars are float64.
-    """
-
-    torch: Any
-    device: Any
-    dtype: Any
+    torch: Any  # the torch module
+    device: Any  # a torch device
+    dtype: Any  # of samples; coefficients and scalars are float64
 
     def zeros(self, *shape: int, double: bool = False) -> Any:
         """A tensor of zeros, of samples or of coefficients."""
@@ -100,13 +94,7 @@ def block_of(size: int) -> int:
 
 
 class Store:
-    """Growing lists of rows over one space, one list for each replicate.
-
-    Args:
-        space: Its samples and replicates.
-        capacity: Largest number of rows.
-        place: Where the rows are.
-    """
+    """Growing lists of rows over one space, one list for each replicate."""
 
     def __init__(self, space: SampleSpace, capacity: int, place: Place) -> None:
         self.space = space

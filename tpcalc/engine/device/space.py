@@ -21,11 +21,6 @@ class TorchSpace:
     Tapes hold constants as Python floats, and torch is strict where numpy is lenient: its functions
     take no float, and ``where`` on two floats falls back to its global default format. So floats
     are taken everywhere here; a function of floats alone gives a float.
-
-    Args:
-        torch: The torch module.
-        dtype: The number format of the tensors.
-        device: Where they are.
     """
 
     def __init__(self, torch: Any, dtype: Any, device: Any = "cpu") -> None:

@@ -21,14 +21,7 @@ EXACT = (1.0, 0.5, 0.25, -1.0, -0.5)
 
 
 class Ball:
-    """A value and its error.
-
-    Args:
-        value: A float or an array.
-        relative: Bound of the error relative to the value.
-        absolute: Bound of what comes on top.
-        positive: Whether neither the value nor the truth is negative.
-    """
+    """A value and its error."""
 
     __array_ufunc__ = None  # numpy leaves the operators to this class
     __slots__ = ("absolute", "clean", "positive", "relative", "value")

@@ -18,19 +18,7 @@ HALF = Fraction(1, 2)
 
 
 class Variables:
-    """Gaussian variables with a weight.
-
-    Args:
-        numbers: The number system.
-        mean: Their means.
-        cov: Their covariances, full rows.
-        weight: The logarithm of a factor of everything.
-        factor: Another factor of everything.
-        minors: Minors of pairs (i, j), i < j, where they are known better than from ``cov``.
-        drifts: Drifts (i, p) where they are known better.
-        depths: Depths where they are known better.
-        corners: Corners (i, p), i < p, where they are known better.
-    """
+    """Gaussian variables with a weight."""
 
     def __init__(
         self,
@@ -196,21 +184,13 @@ class Variables:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """w = side * (variable) + shift + noise of its own; a variable itself has side 1 and no noise.
+    """w = side * (variable) + shift + own noise; a variable itself has side 1 and no noise."""
 
-    Args:
-        variable: Which.
-        side: 1 or -1.
-        shift: A number.
-        noise: The variance of the noise; 0 for none.
-        kind: ``"step"``, ``"sign"``, or ``""`` for a variable of the polynomial.
-    """
-
-    variable: int
-    side: int
-    shift: Any
-    noise: Any
-    kind: str
+    variable: int  # which
+    side: int  # 1 or -1
+    shift: Any  # a number
+    noise: Any  # the variance of the noise; 0 for none
+    kind: str  # "step", "sign", or "" for a variable of the polynomial
 
 
 def _fall(numbers: Numbers, distance: Any, square: Any) -> Any:
@@ -221,12 +201,7 @@ def _fall(numbers: Numbers, distance: Any, square: Any) -> Any:
 
 
 class Root:
-    """Means, covariances and minors of edges, from those of the variables they are made of.
-
-    Args:
-        base: The variables.
-        edges: What is made of them.
-    """
+    """Means, covariances and minors of edges, from those of the variables they are made of."""
 
     def __init__(self, base: Variables, edges: Sequence[Edge]) -> None:
         self._base, self._edges = base, edges
@@ -311,13 +286,7 @@ class Root:
 
 
 class Given:
-    """The same of what is left where one edge is at 0.
-
-    Args:
-        numbers: The number system.
-        before: The vector before.
-        edge: What is at 0.
-    """
+    """The same of what is left where one edge is at 0."""
 
     def __init__(self, numbers: Numbers, before: Root | Given, edge: int) -> None:
         self._numbers, self._before, self._edge = numbers, before, edge

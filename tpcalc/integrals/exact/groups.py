@@ -15,17 +15,11 @@ from tpcalc.integrals.exact.ball import Ball, finite_error
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Functions of jointly Gaussian variables.
+    """Functions of jointly Gaussian variables."""
 
-    Args:
-        factors: The functions.
-        mean: Means.
-        cov: Covariances, full rows.
-    """
-
-    factors: tuple[Expr, ...]
+    factors: tuple[Expr, ...]  # the functions
     mean: tuple[Any, ...]
-    cov: tuple[tuple[Any, ...], ...]
+    cov: tuple[tuple[Any, ...], ...]  # covariances, full rows
 
 
 def grouped(

@@ -25,19 +25,13 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Half:
-    """A function of w = side * z + shift + sqrt(noise) * N, with N a fresh N(0, 1).
+    """A function of w = side * z + shift + sqrt(noise) * N, with N a fresh N(0, 1)."""
 
-    Args:
-        kind: ``"step"`` is 1 for w > 0 and 0 else; ``"sign"`` is 1 or -1 (its side is always 1).
-        side: 1 or -1.
-        shift: A constant.
-        noise: The variance of the noise, a constant; 0 for a sharp edge.
-    """
-
+    # "step" is 1 for w > 0 and 0 else; "sign" is 1 or -1 (its side is always 1)
     kind: Literal["step", "sign"]
-    side: int
-    shift: Expr
-    noise: Expr
+    side: int  # 1 or -1
+    shift: Expr  # a constant
+    noise: Expr  # the variance of the noise, a constant; 0 for a sharp edge
 
     @property
     def sharp(self) -> bool:
@@ -61,25 +55,16 @@ class Wave:
 
 @dataclass(frozen=True)
 class Piece:
-    """What stands next to a polynomial: all of it multiplied together.
+    """What stands next to a polynomial: all of it multiplied together."""
 
-    Args:
-        square: a of exp(a z^2 + b z).
-        slope: b of exp(a z^2 + b z).
-        halves: Half-lines; at most one of them sharp.
-        delta: The point of a Dirac delta.
-        wave: A wave.
-        positive: (side, p) of max(side * z, 0)^p, with p no integer.
-        densities: Number of factors 1/sqrt(2 pi).
-    """
-
-    square: Expr = ZERO
-    slope: Expr = ZERO
-    halves: tuple[Half, ...] = ()
-    delta: Expr | None = None
+    square: Expr = ZERO  # a of exp(a z^2 + b z)
+    slope: Expr = ZERO  # b of exp(a z^2 + b z)
+    halves: tuple[Half, ...] = ()  # half-lines; at most one of them sharp
+    delta: Expr | None = None  # the point of a Dirac delta
     wave: Wave | None = None
+    # (side, p) of max(side * z, 0)^p, with p no integer
     positive: tuple[int, Fraction] | None = None
-    densities: int = 0
+    densities: int = 0  # number of factors 1/sqrt(2 pi)
 
 
 Polynomial = dict[int, Expr]

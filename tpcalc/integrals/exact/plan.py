@@ -63,14 +63,10 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What there is to integrate.
+    """What there is to integrate."""
 
-    Args:
-        count: The number of variables.
-        terms: For each product its polynomial: ((degrees, coefficient), ...).
-    """
-
-    count: int
+    count: int  # the number of variables
+    # for each product its polynomial: ((degrees, coefficient), ...)
     terms: tuple[tuple[Product, tuple[tuple[Degrees, Expr], ...]], ...]
 
 
@@ -165,24 +161,16 @@ def compiled(factors: tuple[Expr, ...]) -> Plan | None:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One product of pieces with its numbers.
+    """One product of pieces with its numbers."""
 
-    Args:
-        whole: The product.
-        deltas: (variable, point).
-        tilts: (variable, square, slope), growing in the square: what is finite with the negative
-            ones need not be so without them.
-        halves: Half-lines.
-        used: The variables that the polynomial holds.
-        entries: (degrees in these variables, coefficient).
-    """
-
-    whole: Product
-    deltas: tuple[tuple[int, Any], ...]
+    whole: Product  # the product
+    deltas: tuple[tuple[int, Any], ...]  # (variable, point)
+    # (variable, square, slope), growing in the square: what is finite with the negative ones need
+    # not be so without them
     tilts: tuple[tuple[int, Any, Any], ...]
-    halves: tuple[Edge, ...]
-    used: tuple[int, ...]
-    entries: tuple[tuple[tuple[int, ...], Any], ...]
+    halves: tuple[Edge, ...]  # half-lines
+    used: tuple[int, ...]  # the variables that the polynomial holds
+    entries: tuple[tuple[tuple[int, ...], Any], ...]  # (degrees in these variables, coefficient)
     state: int
 
 

@@ -90,19 +90,12 @@ def _narrow(s: Any, c: Any, value: Any, error: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two Gaussians with means, standardised.
+    """Two Gaussians with means, standardised."""
 
-    Args:
-        first: h, mean over deviation of the first.
-        second: k, of the second.
-        correlation: rho.
-        sine: s = sqrt(1 - rho^2).
-    """
-
-    first: Ball
-    second: Ball
-    correlation: Ball
-    sine: Ball
+    first: Ball  # h, mean over deviation of the first
+    second: Ball  # k, of the second
+    correlation: Ball  # rho
+    sine: Ball  # s = sqrt(1 - rho^2)
 
     @classmethod
     def of(

@@ -23,13 +23,7 @@ from tpcalc.integrals.exact.piece import Unsupported
 
 
 class Moments:
-    """Means of monomials on half-lines; each is computed once.
-
-    Args:
-        numbers: The number system.
-        source: Means and covariances of the variables, then of the half-lines.
-        kinds: One for each half-line.
-    """
+    """Means of monomials on half-lines; each is computed once."""
 
     def __init__(self, numbers: Numbers, source: Root | Given, kinds: tuple[str, ...]) -> None:
         self._numbers, self._source = numbers, source

@@ -23,24 +23,16 @@ CERTAIN = 9.0
 
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """Weights, with the exponent of the density, at the edges of a wedge.
+    """Weights, with the exponent of the density, at the edges of a wedge."""
 
-    Args:
-        weight: Where both Gaussians are at their means.
-        first: Where the first is at its edge.
-        second: Where the second is.
-        corner: Where both are.
-        above: The mean of the second given that the first is 0, times the variance of the first;
-            then standardised.
-        beside: The other way round.
-    """
-
-    weight: Ball
-    first: Ball
-    second: Ball
-    corner: Ball
+    weight: Ball  # where both Gaussians are at their means
+    first: Ball  # where the first is at its edge
+    second: Ball  # where the second is
+    corner: Ball  # where both are
+    # the mean of the second given that the first is 0, times the variance of the first; then
+    # standardised
     above: Ball
-    beside: Ball
+    beside: Ball  # the other way round
 
     def scaled(self, variance: Ball, other: Ball, minor: Ball) -> Corner:
         """The same with the drifts over the deviations of what they are the means of."""

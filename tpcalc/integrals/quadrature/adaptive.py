@@ -20,28 +20,18 @@ FEW = 20  # panels among which the allowed error is shared at least
 
 
 class Integrals(NamedTuple):
-    """Arrays over problems.
+    """Arrays over problems."""
 
-    Args:
-        value: The integrals.
-        error: Bounds on their errors; not finite where there is no value.
-        size: The integrals of the absolute values.
-    """
-
-    value: Array
-    error: Array
-    size: Array
+    value: Array  # the integrals
+    error: Array  # bounds on their errors; not finite where there is no value
+    size: Array  # the integrals of the absolute values
 
 
 class Sampled(NamedTuple):
-    """An integrand on panels.
+    """An integrand on panels."""
 
-    Args:
-        values: At the nodes, of shape (panels, nodes).
-        doubt: Bounds on the errors of these values, of that shape; 0.0 where they are exact.
-    """
-
-    values: Array
+    values: Array  # at the nodes, of shape (panels, nodes)
+    # bounds on the errors of these values, of that shape; 0.0 where they are exact
     doubt: Array | float
 
 
@@ -69,19 +59,12 @@ class Work:
 
 
 class Effort(NamedTuple):
-    """When to stop.
+    """When to stop."""
 
-    Args:
-        tolerance: Of an integral, relative to the larger of its size and its scale.
-        rounds: Of refinement.
-        most: Panels of one problem in one round.
-        work: What may be spent; where that is not enough, there is no value.
-    """
-
-    tolerance: float = 4e-13
-    rounds: int = 40
-    most: int = 4096
-    work: Work | None = None
+    tolerance: float = 4e-13  # of an integral, relative to the larger of its size and its scale
+    rounds: int = 40  # of refinement
+    most: int = 4096  # panels of one problem in one round
+    work: Work | None = None  # what may be spent; where that is not enough, there is no value
 
 
 def integrate(

@@ -31,19 +31,12 @@ SAMPLES = 2.0 ** np.arange(-6, 7)
 
 
 class BrokenLine(NamedTuple):
-    """A function of constant slope between kinks.
+    """A function of constant slope between kinks."""
 
-    Args:
-        kinks: The kinks, in order.
-        slopes: The slope left of the first, between each two, and right of the last.
-        values: The function at the kinks.
-        reach: How far from 0 that is so.
-    """
-
-    kinks: Array
-    slopes: Array
-    values: Array
-    reach: float
+    kinks: Array  # the kinks, in order
+    slopes: Array  # the slope left of the first, between each two, and right of the last
+    values: Array  # the function at the kinks
+    reach: float  # how far from 0 that is so
 
 
 def broken_line(function: Shape, slope: Shape) -> BrokenLine | None:

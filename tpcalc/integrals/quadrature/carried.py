@@ -6,30 +6,17 @@ from typing import NamedTuple
 
 
 class Carried(NamedTuple):
-    """An average of one Gaussian, or of two.
+    """An average of one Gaussian, or of two."""
 
-    Args:
-        value: The average.
-        error: A bound on its error, for numbers that are exactly the floats given.
-        by_variance: Its derivative in the variance, where the gap stays as it is.
-        by_gap: Its derivative in the gap, variance less covariance.
-    """
-
-    value: float
-    error: float
-    by_variance: float
-    by_gap: float = 0.0
+    value: float  # the average
+    error: float  # a bound on its error, for numbers that are exactly the floats given
+    by_variance: float  # its derivative in the variance, where the gap stays as it is
+    by_gap: float = 0.0  # its derivative in the gap, variance less covariance
 
 
 class Moments(NamedTuple):
-    """What one layer needs of an activation at one Gaussian.
+    """What one layer needs of an activation at one Gaussian."""
 
-    Args:
-        mean: E f(s).
-        square: E f(s)^2.
-        slope: E f'(s)^2.
-    """
-
-    mean: Carried
-    square: Carried
-    slope: Carried
+    mean: Carried  # E f(s)
+    square: Carried  # E f(s)^2
+    slope: Carried  # E f'(s)^2

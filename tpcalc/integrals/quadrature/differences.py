@@ -33,19 +33,12 @@ OUTER = Effort(tolerance=4e-13, rounds=30, most=512)
 
 
 class Difference(NamedTuple):
-    """Squares of differences of one function, for n pairs of scales.
+    """Squares of differences of one function, for n pairs of scales."""
 
-    Args:
-        function: f.
-        slope: Its derivative where that is a function, else None.
-        spread: The a, of shape (n,).
-        step: The h.
-    """
-
-    function: Shape
-    slope: Shape | None
-    spread: Array
-    step: Array
+    function: Shape  # f
+    slope: Shape | None  # its derivative where that is a function, else None
+    spread: Array  # the a, of shape (n,)
+    step: Array  # the h
 
     def at(self, index: Any) -> Difference:
         """Some of the pairs."""

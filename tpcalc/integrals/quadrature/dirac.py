@@ -24,15 +24,10 @@ JUMP = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A multiple of a Dirac delta.
+    """A multiple of a Dirac delta."""
 
-    Args:
-        place: Where it sits.
-        weight: Its integral.
-    """
-
-    place: float
-    weight: float
+    place: float  # where it sits
+    weight: float  # its integral
 
 
 def holds_delta(expr: Expr) -> bool:
@@ -88,17 +83,11 @@ def continuous(expr: Expr, x: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Other Gaussians, given one.
+    """Other Gaussians, given one."""
 
-    Args:
-        density: The density of the one at the value it is given.
-        mean: Conditional means of the others.
-        cov: Their conditional covariances.
-    """
-
-    density: Array
-    mean: list[Array]
-    cov: list[list[Array]]
+    density: Array  # the density of the one at the value it is given
+    mean: list[Array]  # conditional means of the others
+    cov: list[list[Array]]  # their conditional covariances
 
 
 def given(index: int, x: float, mean: Sequence[Array], cov: Sequence[Sequence[Array]]) -> Given:

@@ -18,39 +18,23 @@ Index = NDArray[np.intp]
 
 
 class Family(NamedTuple):
-    """A function at the different Gaussians that occur.
+    """A function at the different Gaussians that occur."""
 
-    Args:
-        shape: The function f.
-        mean: Means, of shape (n,).
-        spread: Standard deviations.
-        energy: E z^2p f^2 with its error.
-        power: The p of a factor z^p, z the standardised Gaussian.
-    """
-
-    shape: Shape
-    mean: Array
-    spread: Array
-    energy: Integrals
-    power: int = 0
+    shape: Shape  # the function f
+    mean: Array  # means, of shape (n,)
+    spread: Array  # standard deviations
+    energy: Integrals  # E z^2p f^2 with its error
+    power: int = 0  # the p of a factor z^p, z the standardised Gaussian
 
 
 class Pairs(NamedTuple):
-    """Pairs of Gaussians in an array of two axes.
+    """Pairs of Gaussians in an array of two axes."""
 
-    Args:
-        plane: The two directions of each pair.
-        left: For each pair the place of u among the different ones; it broadcasts.
-        right: The same for v.
-        surface: The polynomial P(z, w), each coefficient an array that broadcasts.
-        natural: The natural scale of P.
-    """
-
-    plane: Plane
-    left: Index
-    right: Index
-    surface: Surface
-    natural: Array
+    plane: Plane  # the two directions of each pair
+    left: Index  # for each pair the place of u among the different ones; it broadcasts
+    right: Index  # the same for v
+    surface: Surface  # the polynomial P(z, w), each coefficient an array that broadcasts
+    natural: Array  # the natural scale of P
 
 
 def distinct(mean: Array, spread: Array) -> tuple[Array, Array, Index]:

@@ -14,23 +14,14 @@ ROUNDED = 1e-12  # a correlation this far above 1 is the rounding of whoever com
 
 
 class Plane(NamedTuple):
-    """u = u0 + su z and v = v0 + sv (rho z + kappa w), with z, w independent N(0, 1).
+    """u = u0 + su z and v = v0 + sv (rho z + kappa w), with z, w independent N(0, 1)."""
 
-    Args:
-        u0: Mean of u.
-        v0: Mean of v.
-        su: Standard deviation of u.
-        sv: Standard deviation of v.
-        rho: The correlation; 1 where one of the two is constant.
-        kappa: sqrt(1 - rho^2), to full relative precision.
-    """
-
-    u0: Array
-    v0: Array
-    su: Array
-    sv: Array
-    rho: Array
-    kappa: Array
+    u0: Array  # mean of u
+    v0: Array  # mean of v
+    su: Array  # standard deviation of u
+    sv: Array  # standard deviation of v
+    rho: Array  # the correlation; 1 where one of the two is constant
+    kappa: Array  # sqrt(1 - rho^2), to full relative precision
 
     def at(self, index: Any) -> Plane:
         """Some of the pairs."""

@@ -23,15 +23,10 @@ NOISE = 64 * EPS
 
 
 class Series(NamedTuple):
-    """Hermite coefficients of n functions.
+    """Hermite coefficients of n functions."""
 
-    Args:
-        table: Coefficients on orthonormal polynomials, of shape (degree + 1, n).
-        doubt: For each function a bound on the error of its coefficients, as a Euclidean norm.
-    """
-
-    table: Array
-    doubt: Array
+    table: Array  # coefficients on orthonormal polynomials, of shape (degree + 1, n)
+    doubt: Array  # for each function a bound on the error of its coefficients, as a Euclidean norm
 
 
 def expand(function: Shape, mean: Array, spread: Array, degree: int, power: int = 0) -> Series:

@@ -36,17 +36,11 @@ WITHIN = 6  # nodes along one
 
 
 class _Rule(NamedTuple):
-    """Nodes on [-1, 1].
+    """Nodes on [-1, 1]."""
 
-    Args:
-        points: The nodes.
-        weights: Their weights.
-        coefficients: From values at the nodes to those on Legendre polynomials.
-    """
-
-    points: Array
+    points: Array  # the nodes
     weights: Array
-    coefficients: Array
+    coefficients: Array  # from values at the nodes to those on Legendre polynomials
 
 
 @lru_cache(maxsize=4)
@@ -62,19 +56,12 @@ class _Sum(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Nodes on a half-line that begins at 0.
+    """Nodes on a half-line that begins at 0."""
 
-    Args:
-        distance: The nodes.
-        weights: Their weights.
-        lengths: Of the panels; None where there is one rule for the whole half-line.
-        density: What the weights hold beside those of the rule.
-    """
-
-    distance: Array
+    distance: Array  # the nodes
     weights: Array
-    lengths: Array | None
-    density: Array | float = 1.0
+    lengths: Array | None  # of the panels; None where there is one rule for the whole half-line
+    density: Array | float = 1.0  # what the weights hold beside those of the rule
 
     def weighted(self, density: Array) -> _Side:
         """The side with a density in its weights."""
@@ -185,48 +172,27 @@ def kink_moments(function: Shape, slope: Shape, kink: float, q: float) -> Moment
 
 
 class _Steps(NamedTuple):
-    """What there is to integrate.
+    """What there is to integrate."""
 
-    Args:
-        function: f.
-        slope: Its derivative where differences are integrals of it, else None.
-        kink: The kink.
-        spread: The standard deviation of x.
-        step: That of y.
-        near: The length of the first panel beside the kink.
-        longest: Of a panel, in standard deviations.
-        growth: The length of a panel at a distance from the kink, of that distance.
-    """
-
-    function: Shape
-    slope: Shape | None
+    function: Shape  # f
+    slope: Shape | None  # its derivative where differences are integrals of it, else None
     kink: float
-    spread: float
-    step: float
-    near: float
-    longest: float
-    growth: float
+    spread: float  # the standard deviation of x
+    step: float  # that of y
+    near: float  # the length of the first panel beside the kink
+    longest: float  # of a panel, in standard deviations
+    growth: float  # the length of a panel at a distance from the kink, of that distance
 
 
 class _Part(NamedTuple):
-    """One part of the plane: squared differences and the density of x on a grid of two sides.
+    """One part of the plane: squared differences and the density of x on a grid of two sides."""
 
-    Args:
-        terms: The squares times the density of x.
-        first: The side along the rows.
-        second: The side along the columns, with the density of y in its weights.
-        x: x = x0 + x1 a + x2 b for the distances a and b.
-        y: y = y1 a + y2 b.
-        density: The density of y where it is not in the weights, else None.
-        rough: The error of the integrals of the slope.
-    """
-
-    terms: Array
-    first: _Side
-    second: _Side
-    x: tuple[float, float, float]
-    y: tuple[float, float]
-    rough: float = 0.0
+    terms: Array  # the squares times the density of x
+    first: _Side  # the side along the rows
+    second: _Side  # the side along the columns, with the density of y in its weights
+    x: tuple[float, float, float]  # x = x0 + x1 a + x2 b for the distances a and b
+    y: tuple[float, float]  # y = y1 a + y2 b
+    rough: float = 0.0  # the error of the integrals of the slope
 
 
 def kink_gap(

@@ -38,23 +38,14 @@ RULES = ((TINY, 4, 4), (0.02, 6, 5), (NEAR, 8, 8))  # up to a step: nodes across
 
 
 class Line(NamedTuple):
-    """The rule for one standard Gaussian.
+    """The rule for one standard Gaussian."""
 
-    Args:
-        step: The distance of nodes.
-        z: The nodes.
-        weights: Their weights.
-        rates: z^2 - 1: weights of a derivative in the variance.
-        signs: In columns, what picks the sums over every second and every fourth node.
-        ends: Which nodes are near the ends.
-    """
-
-    step: float
-    z: Array
+    step: float  # the distance of nodes
+    z: Array  # the nodes
     weights: Array
-    rates: Array
-    signs: Array
-    ends: Array
+    rates: Array  # z^2 - 1: weights of a derivative in the variance
+    signs: Array  # in columns, what picks the sums over every second and every fourth node
+    ends: Array  # which nodes are near the ends
 
 
 @lru_cache(maxsize=256)
@@ -137,19 +128,12 @@ def lattice_gap(function: Shape, slope: Shape, q: float, delta: float) -> Carrie
 
 
 class _Plane(NamedTuple):
-    """Sums over the nodes of a plane: x along a line, y > 0 across it.
+    """Sums over the nodes of a plane: x along a line, y > 0 across it."""
 
-    Args:
-        along: For each x the sum over y.
-        t: The nodes y, standardised.
-        profile: For each y the sum over x, with the weight of y.
-        unseen: The error of the sums over y.
-    """
-
-    along: Array
-    t: Array
-    profile: Array
-    unseen: float
+    along: Array  # for each x the sum over y
+    t: Array  # the nodes y, standardised
+    profile: Array  # for each y the sum over x, with the weight of y
+    unseen: float  # the error of the sums over y
 
 
 def _by_values(function: Shape, spread: float, step: float, unit: float) -> Carried | None:
@@ -239,17 +223,11 @@ def _short_steps(
 
 
 class _Few(NamedTuple):
-    """A rule of few nodes.
+    """A rule of few nodes."""
 
-    Args:
-        points: Its nodes.
-        weights: Its weights.
-        last: Gives the coefficient on the last orthonormal polynomial that it sees.
-    """
-
-    points: Array
+    points: Array  # its nodes
     weights: Array
-    last: Array
+    last: Array  # gives the coefficient on the last orthonormal polynomial that it sees
 
 
 @lru_cache(maxsize=8)

@@ -36,25 +36,16 @@ MOVE = 1e-6  # of the variance, for a derivative
 
 
 class Pair(NamedTuple):
-    """A function and its slope, where quadrature takes them.
+    """A function and its slope, where quadrature takes them."""
 
-    Args:
-        function: f.
-        slope: Its derivative; None where that is no function.
-        smooth: Whether neither has a kink.
-        line: The function as a broken line, where it is one.
-        wave: One period of it, where it has one.
-        centre: The only place where both vary, with all kinks; None where there are several.
-        closed: Whether E f'(u) f'(v) has a closed form.
-    """
-
-    function: Shape
-    slope: Shape | None
-    smooth: bool = False
-    line: BrokenLine | None = None
-    wave: Wave | None = None
+    function: Shape  # f
+    slope: Shape | None  # its derivative; None where that is no function
+    smooth: bool = False  # whether neither has a kink
+    line: BrokenLine | None = None  # the function as a broken line, where it is one
+    wave: Wave | None = None  # one period of it, where it has one
+    # the only place where both vary, with all kinks; None where there are several
     centre: float | None = None
-    closed: bool = False
+    closed: bool = False  # whether E f'(u) f'(v) has a closed form
 
 
 @lru_cache(maxsize=1024)

@@ -15,18 +15,13 @@ JUDGES = 4
 
 
 class Rule(NamedTuple):
-    """A rule on [-1, 1].
+    """A rule on [-1, 1]."""
 
-    Args:
-        points: Its nodes, inside the interval: a kink at an end is never hit.
-        weights: Its weights.
-        judges: Columns that give the last Legendre coefficients of the integrand, times the length.
-            They fall like the error of polynomials of degree ``ORDER - 1``, so they bound the error
-            of the rule, which is exact up to degree ``2 ORDER - 1``.
-    """
-
-    points: Array
+    points: Array  # its nodes, inside the interval: a kink at an end is never hit
     weights: Array
+    # columns that give the last Legendre coefficients of the integrand, times the length. They fall
+    # like the error of polynomials of degree ORDER - 1, so they bound the error of the rule, which
+    # is exact up to degree 2 ORDER - 1.
     judges: Array
 
 

@@ -22,19 +22,12 @@ USUAL = Effort()
 
 
 class Lines(NamedTuple):
-    """Integrands f_1(o_1 + b_1 z) f_2(o_2 + b_2 z) ... P(z) of n problems.
+    """Integrands f_1(o_1 + b_1 z) f_2(o_2 + b_2 z) ... P(z) of n problems."""
 
-    Args:
-        shapes: The functions.
-        offset: The o_i, of shape (functions, n).
-        slope: The b_i, of that shape.
-        powers: The coefficients of P for each problem, of shape (degree + 1, n).
-    """
-
-    shapes: tuple[Shape, ...]
-    offset: Array
-    slope: Array
-    powers: Array
+    shapes: tuple[Shape, ...]  # the functions
+    offset: Array  # the o_i, of shape (functions, n)
+    slope: Array  # the b_i, of that shape
+    powers: Array  # the coefficients of P for each problem, of shape (degree + 1, n)
 
     @property
     def problems(self) -> int:

@@ -21,39 +21,23 @@ HALVES = np.array([0.0, 0.5, 1.0])
 
 
 class Bends(NamedTuple):
-    """Points where the integrands of n problems vary: arrays of shape (n, number of points).
+    """Points where the integrands of n problems vary: arrays of shape (n, number of points)."""
 
-    Args:
-        place: The point on the axis of z; infinite where there is none.
-        first: The length of the first panel beside it.
-        finest: The shortest panel that the rounding of the variable allows.
-        base: For each variable its value there, of shape (variables, n, points).
-    """
-
-    place: Array
-    first: Array
-    finest: Array
-    base: Array
+    place: Array  # the point on the axis of z; infinite where there is none
+    first: Array  # the length of the first panel beside it
+    finest: Array  # the shortest panel that the rounding of the variable allows
+    base: Array  # for each variable its value there, of shape (variables, n, points)
 
 
 class Panels(NamedTuple):
-    """Panels [anchor + lower, anchor + upper]: arrays over panels.
+    """Panels [anchor + lower, anchor + upper]: arrays over panels."""
 
-    Args:
-        problem: The integral it belongs to.
-        anchor: A point near it.
-        lower: Offset of its lower end.
-        upper: Offset of its upper end.
-        finest: No panel shorter than this is worth it.
-        base: The values of the variables at the anchor, of shape (variables, panels).
-    """
-
-    problem: NDArray[np.intp]
-    anchor: Array
-    lower: Array
-    upper: Array
-    finest: Array
-    base: Array
+    problem: NDArray[np.intp]  # the integral it belongs to
+    anchor: Array  # a point near it
+    lower: Array  # offset of its lower end
+    upper: Array  # offset of its upper end
+    finest: Array  # no panel shorter than this is worth it
+    base: Array  # the values of the variables at the anchor, of shape (variables, panels)
 
     @property
     def offsets(self) -> Array:

@@ -28,34 +28,22 @@ DIRAC = "delta"
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A point around which a function varies.
+    """A point around which a function varies."""
 
-    Args:
-        place: The point.
-        unit: The distance over which the function changes near it.
-        kink: Whether the function is not smooth there.
-    """
-
-    place: float
-    unit: float
-    kink: bool
+    place: float  # the point
+    unit: float  # the distance over which the function changes near it
+    kink: bool  # whether the function is not smooth there
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A function of one variable, ready for quadrature.
+    """A function of one variable, ready for quadrature."""
 
-    Args:
-        expr: The function, of ``Var(0)``.
-        polynomial: Its coefficients, constant term first; None where it is no polynomial.
-        features: Where it varies, sorted by place.
-        values: The function on an array.
-    """
-
-    expr: Expr
+    expr: Expr  # the function, of Var(0)
+    # its coefficients, constant term first; None where it is no polynomial
     polynomial: Coefficients | None
-    features: tuple[Feature, ...]
-    values: Callable[[Array], Array]
+    features: tuple[Feature, ...]  # where it varies, sorted by place
+    values: Callable[[Array], Array]  # the function on an array
 
     @property
     def smooth(self) -> bool:
@@ -153,17 +141,11 @@ def _callable(expr: Expr) -> Callable[[Array], Array]:
 
 
 class Root(NamedTuple):
-    """A point where an argument takes a value, or comes near it.
+    """A point where an argument takes a value, or comes near it."""
 
-    Args:
-        place: The point.
-        unit: The distance over which the argument moves by 1.
-        real: Whether the value is taken (else the root has an imaginary part).
-    """
-
-    place: float
-    unit: float
-    real: bool
+    place: float  # the point
+    unit: float  # the distance over which the argument moves by 1
+    real: bool  # whether the value is taken (else the root has an imaginary part)
 
 
 def preimages(inner: Expr, target: float) -> list[Root]:

@@ -25,21 +25,13 @@ ROUNDING = 32 * EPS
 
 
 class Wave(NamedTuple):
-    """One period of a broken line.
+    """One period of a broken line."""
 
-    Args:
-        frequency: omega.
-        kinks: The kinks of one period.
-        jumps: By how much the slope changes there.
-        values: The function there.
-        slopes: The slope after each.
-    """
-
-    frequency: float
-    kinks: Array
-    jumps: Array
-    values: Array
-    slopes: Array
+    frequency: float  # omega
+    kinks: Array  # the kinks of one period
+    jumps: Array  # by how much the slope changes there
+    values: Array  # the function there
+    slopes: Array  # the slope after each
 
     @property
     def lengths(self) -> Array:
