@@ -61,11 +61,7 @@ class Chaos(Shown):
         value = sqrt(self.squared)
         if isinstance(self.variance, Fraction):
             return Estimate(
-                value,
-                EPS * value,
-                Method.EXACT,
-                Status.CONVERGED,
-                formula=f"sqrt({self.squared})",
+                value, EPS * value, Method.EXACT, Status.CONVERGED, formula=f"sqrt({self.squared})"
             )
         degrees = len(self.energies)
         slack = (self.error + abs(float(self.remainder))) * degrees**2 / float(self.variance)
@@ -133,11 +129,7 @@ def polynomial_chaos(function: Any, law: Gaussian | None = None) -> Chaos:
 
 
 def grid_chaos(
-    function: Callable[[Any], Any],
-    law: Gaussian | None = None,
-    *,
-    degree: int = 24,
-    nodes: int = 0,
+    function: Callable[[Any], Any], law: Gaussian | None = None, *, degree: int = 24, nodes: int = 0
 ) -> Chaos:
     """The chaos of a smooth function of at most three inputs, by Gauss-Hermite quadrature.
 

@@ -399,10 +399,7 @@ def measured(code: Code, law: Law, seed: int, samples: int) -> Nonlinearity:
     if isinstance(law, Empirical):
         notes = (*notes, "Errors are those of the inputs as a sample of their law.")
     return Nonlinearity(
-        found.nlc,
-        _in_units(replace(slope, stderr=error), unit),
-        _in_units(deviation, unit),
-        notes,
+        found.nlc, _in_units(replace(slope, stderr=error), unit), _in_units(deviation, unit), notes
     )
 
 

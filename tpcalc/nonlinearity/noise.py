@@ -59,8 +59,7 @@ def noise_identity(
         Both sides, with standard errors, and their distance in them.
 
     Raises:
-        UsageError: As of ``sampled_nlc``, or an array of inputs, of which no more can be drawn.
-        EvaluationError: As of ``sampled_nlc``.
+        UsageError, EvaluationError: As of ``sampled_nlc``; an array of inputs has no more of them.
 
     Source: Schoenherr, The nonlinearity coefficient, Proposition 9.
 
@@ -177,13 +176,9 @@ def noise_limit(
     and at least 1.
 
     Args:
-        function: As of ``sampled_nlc``.
-        inputs: The inputs, a row each.
-        labels: A label for each.
+        function, inputs, labels, error: As of ``noise_curve``.
         seed: Of batches and directions.
-        error: As of ``noise_curve``.
-        batch: Inputs in a batch, at most as many as there are.
-        draws: How many batches.
+        batch, draws: Inputs in a batch, at most as many as there are; how many batches.
         excess: T, by which the error may grow.
 
     Returns:

@@ -79,8 +79,7 @@ def linear_range(
     Args:
         function, law, jacobian, jvp: As of ``sampled_nlc``.
         seed: Of the draws.
-        batch: Inputs in a batch.
-        draws: How many batches.
+        batch, draws: Inputs in a batch, and how many batches.
         factor: How far the ratio may be from 1, above 1.
 
     Returns:
@@ -118,11 +117,7 @@ def linear_range(
 
 
 def linear_within(
-    function: Function,
-    x: Array,
-    v: Array,
-    most: float,
-    noise: Callable[[tuple[int, ...]], Array],
+    function: Function, x: Array, v: Array, most: float, noise: Callable[[tuple[int, ...]], Array]
 ) -> Holds:
     """Whether changes of batches along vectors are within a factor of linear ones."""
     y = function.apart(x)

@@ -88,15 +88,13 @@ def scale_sweep(
     Args:
         function, law, jacobian: As of ``sampled_nlc``.
         scales: The numbers s, not 0.
-        seed: Of the samples.
-        samples: How many.
+        seed, samples: Of the samples, and how many.
 
     Returns:
         A coefficient for each scale.
 
     Raises:
-        UsageError: A scale of 0, and as of ``sampled_nlc``.
-        EvaluationError: As of ``sampled_nlc``.
+        UsageError, EvaluationError: As of ``sampled_nlc``, or a scale of 0.
 
     Source: Schoenherr, The nonlinearity coefficient, Proposition 5 and figure 4.9.
 

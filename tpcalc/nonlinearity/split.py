@@ -138,8 +138,7 @@ def sampled_split(
         The split; ``rest`` is None where the fit leaves rounding alone.
 
     Raises:
-        UsageError: As of ``sampled_nlc``, or too few samples.
-        EvaluationError: As of ``sampled_nlc``.
+        UsageError, EvaluationError: As of ``sampled_nlc``, or too few samples.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.7, Definition 5.
 

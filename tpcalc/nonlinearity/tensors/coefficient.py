@@ -154,8 +154,7 @@ def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
         The coefficient, with its standard error.
 
     Raises:
-        UsageError: Inputs that are too few or all equal.
-        EvaluationError: The outputs have collapsed, or are not finite.
+        UsageError, EvaluationError: As of ``measured_nlc``, or the outputs have collapsed.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
@@ -206,8 +205,7 @@ def linear_part(f: Function, x: Any, *, batch: int | None = None, seed: int = 0)
         The shares with their errors, slope and offset as tensors.
 
     Raises:
-        UsageError: Fewer inputs than a fit without a tenth of them needs, or inputs that do not
-            span their space.
+        UsageError: Fewer inputs than a fit needs, or inputs that do not span their space.
         EvaluationError: Outputs that are all 0 or not finite.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
@@ -263,12 +261,9 @@ def local_linearity(
 
     Args:
         x, batch, seed: As of ``measured_nlc``.
-        f: A module or another function from a batch of inputs to one of outputs, which torch can
-            map over batches.
-        samples: How many batches.
-        factor: T, above 1.
-        smallest: The smallest c; below 1.
-        per_decade: Values of c for each power of ten.
+        f: As of ``measured_nlc``; torch is to be able to map it over batches.
+        samples, factor: How many batches; T, above 1.
+        smallest, per_decade: The smallest c, below 1; values of c for each power of ten.
 
     Returns:
         C of every batch, and their median.
@@ -334,7 +329,7 @@ def noise_errors(
         An error for each w, with its standard error.
 
     Raises:
-        UsageError: Not one label for each input, or inputs that are too few or all equal.
+        UsageError: As of ``measured_nlc``, or not one label for each input.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
 
@@ -370,18 +365,15 @@ def error_radius(
 
     Args:
         f, x, batch, seed: As of ``measured_nlc``.
-        labels: A tensor with a label for each input.
-        error: Takes outputs and labels of a batch and gives an error for each input.
-        tolerance: T.
-        samples: How many batches.
-        smallest: The smallest c that is looked at.
-        per_decade: Values of c for each power of ten.
+        labels, error: As of ``noise_errors``.
+        tolerance, samples: T, and how many batches.
+        smallest, per_decade: The smallest c; values of c for each power of ten.
 
     Returns:
         The median; infinite where errors grow below the smallest c.
 
     Raises:
-        UsageError: Not one label for each input, or inputs that are too few or all equal.
+        UsageError: As of ``measured_nlc``, or not one label for each input.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.8.
 

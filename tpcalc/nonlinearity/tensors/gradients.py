@@ -98,15 +98,13 @@ def gradient_nlc(
 
     Args:
         f, x, batch, seed: As of ``measured_nlc``.
-        targets: A tensor with a target for each input.
-        loss: As of ``gradient_lengths``.
+        targets, loss: As of ``gradient_lengths``.
 
     Returns:
         The coefficient, with its standard error.
 
     Raises:
-        UsageError: A loss that gives no number for each input, or targets without a loss.
-        EvaluationError: The outputs have collapsed, or a gradient is not finite.
+        UsageError, EvaluationError: As of ``gradient_lengths``, or the outputs have collapsed.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 

@@ -63,12 +63,7 @@ def moments_of(function: Torch, sample: Sample) -> list[LayerMoments]:
 
 
 def layer_metrics(
-    network: HasLayers,
-    x: Any,
-    *,
-    batch: int | None = None,
-    draws: int = 4,
-    seed: int = 0,
+    network: HasLayers, x: Any, *, batch: int | None = None, draws: int = 4, seed: int = 0
 ) -> tuple[LayerMetrics, ...]:
     """Measure every layer, in three passes over the inputs and two derivatives for each draw.
 
@@ -300,16 +295,14 @@ def chain_nlc(
 
     Args:
         x, batch, seed: As of ``measured_nlc``.
-        network: ``tapped(module)``, or another network without branches.
+        network, draws: As of ``between``; the network has no branches.
         linear: Numbers of the layers that are linear in the one before; their coefficient is 1.
-        draws: Pairs of batches.
 
     Returns:
         The product, with its standard error.
 
     Raises:
-        UsageError: Inputs that are too few or all equal, or a network with branches.
-        EvaluationError: A layer is not finite.
+        UsageError, EvaluationError: As of ``between``.
 
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
 

@@ -25,11 +25,8 @@ def elementlike_inputs(
     Args:
         count: How many, at most ``features``.
         features: Features of an input.
-        square: q.
-        comean: c, at least 0 and below q.
-        seed: The seed.
-        device: Where they are.
-        dtype: Their number format.
+        square, comean: q, and c, at least 0 and below q.
+        seed, device, dtype: The seed, where they are, and their number format.
 
     Returns:
         A tensor of shape (count, features).
@@ -62,11 +59,8 @@ def gaussian_inputs(
     Args:
         count: How many.
         features: Features of an input.
-        square: q.
-        comean: c, at least 0 and below q.
-        seed: The seed.
-        device: Where they are.
-        dtype: Their number format.
+        square, comean: q, and c, at least 0 and below q.
+        seed, device, dtype: The seed, where they are, and their number format.
 
     Returns:
         A tensor of shape (count, features).
