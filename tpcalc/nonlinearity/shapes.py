@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf, sqrt
 from typing import Any
 
@@ -20,6 +20,7 @@ from tpcalc.shown import Shown
 # Ends of the intervals in which laws are compared with a Gaussian.
 EDGES = np.array([-1.8, -1.4, -1.0, -0.6, -0.2, 0.2, 0.6, 1.0, 1.4, 1.8])
 ULPS = 16
+CORRELATED = 2048  # neurons of an array whose correlations are measured
 # Layers of wide networks have 0 of both; beyond these their limit says little.
 HEAVY, WIDE = 1.0, 0.5
 
@@ -271,19 +272,13 @@ def meta_gaussianity(values: Any) -> MetaGaussianity:
     scale = float(np.abs(rows).max())
     if not scale > 0:
         raise EvaluationError("all values of the layer are 0.")
-    (moments,) = layer_moments(lambda: [[rows / scale]], len(rows), lambda _, size: np.arange(size))
+    some = np.random.default_rng(0).permutation(rows.shape[1])[:CORRELATED]
+    (moments,) = layer_moments(lambda: [[rows / scale]], len(rows), lambda *_: some)
     if not moments.alive.any():
         raise EvaluationError("no neuron of the layer varies over the inputs.")
     if not np.ptp(moments.mean) > ULPS * EPS * np.abs(moments.mean).max():
         raise EvaluationError("the means of the neurons do not vary: their law has no shape.")
     found = gaussianity(moments)
-    return MetaGaussianity(
-        found.kurtosis.value,
-        found.overlap.value,
-        found.mean_kurtosis.value,
-        found.mean_overlap.value,
-        found.deviation_spread.value,
-        found.correlation.value,
-        found.length_spread.value,
-        int(np.count_nonzero(~moments.alive)),
-    )
+    metrics = [getattr(found, part.name).value for part in fields(found)]
+    metrics.append(int(np.count_nonzero(~moments.alive)))
+    return MetaGaussianity(*metrics)

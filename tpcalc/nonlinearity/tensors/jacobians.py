@@ -133,13 +133,11 @@ def _of_layers(network: HasTaps) -> Iterator[LayerVariance]:
     for index, tap in enumerate(network.taps):
         if tap.kind not in ("weights", "biases"):
             continue
-        below = network.sizes[tap.parents[0]]
+        x = torch.eye(network.sizes[tap.parents[0]], dtype=network.dtype, device=network.device)
         if tap.kind == "weights":
-            x = torch.eye(below, dtype=network.dtype, device=network.device)
             yield LayerVariance(index, "weights", _square(network.layer(index, [x]).T))
         else:
-            x = torch.zeros(1, below, dtype=network.dtype, device=network.device)
-            yield LayerVariance(index, "biases", _square(network.layer(index, [x])[0]))
+            yield LayerVariance(index, "biases", _square(network.layer(index, [0 * x[:1]])[0]))
 
 
 def _of_module(module: Any) -> Iterator[LayerVariance]:

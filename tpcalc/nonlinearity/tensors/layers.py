@@ -25,7 +25,7 @@ from tpcalc.nonlinearity.tensors.functions import HasLayers, Torch, network_on
 from tpcalc.results import Estimate
 from tpcalc.shown import Rows, Shown
 
-CORRELATED = 256  # neurons of a layer whose correlations are measured
+CORRELATED = 256  # neurons of each layer whose correlations are measured
 CURVED = ("coordinates", "product", "norm")
 
 
