@@ -135,7 +135,7 @@ class Torch(Function):
         def faults(x: Array, places: Index) -> Array:
             with batch_moments(self._module), load_torch().no_grad():
                 found = error(self._call(self.tensor(x))[-1], known[places])
-            return checked_errors(found.double().cpu().numpy(), len(x))
+            return checked_errors(found.cpu().double().numpy(), len(x))
 
         return faults
 
@@ -204,7 +204,7 @@ class Torch(Function):
 
 def rows_of(tensor: Tensor, dimensions: int = 1) -> Array:
     """A tensor as an array, with what follows its first dimensions in rows."""
-    found = tensor.detach().double().cpu().numpy()
+    found = tensor.detach().cpu().double().numpy()
     return np.asarray(found.reshape(*found.shape[:dimensions], -1))
 
 

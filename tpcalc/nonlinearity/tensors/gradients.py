@@ -283,4 +283,4 @@ def _flat(parameters: Sequence[Tensor]) -> Array:
     """All entries in one row."""
     for entry in parameters:
         checks.of_type(entry, load_torch().Tensor, "a parameter")
-    return np.concatenate([entry.detach().double().cpu().numpy().ravel() for entry in parameters])
+    return np.concatenate([entry.detach().cpu().double().numpy().ravel() for entry in parameters])
