@@ -12,12 +12,12 @@ from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.meanfield.operations import Input as Inputs
 from tpcalc.meanfield.reading import start_of
 from tpcalc.names import cell_name, layered
-from tpcalc.networks.network import slots, traced
+from tpcalc.networks.network import Architecture, slots, traced
 from tpcalc.networks.own import as_network
 from tpcalc.passes.change import changes
 from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
-from tpcalc.passes.tangent import entered_groups
+from tpcalc.passes.tangent import Entered, entered_groups
 from tpcalc.passes.template import WRITTEN, Template
 from tpcalc.program.base import input_of, renumbered
 from tpcalc.program.family import Mark
@@ -68,9 +68,7 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
             where=net.name,
             hint="tp.kernel takes such networks with the inputs themselves.",
         )
-    whole = parameterized(traced(net, 1, 1), power_of)
-    template = Template(split(whole), slots(net, 1))
-    found = entered_groups(template)
+    template, found = entered(net)
     builder, data = found.builder, list(found.data.values())
     steps: dict[Ref, Ref] = {}
     for ref in data:
@@ -82,7 +80,7 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
     moved = changes(builder, steps, watched.values())
     source, out = builder.finish(), Builder(template.program.dims)
     groups = {_name(builder, ref) for ref in data}
-    one, other = (_copy(source, out, index, groups, start) for index in range(2))
+    one, other = (copied(source, out, index, groups, start) for index in range(2))
     for name, ref in watched.items():
         q = out.add(Moment(SQUARE, (one[ref],)))
         c = out.add(Moment(INNER, (one[ref], other[ref])))
@@ -92,6 +90,12 @@ def program_of(network: object, inputs: Inputs | None = None) -> Program:
         if ref in moved:
             out.output(layered("g", name), out.add(Moment(SQUARE, (one[moved[ref]],))))
     return out.finish(keep_unused=False)
+
+
+def entered(net: Architecture) -> tuple[Template, Entered]:
+    """A network at its start, with Gaussian vectors for the products of its input with weights."""
+    template = Template(split(parameterized(traced(net, 1, 1), power_of)), slots(net, 1))
+    return template, entered_groups(template)
 
 
 def _told(template: Template) -> Iterator[tuple[str, Ref]]:
@@ -114,7 +118,7 @@ def _changed(name: str) -> str:
     return f"{name}'"
 
 
-def _copy(source: Program, out: Builder, index: int, groups: set[str], start: Inputs) -> list[Ref]:
+def copied(source: Program, out: Builder, index: int, groups: set[str], start: Inputs) -> list[Ref]:
     """The program for one of two inputs; their products with weights are Gaussian vectors."""
     q, c, one = start.square, start.comean, Fraction(1)
     cov = ((q, c, 0), (c, q, 0), (0, 0, one))

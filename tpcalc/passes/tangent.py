@@ -221,7 +221,7 @@ def _same(ref: Ref) -> Ref:
 
 
 @dataclass
-class _Entered:
+class Entered:
     """A template with Gaussian vectors in place of the products of inputs with weights."""
 
     builder: Builder  # the program
@@ -231,10 +231,10 @@ class _Entered:
     data: dict[tuple[Ref, int], Ref]
 
 
-def entered_groups(template: Template) -> _Entered:
+def entered_groups(template: Template) -> Entered:
     """A template in which Gaussian vectors stand for products of inputs with weights."""
     program, inputs = template.bare, {ref: q for q, ref in template.inputs.items()}
-    state = _Entered(Builder(program.dims), {}, {}, {})
+    state = Entered(Builder(program.dims), {}, {}, {})
     alone: dict[Ref, Ref] = {}  # what stands without an input, and where
     for ref, node in enumerate(program.nodes):
         if ref in inputs:

@@ -8,56 +8,39 @@ limit rules say here of the vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tpcalc import checks
 from tpcalc.errors import StudyError
 from tpcalc.evaluate.limit import limit
-from tpcalc.functions import Const, Expr, Fn, Var
-from tpcalc.functions.fn import derivative
+from tpcalc.functions import Expr, Var
+from tpcalc.functions.fn import SQUARE, derivative
 from tpcalc.integrals.activation_moments import average
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.meanfield.operations import Number, checked_family
-from tpcalc.meanfield.weights import Weights, gaussian_vectors
+from tpcalc.meanfield.notation.lines import Line, Lines
+from tpcalc.meanfield.operations import (
+    Activation,
+    Bias,
+    Dense,
+    Input,
+    Number,
+    Operation,
+    checked_family,
+)
+from tpcalc.meanfield.program import copied, entered
 from tpcalc.names import cell_name
 from tpcalc.networks.layers.low_rank import FAMILIES
-from tpcalc.program.nodes import LinComb, Moment, Nonlin, Ref
+from tpcalc.passes.backward import backward
+from tpcalc.passes.change import changes, inner_products
+from tpcalc.passes.tangent import DATA
+from tpcalc.program.family import Family
+from tpcalc.program.nodes import Input as Start
+from tpcalc.program.nodes import Moment
 from tpcalc.program.program import Builder, Program
 from tpcalc.results import Estimate
 
-SQUARE = Fn(Var(0) ** 2, 1)
-TIMES = Fn(Var(0) * Var(1), 2)
 ROUNDING = 1e-12  # of q: a bias variance that is 0 but for rounding
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """One layer of the network: its weights, and the slopes of the activation at its vector."""
-
-    weights: Weights
-    slope: Ref | float  # a number where it is the same everywhere
-
-    def _sloped(self, builder: Builder, vector: Ref) -> Ref:
-        if isinstance(self.slope, float):
-            return builder.add(LinComb((self.slope,), (None,), (vector,)))
-        return builder.add(Nonlin(TIMES, (self.slope, vector)))
-
-    def down(self, builder: Builder, vector: Ref) -> Ref:
-        """W^T D v."""
-        vector = self._sloped(builder, vector)
-        factors = self.weights.factors
-        for factor in reversed(factors):
-            number = self.weights.scale if factor is factors[0] else 1.0
-            vector = replace(factor, transpose=not factor.transpose).times(builder, vector, number)
-        if self.weights.mask is not None:
-            vector = builder.add(Nonlin(TIMES, (self.weights.mask, vector)))
-        return vector
-
-    def up(self, builder: Builder, vector: Ref) -> Ref:
-        """D W v."""
-        return self._sloped(builder, self.weights.times(vector))
 
 
 @of_activation
@@ -106,24 +89,23 @@ def probe_program(
     depth = checks.whole(depth, "depth", least=1)
     moments = checks.whole(moments, "moments", least=1)
     sigma, drift = _fixed(tau, family, rank, q, variance)
-    full = rank == 1 and family in ("gaussian", "orthogonal")
-    builder = Builder()
-    (x,) = gaussian_vectors(builder, "x", "n", ((average(tau**2, Bounded(q)).value,),))
-    layers: list[_Layer] = []
-    for place in range(1, depth + 1):
-        weights = Weights.of(builder, f"W{place}", sigma, family, None if full else rank)
-        h = weights.times(x)
-        if drift:
-            (bias,) = gaussian_vectors(builder, f"b{place}", "n", ((drift,),))
-            h = builder.add(LinComb((Fraction(1), Fraction(1)), (None, None), (h, bias)))
-        layers.append(_Layer(weights, _slope(builder, tau, h)))
-        x = builder.add(Nonlin(Fn(tau, 1), (h,)))
-    (probe,) = gaussian_vectors(builder, "v", "n", ((1.0,),))
+    full = rank == 1 and family != "gaussian-gaussian"
+    layer: list[Operation] = [Dense(sigma, family, None if full else rank), Activation(tau)]
+    layer[1:1] = [Bias(drift)] if drift else []
+    start = Input(average(tau**2, Bounded(q)).value)
+    template, found = entered(Lines((Line(start, ()),)).chain([Dense(), *layer * depth]))
+    out = Builder(template.program.dims)
+    new = copied(found.builder.finish(), out, 0, {DATA}, start)
+    (x,), end = (new[ref] for ref in found.data.values()), new[found.new[template.outputs[0]]]
+    probe = out.add(Start(Family("v", out.type(x).width)))
     for k in range(1, moments + 1):
-        for layer in reversed(layers) if k % 2 else layers:
-            probe = layer.down(builder, probe) if k % 2 else layer.up(builder, probe)
-        builder.output(cell_name("m", (k,)), builder.add(Moment(SQUARE, (probe,))))
-    return builder.finish()
+        if k % 2:
+            terms = [(term, None) for term in inner_products(out, end, end, probe)]
+            probe = backward(out, terms, [x], {probe}).adjoints[x]  # for the probe as it is
+        else:
+            probe = changes(out, {x: probe}, [end])[end]
+        out.output(cell_name("m", (k,)), out.add(Moment(SQUARE, (probe,))))
+    return out.finish(keep_unused=False)
 
 
 @of_activation
@@ -170,13 +152,6 @@ def probe_moments(
     program = probe_program(tau, family, rank, depth, q=q, variance=variance, moments=moments)
     found = limit(program, samples=samples, replicates=replicates, seed=seed)
     return tuple(found[cell_name("m", (k,))] for k in range(1, moments + 1))
-
-
-def _slope(builder: Builder, tau: Expr, h: Ref) -> Ref | float:
-    slope = derivative(tau, Var(0))
-    if isinstance(slope, Const):
-        return float(slope.value)
-    return builder.add(Nonlin(Fn(slope, 1), (h,)))
 
 
 def _fixed(
