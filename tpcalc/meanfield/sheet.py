@@ -98,7 +98,7 @@ def sheet(
         found = covariance.found
         maps = tuple(Iteration(tau, normal).found for normal in (False, True))
         ends = asymptotes(tau)
-        table = covariance.table(_BOTH)
+        table = covariance.correlations(_BOTH), covariance.nlc(_BOTH)
     except EvaluationError as error:
         error.where = error.where or name or called
         raise

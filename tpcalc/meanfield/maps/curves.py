@@ -160,7 +160,7 @@ def correlation_curve(layer: LayerMap, points: int = 101) -> Curve:
     """
     checks.of_type(layer, LayerMap, "layer")
     c = np.linspace(0.0, 1.0, checks.whole(points, "points", least=2))
-    found = _correlation(layer, c)
+    found = layer.correlations(c)
     return Curve("correlation", "next layer", _row(c), _row(found.value), float(found.error.max()))
 
 
@@ -381,17 +381,6 @@ def _stable(tau: Expr, q: Array, w: Array, b: float) -> tuple[Array, Array]:
         if not left.size:
             break
     return c, off
-
-
-def _correlation(layer: LayerMap, c: Array) -> Bounded:
-    """The correlation map at many correlations."""
-    (w, b), q = layer.effective, layer.fixed_point
-    found = products(layer.tau, q.value, q.value, q.value * c)
-    value = (w.value * found.value + b.value) / q.value
-    error = w.value * found.error / q.value + (
-        (1 + layer.sensitivity) * q.error / q.value + 4 * EPS
-    ) * np.abs(value)
-    return Bounded(value, np.broadcast_to(error, value.shape), found.method)
 
 
 def _row(values: Array) -> tuple[float, ...]:

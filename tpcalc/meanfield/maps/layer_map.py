@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError
-from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.given import OfActivation
-from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, square_growth
+from tpcalc.integrals.layers import means, square_growth
+from tpcalc.meanfield.maps.correlation import CorrelationMap
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.maps.edge import edge_of_chaos as edge_of_chaos
 from tpcalc.meanfield.maps.edge import edges as edges
@@ -25,13 +23,8 @@ from tpcalc.meanfield.maps.fixed_lengths import (
     Lengths,
     fixed_lengths,
 )
-from tpcalc.meanfield.maps.roots import falling_root, scale
+from tpcalc.meanfield.maps.roots import scale
 from tpcalc.results import Scale
-from tpcalc.shown import Shown
-
-Phase = Literal["ordered", "edge of chaos", "chaotic"]
-STEP = 1e-4
-STAGES = (1.0, 1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 1e-18)  # of 1 - c
 
 
 class Variances(NamedTuple):
@@ -42,7 +35,7 @@ class Variances(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LayerMap(OfActivation, Shown):
+class LayerMap(CorrelationMap):
     """Dense weights, biases and an activation, layer after layer.
 
     Args:
@@ -82,11 +75,6 @@ class LayerMap(OfActivation, Shown):
         checks.real(self.biases, "the variance of the biases", least=0)
         if self.square is not None:
             checks.real(self.square, "square", above=0)
-
-    @cached_property
-    def kernels(self) -> Kernels:
-        """Averages of the activation."""
-        return Kernels(self.tau)
 
     @cached_property
     def effective(self) -> tuple[Bounded, Bounded]:
@@ -181,109 +169,6 @@ class LayerMap(OfActivation, Shown):
     def start(self) -> Bounded:
         """|x|^2 / N of an input from which lengths start at q*; the first layer has no tau."""
         return self.kernels.second(self.fixed_point)
-
-    @cached_property
-    def chi(self) -> Bounded:
-        """chi, the slope of the correlation map at 1 and the growth of gradients for each layer."""
-        return self.effective[0] * self.kernels.slope(self.fixed_point)
-
-    @property
-    def phase(self) -> Phase:
-        """``"ordered"``, ``"chaotic"``, or ``"edge of chaos"`` where the error leaves it open."""
-        excess = self.chi - 1.0
-        if abs(excess.value) <= excess.error:
-            return "edge of chaos"
-        return "chaotic" if excess.value > 0 else "ordered"
-
-    def correlation(self, c: Bounded | float) -> Bounded:
-        """The correlation of two inputs one layer on, at the fixed point of the lengths.
-
-        Args:
-            c: Their correlation now.
-        """
-        q, (w, b) = self.fixed_point, self.effective
-        return (w * self.kernels.product(q, q, q * bounded(c)) + b) / q
-
-    def correlation_slope(self, c: Bounded | float) -> Bounded:
-        """The derivative of ``correlation``.
-
-        Args:
-            c: Where.
-        """
-        q = self.fixed_point
-        return self.effective[0] * self.kernels.slope_product(q, q, q * bounded(c))
-
-    def gap_growth(self, x: Any, close: float = CLOSE) -> Bounded:
-        """(1 - C(1 - x)) / x of the correlation map C, which falls from chi at x = 0.
-
-        Args:
-            x: 1 - c, however small; an array.
-            close: The relative error that will do; a larger one may cost less.
-        """
-        q, w = self.fixed_point, self.effective[0]
-        xs = checks.reals(x, "x").astype(np.float64)
-        found = gaps(self.tau, q.value, q.value * xs, close)
-        share = w.value / (q.value * xs)
-        value = share * found.value
-        lost = (self.sensitivity * q.error / q.value + 4 * EPS) * np.abs(value)
-        return Bounded(value, share * found.error + lost, found.method)
-
-    @cached_property
-    def sensitivity(self) -> float:
-        """How many times the relative error of q* averages of two inputs may err, with a margin."""
-        q = self.fixed_point.value
-        if self.fixed_point.error == 0:
-            return 0.0
-        x = np.array([0.01, 0.1, 0.5, 1.0])
-        pair = np.array([[q], [q * (1 + STEP)]])
-        parts = [means((self.tau, self.tau), pair[:, 0]).value]
-        parts += list((gaps(self.tau, pair, pair * x).value / pair).T)
-        change = [abs(float(np.log(part[1] / part[0]))) for part in parts if (part > 0).all()]
-        return 2.0 + 2.0 * max(change) / STEP
-
-    @cached_property
-    def _distance(self) -> Bounded:
-        """1 - c*, found by itself: near the edge of chaos it is far smaller than 1."""
-        if self.phase == "ordered":
-            return Bounded(0.0)
-        method = max(self.chi.method, method_of((self.tau, self.tau)))
-        if self.phase == "edge of chaos":
-            return Bounded(0.0, self._unresolved(), method)
-        whole = self._excess(np.array([1.0]))
-        if whole.value[0] >= -whole.error[0]:  # C(0) = 0: no biases, and an activation of mean 0
-            return Bounded(1.0, self._far(), method)
-        for low, high in pairwise(STAGES):
-            if self._excess(np.array([high])).value[0] > 0:
-                return Bounded(*falling_root(self._excess, high, low), method)
-        return Bounded(0.0, STAGES[-1], method)
-
-    def _excess(self, x: Any) -> Bounded:
-        found = self.gap_growth(x)
-        return Bounded(found.value - 1.0, found.error + EPS, found.method)
-
-    def _far(self) -> float:
-        """A bound on c* where C(0) is 0 within its error."""
-        zero = self.correlation(0.0)
-        steep = 1.0 - min(self.correlation_slope(0.0).value, 1.0 - 1e-9)
-        return 0.0 if zero.is_zero else (abs(zero.value) + zero.error) / steep
-
-    def _unresolved(self) -> float:
-        """The largest 1 - c at which the map is not told from the identity."""
-        least = 1.0
-        for low, high in pairwise(STAGES):
-            places = np.geomspace(high, low, 4)
-            found = self._excess(places)
-            sure = found.value < -found.error
-            if sure.any():
-                least = min(least, float(places[sure][0]))
-            if not sure[0]:
-                break
-        return least
-
-    @cached_property
-    def stable_correlation(self) -> Bounded:
-        """c*, to which correlations tend: 1, or in the chaotic phase a smaller one."""
-        return 1.0 - self._distance
 
     @cached_property
     def length_scale(self) -> Scale:
