@@ -12,8 +12,8 @@ import tpcalc as tp
 from tpcalc.errors import EvaluationError, ProgramError, UsageError
 from tpcalc.program.along import along_of
 from tpcalc.questions.depth.check import critical_powers
+from tpcalc.questions.depth.limit import start_program
 from tpcalc.questions.depth.shape import block_at_start
-from tpcalc.questions.depth.start import start_program
 
 NAMES = ("R^2", "D^2", "Rp^2", "Dp^2")
 

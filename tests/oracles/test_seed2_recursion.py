@@ -10,8 +10,8 @@ import pytest
 import tpcalc as tp
 from tpcalc.errors import ProgramError, StudyError, TraceError
 from tpcalc.program.along import along_of
+from tpcalc.questions.depth.limit import start_program
 from tpcalc.questions.depth.shape import block_at_start
-from tpcalc.questions.depth.start import start_program
 
 RES1 = {"nonlin": "pre"}
 RES3 = {"nonlin": "between", "layers": 2}

@@ -14,8 +14,8 @@ from depth_run import STILL, Reference, deep_run
 import tpcalc as tp
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError, StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.questions.depth.formulas import recursion
 from tpcalc.questions.depth.sampled import ARRAYS
+from tpcalc.questions.depth.shape import recursion
 from tpcalc.recursions import Trunk, finite, limit, mean_field
 from tpcalc.recursions.averages import Averages, Pairs
 from tpcalc.recursions.kets import Kets

@@ -57,7 +57,7 @@ def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     """What a report of a network of L blocks holds, by field."""
     from tpcalc.cli.runs import depths_of, theorems_of, with_drawn
     from tpcalc.questions.check import check
-    from tpcalc.questions.depth.formulas import recursion
+    from tpcalc.questions.depth.shape import recursion
     from tpcalc.questions.studies import start_alone
     from tpcalc.training.written import network_program
 

@@ -13,7 +13,7 @@ from tpcalc.engine.device.devices import device_name
 from tpcalc.evaluate.answers import Limit
 from tpcalc.evaluate.chain import ZERO
 from tpcalc.evaluate.numbers import numbers
-from tpcalc.evaluate.particles.blocks import directions, samples_for
+from tpcalc.evaluate.particles.compile import directions, samples_for
 from tpcalc.evaluate.particles.emit import COLUMNS
 from tpcalc.evaluate.particles.estimate import Budget, Draws, recorded
 from tpcalc.evaluate.wanted import GROWING as GROWING

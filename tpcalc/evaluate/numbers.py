@@ -16,10 +16,11 @@ from tpcalc.evaluate.particles.estimate import (
     Draws,
     doubtful,
     estimate,
+    rarely_sampled,
     run_particles,
+    sampled_degrees,
     with_bias,
 )
-from tpcalc.evaluate.particles.tails import rarely_sampled, sampled_degrees
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.limit.graph import (

@@ -15,8 +15,7 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import LimitError, TpcalcError
-from tpcalc.evaluate.particles.blocks import directions
-from tpcalc.evaluate.particles.compile import Compiled, compile_graph
+from tpcalc.evaluate.particles.compile import Compiled, compile_graph, directions
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.evaluate.witness import Finding, Law, comes_near_zero, has_value, law, nonzero
 from tpcalc.functions import Call, Expr, Fn, Par, const

@@ -19,9 +19,8 @@ from tpcalc.doors.numbers import exact
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import GrowthRun, own_law, walks
 from tpcalc.experiments.plans import DepthPlan, Growth, Heat, Shape
-from tpcalc.experiments.rates import OO
 from tpcalc.experiments.records import SOME, digest_of, records
-from tpcalc.experiments.transfer import transfer
+from tpcalc.experiments.transfer import OO, transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.names import layered
 from tpcalc.networks.architectures.resnet import ResNet

@@ -16,8 +16,7 @@ from typing import Any
 from tpcalc import checks
 from tpcalc.doors.files import content
 from tpcalc.errors import StudyError, UnknownName
-from tpcalc.experiments.rates import OO
-from tpcalc.experiments.transfer import transfer
+from tpcalc.experiments.transfer import OO, transfer
 from tpcalc.meanfield.answer import nonlinearity
 from tpcalc.progress import Progress
 from tpcalc.questions.check import check

@@ -23,7 +23,7 @@ from tpcalc.limit.same import Sameness, same_targets
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program, restricted
 from tpcalc.results import Equivalence, EquivalenceRow, Estimate, FiniteTable, SlopeRow
-from tpcalc.results.equivalence import LimitRelation
+from tpcalc.results.dependencies import LimitRelation
 from tpcalc.results.tables import provenance
 from tpcalc.training.generic import generic_data
 from tpcalc.training.training import Training

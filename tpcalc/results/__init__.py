@@ -6,6 +6,8 @@ from tpcalc.results.dependencies import CorrectionTable as CorrectionTable
 from tpcalc.results.dependencies import CorrectionTerm as CorrectionTerm
 from tpcalc.results.dependencies import DependencyRow as DependencyRow
 from tpcalc.results.dependencies import DependencyTable as DependencyTable
+from tpcalc.results.dependencies import Equivalence as Equivalence
+from tpcalc.results.dependencies import EquivalenceRow as EquivalenceRow
 from tpcalc.results.dependencies import GaussianRow as GaussianRow
 from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
@@ -35,8 +37,6 @@ from tpcalc.results.depth_experiment import WalkRow as WalkRow
 from tpcalc.results.depth_sample import DepthSample as DepthSample
 from tpcalc.results.depth_sample import Regularity as Regularity
 from tpcalc.results.depth_sample import ScaleRow as ScaleRow
-from tpcalc.results.equivalence import Equivalence as Equivalence
-from tpcalc.results.equivalence import EquivalenceRow as EquivalenceRow
 from tpcalc.results.estimate import Estimate as Estimate
 from tpcalc.results.estimate import Method as Method
 from tpcalc.results.estimate import Status as Status
@@ -56,6 +56,7 @@ from tpcalc.results.first_order import ParameterMove as ParameterMove
 from tpcalc.results.first_order import ReadPoint as ReadPoint
 from tpcalc.results.first_order import StableEdit as StableEdit
 from tpcalc.results.first_order import StableRate as StableRate
+from tpcalc.results.images import Samples as Samples
 from tpcalc.results.kernel import Kernel as Kernel
 from tpcalc.results.kernel import load_kernel as load_kernel
 from tpcalc.results.nonlinearity import LayerRow as LayerRow
@@ -76,7 +77,6 @@ from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
 from tpcalc.results.orders import Verdict as Verdict
-from tpcalc.results.samples import Samples as Samples
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
 from tpcalc.results.sheet import CovarianceRow as CovarianceRow

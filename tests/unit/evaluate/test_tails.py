@@ -10,7 +10,7 @@ import pytest
 from agree import agree
 
 import tpcalc as tp
-from tpcalc.evaluate.particles.tails import sampled_degrees
+from tpcalc.evaluate.particles.estimate import sampled_degrees
 from tpcalc.limit.derive import derive
 from tpcalc.results import Status
 

@@ -125,7 +125,7 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bits(tmp_path, monkeypatch
     file.write_bytes(whole[: len(whole) // 2])
     assert tp.transfer(run(), **asked, work=tmp_path).rows == first.rows
     assert file.read_bytes() == whole
-    monkeypatch.setattr("tpcalc.experiments.rates.Asked.row", None)  # nothing is computed again
+    monkeypatch.setattr("tpcalc.experiments.transfer.Asked.row", None)  # nothing is computed again
     again = tp.transfer(run(), **asked, work=tmp_path)
     assert (again.rows, again.optima) == (first.rows, first.optima)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tpcalc.results import Comparison, FiniteRow, LimitTable, Status
 from tpcalc.views import ReportInput
+from tpcalc.views.content import judge, summary
 from tpcalc.views.traces import gather
-from tpcalc.views.verdict import judge, summary
 from tpcalc.views.view import Judgement
 
 

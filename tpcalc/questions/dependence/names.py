@@ -28,7 +28,7 @@ from tpcalc.limit.graph import (
 from tpcalc.names import cell_name
 from tpcalc.program.base import Table
 from tpcalc.program.nodes import Input, LinComb, Nonlin, Rename, Stack
-from tpcalc.questions.dependence.openings import image_of
+from tpcalc.questions.dependence.gates import image_of
 from tpcalc.questions.dependence.sets import Cell, Home, Sets, Weights
 from tpcalc.results.dependencies import GaussianRow
 

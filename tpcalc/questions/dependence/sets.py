@@ -43,8 +43,7 @@ from tpcalc.limit.graph import (
 from tpcalc.program.base import Table, lincomb_of, references
 from tpcalc.program.nodes import Data, Input, LinComb, Nonlin, Rename, Stack
 from tpcalc.program.types import Axes
-from tpcalc.questions.dependence.gates import Gates
-from tpcalc.questions.dependence.openings import Opened, Openings, image_of
+from tpcalc.questions.dependence.gates import Gates, Opened, Openings, image_of
 
 Bits = NDArray[Any]  # of ints, with the axes of a node
 Cell = tuple[int, ...]

@@ -21,12 +21,10 @@ from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.chains import chain_of, run_chain
 from tpcalc.questions.kernel.entries import Found
 from tpcalc.questions.kernel.errors import check_entries
-from tpcalc.questions.kernel.network import Network, network
-from tpcalc.questions.kernel.program import Trained, program_kernel
-from tpcalc.questions.kernel.sampled import sampled
+from tpcalc.questions.kernel.network import Network, chain_of, network, run_chain
+from tpcalc.questions.kernel.program import Trained, program_kernel, sampled
 from tpcalc.questions.kernel.tiles import Inputs, tiled
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import KINDS

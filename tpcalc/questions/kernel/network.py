@@ -1,4 +1,4 @@
-"""An architecture with the inputs that its kernels are of."""
+"""An architecture with the inputs that its kernels are of; chains of one closed form."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array
+from tpcalc.engine.chains import Chain, Gram, chain_kernels
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.exponents import Ex
+from tpcalc.evaluate.closure.gaussians import affine
+from tpcalc.exponents import Ex, as_ex
+from tpcalc.functions import Call, Const, Expr, Fn, Var
+from tpcalc.functions.expr import Mul, const, mul
+from tpcalc.functions.numbers import Number
+from tpcalc.functions.tape import evaluate
+from tpcalc.networks.chain import chain_of as layers_of
 from tpcalc.networks.network import Architecture, features
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.tangent import tangent_of_network
 from tpcalc.passes.template import Template
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
-from tpcalc.questions.kernel.entries import Entries
+from tpcalc.progress import Progress
+from tpcalc.questions.kernel.entries import Entries, Found
 from tpcalc.questions.kernel.tiles import Inputs
+from tpcalc.registry.values import squared
+from tpcalc.results import Method
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.written import template_of
 
@@ -163,3 +173,136 @@ def _layers(layers: Any, last: int) -> frozenset[int]:
         f"There are layers 1 to {last}, with the readout.",
     )
     return frozenset(checks.whole(one, "a layer", least=1, most=last, hint=hint) for one in given)
+
+
+ZERO, HALF = as_ex(0), as_ex(Fraction(1, 2))
+POWERS = {"input": ZERO, "hidden": HALF, "readout": HALF, "bias": ZERO}
+
+SIMPLE = (
+    "gradient independence holds: the readout is centred, independent of everything else and used "
+    "once (Tensor Programs II, the simple check)"
+)
+
+
+def chain_of(task: Network) -> Chain | None:
+    """The chain that a network is; None where it is none.
+
+    Source: Cho, Saul, Kernel methods for deep learning, section 2; Williams, Computing with
+        infinite networks, section 3.1; the recursion of the NTK by Jacot, Gabriel, Hongler,
+        Theorem 1.
+    """
+    if task.layers is not None:
+        return None
+    net = layers_of(task.architecture)
+    if net is None or net.activation is None or not _is_ntk(task, net.marks):
+        return None
+    family = _family(net.activation)
+    if family is None:
+        return None
+    begin, *hidden, last = ((one.factor, one.shift) for one in net.maps)
+    inner = set(hidden) or {begin}
+    if last != (1, 0) or len(inner) > 1:
+        return None
+    first, (weights, biases) = _variances(*begin), _variances(*inner.pop())
+    if family[0] == "erf" and not _is_moderate(task, max(weights, first[0])):
+        return None
+    residual = 1.0 if net.skips else None
+    return Chain(
+        *family, len(net.maps) - (2 if net.skips else 1), weights, biases, residual, *first
+    )
+
+
+def run_chain(
+    chain: Chain,
+    left: Inputs,
+    right: Inputs | None,
+    kinds: Sequence[str],
+    threads: int | None,
+    progress: Progress | None,
+) -> Found:
+    """The kernels of a chain.
+
+    Source: Jacot, Gabriel, Hongler, Neural Tangent Kernel, Theorem 1.
+    """
+    others = None if right is None else right.rows[:, 0]
+    gram = Gram(left.rows[:, 0], others, left.scale)
+    found = chain_kernels(gram, chain, kinds=tuple(kinds), threads=threads, progress=progress)
+    matrices = {kind: getattr(found, kind) for kind in kinds}
+    asked = "ntk" in kinds
+    unit = _unit(chain, left, right or left)
+    return Found(
+        matrices,
+        Method.EXACT,
+        unit * found.relative_error,
+        unit * found.near_error,
+        True if asked else None,
+        (SIMPLE,) if asked else (),
+        {"route": "fused chain"},
+    )
+
+
+def _variances(factor: Number, shift: Number) -> tuple[float, float]:
+    """Of the weights of a map, and of its bias, by the factors in front of them."""
+    return float(squared(factor)), float(squared(shift))
+
+
+def _is_moderate(task: Network, variance: float) -> bool:
+    """Whether inputs are of a size at which the loop for erf keeps its digits."""
+    factor = max(1.0, variance)
+    for inputs in (task.left, task.right or task.left):
+        squares = inputs.squares[:, 0, 0]
+        if np.any(factor * squares > 1e2) or np.any((squares > 0) & (squares < 1e-60)):
+            return False
+    return factor <= 1e2
+
+
+def _unit(chain: Chain, left: Inputs, right: Inputs) -> float:
+    """The unit of the errors of a chain, |K_ij| + (K_ii + K_jj) / 2, in sqrt(K_ii K_jj) at most.
+
+    Layers bring norms closer to each other, so that those of the first layer are the worst. A chain
+    without biases is homogeneous in the norm of each input: they drop out.
+    """
+    if chain.family == "abrelu" and chain.bias_variance == chain.first_bias == 0:
+        return 2.0
+    squares = np.concatenate([inputs.squares[:, 0, 0] for inputs in (left, right)])
+    variances = chain.first_weight * squares + chain.first_bias
+    positive = variances[variances > 0]
+    if not len(positive):
+        return 2.0
+    ratio = float(np.sqrt(positive.max() / positive.min()))
+    return 1.0 + (ratio + 1 / ratio) / 2
+
+
+def _is_ntk(task: Network, marks: Sequence[Mark]) -> bool:
+    """Whether maps keep sizes, and all is trained at one rate from its full deviation on."""
+    table = task.exponents.exponents(task.architecture.hidden, 0)
+    return not any(table.mean) and all(
+        mark.rate == mark.start == 1
+        and task.exponents.power(mark, table) == POWERS[mark.role]
+        and task.exponents.rate(mark, table) == ZERO
+        for mark in marks
+    )
+
+
+def _family(expr: Expr) -> tuple[Literal["abrelu", "erf"], float, float] | None:
+    """An activation as a|z| + bz or a erf(bz)."""
+    number, rest = 1.0, expr
+    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
+        number, rest = float(expr.factors[0].value), mul(expr.factors[1:])
+    if rest == Var(0):
+        return "abrelu", 0.0, number
+    if not isinstance(rest, Call):
+        return None
+    form = affine(rest.arg)
+    if form is None or len(form[0]) != 1 or form[1] != const(0):
+        return None
+    ((_, factor),) = form[0]
+    if not isinstance(factor, Const):
+        return None
+    if rest.atom.name == "erf":
+        return "erf", number, float(factor.value)
+    facts = rest.atom.facts
+    if facts.homogeneity != 1 or not set(facts.kinks) <= {0.0}:
+        return None
+    up, down = (float(evaluate(Fn(expr, 1), [z])) for z in (1.0, -1.0))
+    return "abrelu", (up + down) / 2, (up - down) / 2

@@ -3,15 +3,211 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
 
-from tpcalc.results import DepthExperiment, Estimate, Method, Profile, Reference
+from tpcalc.results import (
+    DepthExperiment,
+    Estimate,
+    LossRow,
+    Method,
+    Optimum,
+    Profile,
+    Reference,
+    Transfer,
+)
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables, same
-from tpcalc.views.answers.transfer import short, transfer_figure, transfer_lead, transfer_tables
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
-from tpcalc.views.tables import Cell, Table, numbers, texts
+from tpcalc.views.tables import Cell, Table, number, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
+
+OO = "oo"
+_BEST = (
+    "Bands: two standard errors. Points: the least loss, with the rates between which the best one "
+    "lies. Losses far above the others are left out; a least one far below them is drawn nearer."
+)
+_EDGE = "At an edge of the rates that were tried the least loss may lie outside: try more of them."
+_SPREAD = "±: one standard error, over networks or samples. Without it: to the digits shown."
+_FAR = 100  # times as large as the loss at the smallest rate
+_ERRORS = 2  # standard errors of a band
+
+
+def transfer_lead(found: Transfer) -> str:
+    """How far the best rates move, recipe by recipe."""
+    return " ".join([*_by_depth(found), *_by_width(found)])
+
+
+def _by_depth(found: Transfer) -> Iterable[str]:
+    for (recipe, width), own in grouped(found.optima, lambda one: (one.recipe, one.width)).items():
+        slopes = [one.slope for one in own if one.slope is not None]
+        if slopes:
+            wide = "" if width == OO else f" at width {width}"
+            yield f"With {recipe}{wide} the best rate goes like L^({slopes[-1]:.3g}) at the end."
+
+
+def _by_width(found: Transfer) -> Iterable[str]:
+    for (recipe, depth), own in grouped(found.optima, lambda one: (one.recipe, one.depth)).items():
+        if len(own) > 1:
+            slopes = [one.width_slope for one in own if one.width_slope is not None]
+            power = f"the best rate goes like n^({slopes[-1]:.3g}) at the end; " if slopes else ""
+            lows, highs = (
+                [end for one in own if (end := getattr(one, side))] for side in ("low", "high")
+            )
+            low, high = max(lows, default=None), min(highs, default=None)
+            said = f"a rate in {_span(low, high)} may be best at all widths"
+            if low and high and low >= high:
+                said = "the intervals of some widths are apart"
+            deep = f", L = {depth}," if depth else ""
+            yield f"With {recipe}{deep} {power}{said}."
+
+
+def transfer_tables(found: Transfer) -> tuple[Table, ...]:
+    """The best rates, losses by rate, and what has no loss."""
+    deep, wide = _deep(found), any(one.width_slope is not None for one in found.optima)
+    some = {"L": deep, "Multiplier": deep, "Slope in L": deep, "Slope in n": wide}
+    names = ("L", "Width", "Multiplier", "Best rate", "Between", "Loss", *list(some)[2:])
+    columns = (only(number(name), some.get(name, True)) for name in names)
+    head = (Cell("Recipe"), *columns, Cell("How"))
+    edges = {one: _edge(found, one) for one in found.optima}
+    rows = [
+        (one.recipe, one.depth, one.width, plain(one.multiplier, 4), plain(one.rate, 6),
+         _between(one), short(one.loss), *map(_slope, (one.slope, one.width_slope)),
+         one.how + edges[one])
+        for one in found.optima
+    ]  # fmt: skip
+    caption = f"Best learning rates: {found.measured}"
+    notes = [*found.notes, _EDGE] if any(edges.values()) else found.notes
+    tables = [Table.of(caption, head, rows, " ".join(notes)), _by_rate(found)]
+    lost = [row for row in found.rows if row.loss is None]
+    if lost:
+        tables.append(_lost(lost, deep))
+    return tuple(tables)
+
+
+def _by_rate(found: Transfer) -> Table:
+    """A line for each rate of the best multiplier, a column for each width."""
+    widths = list(dict.fromkeys(row.width for row in found.rows))
+    lines: dict[tuple[str, str, str, float], dict[str, str]] = {}
+    for row in found.rows:
+        own = row.recipe, row.depth, plain(row.multiplier, 4), row.rate
+        lines.setdefault(own, {})[row.width] = short(row.loss)
+    deep = (only(number(name), _deep(found)) for name in ("L", "Multiplier"))
+    head = (Cell("Recipe"), *deep, *numbers("Rate", *(f"n = {width}" for width in widths)))
+    body = (
+        (*own, plain(rate, 4), *(cells.get(width, "") for width in widths))
+        for (*own, rate), cells in lines.items()
+    )
+    return replace(Table.of("Losses by rate", head, body, _SPREAD), detail=True)
+
+
+def _lost(rows: Sequence[LossRow], deep: bool) -> Table:
+    """One line for each recipe, depth and width, with the smallest rate that has no loss."""
+    cells = grouped(sorted(rows, key=lambda row: row.rate), _place)
+    head = (Cell("Recipe"), only(number("L"), deep), *numbers("Width", "From the rate"))
+    body = (
+        (*place, plain(first.rate, 4), Cell(first.note, "sentence"))
+        for place, (first, *_) in cells.items()
+    )
+    return Table.of("Without a loss", (*head, Cell("Why")), body)
+
+
+def _slope(value: float | None) -> str:
+    return "" if value is None else plain(value, 3)
+
+
+def _between(one: Optimum) -> str:
+    if one.how == "minimised" and one.low is not None:
+        return f"± {plain(one.rate - one.low, 2)}"
+    return _span(one.low, one.high)
+
+
+def _span(low: float | None, high: float | None) -> str:
+    ends = ("?" if end is None else plain(end, 4) for end in (low, high))
+    return " .. ".join(ends)
+
+
+def _edge(found: Transfer, one: Optimum) -> str:
+    """Whether the best of the rates that were tried is the first or the last of them."""
+    own = [row.rate for row in found.rows if _place(row) == _place(one)]
+    first, last = one.rate <= min(own, default=0), one.rate >= max(own, default=one.rate)
+    return ", edge" if (first and one.low is None) or (last and one.high is None) else ""
+
+
+def _place(one: Optimum | LossRow) -> tuple[str, str, str]:
+    return one.recipe, one.depth, one.width
+
+
+def _deep(found: Transfer) -> bool:
+    return any(row.depth for row in found.rows)
+
+
+def short(value: Estimate | None) -> str:
+    """A number in a column of many: with its error where it is sampled."""
+    if value is None:
+        return ""
+    if value.method in (Method.PARTICLES, Method.FINITE):
+        return f"{plain(value.value, 4)} ± {plain(value.stderr, 2)}"
+    return plain(value.value, 6)
+
+
+def transfer_figure(found: Transfer) -> Figure:
+    """Losses against learning rates: a line for each width, or where there is one, each depth."""
+    return Figure("Loss against learning rate", _BEST, tuple(_panels(found)))
+
+
+def _panels(found: Transfer) -> Iterable[Panel]:
+    best = {_place(one): one for one in found.optima}
+    widths = len({row.width for row in found.rows}) > 1
+    panels: dict[tuple[str, str], dict[str, list[LossRow]]] = {}
+    for row in found.rows:
+        own = best.get(_place(row))
+        if row.loss is not None and own is not None and row.multiplier == own.multiplier:
+            beside, line = (row.depth, row.width) if widths else (row.width, row.depth)
+            panels.setdefault((row.recipe, beside), {}).setdefault(line, []).append(row)
+    for (recipe, beside), lines in panels.items():
+        deep = (
+            f"L = {beside}" if widths else f"width {beside}".replace("width oo", "infinite width")
+        )
+        title = f"{recipe}, {deep}" if beside else recipe
+        words = f"{found.measured} against the learning rate, {title}."
+        # Losses above say how far a run that diverges went, and would flatten all others.
+        top = _FAR * median(_losses(rows)[0].value for rows in lines.values())
+        series: list[Series] = []
+        for ink, (line, rows) in enumerate(lines.items()):
+            colour = "limit" if widths and line == OO else str(ink % COLOURS)
+            label = f"n = {line}" if widths else f"L = {line}" if line else f"n = {beside}"
+            series += _line(rows, best[_place(rows[0])], top, colour, label)
+        yield Panel(title, words, "learning rate", tuple(series), True, top > 0, True)
+
+
+def _losses(rows: Iterable[LossRow]) -> list[Estimate]:
+    return [row.loss for row in rows if row.loss is not None]
+
+
+def _line(
+    rows: Sequence[LossRow], best: Optimum, top: float, colour: str, label: str
+) -> Iterable[Series]:
+    """The losses with their band, and the best rate on the bar of its interval."""
+    losses, rates = _losses(rows), [row.rate for row in rows]
+    points = [
+        (rate, loss.value, _ERRORS * loss.stderr) for rate, loss in zip(rates, losses, strict=True)
+    ]
+    yield Series.of((one for one in points if one[1] <= top), colour, "line", label)
+    height = max(best.loss.value, min(loss.value for loss in losses) / _FAR)
+    if height <= top:
+        ends = (best.low or rates[0], best.rate, best.high or rates[-1])
+        bar = Series.of(((rate, height, 0.0) for rate in ends), colour, "dash", label)
+        yield from (bar, replace(bar, x=ends[1:2], y=(height,), error=(0.0,), shape="dots"))
+
+
+@view.register
+def _(found: Transfer) -> View:
+    lead, tables, drawn = transfer_lead(found), transfer_tables(found), transfer_figure(found)
+    part = Part("transfer", "Learning rates", lead, tables, drawn if drawn.panels else None)
+    return View("Best learning rates", None, "", (part,), (), found.provenance)
+
 
 _WORDS = {
     "size": ("Root mean square of the stream", "share of the depth", False),

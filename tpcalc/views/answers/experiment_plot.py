@@ -11,8 +11,7 @@ from tpcalc.results import Experiment, Run
 from tpcalc.results.data import grouped
 from tpcalc.views.numbers import count
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
-from tpcalc.views.plots import band, dots, framed, linear, logarithmic, round_ticks
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import band, colour, dots, framed, linear, logarithmic, round_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,7 @@ from tpcalc.doors.numbers import count
 from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.plots import picture
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import colour, picture
 from tpcalc.views.tables import Table, texts
 from tpcalc.views.view import Judgement, Part, View, view
 

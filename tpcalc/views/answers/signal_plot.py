@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tpcalc.results import Curve, Signal
 from tpcalc.views.numbers import plain, superscript
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.plots import DASHES, guide, line, linear, logarithmic
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import DASHES, colour, guide, line, linear, logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,7 @@ from tpcalc.results.sweep import PROBLEM, QUANTITY, SHOWN
 from tpcalc.views.answers.phases import INKS
 from tpcalc.views.numbers import Measure, count, counted, measured, plain, with_power
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, ratio, told
-from tpcalc.views.plots import AREA, framed
-from tpcalc.views.svg import colour
+from tpcalc.views.plots import AREA, colour, framed
 from tpcalc.views.tables import Cell, Table, number, texts
 from tpcalc.views.terminal import COLUMNS
 from tpcalc.views.traces import spread_out
