@@ -46,6 +46,7 @@ from tpcalc.engine.chains_tiles import (
 from tpcalc.engine.kernels_compile import exact
 
 PI = math.pi
+PLAIN, BIASED, ERF = 0, 1, 2  # kinds of chains
 
 
 @exact
@@ -84,29 +85,16 @@ def _plain_small(u: Array, k: Array, w: Array, form: Array) -> None:
 
 
 @exact
-def plain_tiles(pair: Pair, fx: Array, fy: Array, form: Array, layers: Index, job: Job) -> None:
-    """Tiles of the kernels of a |z| + b z without biases."""
-    tiles, same = job[0], pair[3]
-    u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
-    first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
-    for n in range(tiles.shape[0]):
-        i0, j0 = tiles[n, 0], tiles[n, 1]
-        versines(pair, i0, j0, panel, u)
-        starts(same, i0, j0, first)
-        for r in range(min(ROWS, len(pair[0]) - i0)):
-            start = first[r]
-            state, value, tangent = u[r][start:COLUMNS], k[r][start:COLUMNS], w[r][start:COLUMNS]
-            for t in range(state.size):
-                s = 1.0 - 2.0 * abs(state[t])
-                tangent[t] = s if state[t] >= 0.0 else -s
-            for layer in range(layers[0]):
-                if layer < layers[1]:
-                    _plain_layer(state, value, tangent, form)
-                else:
-                    _plain_small(state, value, tangent, form)
-            for t in range(state.size):
-                tangent[t] += form[5] * value[t]
-        keep(k, w, same, fx, fy, i0, j0, first, job)
+def _plain_row(u: Array, k: Array, w: Array, form: Array, layers: Index) -> None:
+    """Pairs of one input through a |z| + b z without biases."""
+    for t in range(u.size):
+        s = 1.0 - 2.0 * abs(u[t])
+        w[t] = s if u[t] >= 0.0 else -s
+    for layer in range(layers[0]):
+        if layer < layers[1]:
+            _plain_layer(u, k, w, form)
+        else:
+            _plain_small(u, k, w, form)
 
 
 @exact
@@ -163,39 +151,16 @@ def _biased_layer(
 
 
 @exact
-def biased_tiles(pair: Pair, norms_x: Array, norms_y: Array, forms: Array, job: Job) -> None:
-    """Tiles of the kernels of a |z| + b z with biases."""
-    tiles, same = job[0], pair[3]
-    u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
-    first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
-    one_x, one_y = np.ones(pair[4].size), np.ones(pair[5].size)
-    count = forms.shape[0]
-    for n in range(tiles.shape[0]):
-        i0, j0 = tiles[n, 0], tiles[n, 1]
-        versines(pair, i0, j0, panel, u)
-        starts(same, i0, j0, first)
-        for r in range(min(ROWS, len(pair[0]) - i0)):
-            i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
-            begin = first[r]
-            state, value, tangent = u[r][begin:COLUMNS], k[r][begin:COLUMNS], w[r][begin:COLUMNS]
-            own = norms_x[:, i]
-            _biased_first(
-                state, value, own[:2], norms_y[0][start:stop], norms_y[1][start:stop], forms[0]
-            )
-            tangent[:] = value
-            for layer in range(1, count):
-                _biased_layer(
-                    state,
-                    value,
-                    tangent,
-                    own[layer : layer + 2],
-                    norms_y[layer][start:stop],
-                    norms_y[layer + 1][start:stop],
-                    forms[layer],
-                )
-            for t in range(state.size):
-                tangent[t] += forms[count - 1, 6] * value[t]
-        keep(k, w, same, one_x, one_y, i0, j0, first, job)
+def _biased_row(
+    u: Array, k: Array, w: Array, own: Array, others: Array, start: int, stop: int, forms: Array
+) -> None:
+    """Pairs of one input through a |z| + b z with biases; norms layer by layer."""
+    before, after = others[0][start:stop], others[1][start:stop]
+    _biased_first(u, k, own[:2], before, after, forms[0])
+    w[:] = k
+    for layer in range(1, forms.shape[0]):
+        before, after = others[layer][start:stop], others[layer + 1][start:stop]
+        _biased_layer(u, k, w, own[layer : layer + 2], before, after, forms[layer])
 
 
 @exact
@@ -257,43 +222,59 @@ def _erf_layer(
 
 
 @exact
-def erf_tiles(
-    pair: Pair, fx: Array, fy: Array, table_x: Array, table_y: Array, forms: Array, job: Job
+def _erf_row(
+    d: Array,
+    k: Array,
+    w: Array,
+    squares: tuple[float, Array],
+    own: Array,
+    others: Array,
+    start: int,
+    stop: int,
+    forms: Array,
 ) -> None:
-    """Tiles of the kernels of erf."""
-    tiles, same = job[0], pair[3]
+    """Pairs of one input through erf; squared norms of inputs, and moments layer by layer."""
+    xi, xj = squares
+    _erf_first(d, w, xi, xj[start:stop], own[0], others[0][start:stop], forms[0])
+    for layer in range(1, forms.shape[0]):
+        at = 2 * layer - 2
+        q, e = others[at][start:stop], others[at + 1][start:stop]
+        _erf_layer(d, k, w, own[at], own[at + 1], q, e, forms[layer])
+
+
+@exact
+def run_tiles(
+    kind: int,
+    pair: Pair,
+    factors: tuple[Array, Array],
+    tables: tuple[Array, Array],
+    forms: Array,
+    layers: Index,
+    job: Job,
+) -> None:
+    """Tiles of the kernels of one kind of chain; the last number of its forms is the readout."""
+    tiles, same, x = job[0], pair[3], pair[0]
     u, k, w = np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH)), np.empty((ROWS, PITCH))
     first, panel = np.empty(ROWS, np.int64), np.empty((PANEL, COLUMNS))
-    count = forms.shape[0]
+    readout = forms[-1, -1]
     for n in range(tiles.shape[0]):
         i0, j0 = tiles[n, 0], tiles[n, 1]
-        gaps(pair, i0, j0, panel, u)
+        if kind == ERF:
+            gaps(pair, i0, j0, panel, u)
+        else:
+            versines(pair, i0, j0, panel, u)
         starts(same, i0, j0, first)
-        for r in range(min(ROWS, len(pair[0]) - i0)):
-            i, start, stop = i0 + r, j0 + first[r], j0 + COLUMNS
-            begin = first[r]
+        for r in range(min(ROWS, len(x) - i0)):
+            i, begin = i0 + r, first[r]
             state, value, tangent = u[r][begin:COLUMNS], k[r][begin:COLUMNS], w[r][begin:COLUMNS]
-            _erf_first(
-                state,
-                tangent,
-                pair[4][i],
-                pair[5][start:stop],
-                table_x[0, i],
-                table_y[0][start:stop],
-                forms[0],
-            )
-            for layer in range(1, count):
-                own, other = table_x[2 * layer - 2 : 2 * layer, i], table_y[2 * layer - 2 :]
-                _erf_layer(
-                    state,
-                    value,
-                    tangent,
-                    own[0],
-                    own[1],
-                    other[0][start:stop],
-                    other[1][start:stop],
-                    forms[layer],
-                )
+            own, others, start, stop = tables[0][:, i], tables[1], j0 + begin, j0 + COLUMNS
+            if kind == PLAIN:
+                _plain_row(state, value, tangent, forms[0], layers)
+            elif kind == BIASED:
+                _biased_row(state, value, tangent, own, others, start, stop, forms)
+            else:
+                squares = pair[4][i], pair[5]
+                _erf_row(state, value, tangent, squares, own, others, start, stop, forms)
             for t in range(state.size):
-                tangent[t] += forms[count - 1, 3] * value[t]
-        keep(k, w, same, fx, fy, i0, j0, first, job)
+                tangent[t] += readout * value[t]
+        keep(k, w, same, factors[0], factors[1], i0, j0, first, job)

@@ -6,8 +6,7 @@ Constants of the layers, and numbers of single inputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -123,20 +122,27 @@ BLOCK = 2**20  # entries of inputs that are squared at once
 class Table:
     """Arguments of a loop, ready for any of its tiles."""
 
-    loop: Callable[..., None]  # a function of chains_loops
-    arguments: tuple[Any, ...]  # its arguments before the tiles
+    kind: int  # which chain it is, see ``chains_loops``
+    pair: Pair
+    factors: tuple[Array, Array]  # what kernels are multiplied by at the end
+    tables: tuple[Array, Array]  # numbers of single inputs, layer by layer
+    forms: Array  # constants of the layers
     finite: bool  # whether kernels stay within float64
-    error: float  # relative error away from coincidence
-    near_error: float  # relative error of nearly coincident inputs
+    error: float  # relative, away from coincidence
+    near_error: float  # of nearly coincident inputs
+    layers: Index = field(default_factory=lambda: np.zeros(2, np.int64))  # of plain ones; long ones
 
     @property
     def coordinates(self) -> int:
         """Of an input."""
-        return int(self.arguments[0][0].shape[1])
+        return int(self.pair[0].shape[1])
 
     def run(self, tiles: Index, nngp: Array, ntk: Array) -> None:
         """Fill tiles of the results."""
-        self.loop(*self.arguments, (tiles, nngp, ntk))
+        from tpcalc.engine.chains_loops import run_tiles
+
+        job = tiles, nngp, ntk
+        run_tiles(self.kind, self.pair, self.factors, self.tables, self.forms, self.layers, job)
 
 
 def _pair(gram: Gram) -> Pair:
@@ -181,7 +187,7 @@ def _shape(chain: Chain) -> tuple[float, float, float]:
 
 def plain_table(gram: Gram, chain: Chain) -> Table:
     """Of a |z| + b z without biases: all inputs share their layers, up to their norms."""
-    from tpcalc.engine.chains_loops import plain_tiles
+    from tpcalc.engine.chains_loops import PLAIN
 
     pair = _pair(gram)
     qx, qy = pair[4:]
@@ -199,17 +205,14 @@ def plain_table(gram: Gram, chain: Chain) -> Table:
     long = _long_layers(chain.depth, m1 * shape[0])
     peak = np.max(fx, initial=0.0) * np.max(fy, initial=0.0) * (chain.depth + 1)
     return Table(
-        plain_tiles,
-        (
-            _inverse(pair),
-            fx,
-            fy,
-            np.array([m0, m1, *shape, readout]),
-            np.array([chain.depth, long], dtype=np.int64),
-        ),
+        PLAIN,
+        _inverse(pair),
+        (fx, fy),
+        (np.zeros((0, len(qx))), np.zeros((0, len(qy)))),
+        np.array([[m0, m1, *shape, readout]]),
         math.isfinite(scale) and math.isfinite(peak),
-        _rounding(chain, pair),
-        _rounding(chain, pair),
+        *(_rounding(chain, pair),) * 2,
+        np.array([chain.depth, long], dtype=np.int64),
     )
 
 
@@ -241,7 +244,7 @@ def _long_layers(depth: int, kappa: float) -> int:
 
 def biased_table(gram: Gram, chain: Chain) -> Table:
     """Of a |z| + b z with biases: norms change from layer to layer, differently for each input."""
-    from tpcalc.engine.chains_loops import biased_tiles
+    from tpcalc.engine.chains_loops import BIASED
 
     pair = _pair(gram)
     qx, qy = pair[4:]
@@ -264,16 +267,13 @@ def biased_table(gram: Gram, chain: Chain) -> Table:
     norms_x, norms_y = norms(qx), norms(qy)
     peak = np.max(norms_x, initial=0.0) * np.max(norms_y, initial=0.0) * (chain.depth + 1)
     return Table(
-        biased_tiles,
-        (
-            _inverse(pair),
-            norms_x,
-            norms_y,
-            np.array(forms),
-        ),
+        BIASED,
+        _inverse(pair),
+        (np.ones(len(qx)), np.ones(len(qy))),
+        (norms_x, norms_y),
+        np.array(forms),
         bool(np.isfinite(norms_x).all() and np.isfinite(norms_y).all() and math.isfinite(peak)),
-        _rounding(chain, pair),
-        _rounding(chain, pair),
+        *(_rounding(chain, pair),) * 2,
     )
 
 
@@ -287,7 +287,7 @@ def _step(chain: Chain, unit: float) -> tuple[float, float, float]:
 
 def erf_table(gram: Gram, chain: Chain) -> Table:
     """Of a erf(b z): K is counted in units of 1 / b^2, so that the activation is erf(z)."""
-    from tpcalc.engine.chains_loops import erf_tiles
+    from tpcalc.engine.chains_loops import ERF
 
     pair = _pair(gram)
     qx, qy = pair[4:]
@@ -317,15 +317,11 @@ def erf_table(gram: Gram, chain: Chain) -> Table:
     table_x, table_y = moments(qx), moments(qy)
     scale = 1.0 if chain.residual is None else 1 / unit
     return Table(
-        erf_tiles,
-        (
-            pair,
-            factors(qx, scale),
-            factors(qy, 1.0),
-            table_x,
-            table_y,
-            np.array(forms),
-        ),
+        ERF,
+        pair,
+        (factors(qx, scale), factors(qy, 1.0)),
+        (table_x, table_y),
+        np.array(forms),
         bool(np.isfinite(table_x).all() and np.isfinite(table_y).all()),
         *_erf_errors(pair, (table_x, table_y), (a0, a1)),
     )
