@@ -24,7 +24,7 @@ from tpcalc.nonlinearity.tensors.jacobians import (
     layer_variances,
     singular_values,
 )
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch
 
@@ -206,3 +206,22 @@ def test_jacobians_and_their_moments() -> None:
         jacobian_moments(networks[:1], x)
     with pytest.raises(UsageError, match="one input"):
         jacobian(networks[0], x[None])
+
+
+def test_gaussian_inputs_have_a_centre() -> None:
+    x = gaussian_inputs(400, 500, 1.7, 0.4, seed=2).numpy()
+    gram = x @ x.T / 500
+    assert np.mean(np.diag(gram)) == pytest.approx(1.7, rel=0.05)
+    assert np.mean(gram[np.triu_indices(400, 1)]) == pytest.approx(0.4, rel=0.3)
+    assert x.var(0).mean() == pytest.approx(1.3, rel=0.02)
+
+
+def test_what_no_inputs_have_is_refused() -> None:
+    with pytest.raises(UsageError, match="at most 5"):
+        elementlike_inputs(6, 5)
+    with pytest.raises(UsageError, match=r"c is 1\.0"):
+        gaussian_inputs(5, 5, 1.0, 1.0)
+    with pytest.raises(UsageError, match="at least 1"):
+        gaussian_inputs(0, 5)
+    with pytest.raises(UsageError, match="q is 0"):
+        gaussian_inputs(3, 5, 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import hypot, inf, sqrt
 from typing import Any
 
@@ -12,12 +11,10 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.arrays import Array, Index
-from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.uses import HasTaps
 from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.nonlinearity.estimators import ONE, Measured, estimate, mean_of, root_of_ratio
-from tpcalc.nonlinearity.function import OUTPUTS
 from tpcalc.nonlinearity.measured import ULPS, backward, crossed, forward, noise
 from tpcalc.nonlinearity.sample import Sample
 from tpcalc.nonlinearity.shapes import Gaussianity, LayerMoments, gaussianity, layer_moments
@@ -333,30 +330,27 @@ def _local(
     network: HasTaps, function: Torch, sample: Sample, moments: Sequence[LayerMoments]
 ) -> dict[int, Measured]:
     """For each nonlinear layer E Tr J Cov J^T of it as a function of the layer that it reads."""
-    curved = {k: step for k, step in enumerate(network.taps) if step.kind in CURVED}
+    curved = {index: step for index, step in enumerate(network.taps) if step.kind in CURVED}
+    for index, step in curved.items():
+        if len(step.parents) != 1:
+            raise UsageError(
+                f"layer {index} is a function of {len(step.parents)} layers.",
+                hint="A layerwise coefficient takes activations of one layer.",
+            )
+    ends = {index: step.parents for index, step in curved.items()}
     terms: dict[int, list[Array]] = {index: [] for index in curved}
     for number, batch in enumerate(sample.batches()):
-        layers = function.layers(batch)
         others = function.layers(sample.rows[sample.places("others", number)])
-        for index, step in curved.items():
-            if len(step.parents) != 1:
-                raise UsageError(
-                    f"layer {index} is a function of {len(step.parents)} layers.",
-                    hint="A layerwise coefficient takes activations of one layer.",
-                )
-            (parent,) = step.parents
-            below, known = layers[parent], moments[parent]
-            own = _one(network, index, known.size)
-            if step.kind == "coordinates":  # J is diagonal: no noise is needed
-                part = own.jvp(below, np.ones_like(below))[-1] ** 2 @ known.variance
+
+        def above(end: int, value: Any, number: int = number) -> Array:
+            if curved[end].kind == "coordinates":  # J is diagonal: no noise is needed
+                return np.ones(tuple(value.shape))
+            return noise(sample, number, end, value)
+
+        for (parent, index), g in function.vjp(batch, ends, above).items():
+            if curved[index].kind == "coordinates":
+                part = g**2 @ moments[parent].variance
             else:
-                (g,) = own.vjp(below, OUTPUTS, partial(noise, sample, number)).values()
-                part = crossed(g, others[parent] - known.mean)[0] * sample.correction
+                part = crossed(g, others[parent] - moments[parent].mean)[0] * sample.correction
             terms[index].append(part)
     return {index: mean_of(np.concatenate(parts)) for index, parts in terms.items()}
-
-
-def _one(network: HasTaps, index: int, size: int) -> Torch:
-    """A layer as a function of the one that it reads."""
-    like = load_torch().zeros((1, size), dtype=network.dtype, device=network.device)
-    return Torch(lambda below: [below, network.layer(index, [below])], network, like)
