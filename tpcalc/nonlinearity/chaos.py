@@ -17,6 +17,7 @@ from tpcalc.functions import Expr
 from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import EPS
 from tpcalc.nonlinearity.formulas import exact, fraction, outputs_of, polynomial
+from tpcalc.nonlinearity.function import Code
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.shown import Shown
@@ -210,12 +211,7 @@ def _projected(function: Callable[[Any], Any], law: Gaussian, degree: int, nodes
         np.stack(np.meshgrid(*[weights] * size, indexing="ij"), axis=-1).reshape(-1, size), axis=1
     )
     factor = law.factor(np.random.default_rng(0))
-    values = np.asarray(function(law.centre + grid @ factor.T), dtype=float)
-    values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or len(values) != len(grid):
-        raise UsageError(f"the function gave shape {values.shape} for {len(grid)} inputs.")
-    if not np.isfinite(values).all():
-        raise EvaluationError("the function is not finite at a node of the grid.")
+    values = Code(function, size).values(law.centre + grid @ factor.T)
     basis = _basis(places, degree) * weights
     shape = (nodes,) * size
     energies = np.zeros(degree + 2)

@@ -204,19 +204,16 @@ def median(
 
 
 def jackknife(
-    columns: Sequence[Array], statistic: Callable[..., float], seed: int | None = None
+    values: Array, statistic: Callable[[Array], float], seed: int | None = None
 ) -> Estimate:
-    """A statistic of independent rows, with its error by leaving out a tenth at a time."""
-    count = len(columns[0])
+    """A statistic of independent numbers, with its error by leaving out a tenth at a time."""
+    count = len(values)
     groups = np.arange(count) % min(_GROUPS, count)
-    value = float(statistic(*columns))
-    left = [
-        float(statistic(*(column[groups != group] for column in columns)))
-        for group in range(groups.max() + 1 if count > 1 else 0)
-    ]
-    usable = np.array([number for number in left if isfinite(number)])
-    error = float(left_out_error(usable)) if len(usable) > 1 else inf
-    return estimate(value, error, count, seed)
+    parts = (values[groups != group] for group in range(groups.max() + 1))
+    left = np.array([statistic(part) for part in parts if len(part)])
+    left = left[np.isfinite(left)]
+    error = float(left_out_error(left)) if len(left) > 1 else inf
+    return estimate(float(statistic(values)), error, count, seed)
 
 
 def left_out_error(left: Array) -> Array:

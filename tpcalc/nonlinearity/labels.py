@@ -64,7 +64,7 @@ def pair_nlc(inputs: Any, labels: Any, *, seed: int = 0) -> PairNonlinearity:
     """
     x = checks.inputs(inputs, "inputs")
     y = _targets(labels, len(x))
-    scales = [_variance(rows) for rows in (x, y)]
+    scales = [float(rows.var(axis=0, ddof=min(1, len(x) - 1)).sum()) for rows in (x, y)]
     if not all(scale > 0 for scale in scales):
         raise EvaluationError("all inputs or all labels are the same: there is nothing to compare.")
     left, right, sampled = _pairs(len(x), checks.seed(seed))
@@ -120,10 +120,6 @@ def _targets(labels: Any, count: int) -> Array:
         classes, index = np.unique(given, return_inverse=True)
         return np.eye(len(classes))[index]
     return checks.inputs(given, "labels")
-
-
-def _variance(rows: Array) -> float:
-    return float(np.sum((rows - rows.mean(axis=0)) ** 2) / (len(rows) - 1)) if len(rows) > 1 else 0
 
 
 def _pairs(count: int, seed: int) -> tuple[Any, Any, bool]:

@@ -204,13 +204,13 @@ def gaussianity(moments: LayerMoments, seed: int | None = None) -> Gaussianity:
     """The diagnostics of a layer. Standard errors are over neurons, of the lengths over inputs."""
     alive = moments.alive if moments.alive.any() else np.ones_like(moments.alive)
     return Gaussianity(
-        jackknife([moments.kurtosis[alive]], np.mean, seed),
-        jackknife([moments.overlap[alive]], np.mean, seed),
-        jackknife([moments.mean], _kurtosis_of, seed),
-        jackknife([moments.mean], _overlap_of, seed),
-        jackknife([np.sqrt(moments.variance[alive])], _relative_spread, seed),
+        jackknife(moments.kurtosis[alive], np.mean, seed),
+        jackknife(moments.overlap[alive], np.mean, seed),
+        jackknife(moments.mean, _kurtosis_of, seed),
+        jackknife(moments.mean, _overlap_of, seed),
+        jackknife(np.sqrt(moments.variance[alive]), _relative_spread, seed),
         _correlation(moments, int(np.count_nonzero(alive)), seed),
-        jackknife([np.sqrt(moments.squares)], _relative_spread, seed),
+        jackknife(np.sqrt(moments.squares), _relative_spread, seed),
     )
 
 
