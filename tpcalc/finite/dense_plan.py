@@ -38,48 +38,32 @@ _MOMENT_BYTES = 24
 
 @dataclass(frozen=True)
 class Place:
-    """Where the cells of a stack are: stacks that continue each other share one block of memory.
+    """Where the cells of a stack are: stacks that continue each other share one block of memory."""
 
-    Args:
-        before: The stack that it continues; -1 where it begins a block.
-        held: How many items are there already.
-        capacity: How many items the block is for.
-        continued: Whether another stack continues it.
-    """
-
-    before: Ref
-    held: int
-    capacity: int
-    continued: bool
+    before: Ref  # the stack that it continues; -1 where it begins a block
+    held: int  # how many items are there already
+    capacity: int  # how many items the block is for
+    continued: bool  # whether another stack continues it
 
 
 @dataclass(frozen=True)
 class DensePlan:
-    """How a program is run densely.
+    """How a program is run densely."""
 
-    Args:
-        order: The nodes that outputs need, in the order of running.
-        batches: For the first product of a batch, all its products, each with the vector it takes.
-        members: For each Gaussian group the members that are needed one by one.
-        drops: For each node of ``order``, by position, the values that nothing needs after it.
-        stacks: Of each stack its place in memory.
-        views: The nodes that have no memory of their own.
-        sizes: Sizes of the dimension classes.
-        seed_bytes: Largest number of bytes in use at once, for each seed.
-        largest: The matrix that takes most bytes, with those bytes; None without matrices.
-        products: Number of products of a random matrix with a vector.
-    """
-
-    order: tuple[Ref, ...]
+    order: tuple[Ref, ...]  # the nodes that outputs need, in the order of running
+    # For the first product of a batch, all its products, each with the vector it takes
     batches: Mapping[Ref, Mapping[Ref, Ref]]
+    # For each Gaussian group the members that are needed one by one
     members: Mapping[str, tuple[int, ...]]
+    # For each node of ``order``, by position, the values that nothing needs after it
     drops: tuple[tuple[Ref, ...], ...]
-    stacks: Mapping[Ref, Place]
-    views: frozenset[Ref]
-    sizes: Mapping[str, int]
-    seed_bytes: int
+    stacks: Mapping[Ref, Place]  # of each stack its place in memory
+    views: frozenset[Ref]  # the nodes that have no memory of their own
+    sizes: Mapping[str, int]  # sizes of the dimension classes
+    seed_bytes: int  # largest number of bytes in use at once, for each seed
+    # The matrix that takes most bytes, with those bytes; None without matrices
     largest: tuple[Ref, int] | None
-    products: int
+    products: int  # number of products of a random matrix with a vector
 
 
 def padded(size: int) -> int:

@@ -27,19 +27,12 @@ _LARGE = 1e70
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A log-log slope with its interval; all None where it cannot be fitted.
+    """A log-log slope with its interval; all None where it cannot be fitted."""
 
-    Args:
-        value: The slope.
-        low: Lower end of the interval.
-        high: Upper end.
-        reason: Why there is none, or what to bear in mind.
-    """
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    reason: str = ""
+    value: float | None = None  # the slope
+    low: float | None = None  # lower end of the interval
+    high: float | None = None  # upper end
+    reason: str = ""  # why there is none, or what to bear in mind
 
 
 def summary(values: Sequence[float], *, random: bool = False) -> Estimate:

@@ -1,4 +1,7 @@
-"""What a study file may say: every key with its type, its range and its default."""
+"""What a study file may say: every key with its type, its range and its default.
+
+What a key means is told by its flag, in ``cli/flags.toml``; of those without one it stands here.
+"""
 
 from __future__ import annotations
 
@@ -131,38 +134,9 @@ class Part(BaseModel):
 
 
 class ModelPart(Part):
-    """``[model]``: the network and the powers of its width.
+    """``[model]``: the network and the powers of its width."""
 
-    Args:
-        architecture: A catalogue name, or a network in a Python file (``net.py:Net``).
-        depth: Number of hidden layers, or of blocks, L; of blocks also the symbol ``"L"``.
-        length: Number of tokens T of a sequence.
-        act: An activation of the catalogue, with parameters (``relu^2``, ``leaky_relu:0.2``);
-            without it the one that the architecture starts with.
-        param: A parameterization of the catalogue.
-        p: Degree of homogeneity that ``ip-llr`` takes its learning rates for.
-        bias: Which layers have biases.
-        weight_variance: Of the weights of hidden layers; of an mlp one for each, if they differ.
-        bias_variance: Of the biases, of an mlp those of all layers that have one.
-        variances: Whether they are factors in front of weights and biases or initial ones.
-        weight_rate: Factors of the learning rates of an mlp's weights, one or one for each layer.
-        bias_rate: Those of its biases.
-        input_variance: Of the input weights of a recurrent network.
-        norm: How preactivations are normalised.
-        alpha: The power of 1/L in front of a residual block; of L blocks also with symbols.
-        nonlin: Whether the activation of a block comes before, after or between its weights.
-        center: Whether the average over coordinates is taken off what a block adds.
-        layers: The number of matrices of a block.
-        multiplier: The number in front of a block.
-        shared: Whether all blocks have the same matrices.
-        law: Of the entries of the matrices of blocks at the start.
-        along: How a matrix depends on itself along the depth, ``"rbf(1/10)"``.
-        hurst: The same for fractional noise: its Hurst exponent.
-        base: A number of blocks that counts as one.
-        outputs: The tokens at which a recurrent network is read off.
-        parameters: What a network in a file takes besides, by name.
-    """
-
+    # A catalogue name, or a network in a Python file (``net.py:Net``)
     architecture: Annotated[str, known(_listed)] = "mlp"
     depth: Annotated[Count, WrapValidator(_depth), PlainSerializer(lambda depth: depth)] = 3
     length: Count = 4
@@ -188,23 +162,14 @@ class ModelPart(Part):
     hurst: Annotated[Any, known(partial(exponent, what="hurst"))] = None
     base: Count = 1
     outputs: Literal["last", "all"] = "last"
+    # What a network in a file takes besides, by name
     parameters: dict[str, Any] = Field(default_factory=dict)
 
 
 class ModulePart(Part):
-    """``[module]``: a PyTorch module in a Python file, in place of ``[model]``.
+    """``[module]``: a PyTorch module in a Python file, in place of ``[model]``."""
 
-    Args:
-        make: A function of the width that makes it, or its class: ``model.py:make``.
-        input: By argument of its forward pass a shape, ``"4x8"`` of floats, ``"8x16:vocab=50"`` of
-            whole numbers, ``n`` for the width.
-        width: The argument of a class that is the width.
-        set: Its other arguments.
-        init: Standard deviations of parameters that cannot be read, ``"n^(-1/2)"``.
-        output: The number of the output that is meant.
-        clip: The largest norm of all gradients together.
-    """
-
+    # A function of the width that makes it, or its class: ``model.py:make``
     make: str | None = None
     input: dict[str, _Shape] = Field(default_factory=dict)
     width: str = ""
@@ -215,28 +180,7 @@ class ModulePart(Part):
 
 
 class TrainingPart(Part):
-    """``[training]``: the updates and the data.
-
-    Args:
-        optimizer: A catalogue name, with settings as in ``adamw(decay=0.1)``, or a file ``*.opt``;
-            of a module also a function of it and its width that makes one, ``model.py:optimizer``.
-        lr: The factor of the learning rate in front of its power of n.
-        schedule: Factors of it step by step: ``"warmup:2,cosine"``, or a list.
-        lr_depth: Of a network of L blocks the gamma of updates L^(-gamma), one or one by label.
-        groups: Settings of some parameters by pattern: a role, a group, a label or a glob.
-        loss: A catalogue name.
-        steps: Number of updates T; results are for t = 0..T.
-        data: ``digits``, or the path of a CSV file.
-        inputs: Rows of numbers in place of ``data``.
-        targets: The target (or row of targets) of each of the ``inputs``.
-        samples: How many samples; without it 4 of the digits, all of a file.
-        batch: Samples used by each step.
-        query: The path of a CSV file with more inputs at which outputs are reported.
-        watch: What is a result besides the outputs f: of h, x, dh, dx, of hhat, dhhat where
-            preactivations are normalised, and of the contributions dW_x, dB of updates.
-        classes: Which digits.
-        seed: Seed of the choice of digits.
-    """
+    """``[training]``: the updates and the data."""
 
     optimizer: str = "sgd"
     lr: Annotated[_Finite, Field(ge=0)] = 1.0
@@ -246,7 +190,8 @@ class TrainingPart(Part):
     loss: Annotated[str, known(losses.lookup)] = "mse"
     steps: Annotated[int, Field(ge=0, le=MOST)] = 3
     data: str | None = None
-    inputs: _Rows | None = None
+    inputs: _Rows | None = None  # rows of numbers in place of ``data``
+    # The target (or row of targets) of each of the ``inputs``
     targets: Annotated[_Rows | None, BeforeValidator(_as_rows)] = None
     samples: Count | None = None
     batch: Count = 1
@@ -267,22 +212,7 @@ class TrainingPart(Part):
 
 
 class LimitPart(Part):
-    """``[limit]``: how the limit is computed.
-
-    Args:
-        samples: Particles of each replicate, a power of two; without it the engine chooses.
-        replicates: Independent replicates behind every standard error.
-        rel_error: Samples are doubled until the standard error of every scalar is below this
-            share of it.
-        max_samples: Where the doubling stops.
-        storage: Precision in which directions are kept.
-        device: Where torch samples; without it the compiled engine of the CPU.
-        method: How expectations are evaluated: auto tries closed forms, quadrature, particles.
-        threads: Threads over replicates; the answer does not depend on them.
-        seed: Seed of the draws.
-        values: Numbers for symbols in exponents, by name.
-        outputs: Names or patterns of what is wanted; after a minus of what is left out.
-    """
+    """``[limit]``: how the limit is computed."""
 
     samples: _Particles | None = None
     replicates: Annotated[int, Field(ge=2)] | None = None
@@ -298,19 +228,7 @@ class LimitPart(Part):
 
 
 class SimulatePart(Part):
-    """``[simulate]``: networks of finite width.
-
-    Args:
-        widths: The widths.
-        seeds: Independent networks of each width (64, or 16 of ``dense``).
-        backend: ``lazy`` (exact in law, any width) or ``dense`` (weights in full, on torch).
-        device: Where torch runs networks; ``lazy`` needs none.
-        dtype: Precision there.
-        threads: Networks run at once by ``lazy``.
-        seed: Seed of the first network.
-        values: Numbers for symbols in exponents, by name.
-        outputs: Names or patterns of what is wanted; after a minus of what is left out.
-    """
+    """``[simulate]``: networks of finite width."""
 
     widths: _Counts = (256, 1024, 4096)
     seeds: Count | None = None
@@ -324,32 +242,18 @@ class SimulatePart(Part):
 
 
 class SweepPart(Part):
-    """``[sweep]``: one question over a grid of settings.
-
-    Args:
-        question: Its name.
-        grid: By key of another section the values that it takes: ``model.depth = [2, 3]``.
-    """
+    """``[sweep]``: one question over a grid of settings."""
 
     question: str = "check"
     grid: dict[str, Any] = Field(default_factory=dict)
 
 
 class Study(Part):
-    """A whole study.
+    """A whole study."""
 
-    Args:
-        model: The network.
-        module: One of PyTorch in its place.
-        training: Updates and data.
-        limit: Settings of the limit.
-        simulate: Settings of finite networks.
-        sweep: A grid of other settings, for ``tpcalc sweep`` alone.
-    """
-
-    model: ModelPart = ModelPart()
-    module: ModulePart = ModulePart()
-    training: TrainingPart = TrainingPart()
-    limit: LimitPart = LimitPart()
-    simulate: SimulatePart = SimulatePart()
-    sweep: SweepPart = SweepPart()
+    model: ModelPart = ModelPart()  # the network
+    module: ModulePart = ModulePart()  # one of PyTorch in its place
+    training: TrainingPart = TrainingPart()  # updates and data
+    limit: LimitPart = LimitPart()  # settings of the limit
+    simulate: SimulatePart = SimulatePart()  # settings of finite networks
+    sweep: SweepPart = SweepPart()  # a grid of other settings, for ``tpcalc sweep`` alone

@@ -56,26 +56,18 @@ def is_zero(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Array:
-    """A tensor.
+    """A tensor."""
 
-    Args:
-        dims: Its dimensions.
-        value: What stands for its cells; a number where they are equal; None while dimensions are
-            looked at.
-        label: Of a parameter, or what is one up to a number, its name.
-        hidden: The cells that a mask leaves out of a softmax, as an array over its last dimensions.
-        given: Of what does not depend on parameters and inputs its numbers.
-        alone: Whether it is a parameter that one operation reads.
-        tokens: Whether it stands for whole numbers that are looked up, by their one-hot rows.
-    """
-
-    dims: tuple[Dim, ...]
+    dims: tuple[Dim, ...]  # its dimensions
+    # What stands for its cells; a number where they are equal; None while dimensions are looked at
     value: Any = None
-    label: str = ""
+    label: str = ""  # of a parameter, or what is one up to a number, its name
+    # The cells that a mask leaves out of a softmax, as an array over its last dimensions
     hidden: Any = None
-    given: Any = None
+    given: Any = None  # of what does not depend on parameters and inputs its numbers
+    # Whether it stands for whole numbers that are looked up, by their one-hot rows
     tokens: bool = False
-    alone: bool = False
+    alone: bool = False  # whether it is a parameter that one operation reads
 
     @property
     def rank(self) -> int:
@@ -89,39 +81,28 @@ class Array:
 
 @dataclass
 class Cells:
-    """Where tensors live: the widths that were looked at, and the program that is written.
+    """Where tensors live: the widths that were looked at, and the program that is written."""
 
-    Args:
-        widths: The widths.
-        tracer: Writes the program; None while dimensions are looked at.
-        place: Where the operation stands that is read.
-        notes: What a reader should know.
-        contracted: Labels of parameters whose growing dimension is summed over.
-        eps: Whether norms keep the small number beside their mean square.
-        uses: How often each parameter was applied.
-        known: The leaves that were made, by operation and order.
-        made: How many of them an operation has made so far.
-        at: The number of the operation that is read.
-        named_axes: How many axes have names.
-        stored: For each family of the program the operation and the part that it stands for, its
-            dimensions, and its init.
-        written: The use of a parameter that wrote a node.
-        held: For each family of given numbers that vary along the width these, width by width.
-    """
-
-    widths: tuple[int, ...]
-    tracer: NetworkTracer | None = None
-    place: str = ""
-    notes: dict[str, None] = field(default_factory=dict)
+    widths: tuple[int, ...]  # the widths
+    tracer: NetworkTracer | None = None  # writes the program; None while dimensions are looked at
+    place: str = ""  # where the operation stands that is read
+    notes: dict[str, None] = field(default_factory=dict)  # what a reader should know
+    # Labels of parameters whose growing dimension is summed over
     contracted: set[str] = field(default_factory=set)
-    eps: bool = False
-    uses: Counter[str] = field(default_factory=Counter)
+    eps: bool = False  # whether norms keep the small number beside their mean square
+    uses: Counter[str] = field(default_factory=Counter)  # how often each parameter was applied
+    # The leaves that were made, by operation and order
     known: dict[tuple[int, int], Leaf] = field(default_factory=dict)
+    # How many of them an operation has made so far
     made: Counter[int] = field(default_factory=Counter)
-    at: int = 0
-    named_axes: int = 0
+    at: int = 0  # the number of the operation that is read
+    named_axes: int = 0  # how many axes have names
+    # For each family of the program the operation and the part that it stands for, its dimensions,
+    # and its init.
     stored: dict[str, Any] = field(default_factory=dict)
+    # For each family of given numbers that vary along the width these, width by width
     held: dict[str, Any] = field(default_factory=dict)
+    # The use of a parameter that wrote a node
     written: dict[Ref, str] = field(default_factory=dict)
 
     @property

@@ -25,31 +25,20 @@ LIMIT = 12  # the largest denominator of a ratio that rounding hides
 
 @dataclass(eq=False)
 class Leaf:
-    """A part of a dimension.
+    """A part of a dimension."""
 
-    Args:
-        sizes: Its size at each width.
-        fixed: Whether something counts its cells, so that no other number of them would do.
-        apart: Whether its cells are told apart: each is a part of a parameter, with its own name.
-        parts: Its leaves, where a view splits it.
-        pieces: Its pieces, where it is cut.
-        same: The leaf that stands for it.
-        name: What its axis is called.
-        cells: The cells of a stand-in; 0: all of them.
-        kept: The cells that are read, of a table of which nothing else is.
-        title: What it is a dimension of, for messages.
-    """
-
-    sizes: Sizes
+    sizes: Sizes  # its size at each width
+    # Whether something counts its cells, so that no other number of them would do
     fixed: bool = False
+    # Whether its cells are told apart: each is a part of a parameter, with its own name
     apart: bool = False
-    parts: tuple[Leaf, ...] = ()
-    pieces: tuple[Leaf, ...] = ()
-    same: Leaf | None = None
-    name: str = ""
-    cells: int = 0
-    kept: tuple[int, ...] = ()
-    title: str = ""
+    parts: tuple[Leaf, ...] = ()  # its leaves, where a view splits it
+    pieces: tuple[Leaf, ...] = ()  # its pieces, where it is cut
+    same: Leaf | None = None  # the leaf that stands for it
+    name: str = ""  # what its axis is called
+    cells: int = 0  # the cells of a stand-in; 0: all of them
+    kept: tuple[int, ...] = ()  # the cells that are read, of a table of which nothing else is
+    title: str = ""  # what it is a dimension of, for messages
 
     @property
     def root(self) -> Leaf:
@@ -222,15 +211,7 @@ def ratio(sizes: Sizes, widths: Sequence[int], what: str, where: str) -> tuple[F
 
 
 def part(values: Any, dims: tuple[Dim, ...], leaf: Leaf, index: int, at: int) -> Any:
-    """One of the cells of a leaf that are told apart, or one of its pieces.
-
-    Args:
-        values: The array, its dimensions of one cell where it is constant along them.
-        dims: The dimensions of the tensor.
-        leaf: The leaf.
-        index: The cell or the piece.
-        at: The number of the width among those that were looked at.
-    """
+    """One of the cells of a leaf that are told apart, or one of its pieces."""
     for k, dim in enumerate(dims):
         own = leaves(dim)
         if leaf.root not in own or values.shape[k] == 1:

@@ -19,18 +19,7 @@ Tensor = Any
 def traced(
     name: str, modules: Mapping[int, Any], inputs: Any, names: Mapping[str, str], output: str = ""
 ) -> Graph:
-    """What modules of several widths compute of inputs.
-
-    Args:
-        name: Of the family.
-        modules: By width.
-        inputs: Example tensors: one, several, by name, or a function of the width that gives these.
-        names: For each parameter the name that it is called by.
-        output: Of several outputs the one that is meant, by name or number.
-
-    Raises:
-        TraceError: A branch on data, graphs that differ from width to width.
-    """
+    """What modules of several widths compute of inputs."""
     widths = tuple(sorted(modules))
     runs = [Exported.of(modules[n], arguments(inputs, n), f"{name} at n = {n}") for n in widths]
     first = runs[0]

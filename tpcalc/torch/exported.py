@@ -71,18 +71,12 @@ def doubled(inputs: Inputs, device: Any = "cpu") -> Inputs:
 
 @dataclass
 class Exported:
-    """A module as torch exports it.
+    """A module as torch exports it."""
 
-    Args:
-        program: What torch gives.
-        inputs: What it was exported with.
-        nodes: Its nodes.
-        given: The values that do not depend on parameters, nor on inputs that are numbers.
-    """
-
-    program: Any
-    inputs: Inputs
-    nodes: list[Any] = field(default_factory=list)
+    program: Any  # what torch gives
+    inputs: Inputs  # what it was exported with
+    nodes: list[Any] = field(default_factory=list)  # its nodes
+    # The values that do not depend on parameters, nor on inputs that are numbers
     given: dict[Any, Any] = field(default_factory=dict)
 
     @staticmethod

@@ -19,25 +19,15 @@ from tpcalc.torch.inits import SEEDS, Init, declared, fitted, read, sample
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a family.
+    """A parameter of a family."""
 
-    Args:
-        name: Its name in the module.
-        names: All names that its storage has.
-        line: The user's line that registered it: ``"model.py:7"``; empty if there is none.
-        trained: Whether it asks for gradients.
-        found: How it starts, or why that is not known.
-        shapes: Its shape by width.
-        copy: The parameter whose draws it starts with, if there is one.
-    """
-
-    name: str
-    names: tuple[str, ...]
-    line: str
-    trained: bool
-    found: Init | TpcalcError
-    shapes: Mapping[int, tuple[int, ...]]
-    copy: str = ""
+    name: str  # its name in the module
+    names: tuple[str, ...]  # all names that its storage has
+    line: str  # the user's line that registered it: ``"model.py:7"``; empty if there is none
+    trained: bool  # whether it asks for gradients
+    found: Init | TpcalcError  # how it starts, or why that is not known
+    shapes: Mapping[int, tuple[int, ...]]  # its shape by width
+    copy: str = ""  # the parameter whose draws it starts with, if there is one
 
     @property
     def init(self) -> Init:
@@ -69,17 +59,6 @@ def family(
     init: Mapping[str, Any] | None = None,
 ) -> Family:
     """Modules of several widths, and how their parameters start.
-
-    Args:
-        make: A function of the width, or a class of modules.
-        widths: At least three; without them small ones that the constructor takes.
-        width: The argument of ``make`` that is the width, where it is not the only one.
-        options: Other arguments of ``make``.
-        init: By name of a parameter its standard deviation, which is then not read.
-
-    Raises:
-        UsageError: ``make`` is nothing to call with a width.
-        StudyError: What it returns is no family, or cannot be read.
 
     Example:
         >>> made = family(lambda n: load_torch().nn.Embedding(16, n))

@@ -44,15 +44,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an operation stands.
+    """Where an operation stands."""
 
-    Args:
-        path: Of its module.
-        line: The user's line.
-    """
-
-    path: str = ""
-    line: str | None = None
+    path: str = ""  # of its module
+    line: str | None = None  # the user's line
 
     def __str__(self) -> str:
         named = f" ({self.path})" if self.path else ""
@@ -61,25 +56,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """An operation of a module.
+    """An operation of a module."""
 
-    Args:
-        name: As torch calls it: ``aten.linear``; ``parameter``, ``input`` or ``given`` of a leaf.
-        args: Its arguments: uses, counts, lists of these, words.
-        kwargs: Those by name.
-        shapes: Of its results, a size for each dimension.
-        place: Where it stands.
-        label: Of a parameter or an input its name.
-        values: Of what is given its array at each width.
-    """
-
-    name: str
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    shapes: tuple[tuple[Sizes, ...], ...] = ()
-    place: Place = Place()
-    label: str = ""
-    values: tuple[Any, ...] = ()
+    name: str  # as torch calls it: ``aten.linear``; ``parameter``, ``input`` or ``given`` of a leaf
+    args: tuple[Any, ...] = ()  # its arguments: uses, counts, lists of these, words
+    kwargs: Mapping[str, Any] = field(default_factory=dict)  # those by name
+    shapes: tuple[tuple[Sizes, ...], ...] = ()  # of its results, a size for each dimension
+    place: Place = Place()  # where it stands
+    label: str = ""  # of a parameter or an input its name
+    values: tuple[Any, ...] = ()  # of what is given its array at each width
 
     @property
     def shape(self) -> tuple[Sizes, ...]:
@@ -94,23 +79,14 @@ class Op:
 
 @dataclass(frozen=True)
 class Graph:
-    """What a family of modules computes.
+    """What a family of modules computes."""
 
-    Args:
-        name: Of the family.
-        widths: The widths at which it was looked at.
-        ops: The operations in order.
-        output: The operation that is the output.
-        notes: What a reader should know.
-        chosen: The number of the output among the tensors of floats that the modules return.
-    """
-
-    name: str
-    widths: tuple[int, ...]
-    ops: tuple[Op, ...]
-    output: int
-    notes: tuple[str, ...] = ()
-    chosen: int = 0
+    name: str  # of the family
+    widths: tuple[int, ...]  # the widths at which it was looked at
+    ops: tuple[Op, ...]  # the operations in order
+    output: int  # the operation that is the output
+    notes: tuple[str, ...] = ()  # what a reader should know
+    chosen: int = 0  # the number of the output among the tensors of floats that the modules return
 
     @cached_property
     def needed(self) -> frozenset[int]:

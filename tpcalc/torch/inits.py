@@ -29,22 +29,15 @@ Far = Callable[[], Mapping[int, Build]]
 
 @dataclass(frozen=True)
 class Init:
-    """How the entries of a parameter are drawn, as a function of the width.
+    """How the entries of a parameter are drawn, as a function of the width."""
 
-    Args:
-        mean: Their mean.
-        std: Their standard deviation; for an orthogonal matrix too, it is that of one entry.
-        law: A word: zero, constant, normal, uniform, truncated normal, orthogonal, identity, fixed
-            (numbers that no seed changes) or random (a law that is not known).
-        how: Whether it was read, fitted or declared.
-        line: The user's line that wrote it.
-    """
-
-    mean: Scaling
-    std: Scaling
+    mean: Scaling  # their mean
+    std: Scaling  # their standard deviation; for an orthogonal matrix too, it is that of one entry
+    # A word: zero, constant, normal, uniform, truncated normal, orthogonal, identity, fixed
+    # (numbers that no seed changes) or random (a law that is not known).
     law: str
-    how: str
-    line: str = ""
+    how: str  # whether it was read, fitted or declared
+    line: str = ""  # the user's line that wrote it
 
     @property
     def text(self) -> str:
@@ -175,13 +168,7 @@ def independent(tensor: Any) -> bool:
 
 
 def fitted(draws: Any, builds: Mapping[int, Build], name: str) -> Init:
-    """The init of which draws alone are known, where they leave one power.
-
-    Args:
-        draws: Mean and deviation of the entries: one row for each seed, in it one pair a width.
-        builds: Modules by width.
-        name: The parameter.
-    """
+    """The init of which draws alone are known, where they leave one power."""
     where, last = builds[min(builds)].line(name), builds[max(builds)].tensors[name]
     what = f"{name}: init exponent not identified from {last.numel()} entries"
     if (draws == draws[0]).all():

@@ -57,23 +57,14 @@ CELLS = "cells"  # of several inputs, one after the other
 
 @dataclass
 class Reading:
-    """A graph on its way to a program.
+    """A graph on its way to a program."""
 
-    Args:
-        graph: What the modules compute.
-        parameters: Its parameters by name.
-        space: Where tensors live.
-        x: The numbers of an input; None while dimensions are looked at.
-        module: The network.
-        found: What each operation gave.
-    """
-
-    graph: Graph
-    parameters: Mapping[str, Parameter]
-    space: Space
-    x: Any
-    module: Module
-    found: list[Any]
+    graph: Graph  # what the modules compute
+    parameters: Mapping[str, Parameter]  # its parameters by name
+    space: Space  # where tensors live
+    x: Any  # the numbers of an input; None while dimensions are looked at
+    module: Module  # the network
+    found: list[Any]  # what each operation gave
 
     def read(self) -> Array:
         """The output."""

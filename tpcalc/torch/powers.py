@@ -21,15 +21,10 @@ HINT = "A number of a family is c n^p, up to what vanishes."
 
 @dataclass(frozen=True)
 class Scaling:
-    """A number times a power of the width n.
+    """A number times a power of the width n."""
 
-    Args:
-        number: What stands in front.
-        power: The power of n.
-    """
-
-    number: Number
-    power: Fraction = Fraction(0)
+    number: Number  # what stands in front
+    power: Fraction = Fraction(0)  # the power of n
 
     @property
     def ex(self) -> Ex:
@@ -53,14 +48,6 @@ class Scaling:
 
 def scaling(values: Mapping[int, float], what: str, where: str | None = None) -> Scaling:
     """A number as a function of the width, from its values at some widths.
-
-    Args:
-        values: By width, at least three.
-        what: What it is, for messages.
-        where: Where it stands.
-
-    Raises:
-        ScaleError: It is no number times a power of n, as a logarithm of n.
 
     Example:
         >>> scaling({n: 2 / n**0.5 for n in (64, 128, 320)}, "a factor").text

@@ -61,20 +61,16 @@ SMALL = 0.25  # of the median output: by what is smaller at the start no rate is
 
 @dataclass(frozen=True, order=True, slots=True)
 class Spot:
-    """What is measured.
+    """What is measured."""
 
-    Args:
-        what: ``"term"``: what the step of a parameter adds to the probe; ``"gradient"`` and
-            ``"step"``: root mean squares of its entries; ``"start"`` and ``"change"``: those of
-            the output of a call of a module at the start, and of its change since.
-        name: A parameter, or a path; ``@1`` is the second call of a module, ``""`` the whole;
-            ``:scores`` behind a path is what a softmax in its forward pass reads.
-        step: The step, from 1; 0 at the start.
-    """
-
+    # ``"term"``: what the step of a parameter adds to the probe; ``"gradient"`` and ``"step"``:
+    # root mean squares of its entries; ``"start"`` and ``"change"``: those of the output of a call
+    # of a module at the start, and of its change since.
     what: str
+    # A parameter, or a path; ``@1`` is the second call of a module, ``""`` the whole; ``:scores``
+    # behind a path is what a softmax in its forward pass reads.
     name: str
-    step: int
+    step: int  # the step, from 1; 0 at the start
 
 
 @dataclass(frozen=True)
@@ -88,23 +84,17 @@ class Ran:
 
 @dataclass(frozen=True)
 class Trial:
-    """Modules that take first steps in float64, all on one batch.
+    """Modules that take first steps in float64, all on one batch."""
 
-    Args:
-        make: A module, from a width.
-        optimizer: Its optimizer, or several, from the module and the width.
-        inputs: A tensor, a sequence of them, or a mapping by the names of arguments; or a function
-            of the width that gives these.
-        steps: How many steps; without any, outputs of modules at the start alone.
-        device: Where they run.
-        before_step: What is done to gradients before each step, as clipping.
-    """
-
-    make: Callable[[int], Module]
+    make: Callable[[int], Module]  # a module, from a width
+    # Its optimizer, or several, from the module and the width
     optimizer: Callable[[Module, int], Any]
+    # A tensor, a sequence of them, or a mapping by the names of arguments; or a function of the
+    # width that gives these.
     inputs: Any
-    steps: int = 3
-    device: str = "cpu"
+    steps: int = 3  # how many steps; without any, outputs of modules at the start alone
+    device: str = "cpu"  # where they run
+    # What is done to gradients before each step, as clipping
     before_step: Callable[[Module, int], Any] | None = None
 
     def runs(

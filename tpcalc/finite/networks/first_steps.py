@@ -23,13 +23,6 @@ def first_step(
     """Let each parameter step alone: how much <gradient, step> is, and how large changes of nodes.
 
     Sizes of nodes are root mean squares, changes their derivatives along the step.
-
-    Args:
-        network: The network.
-        numbers: The input.
-        probe: The numbers in front of the outputs.
-        rules: The steps of parameters, of their gradients.
-        read: The nodes that are looked at.
     """
     torch = load_torch()
     start = {name: network.parameters[name] for name in rules}

@@ -143,17 +143,12 @@ def _sizes(tensor: Tensor, groups: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Gradients:
-    """The derivatives of a loss by all parameters.
+    """The derivatives of a loss by all parameters."""
 
-    Args:
-        network: The network.
-        products: For parameters that are used in products these products.
-        leaves: For the nodes of the others their gradients.
-    """
-
-    network: DrawnNetwork
+    network: DrawnNetwork  # the network
+    # For parameters that are used in products these products
     products: Mapping[str, tuple[Product, ...]]
-    leaves: Mapping[Ref, Tensor]
+    leaves: Mapping[Ref, Tensor]  # for the nodes of the others their gradients
 
     def formed(self, name: str) -> Tensor:
         """The gradient of a parameter as an array of its own."""

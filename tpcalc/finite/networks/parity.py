@@ -22,17 +22,7 @@ Tensor = Any
 
 
 def differences(module: Module, inputs: Any, at: int = 0) -> dict[str, float]:
-    """How far a module and its network are apart in double precision, relative to each quantity.
-
-    Args:
-        module: The network, read with ``eps=True``.
-        inputs: Tensors, as it was read with.
-        at: The number of the width among those that it was read at.
-
-    Returns:
-        By ``"output"`` and the name of each parameter the largest difference of the outputs, and of
-        its gradient for a fixed linear function of the outputs.
-    """
+    """How far a module and its network are apart in double precision, relative to each quantity."""
     torch, width = load_torch(), module.graph.widths[at]
     own = copy.deepcopy(module.family.modules[width]).double()
     args, named = doubled(arguments(inputs, width))

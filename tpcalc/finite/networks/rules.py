@@ -41,25 +41,15 @@ Tensor = Any
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rules know besides the values.
+    """What the rules know besides the values."""
 
-    Args:
-        program: The network.
-        width: n.
-        parameters: What was drawn, by the name of its family.
-        dtype: The number format.
-        device: Where the tensors are.
-        values: Numbers for symbols in powers of n.
-        powers: Powers of n, as they are found.
-    """
-
-    program: Program
-    width: int
-    parameters: Mapping[str, Tensor]
-    dtype: Any
-    device: Any
-    values: Mapping[str, Fraction] | None = None
-    powers: dict[Ref, float] = field(default_factory=dict)
+    program: Program  # the network
+    width: int  # n
+    parameters: Mapping[str, Tensor]  # what was drawn, by the name of its family
+    dtype: Any  # the number format
+    device: Any  # where the tensors are
+    values: Mapping[str, Fraction] | None = None  # numbers for symbols in powers of n
+    powers: dict[Ref, float] = field(default_factory=dict)  # powers of n, as they are found
 
     def power(self, ref: Ref) -> float:
         """The number that a power of n is."""

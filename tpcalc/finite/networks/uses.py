@@ -20,43 +20,27 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A node that adds factor * (parameter times value), summed over what the node lacks.
+    """A node that adds factor * (parameter times value), summed over what the node lacks."""
 
-    Args:
-        node: The node.
-        reads: The value.
-        parameter: The axes of the parameter.
-        value: Those of the value.
-        result: Those of the node.
-        factor: A number in front.
-        mean: Whether it is an average over the width, whose size divides it.
-    """
-
-    node: Ref
-    reads: Ref
-    parameter: Names
-    value: Names
-    result: Names
-    factor: float = 1.0
-    mean: bool = False
+    node: Ref  # the node
+    reads: Ref  # the value
+    parameter: Names  # the axes of the parameter
+    value: Names  # those of the value
+    result: Names  # those of the node
+    factor: float = 1.0  # a number in front
+    mean: bool = False  # whether it is an average over the width, whose size divides it
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the gradient of a parameter is a product of matrices, for each of some shared cells.
+    """How the gradient of a parameter is a product of matrices, for each of some shared cells."""
 
-    Args:
-        groups: The numbers of axes: shared ones, rows, columns, and those that are summed over.
-        parameter: The axes of the parameter in the order shared, rows, columns.
-        written: Those of the node in the order shared, rows, summed; others are summed before.
-        read: Those of the value in the order shared, summed, columns.
-        away: The axes of the node, and those of the value, that are summed before.
-    """
-
+    # The numbers of axes: shared ones, rows, columns, and those that are summed over
     groups: tuple[int, int, int, int]
-    parameter: Places
-    written: Places
-    read: Places
+    parameter: Places  # the axes of the parameter in the order shared, rows, columns
+    written: Places  # those of the node in the order shared, rows, summed; others are summed before
+    read: Places  # those of the value in the order shared, summed, columns
+    # The axes of the node, and those of the value, that are summed before
     away: tuple[Places, Places]
 
 
@@ -161,23 +145,14 @@ Kind = Literal["", "input", "weights", "biases", "coordinates", "product", "norm
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """A layer: a node times a factor.
+    """A layer: a node times a factor."""
 
-    Args:
-        node: The node.
-        factor: The factor.
-        cell: One cell of its block; () for the whole.
-        parents: The numbers of the layers that it is computed from.
-        kind: What it does with them; "" where that is not known.
-        weights: Of a sum the factors in front of its parents.
-    """
-
-    node: Ref
-    factor: float = 1.0
-    cell: tuple[int, ...] = ()
-    parents: tuple[int, ...] = ()
-    kind: Kind = ""
-    weights: tuple[float, ...] = ()
+    node: Ref  # the node
+    factor: float = 1.0  # the factor
+    cell: tuple[int, ...] = ()  # one cell of its block; () for the whole
+    parents: tuple[int, ...] = ()  # the numbers of the layers that it is computed from
+    kind: Kind = ""  # what it does with them; "" where that is not known
+    weights: tuple[float, ...] = ()  # of a sum the factors in front of its parents
 
     def of(self, value: Tensor, inputs: int) -> Tensor:
         """The layer, a row for each input.

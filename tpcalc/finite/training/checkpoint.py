@@ -22,29 +22,18 @@ _PREFIX = "at/"  # of arrays that a network goes on from
 
 @dataclass
 class Trial:
-    """What is known of one trial.
+    """What is known of one trial."""
 
-    Args:
-        losses: Mean loss of each step so far; nan after divergence.
-        outputs: Mean absolute output of each step.
-        rates: Base rates of step 0.
-        ranks_h: Ranks of preactivations after the first update; empty if not asked for.
-        ranks_x: Those of activations.
-        accuracy: Of the test images at the end.
-        diverged: The step at which outputs were no longer finite; None if none.
-        step: Updates done.
-        seconds: Time it took.
-    """
-
-    losses: Array
-    outputs: Array
-    rates: tuple[float, ...] = ()
+    losses: Array  # mean loss of each step so far; nan after divergence
+    outputs: Array  # mean absolute output of each step
+    rates: tuple[float, ...] = ()  # base rates of step 0
+    # Ranks of preactivations after the first update; empty if not asked for
     ranks_h: tuple[int, ...] = ()
-    ranks_x: tuple[int, ...] = ()
-    accuracy: float = float("nan")
-    diverged: int | None = None
-    step: int = 0
-    seconds: float = 0.0
+    ranks_x: tuple[int, ...] = ()  # those of activations
+    accuracy: float = float("nan")  # of the test images at the end
+    diverged: int | None = None  # the step at which outputs were no longer finite; None if none
+    step: int = 0  # updates done
+    seconds: float = 0.0  # time it took
 
     @property
     def finished(self) -> bool:
@@ -54,15 +43,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a trial under way is kept; nowhere, if there is no path.
+    """Where a trial under way is kept; nowhere, if there is no path."""
 
-    Args:
-        path: The file, or None.
-        key: What the trial is; a file of anything else is refused.
-    """
-
-    path: Path | None
-    key: str
+    path: Path | None  # the file, or None
+    key: str  # what the trial is; a file of anything else is refused
 
     def load(self, steps: int) -> tuple[Trial, dict[str, NDArray[Any]]]:
         """A trial with arrays that its network goes on from; without a file one that begins.

@@ -43,25 +43,16 @@ _BY_TRIAL = ("losses", "outputs", "accuracies", "ranks_h", "ranks_x", "rates", "
 
 @dataclass(frozen=True)
 class Common:
-    """What all trials of an experiment share.
+    """What all trials of an experiment share."""
 
-    Args:
-        images: The data.
-        seed: Of initial weights and batches.
-        device: Where networks are trained.
-        ranks: Of how many images features have their ranks taken after the first step.
-        dtype: The number format of all steps but the first.
-        first: That of the first step, whose activations and gradients are powers of n apart.
-        every: Steps between two checkpoints.
-    """
-
-    images: Images
-    seed: int = 0
-    device: str = "cpu"
-    ranks: int = 0
-    dtype: str = "float32"
+    images: Images  # the data
+    seed: int = 0  # of initial weights and batches
+    device: str = "cpu"  # where networks are trained
+    ranks: int = 0  # of how many images features have their ranks taken after the first step
+    dtype: str = "float32"  # the number format of all steps but the first
+    # That of the first step, whose activations and gradients are powers of n apart
     first: str = "float64"
-    every: int = 20
+    every: int = 20  # steps between two checkpoints
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", checks.seed(self.seed))

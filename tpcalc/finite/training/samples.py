@@ -17,15 +17,10 @@ _ORDER = 2**32 - 1
 
 @dataclass(frozen=True)
 class Pixels:
-    """Inputs and labels of one part of a data set, as tensors.
+    """Inputs and labels of one part of a data set, as tensors."""
 
-    Args:
-        inputs: Of shape (images, d).
-        labels: Of shape (images,).
-    """
-
-    inputs: Any
-    labels: Any
+    inputs: Any  # of shape (images, d)
+    labels: Any  # of shape (images,)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -21,15 +21,6 @@ class Scales:
     An optimizer acts on u W, the weights in the units of the run: for w <- w - eta n^(-c) grad_w,
     which has no units, on W itself, with the rate eta n^(-(2a + c)).
 
-    Args:
-        training: The run.
-        width: The width n.
-
-    Raises:
-        ScaleError: An exponent that holds a symbol, or a power beyond the range of a float.
-        StudyError: Scales of weights that change from step to step, or initial weights that are
-            replaced later than after step 0.
-
     Source: Hajjar, Chizat, Giraud, equation (2.2) with Remark 2.1.
 
     Example:
@@ -40,8 +31,8 @@ class Scales:
         [64.0, 1.0, 0.25]
     """
 
-    training: Training
-    width: int
+    training: Training  # the run
+    width: int  # the width n
 
     def __post_init__(self) -> None:
         run, marks = self.training, self.training.network.marks

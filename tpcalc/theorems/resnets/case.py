@@ -23,19 +23,12 @@ HALF = 0.5
 
 @dataclass(frozen=True)
 class Case:
-    """A network x + L^(-beta) V sigma(x), or V sigma(W x), with the laws of its entries.
+    """A network x + L^(-beta) V sigma(x), or V sigma(W x), with the laws of its entries."""
 
-    Args:
-        network: The network.
-        start: Its block.
-        outer: The law of the entries of sqrt(d) V.
-        inner: That of W; the same where there is no W.
-    """
-
-    network: Architecture
-    start: Start
-    outer: Entries
-    inner: Entries
+    network: Architecture  # the network
+    start: Start  # its block
+    outer: Entries  # the law of the entries of sqrt(d) V
+    inner: Entries  # that of W; the same where there is no W
 
     @property
     def beta(self) -> Fraction:

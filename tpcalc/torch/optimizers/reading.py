@@ -51,21 +51,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a class of optimizers is read.
+    """How a class of optimizers is read."""
 
-    Args:
-        read: The text of a group, from its settings.
-        packages: Those whose classes of that name are meant.
-        late: Settings that act from the second step on, and that the text does not have.
-        silent: Settings that no size depends on.
-        note: What is to be said of it.
-    """
-
-    read: Callable[[Settings], Text]
-    packages: tuple[str, ...] = ("torch",)
+    read: Callable[[Settings], Text]  # the text of a group, from its settings
+    packages: tuple[str, ...] = ("torch",)  # those whose classes of that name are meant
+    # Settings that act from the second step on, and that the text does not have
     late: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
-    note: str = ""
+    silent: tuple[str, ...] = ()  # settings that no size depends on
+    note: str = ""  # what is to be said of it
 
 
 def by_rule(kind: str, rule: Optimizer, settings: tuple[str, ...]) -> Reading:

@@ -81,10 +81,6 @@ def read_recipe(
 
     A limit ``clip`` of the norm of all gradients stands before all steps. A ``rule`` is the text of
     the steps of classes that are not known; its numbers come from settings of their names.
-
-    Raises:
-        UsageError: What is no optimizer, cannot be read, or does not fit the parameters.
-        ScaleError: A rate or a setting that is no number times a power of the width.
     """
     cut: Clip = {} if clip is None else {"clip": clip}
     if optimizer is None:

@@ -31,17 +31,11 @@ HEAVY = 2  # above this degree samples miss the tails that carry the mean
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The covariance of two centred Gaussians X and Y.
+    """The covariance of two centred Gaussians X and Y."""
 
-    Args:
-        first: E X^2.
-        both: E X Y.
-        second: E Y^2.
-    """
-
-    first: Bounded
-    both: Bounded
-    second: Bounded
+    first: Bounded  # E X^2
+    both: Bounded  # E X Y
+    second: Bounded  # E Y^2
 
     @staticmethod
     def single(variance: Bounded) -> Pair:
@@ -51,17 +45,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """What a step adds to Y: theta D sigma'(X), with a Gaussian D independent of X and Y.
+    """What a step adds to Y: theta D sigma'(X), with a Gaussian D independent of X and Y."""
 
-    Args:
-        theta: The factor.
-        variance: Of D.
-        mean: Of D.
-    """
-
-    theta: Bounded
-    variance: Bounded
-    mean: Bounded = ZERO
+    theta: Bounded  # the factor
+    variance: Bounded  # of D
+    mean: Bounded = ZERO  # of D
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,17 +25,11 @@ ASKED = 3  # training inputs that a hypothesis is about
 
 @dataclass(frozen=True)
 class Case:
-    """A network with its training routine, as theorems are asked about it.
+    """A network with its training routine, as theorems are asked about it."""
 
-    Args:
-        run: The run; where something is derived its steps are followed.
-        derive: Whether claims are derived from the program besides.
-        given: What ``check`` has found already.
-    """
-
-    run: Training
-    derive: bool
-    given: Verdict | None = None
+    run: Training  # the run; where something is derived its steps are followed
+    derive: bool  # whether claims are derived from the program besides
+    given: Verdict | None = None  # what ``check`` has found already
 
     @property
     def architecture(self) -> Architecture:

@@ -21,17 +21,13 @@ from tpcalc.theorems.integrable.predicates.case import Case
 class Size:
     """The order of a quantity as a row of a table has it.
 
-    Args:
-        n: The growth exponent; None where it is identically 0, or where nothing is known.
-        exact: Whether it is reached.
-
     Example:
         >>> Size(Ex.number(-0.5), False).words
         'at most n^(-1/2)'
     """
 
-    n: Ex | None
-    exact: bool
+    n: Ex | None  # the growth exponent; None where it is identically 0, or where nothing is known
+    exact: bool  # whether it is reached
 
     @property
     def value(self) -> Fraction | None:
