@@ -29,7 +29,7 @@ class Bounded(Shown):
     first order. Of a sampled number the error is one standard error, and errors are added as if all
     samples erred the same way. What leaves the range of a float is refused: 0 and infinity would
     stand for numbers that are neither. Of an array each entry is refused on its own: its value is
-    NaN and its error infinite. Sums and products are of numbers.
+    NaN and its error infinite.
 
     Example:
         >>> (Bounded(2.0, 0.5) * Bounded(3.0)).value
@@ -44,6 +44,8 @@ class Bounded(Shown):
     error: Any = 0.0
     method: Method = Method.EXACT  # the least exact method behind it
     seed: int | None = None  # the seed, where it is sampled
+
+    __array_ufunc__ = None  # an array times one is one times the array
 
     def __str__(self) -> str:
         if not self.shape:
@@ -89,7 +91,7 @@ class Bounded(Shown):
         kept = (np.where(good, self.value, nan), np.where(good, self.error, inf))
         return Bounded(*kept, self.method, self.seed)
 
-    def __add__(self, other: Bounded | float) -> Bounded:
+    def __add__(self, other: Bounded | float | NDArray[Any]) -> Bounded:
         right = bounded(other)
         value = self.value + right.value
         return _joined(value, self.error + right.error, self, right)
@@ -99,32 +101,38 @@ class Bounded(Shown):
     def __neg__(self) -> Bounded:
         return Bounded(-self.value, self.error, self.method, self.seed)
 
-    def __sub__(self, other: Bounded | float) -> Bounded:
+    def __sub__(self, other: Bounded | float | NDArray[Any]) -> Bounded:
         return self + (-bounded(other))
 
-    def __rsub__(self, other: float) -> Bounded:
+    def __rsub__(self, other: float | NDArray[Any]) -> Bounded:
         return bounded(other) - self
 
-    def __mul__(self, other: Bounded | float) -> Bounded:
+    def __mul__(self, other: Bounded | float | NDArray[Any]) -> Bounded:
         right = bounded(other)
         if self.is_zero or right.is_zero:
             return Bounded(0.0)
-        error = abs(self.value) * right.error + abs(right.value) * self.error
-        value = kept(self.value * right.value, self.value and right.value)
-        return _joined(value, error + self.error * right.error, self, right)
+        if self.shape or right.shape:
+            import numpy as np
+
+            with np.errstate(all="ignore"):  # of entries that are refused
+                return _product(self, right)
+        kept(self.value * right.value, self.value and right.value)
+        return _product(self, right)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Bounded | float) -> Bounded:
+    def __truediv__(self, other: Bounded | float | NDArray[Any]) -> Bounded:
         right = bounded(other)
+        if right.shape:
+            right = right.where(abs(right.value) > right.error)
         least = right._apart_from_zero()
         if self.is_zero:
             return Bounded(0.0)
-        value = kept(self.value / right.value, self.value)
+        value = kept(self.value / right.value, 0.0 if self.shape else self.value)
         error = (self.error + abs(value) * right.error) / least + EPS * abs(value)
         return _joined(value, error, self, right)
 
-    def __rtruediv__(self, other: float) -> Bounded:
+    def __rtruediv__(self, other: float | NDArray[Any]) -> Bounded:
         return bounded(other) / self
 
     def __abs__(self) -> Bounded:
@@ -144,6 +152,11 @@ class Bounded(Shown):
 
     def root(self) -> Bounded:
         """The square root of a number that is not negative."""
+        if self.shape:
+            import numpy as np
+
+            roots = np.sqrt(np.maximum([self.value, self.value - self.error], 0.0))
+            return _joined(roots[0], roots[0] - roots[1], self)
         value = sqrt(max(self.value, 0.0))
         low = sqrt(max(self.value - self.error, 0.0))
         error = max(sqrt(max(self.value + self.error, 0.0)) - value, value - low)
@@ -156,10 +169,10 @@ class Bounded(Shown):
         value = kept(1 / self.value)
         return _joined(value, self.error / (least * abs(self.value)), self)
 
-    def _apart_from_zero(self) -> float:
+    def _apart_from_zero(self) -> Any:
         """How far from 0 it is at least."""
-        least = float(abs(self.value) - self.error)
-        if least <= 0:
+        least = abs(self.value) - self.error
+        if not self.shape and least <= 0:
             raise EvaluationError(
                 f"a number that divides is {self.value:.3g} with an error up to {self.error:.1g}.",
                 hint="Take numbers for which it is not 0.",
@@ -173,7 +186,7 @@ class Bounded(Shown):
         return Estimate(self.value, self.error, self.method, status, seed=self.seed)
 
 
-def bounded(value: Bounded | Estimate | Fraction | float) -> Bounded:
+def bounded(value: Bounded | Estimate | Fraction | float | NDArray[Any]) -> Bounded:
     """A number of any kind with its error: that of rounding for a fraction that no float is.
 
     Example:
@@ -184,6 +197,8 @@ def bounded(value: Bounded | Estimate | Fraction | float) -> Bounded:
         return value
     if isinstance(value, Estimate):
         return Bounded(value.value, value.stderr, value.method, value.seed)
+    if _is_array(value):
+        return Bounded(value)
     found = float(value)
     return Bounded(found, 0.0 if found == value else EPS * abs(found))
 
@@ -213,12 +228,21 @@ def through(function: Callable[..., Estimate], *given: Bounded) -> Bounded:
 
 def kept(value: float, factors: float = 0.0) -> float:
     """A number that did not leave the range of a float."""
-    if not isfinite(value) or (value == 0 and factors != 0):
+    if not _is_array(value) and (not isfinite(value) or (value == 0 and factors != 0)):
         raise EvaluationError(
             "a number of the formula leaves the floating-point range.",
             hint="Take smaller numbers: inputs, learning rates, degrees or depths.",
         )
     return value
+
+
+def _is_array(value: Any) -> bool:
+    return bool(getattr(value, "shape", ()))
+
+
+def _product(left: Bounded, right: Bounded) -> Bounded:
+    error = abs(left.value) * right.error + abs(right.value) * left.error
+    return _joined(left.value * right.value, error + left.error * right.error, left, right)
 
 
 def _power(value: float, exponent: float) -> float:
@@ -231,6 +255,9 @@ def _power(value: float, exponent: float) -> float:
 def _joined(value: float, error: float, *parts: Bounded) -> Bounded:
     method = max((part.method for part in parts), key=METHODS.index)
     seeds = [part.seed for part in parts if part.seed is not None]
+    if _is_array(value):
+        found = Bounded(value, error + EPS * abs(value), method, seeds[0] if seeds else None)
+        return found.where(found.known)
     kept(value), kept(error)
     rounding = EPS * abs(value) if error > 0 or method is not Method.EXACT else 0.0
     return Bounded(value, error + rounding, method, seeds[0] if seeds else None)
