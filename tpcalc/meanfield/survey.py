@@ -190,7 +190,8 @@ def _survival(layer: LayerMap, depth: int) -> tuple[tuple[Survival, ...], list[C
     while len(rows) <= min(depth, FOLLOWED) and abs(rows[-1][0] - limit.value).max() > DONE:
         rows.append(correlation_step(layer, *rows[-1]))
     (values, errors), count = np.stack(rows, axis=1), len(rows) - 1
-    first, apart = abs(values[0] - limit.value), abs(values - limit.value)
+    apart = np.maximum(abs(values - limit.value), EPS)  # a start may be c* itself
+    first = apart[0]
     found, curves = [], []
     for k, start in enumerate(STARTS):
         small = np.flatnonzero(apart[:, k] < LEFT * first[k])

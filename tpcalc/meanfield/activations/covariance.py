@@ -74,10 +74,7 @@ class CovarianceKernel(CorrelationMap):
 
         Source: Schoenherr, The nonlinearity coefficient, Theorem 7(a).
         """
-        found, w = self.paired(slope_of(self.tau), correlations), self.effective[0]
-        value = w.value * found.value
-        error = w.value * found.error + (w.error / w.value + EPS) * np.abs(value)
-        return Bounded(value, error, max(found.method, w.method))
+        return self.paired(slope_of(self.tau), correlations) * self.effective[0]
 
     def gaps(self, correlations: Sequence[float] | Array) -> Bounded:
         """1 less ``correlations``, accurate relative to itself.
@@ -86,8 +83,7 @@ class CovarianceKernel(CorrelationMap):
             correlations: The c, between -1 and 1.
         """
         x = np.maximum(1 - checked_correlations(correlations), SMALLEST)
-        found = self.gap_growth(x)
-        return Bounded(found.value * x, found.error * x, found.method)
+        return self.gap_growth(x) * x
 
     def gap(self, gap: Bounded) -> Bounded:
         """The next 1 - c, from one that carries an error, however small it is.
@@ -117,10 +113,8 @@ class CovarianceKernel(CorrelationMap):
                 "the nonlinearity coefficient of equal inputs is not defined.",
                 hint="Its limit for c to 1 is 1.",
             )
-        below, end = self.gap_growth(1 - c), self.end_slope
-        value = np.sqrt(end.value / below.value)
-        part = below.error / below.value + end.error / end.value + 2 * EPS / (1 - c)
-        return Bounded(value, value * (part / 2 + EPS), max(below.method, end.method))
+        found = (self.end_slope / self.gap_growth(1 - c)).root()  # 1 - c is rounded
+        return found + Bounded(0.0, EPS * found.value / (1 - c))
 
     @property
     def end_slope(self) -> Bounded:

@@ -61,10 +61,7 @@ class LengthKernel(OfActivation, Shown):
         Args:
             lengths: The lambdas.
         """
-        found = self.squares(lengths)
-        root = np.sqrt(np.maximum(found.value, 0.0))
-        low = np.sqrt(np.maximum(found.value - found.error, 0.0))
-        return Bounded(root, np.where(found.known, root - low + EPS * root, inf), found.method)
+        return self.squares(lengths).root()
 
     def stability(self, lengths: Sequence[float] | Array) -> Bounded:
         """The Gaussian stability number lambda L'(lambda) / L(lambda).
@@ -86,7 +83,7 @@ class LengthKernel(OfActivation, Shown):
             above = averages((Var(0), self.tau, slope), [[q] * 3 for _ in range(3)])
             if not above.known.all():
                 above = self._by_weight(q, below)
-        return _over(above, below)
+        return above / below
 
     def nlc(self, lengths: Sequence[float] | Array) -> Bounded:
         """The nonlinearity coefficient n(lambda^2, 0).
@@ -99,15 +96,8 @@ class LengthKernel(OfActivation, Shown):
 
         Source: Schoenherr, The nonlinearity coefficient, section 5.4.4.
         """
-        at = checks.reals(lengths, "lengths").astype(np.float64)
-        slope, q = slope_of(self.tau), at**2
-        squares = averages((slope, slope), [[q, q], [q, q]])
-        spread = self._spread(q)
-        with np.errstate(all="ignore"):
-            above = Bounded(q * squares.value, q * squares.error, squares.method)
-            found = _over(above, spread)
-            root = np.sqrt(found.value)
-            return Bounded(root, found.error / (2 * root) + EPS * root, found.method)
+        q, slope = checks.reals(lengths, "lengths").astype(np.float64) ** 2, slope_of(self.tau)
+        return (averages((slope, slope), [[q, q], [q, q]]) * q / self._spread(q)).root()
 
     def _spread(self, q: Array) -> Bounded:
         """Var tau: a difference, by a way of its own where that loses digits."""
@@ -143,10 +133,8 @@ class LengthKernel(OfActivation, Shown):
 
     def _by_weight(self, q: Array, second: Bounded) -> Bounded:
         """E tau^2 (s^2 / lambda^2 - 1) / 2, which needs no derivative."""
-        with_square = averages((Var(0) ** 2, self.tau, self.tau), [[q] * 3 for _ in range(3)])
-        value = (with_square.value / q - second.value) / 2
-        error = (with_square.error / q + second.error) / 2 + 4 * EPS * np.abs(second.value)
-        return Bounded(value, error, with_square.method)
+        weighted = averages((Var(0) ** 2, self.tau, self.tau), [[q] * 3 for _ in range(3)])
+        return (weighted / q - second) * 0.5
 
     @cached_property
     def at_zero(self) -> float:
@@ -199,20 +187,6 @@ def sides(expr: Expr) -> tuple[float, float]:
 def _variance(tau: Expr, shifted: float, q: Array) -> Bounded:
     """E tau^2 - (E tau)^2; ``shifted`` is what was subtracted from tau, which rounds it."""
     second, mean = averages((tau, tau), [[q, q], [q, q]]), averages((tau,), [[q]])
-    with np.errstate(all="ignore"):
-        value = second.value - mean.value**2
-        error = second.error + 2 * np.abs(mean.value) * mean.error + mean.error**2
-        error = error + 2 * EPS * second.value + 4 * EPS * shifted * np.sqrt(np.abs(second.value))
-    lost = ~(np.isfinite(value) & np.isfinite(error))
-    return Bounded(np.where(lost, np.nan, value), np.where(lost, inf, error), second.method)
-
-
-def _over(above: Bounded, below: Bounded) -> Bounded:
-    with np.errstate(all="ignore"):
-        value = above.value / below.value
-        error = (above.error + np.abs(value) * below.error) / (below.value - below.error)
-    lost = ~(above.known & below.known & (below.value > below.error))
-    method = (
-        Method.QUADRATURE if Method.QUADRATURE in (above.method, below.method) else above.method
-    )
-    return Bounded(np.where(lost, np.nan, value), np.where(lost, inf, error + 2 * EPS), method)
+    lost = 4 * EPS * shifted * np.sqrt(np.abs(second.value)) + EPS * second.value
+    found: Bounded = second - mean * mean + Bounded(0.0, lost)
+    return found

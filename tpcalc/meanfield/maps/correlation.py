@@ -80,11 +80,8 @@ class CorrelationMap(OfActivation, Shown):
             c: They, between -1 and 1.
         """
         (w, b), q = self.effective, self.fixed_point
-        found = self.paired(self.tau, c)
-        value = (w.value * found.value + b.value) / q.value
-        lost = (1 + self.sensitivity) * q.error / q.value + w.error / w.value + 4 * EPS
-        error = w.value * found.error / q.value + lost * np.abs(value)
-        return Bounded(value, error, max(found.method, w.method))
+        found: Bounded = (w * self.paired(self.tau, c) + b) / q.value
+        return found + Bounded(0.0, self._lost * np.abs(found.value))
 
     def paired(self, factor: Expr, c: Any) -> Bounded:
         """E f(s) f(t) at many correlations."""
@@ -107,13 +104,15 @@ class CorrelationMap(OfActivation, Shown):
             x: 1 - c, however small; an array.
             close: The relative error that will do; a larger one may cost less.
         """
-        q, w = self.fixed_point, self.effective[0]
-        xs = checks.reals(x, "x").astype(np.float64)
-        found = gaps(self.tau, q.value, q.value * xs, close)
-        share = w.value / (q.value * xs)
-        value = share * found.value
-        lost = (self.sensitivity * q.error / q.value + 4 * EPS) * np.abs(value)
-        return Bounded(value, share * found.error + lost, found.method)
+        q, xs = self.fixed_point.value, checks.reals(x, "x").astype(np.float64)
+        found: Bounded = gaps(self.tau, q, q * xs, close) * self.effective[0] / (q * xs)
+        return found + Bounded(0.0, self._lost * np.abs(found.value))
+
+    @property
+    def _lost(self) -> float:
+        """The relative error that averages of two inputs have by that of q."""
+        q = self.fixed_point
+        return float(self.sensitivity * q.error / q.value) + 4 * EPS
 
     @cached_property
     def sensitivity(self) -> float:
@@ -145,8 +144,7 @@ class CorrelationMap(OfActivation, Shown):
         return Bounded(0.0, STAGES[-1], method)
 
     def _excess(self, x: Any) -> Bounded:
-        found = self.gap_growth(x)
-        return Bounded(found.value - 1.0, found.error + EPS, found.method)
+        return self.gap_growth(x) - 1.0 + Bounded(0.0, EPS)
 
     def _far(self) -> float:
         """A bound on c* where C(0) is 0 within its error."""

@@ -16,7 +16,7 @@ from tpcalc.errors import EvaluationError, StudyError, UsageError, short
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals.activation_moments import Kernels
-from tpcalc.integrals.bounded import Bounded, bounded
+from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.fixed_lengths import crossed, gridded
@@ -120,12 +120,8 @@ def edge_biases(tau: Expr, q: Array) -> Bounded:
     square, slopes = means((tau, tau), qs), means((slope, slope), qs)
     if not slopes.value.all():
         raise StudyError(f"{short(tau.text)} is constant, and has no edge of chaos.")
-    ratio = square.value / slopes.value
-    off = (square.error + np.abs(ratio) * slopes.error) / np.maximum(
-        slopes.value - slopes.error, 1e-300
-    )
-    error = off + 4e-16 * (qs + np.abs(ratio))
-    return Bounded(qs - ratio, error, max(square.method, slopes.method))
+    ratio = square / slopes
+    return qs - ratio + Bounded(0.0, EPS * qs)
 
 
 def _gridded(tau: Expr) -> tuple[Array, Bounded]:

@@ -98,9 +98,8 @@ class LayerMap(CorrelationMap):
         Args:
             q: They.
         """
-        (w, b), found = self.effective, means((self.tau, self.tau), q)
-        value = w.value * found.value + b.value
-        return Bounded(value, w.value * found.error + 2 * EPS * np.abs(value), found.method)
+        w, b = self.effective
+        return w * means((self.tau, self.tau), q) + b
 
     def length_slope(self, q: Bounded | float) -> Bounded:
         """The derivative of ``length``, also where the activation has kinks.

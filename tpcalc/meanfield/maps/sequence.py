@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError, TpcalcError
-from tpcalc.integrals.bounded import EPS, Bounded, bounded
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.maps.gram import applied, checked_gram
 from tpcalc.meanfield.maps.layer_map import LayerMap
 
@@ -109,10 +107,10 @@ class LayerSequence:
         """
         matrix = checked_gram(start, "gram")
         w, b = self.layers[0].effective
-        value = w.value * matrix + b.value
-        found = [Bounded(value, 4 * EPS * np.abs(value))]
+        found = [w * matrix + b]
         for layer in self.layers[1:]:
-            found.append(_mapped(layer, found[-1]))
+            w, b = layer.effective
+            found.append(w * applied(layer.tau, found[-1]) + b)
         return tuple(found)
 
     def growths(self, start: float) -> tuple[Bounded, ...]:
@@ -166,9 +164,3 @@ def _told(index: int, layer: LayerMap, q: Bounded) -> Bounded:
         if error.where is None:
             raise type(error)(error.message, where=f"layer {index}", hint=error.hint) from None
         raise
-
-
-def _mapped(layer: LayerMap, before: Bounded) -> Bounded:
-    (w, b), found = layer.effective, applied(layer.tau, before)
-    value = w.value * found.value + b.value
-    return Bounded(value, w.value * found.error + 4 * EPS * np.abs(value), found.method)
