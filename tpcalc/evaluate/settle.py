@@ -18,6 +18,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.evaluate.particles.compile import Compiled, compile_graph, directions
 from tpcalc.evaluate.particles.estimate import Budget, Draws, estimate, run_particles
 from tpcalc.evaluate.witness import Finding, Law, comes_near_zero, has_value, law, nonzero
+from tpcalc.evaluate.witness.findings import error_of
 from tpcalc.functions import Call, Expr, Fn, Par, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.limit.context import Claim, Context, Verdict
@@ -287,7 +288,7 @@ def _finding(context: Context, ref: LRef, levels: Sequence[_Level], scale: float
         few = [(one.samples / last.samples, one.values[ref][cell]) for one in before]
         squared = context.random[ref] and not vector  # of a random number the mean tells nothing
         shown, what = many**2 if squared else many, "mean square " if vector or squared else ""
-        text = f"particles: {what}{np.mean(shown):.3g} +- {_error(shown):.1g}"
+        text = f"particles: {what}{np.mean(shown):.3g} +- {error_of(shown):.1g}"
         below = bool(np.mean(many) < 0)
         if np.max(np.abs(many)) <= least:
             cells.append(Finding(False, "particles: 0 but for rounding", exactly=True))
@@ -307,7 +308,7 @@ def _is_told(values: Array, vector: bool, random: bool, least: float) -> bool:
     """Whether values are no rounding, and those of one number are away from 0."""
     if vector or random:
         return bool(np.min(np.abs(values)) > least)
-    return normal_score(abs(float(np.mean(values))), (_error(values), len(values) - 1)) > SURE
+    return normal_score(abs(float(np.mean(values))), (error_of(values), len(values) - 1)) > SURE
 
 
 def _has_roots(context: Context, ref: LRef) -> bool:
@@ -332,13 +333,13 @@ def _square_stays(many: Array, few: Array, rate: float) -> bool:
         return False
     kept = np.log(many / few)
     gap = float(np.mean(kept) - np.log(rate))
-    return gap > 0 and normal_score(gap, (_error(kept), len(kept) - 1)) > SURE
+    return gap > 0 and normal_score(gap, (error_of(kept), len(kept) - 1)) > SURE
 
 
 def _number_stays(many: Array, few: Array, rate: float) -> bool:
     """Whether the average of a number falls less than by a rate."""
     gap = abs(float(np.mean(many))) - rate * abs(float(np.mean(few)))
-    return gap > ERRORS * float(np.hypot(_error(many), rate * _error(few)))
+    return gap > ERRORS * float(np.hypot(error_of(many), rate * error_of(few)))
 
 
 def _random_stays(many: Array, few: Array, rate: float) -> bool:
@@ -349,7 +350,3 @@ def _random_stays(many: Array, few: Array, rate: float) -> bool:
     falls = np.median(np.abs(many)) <= rate * np.median(np.abs(few))
     alike = np.abs(many - few) < ALIKE * np.abs(many)
     return bool(np.sum(alike) >= OF_ALL * len(alike) and not falls)
-
-
-def _error(values: Array) -> float:
-    return float(np.std(values, ddof=1) / len(values) ** 0.5)

@@ -171,7 +171,9 @@ contribute order one, the output would grow like n^(1/2) at the next step
         if not first or (chain_of(network) is not None and not training.beyond):
             raise
         notes = (LARGEST, f"rates step by step are not told: {error.message}")
-        made = provenance(run.network.smallest.digest, seed, run.settings, _since(started))
+        made = provenance(
+            run.network.smallest.digest, seed, run.settings, time.perf_counter() - started
+        )
         return Solution((), (), (), (), made, notes, largest=first, edits=edits)
 
 
@@ -205,10 +207,6 @@ def _first(
     with suppress(ScaleError):
         return stable_rates(training, checks.powers(at), ratio)
     return (), ()
-
-
-def _since(started: float) -> float:
-    return time.perf_counter() - started
 
 
 def _over_steps(
@@ -251,7 +249,7 @@ def _over_steps(
             program.digest,
             seed,
             {**run.settings, "depth": depth, "verify": str(seed is not None)},
-            _since(started),
+            time.perf_counter() - started,
         ),
         tuple(note for note in notes if note),
         tuple(run.maps) if named else (),

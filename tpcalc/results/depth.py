@@ -118,10 +118,7 @@ class DepthOrders(Shown):
         Raises:
             KeyError: It is not there.
         """
-        found = [row for row in self.rows if row.name == name]
-        if not found:
-            raise KeyError(name)
-        return found[0]
+        return {row.name: row for row in reversed(self.rows)}[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,11 +258,6 @@ class Solution(Shown):
     edits: tuple[StableEdit, ...] = ()
 
 
-def _row(powers: tuple[str, ...], names: tuple[str, ...]) -> str:
-    pairs = zip(names, powers, strict=True)
-    return f"({', '.join([f'{name}: {power}' for name, power in pairs] if names else powers)})"
-
-
 @dataclass(frozen=True, slots=True)
 class PhaseCell:
     """A piece of a phase diagram on which the verdict does not change.

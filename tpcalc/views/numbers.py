@@ -117,6 +117,11 @@ def measured(measure: Measure, symbol: str = "") -> str:
     return text + " †" if measure.missed else text
 
 
+def shown(estimate: Estimate | None) -> str:
+    """A number with its error; nothing where there is none."""
+    return "" if estimate is None else measured(Measure.of(estimate))
+
+
 def settled(estimate: Estimate) -> str:
     """A number in a table of many: six digits, with its error only where that shows in them.
 

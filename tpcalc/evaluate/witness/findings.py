@@ -311,14 +311,14 @@ def _settled(one: Dual, budget: Budget, dim: str | None, fixed: bool) -> tuple[F
     signs = int(np.sum(cross[told] <= 0)) <= 1 and int(np.sum(told)) >= FEWEST
     square = float(np.median(cross[told])) if np.any(told) else 0.0
     strong = square > (LARGE * float(np.sqrt(np.median(np.mean(size**2, axis=1))))) ** 2
-    mean, error = float(np.mean(cross)), _error(cross)
+    mean, error = float(np.mean(cross)), error_of(cross)
     text = f"particles: mean square {mean:.3g} +- {max(error, abs(mean) * 1e-16):.1g}"
     if signs and mean < SURE * error:
         text += f", above 0 in {int(np.sum(cross > 0))} of {budget.pairs} draws"
     known = Finding(signs, text)
     if dim is not None or not fixed:
         return known, Level(budget.own, square, signs, strong)
-    average, error = float(np.mean(value)), _error(value)
+    average, error = float(np.mean(value)), error_of(value)
     sure = not np.any(lost) and abs(average) > SURE * error
     if sure or not signs:  # else the average is not what tells
         known = Finding(sure, f"particles: {average:.3g} +- {error:.1g}")
@@ -354,12 +354,13 @@ class Apart:
         if before is None:
             return self.share
         rate = float((before.own / self.own) ** 0.5)
-        error = float(np.hypot(_error(self.shares), rate * _error(before.shares)))
+        error = float(np.hypot(error_of(self.shares), rate * error_of(before.shares)))
         most = self.share - rate * before.share + ERRORS * error
         return min(self.share, most / (1 - rate))
 
 
-def _error(values: Array) -> float:
+def error_of(values: Array) -> float:
+    """The standard error of a mean."""
     return float(np.std(values, ddof=1) / len(values) ** 0.5)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.exponents import Ex
@@ -41,31 +41,25 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
         told, said = facts(found), notes(found)
     digest = found.block.program.digest
     settings = {"steps": str(training.steps), "lr_depth": str(training.gammas)}
+    own: dict[str, Any] = {name: getattr(found, name) for name in PLAIN}
+    own |= {name: tuple(getattr(found, name)) for name in LISTED}
     return DepthVerdict(
-        found.verdict or "undecided",
-        found.status,
-        found.stable_start,
-        found.stable,
-        found.moves,
-        found.features,
-        found.faithful,
-        found.diversity,
-        found.linearized,
-        Exponent.number(found.alpha),
-        found.rates,
-        tuple(found.rows),
-        tuple(found.sets),
-        tuple(told),
-        found.steps,
-        found.region.lines,
-        provenance(digest, None, settings, time.perf_counter() - started),
-        tuple(said),
-        found.start((FORWARD, 0)),
-        found.start((BACKWARD, 0)),
-        tuple(found.critical),
+        verdict=found.verdict or "undecided",
+        **own,
+        alpha=Exponent.number(found.alpha),
+        facts=tuple(told),
+        region=found.region.lines,
+        provenance=provenance(digest, None, settings, time.perf_counter() - started),
+        notes=tuple(said),
+        outputs=found.start((FORWARD, 0)),
+        gradients=found.start((BACKWARD, 0)),
     )
 
 
+# What a verdict has as it is read off the blocks.
+PLAIN = ("status", "stable_start", "stable", "moves", "features", "faithful", "diversity",
+         "linearized", "rates", "steps")  # fmt: skip
+LISTED = ("rows", "sets", "critical")
 LATER = "sums over blocks after the first update: that nothing cancels is not proved"
 SHARED = "blocks have the same matrices: only the start is followed"
 CORRELATED = (

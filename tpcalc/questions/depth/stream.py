@@ -58,7 +58,6 @@ class Sum:
     # the power of L^(-e) of what is of size n^(-1/2) at a finite width, where it is larger than the
     # rest for many blocks: limits of width and depth do not commute
     aside: Ex | None = None
-    iterated: bool = False  # whether the random walk is one of sums of pairs of blocks
     logs: bool = False  # whether a logarithm stands beside a power
     # the power of 1/L in front of a block, besides what is there, at which the largest part is of
     # order one; None: there is no part
@@ -94,7 +93,6 @@ def _sum(scales: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | No
     context = scales.context
     correlation = Correlation(context, laws, chamber)
     aside: Ex | None = None
-    iterated = False
     series = scales.series(stepped(*own))
     noise: Ex | None = None
     less: Ex | None = None  # minus the shift
@@ -121,7 +119,6 @@ def _sum(scales: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | No
                 # What cancels along the depth does not where the stream has changed meanwhile.
                 rough = ONE + correlation.roughness(node)
                 pairs = -rough * depth - HALF
-                iterated = iterated or chamber.sign(noise - pairs) > 0
                 noise = _least(chamber, noise, pairs)
                 less = _least(chamber, less, pairs / rough)
             fluctuating = correlation.aside(node)
@@ -139,7 +136,7 @@ def _sum(scales: Scales, own: Pass, chamber: Chamber, laws: Mapping[str, Ex | No
     kinked = series.soft is not None or jumps
     bound = None if jumps else _bound(rest)
     shift = None if less is None else -less
-    return Sum(noise, drift, bound, kinked, aside, iterated, correlation.logs, shift)
+    return Sum(noise, drift, bound, kinked, aside, correlation.logs, shift)
 
 
 def _least(chamber: Chamber, known: Ex | None, power: Ex) -> Ex:

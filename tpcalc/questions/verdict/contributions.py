@@ -12,7 +12,7 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.names import USE, Name, what_of
 from tpcalc.program.base import scale_of
 from tpcalc.program.family import Mark
-from tpcalc.questions.verdict.sizes import Order, grows, power
+from tpcalc.questions.verdict.sizes import Order, grows, plain, power
 from tpcalc.questions.verdict.watched import Run, Settled
 from tpcalc.training.training import Training
 
@@ -106,9 +106,9 @@ class Contributions:
     def _why(self, mark: Mark, steps: Sequence[int]) -> str:
         """Why contributions vanish at all steps: for their own size, or for what they act on."""
         sign, own = self.chamber.sign, [self._own(mark, t - 1) for t in steps]
-        if all(o.zero or (o.n is not None and sign(_plain(o.n)) < 0) for o in own):
+        if all(o.zero or (o.n is not None and sign(plain(o.n)) < 0) for o in own):
             return "frozen"
-        right = (o.status == "exact" and o.n is not None and sign(_plain(o.n)) >= 0 for o in own)
+        right = (o.status == "exact" and o.n is not None and sign(plain(o.n)) >= 0 for o in own)
         return "cut off" if any(right) else "vanishes"
 
     def _own(self, mark: Mark, step: int) -> Order:
@@ -127,7 +127,7 @@ class Contributions:
             return added
         gradient = self._gradients(mark, step)
         known, sign = gradient.n is not None, self.chamber.sign
-        if gradient.zero or (known and sign(_plain(as_ex(gradient.n or 0) - eps)) < 0):
+        if gradient.zero or (known and sign(plain(as_ex(gradient.n or 0) - eps)) < 0):
             return _times(_times(gradient, Order(-eps, "exact", "")), added)
         return _times(Order(as_ex(0), gradient.status, ""), added)  # a quotient is bounded
 
@@ -213,7 +213,7 @@ class Contributions:
                 continue
             if gradient.n is None:
                 return f"which is larger is not known, as {gradient.reason}"
-            sign = self.chamber.sign(_plain(eps - gradient.n))
+            sign = self.chamber.sign(plain(eps - gradient.n))
             exact = gradient.status == "exact"
             if sign > 0:
                 word = "it is dominant, and updates are linear"
@@ -246,11 +246,6 @@ def _times(one: Order, other: Order) -> Order:
     if one.n is None or other.n is None:
         return one if one.zero or other.n is not None else other
     return Order(one.n + other.n, max(one.status, other.status), "")
-
-
-def _plain(n: Ex) -> Ex | Fraction:
-    """A number as a fraction: nothing is recorded of it."""
-    return n if n.constant is None else n.constant
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -170,7 +170,7 @@ def grows(order: Order, sign: Sign) -> bool | None:
     """
     if order.n is None:
         return False if order.zero else None
-    if sign(_plain(order.n)) <= 0:
+    if sign(plain(order.n)) <= 0:
         return False
     return True if order.status == "exact" else None
 
@@ -186,13 +186,13 @@ def stays(order: Order, sign: Sign) -> bool | None:
     """
     if order.n is None:
         return False if order.zero else None
-    here = sign(_plain(order.n))
+    here = sign(plain(order.n))
     if here < 0 or (here == 0 and order.strict and order.status == "upper"):
         return False
     return True if order.status == "exact" else None
 
 
-def _plain(n: Ex) -> Power:
+def plain(n: Ex) -> Power:
     """A number as a fraction: nothing is recorded of it."""
     return n if n.constant is None else n.constant
 

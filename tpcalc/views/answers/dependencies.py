@@ -7,12 +7,11 @@ from tpcalc.results import (
     DependencyRow,
     DependencyTable,
     Equivalence,
-    Estimate,
     Independence,
     InitialWeightTable,
 )
 from tpcalc.views.answers.orders import size
-from tpcalc.views.numbers import Measure, count, measured, plain, score
+from tpcalc.views.numbers import count, plain, score, shown
 from tpcalc.views.tables import Table, name, number, numbers, only, sentence, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -110,8 +109,8 @@ def _(found: Equivalence) -> View:
             plain(max(row.gaps), 2) if row.gaps else "",
             "" if row.slope is None or row.slope.slope is None else f"{row.slope.slope:.2f}",
             row.relation,
-            _limit(row.left),
-            _limit(row.right),
+            shown(row.left),
+            shown(row.right),
             "" if row.z is None else score(row.z),
         )
         for row in found.rows
@@ -120,7 +119,3 @@ def _(found: Equivalence) -> View:
     note = f"Networks of width {widths}, {found.seeds} of each." if widths else ""
     part = Part("equivalence", "Outputs", "", (Table.of("Outputs", head, rows, note),))
     return View("Equivalence", said, "", (part,), found.notes, found.provenance)
-
-
-def _limit(found: Estimate | None) -> str:
-    return "" if found is None else measured(Measure.of(found))

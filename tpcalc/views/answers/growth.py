@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from tpcalc.results import Agreement, DepthExperiment, Estimate, Ratio, TrainedRow, WalkRow
+from tpcalc.results import Agreement, DepthExperiment, Ratio, TrainedRow, WalkRow
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.depth import REGIMES
 from tpcalc.views.answers.depth_plot import RATIOS, on_the_way
-from tpcalc.views.numbers import Measure, measured, plain
+from tpcalc.views.numbers import Measure, measured, plain, shown
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, texts
 from tpcalc.views.traces import spread_out
@@ -119,7 +119,7 @@ def same(known: bool | None, unknown: str) -> Cell:
 def _paths(own: Sequence[WalkRow]) -> Table:
     head = texts("Along the depth") + numbers("Exponent", "Measured")
     rows = (
-        (one.along, "" if one.expected is None else plain(one.expected, 4), _known(one.hurst))
+        (one.along, "" if one.expected is None else plain(one.expected, 4), shown(one.hurst))
         for one in own
     )
     return Table.of("Sums of m weights are of size m^H", head, rows)
@@ -140,16 +140,12 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
 def _after(own: Sequence[TrainedRow]) -> Table:
     head = texts("Along the depth at the start")
     head += numbers("Power", "H after training", "Smoothness after training")
-    rows = ((one.along, one.alpha, _known(one.hurst), _known(one.smoothness)) for one in own)
+    rows = ((one.along, one.alpha, shown(one.hurst), shown(one.smoothness)) for one in own)
     note = (
         "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "
         "of noise, 1 of smooth weights. Empty where training diverges."
     )
     return Table.of("Weights along the depth after training", head, rows, note)
-
-
-def _known(value: Estimate | None) -> str:
-    return "" if value is None else measured(Measure.of(value))
 
 
 def _panels(found: DepthExperiment) -> Iterator[Panel]:
