@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, ValidationError
 
 from tpcalc.errors import EvaluationError, TpcalcError
+from tpcalc.experiments.trained import Plan
 from tpcalc.results import Setting
 from tpcalc.results.experiment import SHOWN
 from tpcalc.study.schema import (
@@ -159,23 +160,6 @@ class ExperimentFile(Part):
     networks: Annotated[tuple[NetworkPart, ...], Field(strict=False, min_length=1)]
     reported: Annotated[tuple[ReportedPart, ...], Field(strict=False)] = ()
     classes: dict[str, _Counts] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What an experiment trains on one kind of data, and what it is compared with."""
-
-    name: str
-    title: str  # what it is about
-    source: str  # where it was published
-    shows: tuple[str, ...]  # what is shown of it
-    settings: tuple[Setting, ...]  # the networks
-    by_width: tuple[Setting, ...]  # calibrated networks of several widths, for their rates alone
-    trials: int  # independent networks of each
-    rank_samples: int  # training images whose ranks are taken; 0 if none are
-    reported: tuple[tuple[str, str, str, float], ...]  # (table, Setting.text, data, accuracy)
-    # (data, share of each class among the test images)
-    shares: tuple[tuple[str, tuple[float, ...]], ...]
 
 
 def load_experiment(path: str | Path, data: str, flags: Sequence[Flag] = ()) -> Plan:

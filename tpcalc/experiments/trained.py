@@ -26,6 +26,7 @@ from tpcalc.questions.check import width_check
 from tpcalc.questions.verdict.sizes import RANDOM
 from tpcalc.results import Experiment, OrderRow, Run, Setting, SlopeRow, Verdict
 from tpcalc.results.data import grouped
+from tpcalc.results.experiment import SHOWN
 from tpcalc.results.images import Images, class_shares
 from tpcalc.results.tables import provenance
 from tpcalc.tasks.kept import Kept
@@ -272,17 +273,29 @@ def _raised_to(power: Fraction) -> str:
 _FITTED = 3  # widths that a slope needs
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an experiment trains on one kind of data, and what it is compared with."""
+
+    settings: tuple[Setting, ...]  # the networks
+    name: str = "experiment"
+    title: str = "Trained networks"  # what it is about
+    source: str = ""  # where it was published
+    shows: tuple[str, ...] = SHOWN  # what is shown of it
+    by_width: tuple[Setting, ...] = ()  # calibrated, of several widths, for their rates alone
+    trials: int = 5  # independent networks of each
+    rank_samples: int = 0  # training images whose ranks are taken
+    reported: tuple[tuple[str, str, str, float], ...] = ()  # (table, Setting.text, data, accuracy)
+    # (data, share of each class among the test images)
+    shares: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+
 def trained(
-    settings: Sequence[Setting],
+    plan: Plan,
     images: Images,
     *,
-    name: str = "experiment",
-    title: str = "Trained networks",
-    by_width: Sequence[Setting] = (),
-    trials: int = 5,
     seed: int = 0,
     device: str = "cpu",
-    ranks: int = 0,
     work: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
@@ -292,33 +305,36 @@ def trained(
 
     Example::
 
-        found = trained([Setting("relu", "mup", 3, 64, steps=10, batch=32)], images, trials=2)
+        relu = Setting("relu", "mup", 3, 64, steps=10, batch=32)
+        found = trained(Plan((relu,), trials=2), images)
         found.runs[0].accuracies
     """
     started = time.perf_counter()
-    trials = checks.whole(trials, "trials", least=1, each=checks.PART)
+    trials = checks.whole(plan.trials, "trials", least=1, each=checks.PART)
     checks.called(progress, "progress", 0.0, "")
-    common = Common(images, seed, device_for_tasks(device), ranks)
-    place = "".join(sign if sign.isalnum() else "-" for sign in name)
-    with Kept(work, place or "experiment", f"the experiment {name}") as kept:
-        runs, compared = _runs(common, settings, by_width, trials, kept, progress)
+    common = Common(images, seed, device_for_tasks(device), plan.rank_samples)
+    place = "".join(sign if sign.isalnum() else "-" for sign in plan.name)
+    with Kept(work, place or "experiment", f"the experiment {plan.name}") as kept:
+        runs, compared = _runs(common, plan.settings, plan.by_width, trials, kept, progress)
     part(progress, 1.0, 1.0)(0.0, "what the limit says")
-    said = {setting.text: _predicted(setting, seed) for setting in settings}
+    said = {setting.text: _predicted(setting, seed) for setting in plan.settings}
     seconds = time.perf_counter() - started
     return Experiment(
-        name=name,
-        title=title,
+        name=plan.name,
+        title=plan.title,
+        source=plan.source,
+        shows=plan.shows,
         data=str(images),
         runs=runs,
-        reported=(),
+        reported=plan.reported,
         predicted=tuple((text, found.sentence) for text, found in said.items()),
         provenance=provenance(
-            _digest([*(setting.facts for setting in settings), images.digest]),
+            _digest([*(setting.facts for setting in plan.settings), images.digest]),
             seed,
             {"data": images.digest[:12], "device": device, "trials": str(trials)},
             seconds,
         ),
-        shares=(("", class_shares(images)),),
+        shares=(("", class_shares(images)), *plan.shares),
         by_width=compared,
         slopes=_slopes(compared),
         theorems=tuple((text, found.theorems) for text, found in said.items() if found.theorems),
@@ -326,7 +342,7 @@ def trained(
         growth=tuple(
             (text, found.growth.words) for text, found in said.items() if found.growth is not None
         ),
-        ranked=min(ranks, len(images.train)),
+        ranked=min(plan.rank_samples, len(images.train)),
     )
 
 

@@ -18,13 +18,21 @@ from trials import train_setting
 import tpcalc.experiments.trained as training
 from tpcalc.data import images
 from tpcalc.errors import StudyError
-from tpcalc.experiments.trained import Prediction, trained
-from tpcalc.results import Run, Setting
+from tpcalc.experiments.trained import Plan, Prediction
+from tpcalc.results import Experiment, Run, Setting
+from tpcalc.results.images import Images
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 DATA = images("mixture", train=64, test=20)
+
+
+def trained(settings: list[Setting], data: Images, **own: Any) -> Experiment:
+    """Networks trained by a plan of these settings."""
+    asked = {key: own.pop(key) for key in ("name", "trials", "rank_samples") if key in own}
+    compared = tuple(own.pop("by_width", ()))
+    return training.trained(Plan(tuple(settings), by_width=compared, **asked), data, **own)
 
 
 def setting(act: str, width: int = 16, steps: int = 1) -> Setting:
@@ -54,7 +62,7 @@ def test_why_there_is_no_power_of_the_width(
     widths: tuple[int, ...], trials: int, reason: str
 ) -> None:
     compared = [setting("relu", width) for width in widths]
-    found = trained([setting("relu")], DATA, by_width=compared, trials=trials, ranks=1000)
+    found = trained([setting("relu")], DATA, by_width=compared, trials=trials, rank_samples=1000)
     ((_, rows),) = found.slopes
     assert [(row.name, row.slope, row.note) for row in rows] == [
         (f"eta[{layer}]", None, reason) for layer in (1, 2, 3, 4)
@@ -125,7 +133,7 @@ ADAM = Setting("tanh", "mup", 2, 16, lr=0.1, steps=50, batch=16, optimizer="adam
 KILLED = """
 import os, signal, sys
 from tpcalc.data import images
-from tpcalc.experiments.trained import trained
+from tpcalc.experiments.trained import Plan, trained
 from tpcalc.results import Setting
 
 def told(share, text):
@@ -134,13 +142,13 @@ def told(share, text):
 
 setting = Setting("tanh", "mup", 2, 16, lr=0.1, steps=50, batch=16, optimizer="adam(eps=1e-3)")
 data = images("mixture", train=64, test=20)
-trained([setting], data, trials=2, work=sys.argv[1], progress=told)
+trained(Plan((setting,), trials=2), data, work=sys.argv[1], progress=told)
 """
 THREADS = """
 import tpcalc as tp
 import tpcalc.experiments.trained as training
 from tpcalc.data import images
-from tpcalc.experiments.trained import Prediction
+from tpcalc.experiments.trained import Plan, Prediction
 from tpcalc.results import Setting
 
 if __name__ == "__main__":
@@ -149,7 +157,7 @@ if __name__ == "__main__":
     setting = Setting("tanh", "mup", 2, 1024, lr=0.5, steps=3, batch=64)
     for jobs in (1, 2):
         with tp.use(jobs=jobs):
-            found = training.trained([setting], images("digits"), trials=2)
+            found = training.trained(Plan((setting,), trials=2), images("digits"))
         print(found.runs[0].losses, found.runs[0].outputs, found.runs[0].accuracies)
 """
 

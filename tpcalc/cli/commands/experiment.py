@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tpcalc.cli.option import many
 
 if TYPE_CHECKING:
-    from tpcalc.experiments.settings import Plan
+    from tpcalc.experiments.trained import Plan
     from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.load import Flag
 
@@ -82,26 +81,9 @@ def _trained(plan: Plan, run: _Run) -> Experiment:
     device_for_tasks(run.device)  # before data are read
     pictures = images(run.data, train=run.samples, seed=run.data_seed)
     with progress_bar(plan.name) as progress:
-        found = trained(
-            plan.settings,
-            pictures,
-            name=plan.name,
-            title=plan.title,
-            by_width=plan.by_width,
-            trials=plan.trials,
-            seed=run.seed,
-            device=run.device,
-            ranks=plan.rank_samples,
-            work=run.work,
-            progress=progress,
+        return trained(
+            plan, pictures, seed=run.seed, device=run.device, work=run.work, progress=progress
         )
-    return replace(
-        found,
-        source=plan.source,
-        shows=plan.shows,
-        reported=plan.reported,
-        shares=(*found.shares, *plan.shares),
-    )
 
 
 def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperiment:
