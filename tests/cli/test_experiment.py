@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -285,7 +284,7 @@ def test_a_bar_on_a_terminal(tpcalc: Run, tmp_path: Path, monkeypatch: pytest.Mo
         assert title == "E1"
         yield lambda fraction, text: told.append((fraction, text))
 
-    monkeypatch.setitem(sys.modules, "tpcalc.cli.show", SimpleNamespace(progress_bar=bar))
+    monkeypatch.setattr("tpcalc.cli.show.progress_bar", bar)
     tpcalc("experiment", smaller("E1", tmp_path), *TINY)
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
