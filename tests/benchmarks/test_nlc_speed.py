@@ -11,8 +11,8 @@ from layered import Activation, Dense, drawn
 from tests.benchmarks.figures import figure
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
 from tpcalc.nonlinearity.tensors.layers import layer_metrics
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -20,9 +20,9 @@ from tpcalc.meanfield.spectra.spectrum import (
     padded_variance,
     weight_spectrum,
 )
+from tpcalc.nonlinearity.tensors.functions import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
 from tpcalc.nonlinearity.tensors.jacobians import jacobian_moments, singular_values
-from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

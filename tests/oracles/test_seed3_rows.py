@@ -58,7 +58,7 @@ def test_S3_5_chi_is_that_of_a_network() -> None:
 @pytest.mark.torch
 def test_S3_16_preactivations_are_gaussian_on_the_span() -> None:
     """h = C z with z ~ N(0, q / gamma): the covariance of h is (q / gamma) C C^T, a projector."""
-    from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+    from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
 
     width, fan_in, count, variance = 16, 1000, 2000, 3.0
     network = drawn([Dense(variance, rank=QUARTER)], width, fan_in, seed=1)

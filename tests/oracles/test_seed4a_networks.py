@@ -42,9 +42,9 @@ from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.nonlinearity import nlc as mean_field_nlc
 from tpcalc.meanfield.reading import propagate
 from tpcalc.nonlinearity.tensors.coefficient import linear_part, local_linearity, nlc
+from tpcalc.nonlinearity.tensors.functions import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.jacobians import jacobian, layer_variances
 from tpcalc.nonlinearity.tensors.layers import layer_metrics, layerwise_nlc
-from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 from tpcalc.results import Estimate
 
 pytestmark = pytest.mark.torch

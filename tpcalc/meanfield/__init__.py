@@ -107,6 +107,8 @@ from tpcalc.nonlinearity.tensors.coefficient import linear_part as linear_part
 from tpcalc.nonlinearity.tensors.coefficient import local_linearity as local_linearity
 from tpcalc.nonlinearity.tensors.coefficient import noise_errors as noise_errors
 from tpcalc.nonlinearity.tensors.coefficient import single_batch_nlc as single_batch_nlc
+from tpcalc.nonlinearity.tensors.functions import elementlike_inputs as elementlike_inputs
+from tpcalc.nonlinearity.tensors.functions import gaussian_inputs as gaussian_inputs
 from tpcalc.nonlinearity.tensors.functions import tapped as tapped
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths as gradient_lengths
 from tpcalc.nonlinearity.tensors.gradients import gradient_nlc as gradient_nlc
@@ -118,8 +120,6 @@ from tpcalc.nonlinearity.tensors.layers import between as between
 from tpcalc.nonlinearity.tensors.layers import chain_nlc as chain_nlc
 from tpcalc.nonlinearity.tensors.layers import layer_metrics as layer_metrics
 from tpcalc.nonlinearity.tensors.layers import layerwise_nlc as layerwise_nlc
-from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs as elementlike_inputs
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs as gaussian_inputs
 
 measured_nlc = _measured.nlc
 _all_public(globals())

@@ -134,8 +134,8 @@ def _network(
     source: Layers, graph: LayerGraph, sampling: Sampling, last: int, width: int, seed: int
 ) -> tuple[LayerMetrics, ...]:
     """The metrics of the layers of one network, up to a last one."""
+    from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
     from tpcalc.nonlinearity.tensors.layers import layer_metrics
-    from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
     start = cast("Input", graph.layers[0].operation)
     network = network_of(source, width, width, seed, sampling.device, sampling.dtype)

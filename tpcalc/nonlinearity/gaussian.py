@@ -17,7 +17,7 @@ from tpcalc.evaluate.expect import chain_of
 from tpcalc.functions import Const, Expr, Var, const, derivative
 from tpcalc.functions.expr import Add, add, mul, substitute
 from tpcalc.integrals.bounded import Bounded, bounded
-from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes, quotient
+from tpcalc.nonlinearity.estimators import Nonlinearity, gaussian_notes, quotient
 from tpcalc.nonlinearity.formulas import expanded, outputs_of
 from tpcalc.nonlinearity.laws import Gaussian
 from tpcalc.program.nodes import Family

@@ -13,8 +13,14 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError
-from tpcalc.nonlinearity.coefficient import Nonlinearity, gaussian_notes
-from tpcalc.nonlinearity.estimators import ONE, Measured, mean_of, root_of_ratio
+from tpcalc.nonlinearity.estimators import (
+    ONE,
+    Measured,
+    Nonlinearity,
+    gaussian_notes,
+    mean_of,
+    root_of_ratio,
+)
 from tpcalc.nonlinearity.function import OUTPUTS, Code, Function, Pairs
 from tpcalc.nonlinearity.laws import Empirical, Gaussian, Law, Sampler, law_of
 from tpcalc.nonlinearity.sample import Move, Sample, sample_of

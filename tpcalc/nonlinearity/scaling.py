@@ -15,7 +15,7 @@ from tpcalc.errors import UsageError
 from tpcalc.functions import Expr, Fn
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.nonlinearity.coefficient import Nonlinearity, quotient
+from tpcalc.nonlinearity.estimators import Nonlinearity, quotient
 from tpcalc.nonlinearity.measured import sampled_nlc
 from tpcalc.results import Estimate, Method
 from tpcalc.shown import Rows

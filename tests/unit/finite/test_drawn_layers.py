@@ -32,7 +32,7 @@ from tpcalc.errors import DimMismatch, NotDifferentiable, TpcalcError, UnknownNa
 from tpcalc.finite.networks.coordinatewise import coordinatewise
 from tpcalc.functions import Fn, Var
 from tpcalc.meanfield.network import network_of
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

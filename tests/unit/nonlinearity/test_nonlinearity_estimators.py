@@ -15,9 +15,8 @@ from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
 from tpcalc.nonlinearity.measured import backward, forward, spread_of
 from tpcalc.nonlinearity.sample import Sample
 from tpcalc.nonlinearity.tensors.coefficient import nlc, single_batch_nlc
-from tpcalc.nonlinearity.tensors.functions import function_on
+from tpcalc.nonlinearity.tensors.functions import function_on, gaussian_inputs
 from tpcalc.nonlinearity.tensors.gradients import gradient_nlc
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

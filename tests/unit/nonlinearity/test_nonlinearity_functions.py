@@ -17,6 +17,7 @@ from tpcalc.nonlinearity.tensors.coefficient import (
     local_linearity,
     noise_errors,
 )
+from tpcalc.nonlinearity.tensors.functions import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.gradients import parameter_growth, tangent_transfer
 from tpcalc.nonlinearity.tensors.jacobians import (
     jacobian,
@@ -24,7 +25,6 @@ from tpcalc.nonlinearity.tensors.jacobians import (
     layer_variances,
     singular_values,
 )
-from tpcalc.nonlinearity.tensors.surrogates import elementlike_inputs, gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -26,10 +26,9 @@ from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.meanfield.network import network_of
 from tpcalc.nonlinearity.tensors.coefficient import nlc
-from tpcalc.nonlinearity.tensors.functions import Tapped, tapped
+from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs, tapped
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
 from tpcalc.nonlinearity.tensors.layers import between, chain_nlc, layer_metrics, layerwise_nlc
-from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
 
 pytestmark = pytest.mark.torch
 

@@ -92,7 +92,7 @@ def nlc(
     Source: Schoenherr, The nonlinearity coefficient, sections 4.2 and 4.4.4.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> found = nlc(lambda x: x**2, gaussian_inputs(2000, 3), draws=20)
         >>> abs(found.nlc.value - 2**0.5) < 5 * found.nlc.stderr
         True
@@ -159,7 +159,7 @@ def single_batch_nlc(f: Function, x: Any, *, seed: int = 0) -> Estimate:
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> found = single_batch_nlc(lambda x: 3 * x, gaussian_inputs(250, 20))
         >>> abs(found.value - 1) < 5 * found.stderr
         True
@@ -211,7 +211,7 @@ def linear_part(f: Function, x: Any, *, batch: int | None = None, seed: int = 0)
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.7.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> found = linear_part(lambda x: x[:, :1] + 0.5, gaussian_inputs(900, 4))
         >>> round(found.nonlinear.value, 9), abs(found.constant.value - 0.2) < 0.1
         (0.0, True)
@@ -275,7 +275,7 @@ def local_linearity(
         ratio, which G < 0 does not turn around.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> local_linearity(lambda x: 3 * x, gaussian_inputs(250, 4), samples=5).median.value
         1.0
     """

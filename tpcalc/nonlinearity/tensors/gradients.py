@@ -70,8 +70,7 @@ def gradient_lengths(
     Source: Schoenherr, The nonlinearity coefficient, chapter 6.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.functions import Tapped
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs
         >>> rows = gradient_lengths(Tapped(lambda x: [3 * x]), gaussian_inputs(500, 20))
         >>> abs(rows[0].length.value - 3) < 5 * rows[0].length.stderr
         True
@@ -109,7 +108,7 @@ def gradient_nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.5.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> x = gaussian_inputs(1000, 20)
         >>> found = gradient_nlc(lambda x: 3 * x, x, x, lambda y, t: ((y - t) ** 2).sum(1))
         >>> abs(found.value - 1) < 5 * found.stderr

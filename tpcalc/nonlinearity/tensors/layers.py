@@ -81,8 +81,7 @@ def layer_metrics(
     Source: Schoenherr, The nonlinearity coefficient, chapter 3 and section 5.3.2.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.functions import Tapped
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs
         >>> rows = layer_metrics(Tapped(lambda x: [3 * x]), gaussian_inputs(400, 20))
         >>> [round(row.jacobian.value) for row in rows]
         [1, 3]
@@ -184,8 +183,7 @@ def between(
     Source: Schoenherr, The nonlinearity coefficient, sections 4.4.14 and 5.3.2.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.functions import Tapped
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> (row,) = between(cubes, gaussian_inputs(400, 20), [(1, 2)])
         >>> abs(row.nlc.value - (9 / 5) ** 0.5) < 0.1
@@ -243,7 +241,7 @@ def layerwise_nlc(network: HasTaps, x: Any, *, batch: int | None = None, seed: i
 
     Example:
         >>> import tpcalc as tp
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
         >>> network = tp.signal.network_of(tp.MLP(1, "relu"), 200, 100)
         >>> abs(layerwise_nlc(network, gaussian_inputs(500, 100)).value - 1.211) < 0.02
         True
@@ -304,8 +302,7 @@ def chain_nlc(
     Source: Schoenherr, The nonlinearity coefficient, section 4.4.11.
 
     Example:
-        >>> from tpcalc.nonlinearity.tensors.functions import Tapped
-        >>> from tpcalc.nonlinearity.tensors.surrogates import gaussian_inputs
+        >>> from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs
         >>> cubes = Tapped(lambda x: [h := 2 * x, h**3])
         >>> abs(chain_nlc(cubes, gaussian_inputs(1000, 20), linear=[1]).value - 1.34) < 0.1
         True
