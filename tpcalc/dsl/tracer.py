@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tpcalc.dsl.arrays import Arrays
 from tpcalc.dsl.elementwise import Coordinatewise, formula_of
-from tpcalc.dsl.gaussians import covariance_of, independent, mean_of
 from tpcalc.dsl.handles import Scalar, axes_of
-from tpcalc.dsl.matrices import Matrix
+from tpcalc.dsl.matrices import Matrix, covariance_of, independent, mean_of
 from tpcalc.dsl.operands import (
     Operand,
     as_rational,

@@ -1,4 +1,9 @@
-"""Panels as SVG: drawn by matplotlib, coloured by the page."""
+"""Panels as SVG: drawn by matplotlib, coloured by the page.
+
+Drawings use stand-in colours. On a page each becomes a CSS variable, so that one SVG serves light
+and dark pages; in a file each becomes the light colour of the page's style sheet, with rules beside
+it for readers that prefer dark ones. Text stays text and takes the reader's typeface.
+"""
 
 from __future__ import annotations
 

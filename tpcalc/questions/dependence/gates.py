@@ -3,6 +3,9 @@
 A ReLU network decides the sign of what is exactly 0 by its next term (``at_zero``). Often a factor
 shuts these coordinates already, and then the next term is felt nowhere: relu(g) * at_zero(h) is 0
 where h = 0 exactly where g <= 0.
+
+Openings: start vectors in sums of blocks, which with given numbers in front make one Gaussian. Cell
+by cell such a sum is a node of its own; of blocks it stands inside of others, which are opened.
 """
 
 from __future__ import annotations
