@@ -18,7 +18,7 @@ import numpy as np
 from tpcalc.limit.context import Context, Record
 from tpcalc.limit.graph import LNode, LRef, Total
 from tpcalc.limit.pieces import Value
-from tpcalc.limit.series import Series, one
+from tpcalc.limit.series import Remainder, Series, one
 from tpcalc.program.base import Table, references
 from tpcalc.program.nodes import Data, Ref, Rename, Stack
 from tpcalc.program.types import Axes
@@ -277,4 +277,4 @@ def _series(items: Sequence[Value], axis: str, context: Context) -> Value:
 
     if not terms and not any(not item.is_zero for item in items):
         return Series(())
-    return ranking.keep(terms, bounds("rest"), bounds("soft"), bounds("drift"), one)
+    return ranking.keep(terms, Remainder(*map(bounds, ("rest", "soft", "drift"))), one)

@@ -17,7 +17,7 @@ from typing import Any
 from tpcalc.errors import TpcalcError
 from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Power
-from tpcalc.functions import Fn
+from tpcalc.functions import Expr, Fn
 from tpcalc.functions.form import least
 from tpcalc.limit.building import Building
 from tpcalc.limit.certainty import Certainty
@@ -27,7 +27,7 @@ from tpcalc.limit.expand import is_positive
 from tpcalc.limit.graph import Expect, LNode, LRef, function_of
 from tpcalc.limit.law import Laws
 from tpcalc.limit.parity import union
-from tpcalc.limit.series import Asked, Explosion, Ranking, Rest, Series
+from tpcalc.limit.series import Asked, Explosion, Ranking, Series
 from tpcalc.limit.zeros import ZEROS, Zeros
 from tpcalc.program.base import references, renumbered
 from tpcalc.program.nodes import Data, Ref
@@ -213,9 +213,7 @@ class Template:
     """
 
     parts: tuple[Piece, ...]
-    rest: Rest | None
-    soft: Rest | None
-    drift: Rest | None
+    bounds: Series[Expr]  # what is left besides
     asked: tuple[tuple[Asked, int], ...]
 
 

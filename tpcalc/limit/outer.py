@@ -25,7 +25,7 @@ from tpcalc.limit.expand import expand
 from tpcalc.limit.gates import vanishes_exactly
 from tpcalc.limit.graph import LRef, OuterExpect
 from tpcalc.limit.pieces import Value
-from tpcalc.limit.series import Asked, Rest, Series, Setting
+from tpcalc.limit.series import Asked, Remainder, Rest, Series, Setting
 from tpcalc.program.nodes import LinComb, OuterNonlin, Ref, Rename
 
 ZERO, HALF = Fraction(0), Fraction(1, 2)
@@ -77,21 +77,17 @@ def _pairs(form: int, node: OuterNonlin) -> list[tuple[Ref, Ref]]:
 def _form(form: int, node: OuterNonlin, values: Sequence[Any], context: Context) -> Series[Pairs]:
     """The series of a form: for every power the pairs whose products are summed."""
     terms: dict[Power, Pairs] = {}
-    rests: list[Rest | None] = []
-    softs: list[Rest | None] = []
-    drifts: list[Rest | None] = []
+    left = Remainder()
     for row, col, names, sizes in _summed(form, node, values, context):
-        for p, left in row.terms:
-            for q, right in col.terms:
-                held = {*dict(context.axes[left]), *dict(context.axes[right])}
+        for p, one in row.terms:
+            for q, other in col.terms:
+                held = {*dict(context.axes[one]), *dict(context.axes[other])}
                 times = prod(size for name, size in sizes.items() if name not in held)
-                pair = _times(times, left, names, context), _times(1, right, names, context)
+                pair = _times(times, one, names, context), _times(1, other, names, context)
                 power = plus(p, q)
                 terms[power] = (*terms.get(power, ()), pair)
-        rests += [col.bounded_by(row.rest), row.bounded_by(col.rest)]
-        softs += [col.bounded_by(row.soft), row.bounded_by(col.soft)]
-        drifts += [col.bounded_by(row.drift), row.bounded_by(col.drift)]
-    return context.ranking.keep(terms, rests, softs, drifts, _joined)
+        left.product(row, col)
+    return context.ranking.keep(terms, left, _joined)
 
 
 def _summed(
@@ -178,12 +174,11 @@ def _averaged(
     terms: dict[Power, LRef] = {}
     # Averages over columns of what moves few entries are as small as its mean square says.
     soft = None if series.soft is None else Rest(series.soft.power, series.soft.strict)
-    rests = [
-        x.bounded_by(series.rest),
-        x.bounded_by(soft),
-        *map(series.bounded_by, (x.rest, x.soft)),
-    ]
-    drifts = [x.bounded_by(series.drift), series.bounded_by(x.drift)]
+    left = Remainder()
+    left.add(x.bounded_by(series.rest), None, x.bounded_by(series.drift))
+    left.add(x.bounded_by(soft))
+    left.add(series.bounded_by(x.rest), None, series.bounded_by(x.drift))
+    left.add(series.bounded_by(x.soft))
     for p, psi in series.terms:
         fn, kept, _ = Fn(psi, len(slots)).compact()
         pairs = [(pair, form) for form, slot in enumerate(kept) for pair in slots[slot]]
@@ -198,7 +193,7 @@ def _averaged(
                     hint="Write the number apart, as an average of its own.",
                 )
             if not pairs:
-                rests.append(Rest(plus(power, -HALF)))
+                left.add(Rest(plus(power, -HALF)))
                 continue
             made = OuterExpect(
                 fn,
@@ -210,14 +205,14 @@ def _averaged(
                 tuple(sorted(held - {name for name, _ in context.program.types[ref].axes})),
             )
             if _is_zero(made, context, ref):
-                rests.append(Rest(plus(power, -HALF)))
+                left.add(Rest(plus(power, -HALF)))
                 continue
             item = context.add(made, context.dim(ref))
             if power in terms:
                 both = LinComb((Fraction(1),) * 2, (None,) * 2, (terms[power], item))
                 item = context.add(both, context.dim(ref))
             terms[power] = item
-    return context.ranking.keep(terms, rests, [], drifts, _first)
+    return context.ranking.keep(terms, left, _first)
 
 
 def _is_zero(made: OuterExpect, context: Context, ref: Ref) -> bool:
@@ -246,9 +241,11 @@ def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context)
         )
     dropped = [Rest(power) for power, _ in x.terms[1:2]]  # only leading terms are followed
     dropped += [Rest(plus(x.terms[0][0], power)) for v in plain for power, _ in v.terms[1:2]]
-    rests = [x.rest, *(x.bounded_by(value.rest) for value in plain), *dropped]
-    softs = [x.soft, *(x.bounded_by(value.soft) for value in plain)]
-    drifts = [x.drift, *(x.bounded_by(value.drift) for value in plain)]
+    left = Remainder()
+    left.add(x.rest, x.soft, x.drift)
+    for v in plain:
+        left.add(*map(x.bounded_by, (v.rest, v.soft, v.drift)))
+    left.rests += dropped
     rows, cols = len(node.rows), len(node.cols)
     items = [value.terms[0][1] for value in plain]
     made = OuterExpect(
@@ -260,11 +257,10 @@ def _plain(node: OuterNonlin, ref: Ref, values: Sequence[Any], context: Context)
     )
     power, _ = x.terms[0]
     if _is_zero(made, context, ref):  # as of forms it fluctuates around 0
-        return context.ranking.keep(
-            dict[Power, LRef](), [*rests, Rest(plus(power, -HALF))], softs, drifts, _first
-        )
+        left.add(Rest(plus(power, -HALF)))
+        return context.ranking.keep(dict[Power, LRef](), left, _first)
     item = context.add(made, context.dim(ref))
-    return context.ranking.keep({power: item}, rests, softs, drifts, _first)
+    return context.ranking.keep({power: item}, left, _first)
 
 
 def _first(items: list[LRef]) -> tuple[LRef, bool]:

@@ -27,7 +27,7 @@ def expanded(
     scalars: Sequence[Value],
     ref: Ref,
     gated: Callable[[int], bool] = lambda index: False,
-) -> tuple[list[Piece], Template]:
+) -> tuple[list[Piece], Series[Expr]]:
     """Substitute series into a function; one template serves all arguments of the same shape."""
     all_vectors = tuple(node for value in vectors for _, node in value.terms)
     all_scalars = tuple(node for value in scalars for _, node in value.terms)
@@ -66,10 +66,12 @@ def expanded(
     ]
     levelled = [_levelled(context, piece) for piece in pieces]
     joined = [collected(piece) for piece in levelled]
+    bounds = found.bounds
     if any(one is not other for one, other in zip(joined, levelled, strict=True)):
         # What is left may be smaller than what cancelled, so that what that drifted by counts.
-        found = replace(found, rest=context.ranking.larger(found.rest, found.drift), drift=None)
-    return [piece for piece in joined if piece is not None], found
+        rest = context.ranking.larger(bounds.rest, bounds.drift)
+        bounds = replace(bounds, rest=rest, drift=None)
+    return [piece for piece in joined if piece is not None], bounds
 
 
 def _levelled(context: Context, piece: Piece) -> Piece:
@@ -144,7 +146,7 @@ def _template(
     for power, expr in found.terms:
         compact, keep_v, keep_s = Fn(expr, len(same[0]), len(same[1])).compact()
         parts.append(Piece(power, compact, keep_v, keep_s))
-    return Template(tuple(parts), found.rest, found.soft, found.drift, tuple(asked.items()))
+    return Template(tuple(parts), replace(found, terms=()), tuple(asked.items()))
 
 
 def _answer(

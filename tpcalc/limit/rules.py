@@ -26,7 +26,7 @@ from tpcalc.limit.graph import LRef, Product, Start, Starts, Total, number_of
 from tpcalc.limit.outer import outer
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import moment, scalar_fn
-from tpcalc.limit.series import UNBOUNDED, Rest, Series
+from tpcalc.limit.series import UNBOUNDED, Remainder, Series
 from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.program.base import lincomb_of, matrix_of
 from tpcalc.program.nodes import (
@@ -216,9 +216,7 @@ def _lincomb(  # noqa: C901 (one loop for all terms: most of a derivation is spe
     node: LinComb, ref: Ref, values: list[Any], context: Context
 ) -> Value:
     terms: dict[Power, Bucket] = {}
-    rests: list[Rest | None] = []
-    softs: list[Rest | None] = []
-    drifts: list[Rest | None] = []
+    left = Remainder()
     one: Series[LRef | None] = Series(((ZERO, None),))
     seen: set[tuple[int, int]] = set()  # bounds hang on the shapes alone
     last: Power | None = None
@@ -242,24 +240,20 @@ def _lincomb(  # noqa: C901 (one loop for all terms: most of a derivation is spe
                     own, times = _along(context, coefficient, item, over)
                     factor = factor * times
                     if _is_zero(context, coefficient, item, own):
-                        rests += _left(context, (s, coefficient), (v, item))
+                        _leave(context, left, (s, coefficient), (v, item))
                         continue
                 known = bucket.get((coefficient, item, own))
                 bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
         shapes = -1 if scalar is None else context.shape(scalar), context.shape(v)
         if shapes not in seen:
             seen.add(shapes)
-            rests += [v.bounded_by(s.rest), s.bounded_by(v.rest)]
-            softs += [v.bounded_by(s.soft), s.bounded_by(v.soft)]
-            drifts += [v.bounded_by(s.drift), s.bounded_by(v.drift)]
+            left.product(s, v)
     flat = {power: _flat(context, bucket) for power, bucket in terms.items()}
     if any(map(_cancels, flat.values())):
-        rests, drifts = rests + drifts, []  # what cancels in the limit is left over at finite n
+        left.settle()
     kept = context.ranking.keep(
         {power: bucket for power, found in flat.items() if (bucket := _nonzero(found))},
-        rests,
-        softs,
-        drifts,
+        left,
         lambda buckets: _merged(context, buckets),
     )
     dim = context.dim(ref) if context.program.types[ref].width else None
@@ -312,13 +306,16 @@ def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
                     raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
 
 
-def _left(
-    context: Context, scalar: tuple[Value, LRef | None], vector: tuple[Value, LRef]
-) -> Iterator[Rest | None]:
-    """What is left at finite n of a product with a leading term that is exactly 0."""
+def _leave(
+    context: Context,
+    left: Remainder,
+    scalar: tuple[Value, LRef | None],
+    vector: tuple[Value, LRef],
+) -> None:
+    """Add what is left at finite n of a product with a leading term that is exactly 0."""
     for (one, ref), (other, _) in ((scalar, vector), (vector, scalar)):
         if ref is not None and context.zeros(ref) is not None:
-            yield other.bounded_by(one.drift)
+            left.add(other.bounded_by(one.drift))
 
 
 def _is_zero(context: Context, scalar: LRef | None, item: LRef, over: tuple[str, ...]) -> bool:

@@ -22,7 +22,7 @@ from tpcalc.limit.context import Context, Piece
 from tpcalc.limit.fluctuations import fluctuation
 from tpcalc.limit.graph import Expect, LNode, LRef, Noise, function_of, number_of
 from tpcalc.limit.pieces import Value, collected, expanded
-from tpcalc.limit.series import Rest, Series
+from tpcalc.limit.series import Remainder, Rest, Series
 from tpcalc.program.nodes import Moment, Nonlin, Ref
 
 HALF, ZERO = Fraction(1, 2), Fraction(0)
@@ -45,7 +45,7 @@ def moment(node: Moment, ref: Ref, values: list[Any], context: Context) -> Value
             continue
         for power, item in _averages(context, piece, dim, ref):
             total.setdefault(power, []).append(item)
-    kept = context.ranking.keep(total, (bounds.rest, bounds.soft), (), (bounds.drift,), _joined)
+    kept = context.ranking.keep(total, Remainder.flat(bounds), _joined)
     sums = tuple((power, context.scalar_sum(items)) for power, items in kept.terms)
     return Series(sums, kept.rest, None, kept.drift)
 
@@ -160,12 +160,10 @@ def scalar_fn(node: Nonlin, ref: Ref, values: list[Any], context: Context) -> Va
         item = _function(context, one)
         if item is not None:
             terms.append((piece.power, item))
-    rests, drifts = [bounds.rest, bounds.soft], [bounds.drift]
+    left = Remainder.flat(bounds)
     if cancelled:
-        rests, drifts = rests + drifts, []
-    return context.ranking.keep(
-        dict(terms), rests, (), drifts, lambda items: _joined_sums(context, items)
-    )
+        left.settle()
+    return context.ranking.keep(dict(terms), left, lambda items: _joined_sums(context, items))
 
 
 def _joined_sums(context: Context, items: list[LRef]) -> tuple[LRef, bool]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tpcalc.exponents.chamber import Chamber, Power, minus, plus
 from tpcalc.functions.expr import Add, Const, Expr, Mul, add, const, mul
@@ -108,6 +108,40 @@ class Series(Generic[T]):
         return rest.shift(self.lead)
 
 
+@dataclass
+class Remainder:
+    """What is left of a sum of series: bounds of the three kinds, in their order."""
+
+    rests: list[Rest] = field(default_factory=list)
+    softs: list[Rest] = field(default_factory=list)
+    drifts: list[Rest] = field(default_factory=list)
+
+    @classmethod
+    def flat(cls, of: Series[Any]) -> Remainder:
+        """What is left of a scalar: nothing in it is soft."""
+        found = cls()
+        found.add(of.rest, None, of.drift)
+        found.add(of.soft)
+        return found
+
+    def add(
+        self, rest: Rest | None = None, soft: Rest | None = None, drift: Rest | None = None
+    ) -> None:
+        """Add bounds, where there are any."""
+        for bounds, own in ((self.rests, rest), (self.softs, soft), (self.drifts, drift)):
+            if own is not None:
+                bounds.append(own)
+
+    def product(self, a: Series[Any], b: Series[Any]) -> None:
+        """Add what is left of a product."""
+        for one, other in ((a, b), (b, a)):
+            self.add(*map(other.bounded_by, (one.rest, one.soft, one.drift)))
+
+    def settle(self) -> None:
+        """What cancels in the limit is left over at finite n."""
+        self.rests, self.drifts = self.rests + self.drifts, []
+
+
 @dataclass(frozen=True)
 class Ranking:
     """How terms are compared and which are kept."""
@@ -181,15 +215,11 @@ class Ranking:
     def keep(
         self,
         terms: Mapping[Power, T],
-        rests: Iterable[Rest | None],
-        softs: Iterable[Rest | None],
-        drifts: Iterable[Rest | None],
+        left: Remainder,
         merge: Merge[T],
     ) -> Series[T]:
         """The terms that count: within ``depth`` of the largest and above every rest."""
-        bounds = [rest for rest in rests if rest is not None]
-        gentle = [rest for rest in softs if rest is not None]
-        inner = [rest for rest in drifts if rest is not None]
+        bounds, gentle, inner = left.rests, left.softs, left.drifts
         if any(rest.power is None for rest in (*bounds, *gentle)):
             return Series((), UNBOUNDED)
         if not terms:
@@ -209,9 +239,9 @@ class Ranking:
             items = [terms[power] for power in group]
             item, lost = (items[0], False) if len(items) == 1 else merge(items)
             if item is None or (lost and inner):  # what cancels is left over at finite n
-                left = {power: terms[power] for power in terms if power not in group}
-                left |= {} if item is None else {group[0]: item}
-                return self.keep(left, [*bounds, *inner], softs, (), merge)
+                others = {power: terms[power] for power in terms if power not in group}
+                others |= {} if item is None else {group[0]: item}
+                return self.keep(others, Remainder([*bounds, *inner], gentle), merge)
             kept.append((group[0], item))
         soft = self._joined(gentle, lead)
         if not kept or self.covers(soft, lead):
@@ -232,15 +262,15 @@ class Ranking:
         """The series of a scalar: nothing in it is soft."""
         if series.soft is None:
             return series
-        return self.keep(dict(series.terms), (series.rest, series.soft), (), (series.drift,), one)
+        return self.keep(dict(series.terms), Remainder.flat(series), one)
 
     def spread(self, series: Series[T]) -> Series[T]:
         """What a matrix multiplies: nothing in it is soft, and nothing has a peak."""
-        bounds = [bound for bound in (series.rest, series.soft) if bound is not None]
-        if not bounds:
+        left = Remainder.flat(series)
+        if not left.rests:
             return series
-        flat = [Rest(bound.power, bound.strict) for bound in bounds]
-        return self.keep(dict(series.terms), flat, (), (series.drift,), one)
+        left.rests = [Rest(bound.power, bound.strict) for bound in left.rests]
+        return self.keep(dict(series.terms), left, one)
 
     def _largest(self, bounds: list[Rest]) -> Rest | None:
         out: Rest | None = None
@@ -350,10 +380,10 @@ class Setting:
 def summed(parts: list[Terms], setting: Setting) -> Terms:
     """The sum of series."""
     pieces = [(exponent, piece) for part in parts for exponent, piece in part.terms]
-    rests = [part.rest for part in parts]
-    softs = [part.soft for part in parts]
-    drifts = [part.drift for part in parts]
-    return _collected(pieces, rests, softs, drifts, setting)
+    left = Remainder()
+    for part in parts:
+        left.add(part.rest, part.soft, part.drift)
+    return _collected(pieces, left, setting)
 
 
 def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
@@ -367,17 +397,14 @@ def multiplied(a: Terms, b: Terms, setting: Setting) -> Terms:
             piece = mul((x, y))
             lost = lost or (isinstance(piece, Const) and {type(x), type(y)} != {Const})
             pieces.append((plus(p, q), piece))
-    rests = (b.bounded_by(a.rest), a.bounded_by(b.rest))
-    softs = (b.bounded_by(a.soft), a.bounded_by(b.soft))
-    drifts = (b.bounded_by(a.drift), a.bounded_by(b.drift))
-    return _collected(pieces, rests, softs, drifts, setting, lost=lost)
+    left = Remainder()
+    left.product(a, b)
+    return _collected(pieces, left, setting, lost=lost)
 
 
 def _collected(
     pieces: Iterable[tuple[Power, Expr]],
-    rests: Iterable[Rest | None],
-    softs: Iterable[Rest | None],
-    drifts: Iterable[Rest | None],
+    left: Remainder,
     setting: Setting,
     *,
     lost: bool = False,
@@ -386,19 +413,18 @@ def _collected(
 
     But for numbers: a term that is a number is that number at finite n, too.
     """
-    drifting = [drift for drift in drifts if drift is not None]
     total: dict[Power, Expr] = {}
     for exponent, piece in pieces:
         if exponent in total:
             found = add((total[exponent], piece))
-            lost = lost or (bool(drifting) and _cancels((total[exponent], piece), found))
+            lost = lost or (bool(left.drifts) and _cancels((total[exponent], piece), found))
             total[exponent] = found
         else:
             total[exponent] = piece
     total = {exponent: piece for exponent, piece in total.items() if piece != const(0)}
-    if lost and drifting:
-        rests, drifting = [*rests, *drifting], []
-    return setting.ranking.keep(total, rests, softs, drifting, _merged)
+    if lost:
+        left.settle()
+    return setting.ranking.keep(total, left, _merged)
 
 
 def _cancels(pieces: Iterable[Expr], total: Expr) -> bool:
