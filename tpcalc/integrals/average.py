@@ -59,7 +59,7 @@ def averages(factors: Sequence[Expr], cov: Sequence[Sequence[Any]]) -> Bounded:
     table = [[np.broadcast_to(entry, (size,)) for entry in row] for row in table]
     best = _none(size)
     for method, expectation in ways(factors):
-        best = _better(best, _halved(expectation, factors, table), method)
+        best = better(best, _halved(expectation, factors, table), method)
         most = GOOD * np.abs(best.value).max(initial=0.0)
         if best.known.all() and bool((best.error <= most).all()):
             break
@@ -70,7 +70,8 @@ def _none(size: int) -> Bounded:
     return Bounded(np.full(size, np.nan), np.full(size, np.inf))
 
 
-def _better(left: Bounded, right: Bounded, method: Method) -> Bounded:
+def better(left: Bounded, right: Bounded, method: Method) -> Bounded:
+    """Of each entry the one with the smaller error, by a method."""
     take = right.error < left.error
     if not take.any():
         return left

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Literal
 
 import numpy as np
 
@@ -16,25 +15,16 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import OfActivation
 from tpcalc.meanfield.activations.length import LengthKernel
 from tpcalc.meanfield.activations.reach import longest
-from tpcalc.meanfield.crossings import Changes, Crossing, crossings
-from tpcalc.meanfield.maps.roots import log_root
-from tpcalc.meanfield.state import logarithm
+from tpcalc.meanfield.maps.fixed_lengths import EDGE, Changes, FixedLength, crossed, fixed_lengths
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
+from tpcalc.results.sheet import LengthClass
 from tpcalc.shown import Shown
 
-Kind = Literal["stable", "unstable", "stable from below", "stable from above"]
 SMALLEST, LARGEST, PER_DECADE = -3, 3, 20
 SAME = 1e-11  # relative difference of L(lambda) and lambda that counts as none
-EDGE = 1e-9  # |slope - 1| that counts as none
 STEP = 1e-2
 SHORTEST = 1e-30
 _WHOLE = 0.03  # how near to a whole number a measured power has to be
-_WORDS: dict[tuple[float, float], Kind] = {
-    (1.0, -1.0): "stable",
-    (-1.0, 1.0): "unstable",
-    (1.0, 1.0): "stable from below",
-    (-1.0, -1.0): "stable from above",
-}
 
 
 @dataclass(frozen=True)
@@ -71,37 +61,32 @@ class Iteration(OfActivation, Shown):
         Raises:
             EvaluationError: E tau^2 does not exist.
         """
-        known = self._known
-        sign = known.sign
-        if not sign.any():
+        exact = 1.0 if self.normalized else 0.0
+        found = fixed_lengths(self._many, self._one, self._slope, self._known, SAME, exact)
+        if found.every:
             return LengthMap(self.normalized, "identity", ())
-        found = [self._point(each) for each in crossings(self.change, known)]
-        points = [*self._at_zero(sign), *(point for point, _ in found)]
-        notes = [note for _, note in found if note]
-        if sign[0] == 0:
-            end = known.at[np.flatnonzero(sign)[0]]
+        points = [*self._at_zero(float(found.signs[0])), *map(self._told, found.points)]
+        notes = [point.note for point in found.points if point.note]
+        known = found.known
+        if known.sign[0] == 0:
+            end = known.at[np.flatnonzero(known.sign)[0]]
             notes.append(f"below {end:.2g} the kernel is the identity up to rounding")
-        label = _label(points, float(sign[-1]))
-        return LengthMap(self.normalized, label, tuple(points), tuple(notes))
+        return LengthMap(self.normalized, _label(points, found.grow), tuple(points), tuple(notes))
 
-    def change(self, lengths: Array) -> Changes:
-        """log(L(lambda) / lambda), and up to where it counts as none.
+    def _many(self, lengths: Array) -> Bounded:
+        return self._kernel.lengths(lengths) / self._unit
 
-        Args:
-            lengths: The lambdas.
-        """
-        return self._change(lengths, self._kernel.lengths(lengths))
+    def _one(self, length: float) -> Bounded:
+        return self._many(np.array([length])).at(0)
 
-    def _change(self, at: Array, values: Bounded) -> Changes:
-        with np.errstate(all="ignore"):
-            value = np.log(values.value / self._unit.value / at)
-            error = values.error / values.value + self._unit.error / self._unit.value
-        return Changes(at, value, np.where(values.known, np.maximum(8 * error, SAME), np.inf))
+    def _change(self, lengths: Array) -> Changes:
+        return Changes.of(lengths, self._many(lengths), SAME)
 
     @cached_property
     def _known(self) -> Changes:
         """The change on a grid of lengths, down to where it is what it is beside 0."""
-        found = _finite(self._change(*_on_grid(self.tau)))
+        grid, values = _on_grid(self.tau)
+        found = _finite(Changes.of(grid, values / self._unit, SAME))
         if not found.at.size:
             raise EvaluationError(
                 "E tau(s)^2 does not exist for any Gaussian s.",
@@ -109,7 +94,7 @@ class Iteration(OfActivation, Shown):
             )
         if self._below_all * found.sign[0] < 0:
             short = np.geomspace(SHORTEST, found.at[0], PER_DECADE * 10, endpoint=False)
-            found = _finite(self.change(short)).merged(found)
+            found = _finite(self._change(short)).merged(found)
         return found
 
     @cached_property
@@ -124,29 +109,15 @@ class Iteration(OfActivation, Shown):
         excess = slope / self._unit.value - 1
         return 0.0 if abs(excess) <= EDGE else float(np.sign(excess))
 
-    def _point(self, crossing: Crossing) -> tuple[LengthPoint, str]:
-        """A fixed point, and what cannot be told of it."""
-        length = self._root(crossing)
-        slope = self._slope(length)
-        marginal = abs(slope.value - 1) <= max(EDGE, slope.error)
-        kind, note = _WORDS[crossing.below, crossing.above], ""
-        if not marginal:
-            by_slope: Kind = "stable" if slope.value < 1 else "unstable"
-            if by_slope != kind:
-                note = f"another fixed point is within rounding of {length.value:.6g}"
-            kind = by_slope
-        rate = ""
-        if kind != "unstable":
-            side = -STEP if kind != "stable from above" else STEP
-            rate = self._marginal(length.value, side) if marginal else _rate(slope)
-        return LengthPoint(length.estimate(), slope.estimate(), kind, rate), note
-
-    def _root(self, crossing: Crossing) -> Bounded:
-        if self.normalized and crossing.low < 1.0 < crossing.high and crossing.place is not None:
-            return Bounded(1.0)
-        if crossing.below == crossing.above:
-            return replace(crossing.touch, method=Method.QUADRATURE)
-        return replace(log_root(self._one, crossing.low, crossing.high), method=Method.QUADRATURE)
+    def _told(self, point: FixedLength) -> LengthPoint:
+        length, rate = point.square, ""
+        if length.error:
+            length = replace(length, method=Method.QUADRATURE)
+        if point.kind != "unstable":
+            side = -STEP if point.kind != "stable from above" else STEP
+            marginal = crossed(point.slope) == "marginal"
+            rate = self._marginal(length.value, side) if marginal else _rate(point.slope)
+        return LengthPoint(length.estimate(), point.slope.estimate(), point.kind, rate)
 
     def _slope(self, at: Bounded) -> Bounded:
         """The slope at a fixed point that may be off."""
@@ -155,21 +126,17 @@ class Iteration(OfActivation, Shown):
         moved = float(np.abs(found.value - found.value[0]).max())
         return found.at(0) + Bounded(0.0, moved)
 
-    def _one(self, length: float) -> Bounded:
-        value = self._kernel.lengths([length]).at(0) / (self._unit * length)
-        return logarithm(value)
-
     def _marginal(self, root: float, side: float) -> str:
         """The rate at which a marginal point is reached, by how the change grows beside it."""
-        value = self.change(root * np.exp(side * np.array([1.0, 2.0]))).value
+        value = self._change(root * np.exp(side * np.array([1.0, 2.0]))).value
         if not value.all():
             raise ValueError("what changes beside a fixed point is below rounding")
         power = float(np.log2(abs(value[1] / value[0])))
         return _power_rate(power - 1)
 
-    def _at_zero(self, sign: Array) -> Iterable[LengthPoint]:
+    def _at_zero(self, first: float) -> Iterable[LengthPoint]:
         """0, where lengths stay 0."""
-        kernel, first = self._kernel, float(sign[np.flatnonzero(sign)[0]])
+        kernel = self._kernel
         if kernel.at_zero != 0:
             return
         zero = Estimate(0.0, 0.0, Method.EXACT, Status.EXACT)
@@ -185,7 +152,7 @@ class Iteration(OfActivation, Shown):
 
     def _slow(self) -> str:
         """The rate at which 0 is reached where the slope is 1 there."""
-        found = self.change(np.array([1.0, 2.0, 4.0]) * STEP)
+        found = self._change(np.array([1.0, 2.0, 4.0]) * STEP)
         if found.sign[0] == 0:
             return "slower than any power of M"
         return _power_rate(float(np.log2(found.value[1] / found.value[0])))
@@ -216,17 +183,17 @@ def _power_rate(power: float) -> str:
     return "M^(-1)" if whole == 1 else f"M^(-1/{whole})"
 
 
-def _label(points: list[LengthPoint], top: float) -> Any:
+def _label(points: list[LengthPoint], grow: bool) -> LengthClass:
     """What becomes of lengths, by the points and by what long ones do."""
     positive = [point for point in points if point.length.value > 0]
     down = any(point.length.value == 0 and point.kind == "stable" for point in points)
     if not positive:
-        return "all to infinity" if top > 0 else "all to 0"
+        return "all to infinity" if grow else "all to 0"
     kinds = {point.kind for point in positive}
     if len(positive) == 1:
         if kinds == {"stable"}:
             return "all to a positive limit"
-        if kinds == {"unstable"} and down and top > 0:
+        if kinds == {"unstable"} and down and grow:
             return "small to 0, large to infinity"
         if kinds <= {"stable from below", "stable from above"}:
             return "half-stable"

@@ -15,7 +15,7 @@ from tpcalc.errors import NotDifferentiable
 from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.average import averages
+from tpcalc.integrals.average import averages, better
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import OfActivation
 from tpcalc.integrals.quadrature.gap import gap
@@ -119,12 +119,7 @@ class LengthKernel(OfActivation, Shown):
         if zero == 0 or (plain.error <= FINE * np.abs(plain.value)).all():
             return plain
         other = _variance(self.tau - const(zero), abs(zero), q)
-        take = ~(other.error >= plain.error)
-        return Bounded(
-            np.where(take, other.value, plain.value),
-            np.where(take, other.error, plain.error),
-            other.method,
-        )
+        return better(plain, other, other.method)
 
     @cached_property
     def _value_at_zero(self) -> float:
