@@ -19,7 +19,7 @@ import tpcalc as tp
 from tests.fuzz.claims import Case, Named, Subject, claims
 from tests.fuzz.judge import Pair, Size, Zero, paired
 from tests.fuzz.written import RATE, Forward, Power, Reading, Weights, network
-from tpcalc.results import DepthRow, DepthVerdict
+from tpcalc.results import DepthVerdict, OrderRow
 
 __all__ = ["Block", "block", "numbers", "said", "subject"]
 
@@ -199,7 +199,7 @@ def said(found: DepthVerdict, own: Block) -> Iterator[Named]:
         yield from _training(found)
 
 
-def _whole(name: str, row: DepthRow) -> Iterator[Named]:
+def _whole(name: str, row: OrderRow) -> Iterator[Named]:
     """The size of all of it."""
     text, upper = f"{row.name} {row.size} {row.status}", row.status == "bound"
     if row.real is not None:
@@ -211,7 +211,7 @@ def _whole(name: str, row: DepthRow) -> Iterator[Named]:
         yield name, text, Size(0, upper=row.form == "shrinks", lower=row.form == "grows")
 
 
-def _parts(name: str, rows: list[DepthRow]) -> Iterator[Named]:
+def _parts(name: str, rows: list[OrderRow]) -> Iterator[Named]:
     """The largest of them is the size, unless there are bounds above it."""
     text = "; ".join(f"{row.name} {row.part} {row.size} {row.status}" for row in rows)
     equal = max((_power(row) for row in rows if row.status != "bound"), default=None)
@@ -224,7 +224,7 @@ def _parts(name: str, rows: list[DepthRow]) -> Iterator[Named]:
         yield name, text, Size(equal, upper=False)
 
 
-def _power(row: DepthRow) -> float:
+def _power(row: OrderRow) -> float:
     return -math.inf if row.L.is_zero else float(row.L.constant or 0)
 
 

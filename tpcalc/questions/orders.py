@@ -23,7 +23,7 @@ from tpcalc.questions.depth.found import Found, found_of
 from tpcalc.questions.depth.generic import FORWARD
 from tpcalc.questions.verdict.ledger import DEPTHS, Ledger
 from tpcalc.questions.verdict.sizes import Order as Order
-from tpcalc.results import ZERO, DepthOrders, DepthRow, Explosion, Exponent, OrderRow, OrderTable
+from tpcalc.results import ZERO, Explosion, Exponent, OrderRow, OrderTable
 from tpcalc.results.tables import provenance
 from tpcalc.shown import Shown
 from tpcalc.training.training import Training
@@ -31,17 +31,17 @@ from tpcalc.training.training import Training
 SHOWN = {"h": "h", "W": "dW_x"}  # what outputs of a generic block are called in tables
 
 
-def depth_orders(training: Training, at: Mapping[str, Fraction]) -> DepthOrders:
+def depth_orders(training: Training, at: Mapping[str, Fraction]) -> OrderTable:
     """The sizes of the stream, of preactivations and of updates of a run of L blocks."""
     started = time.perf_counter()
     found = found_of(training, at)
     rows = (*found.rows, *_inside(found))
     seconds = time.perf_counter() - started
     made = provenance(found.block.program.digest, None, {"steps": str(training.steps)}, seconds)
-    return DepthOrders(rows, found.region.lines, made, tuple(notes(found)))
+    return OrderTable(rows, found.region.lines, (), made, tuple(notes(found)))
 
 
-def _inside(found: Found) -> Iterator[DepthRow]:
+def _inside(found: Found) -> Iterator[OrderRow]:
     """Preactivations of a block, and what updates add to them."""
     for name, _ in found.stream.found.program.outputs:
         own = Name.of(name)
@@ -57,7 +57,7 @@ def _inside(found: Found) -> Iterator[DepthRow]:
         )
         size = ZERO if lead is None else Exponent(lead if start is None else lead - start)
         status = "bound" if bound else found.status_at(own.step)
-        yield DepthRow(str(replace(own, what=SHOWN[own.what])), "", size, status)
+        yield OrderRow(str(replace(own, what=SHOWN[own.what])), status=status, L=size)
 
 
 HALF = Fraction(1, 2)
@@ -116,7 +116,7 @@ def orders(
     verify: bool = True,
     seed: int = 0,
     reading: ReadAs = "auto",
-) -> Orders | DepthOrders:
+) -> Orders | OrderTable:
     """The size of every output of a program, as n -> infinity.
 
     Args:

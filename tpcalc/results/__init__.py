@@ -16,12 +16,9 @@ from tpcalc.results.depth import BlockRate as BlockRate
 from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
 from tpcalc.results.depth import DepthGap as DepthGap
-from tpcalc.results.depth import DepthOrders as DepthOrders
-from tpcalc.results.depth import DepthRow as DepthRow
 from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
 from tpcalc.results.depth import DepthVerdict as DepthVerdict
-from tpcalc.results.depth import RealPower as RealPower
 from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import Agreement as Agreement
 from tpcalc.results.depth_experiment import CriticalRow as CriticalRow
@@ -73,6 +70,7 @@ from tpcalc.results.orders import OrderRow as OrderRow
 from tpcalc.results.orders import OrderTable as OrderTable
 from tpcalc.results.orders import PhaseCell as PhaseCell
 from tpcalc.results.orders import PhaseDiagram as PhaseDiagram
+from tpcalc.results.orders import RealPower as RealPower
 from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep

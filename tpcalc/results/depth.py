@@ -14,6 +14,7 @@ from tpcalc.results.depth_sample import DepthSample
 from tpcalc.results.estimate import Estimate, Method
 from tpcalc.results.exponent import UNKNOWN, Exponent
 from tpcalc.results.first_order import FirstOrder
+from tpcalc.results.orders import OrderRow
 from tpcalc.results.tables import Provenance
 from tpcalc.shown import Shown
 
@@ -21,104 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class RealPower:
-    """A power of L that is a real number of the functions in a block, no fraction.
-
-    Args:
-        formula: What it is: G and H are by which part of themselves a block changes the mean
-            squares of the stream and of its adjoint, both times one power of that of the stream.
-        value: The number.
-        status: As of a row: ``"proved"`` or ``"derived"``.
-
-    Example:
-        >>> from tpcalc.results import Estimate, Method
-        >>> made = Estimate(0.589, 1e-12, Method.QUADRATURE)
-        >>> RealPower("(1/2) H/G = (1/2) 0.464 / 0.394", made, "proved").value.value
-        0.589
-    """
-
-    formula: str
-    value: Estimate
-    status: str
-
-
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class DepthRow:
-    """How something grows with the number of blocks.
-
-    Args:
-        name: What it is: ``x[1]``, the stream in the forward pass of step 1; ``dx[1]``, its
-            adjoint; ``h[l,1]``, a preactivation.
-        part: Which part of it: ``"noise"``, a random walk over the blocks; a drift, what all
-            blocks add alike, with what it depends on; "" for all of it.
-        L: The growth exponent; none where it is no fraction.
-        status: ``"proved"``, ``"heuristic"``, ``"derived"`` (without proof), or ``"bound"`` where
-            L is an upper bound.
-        form: Of what L is the exponent: ``"power"``, of the size; ``"grows"`` or ``"shrinks"``, of
-            the logarithm of a size that grows or shrinks exponentially.
-        real: The growth exponent where it is no fraction.
-
-    Example:
-        >>> DepthRow("x[0]", "noise", Exponent.number(0), "proved").size
-        '1'
-        >>> DepthRow("x[0]", "", Exponent.of("1/2"), "proved", "grows").size
-        'exp(L^(1/2))'
-    """
-
-    name: str
-    part: str
-    L: Exponent
-    status: str
-    form: str = "power"
-    real: RealPower | None = None
-
-    @property
-    def size(self) -> str:
-        """The size as a function of L, factors left out."""
-        if self.real is not None:
-            return f"L^({self.real.value.value:.6g})"
-        if self.form != "power":
-            return f"exp({'-' * (self.form == 'shrinks')}L^({self.L}))"
-        return self.L.size("L")
-
-    def __str__(self) -> str:
-        part = f" ({self.part})" if self.part else ""
-        size = "L^(0)" if self.size == "1" else self.size
-        most = "<= " if self.status == "bound" else ""
-        return f"{self.name}{part} -> {most}n^(0) {size} ({self.status})"
-
-
-@dataclass(frozen=True, slots=True)
-class DepthOrders(Shown):
-    """How large everything in a run of L blocks is; all of it is of order n^0 in the width.
-
-    Args:
-        rows: The parts of the stream pass by pass; then ``h[...,t]`` preactivations of a block,
-            ``dW_x[...,t]`` what the updates of a matrix add, next to its product.
-        region: Conditions on the symbols under which all of this holds.
-        provenance: What it was computed from and with.
-        notes: What a reader should know besides.
-    """
-
-    rows: tuple[DepthRow, ...]
-    region: tuple[str, ...]
-    provenance: Provenance
-    notes: tuple[str, ...] = ()
-
-    def __getitem__(self, name: str) -> DepthRow:
-        """The largest part of something.
-
-        Args:
-            name: Its name.
-
-        Raises:
-            KeyError: It is not there.
-        """
-        return {row.name: row for row in reversed(self.rows)}[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +157,7 @@ class DepthVerdict(Shown):
     linearized: bool | None
     alpha: Exponent
     rates: tuple[BlockRate, ...]
-    rows: tuple[DepthRow, ...]
+    rows: tuple[OrderRow, ...]
     sets: tuple[SetRow, ...]
     facts: tuple[str, ...]
     steps: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tpcalc.results.exponent import Exponent
+from tpcalc.results.estimate import Estimate
+from tpcalc.results.exponent import PLAIN, Exponent
 from tpcalc.results.first_order import FirstOrder, StableEdit, StableRate
 from tpcalc.results.tables import Explosion, FiniteTable, LimitTable, Provenance
 from tpcalc.results.theorem import Theorems
@@ -17,13 +18,37 @@ from tpcalc.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class OrderRow:
-    """The order of size of one quantity.
+class RealPower:
+    """A power of L that is a real number of the functions in a block, no fraction.
 
     Args:
-        name: Which quantity.
-        n: The growth exponent of a coordinate's size.
-        status: ``"exact"``, or ``"upper"`` where n is an upper bound.
+        formula: What it is: G and H are by which part of themselves a block changes the mean
+            squares of the stream and of its adjoint, both times one power of that of the stream.
+        value: The number.
+        status: As of a row: ``"proved"`` or ``"derived"``.
+
+    Example:
+        >>> from tpcalc.results import Estimate, Method
+        >>> made = Estimate(0.589, 1e-12, Method.QUADRATURE)
+        >>> RealPower("(1/2) H/G = (1/2) 0.464 / 0.394", made, "proved").value.value
+        0.589
+    """
+
+    formula: str
+    value: Estimate
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """The order of size of one quantity: a power of each base.
+
+    Args:
+        name: Which quantity. Of L blocks ``x[1]`` is the stream in the forward pass of step 1,
+            ``dx[1]`` its adjoint, ``h[l,1]`` a preactivation.
+        n: The growth exponent of a coordinate's size in the width.
+        status: ``"exact"``, or ``"upper"`` where n is an upper bound. Of a power of L ``"proved"``,
+            ``"heuristic"``, ``"derived"`` (without proof), or ``"bound"``: L is an upper bound.
         reason: What decided it.
         slope: The log-log slope measured at finite widths, where it was.
         low: Lower end of its 95 % interval.
@@ -31,21 +56,53 @@ class OrderRow:
         note: Why there is no slope, or what to know of it.
         agrees: Whether the slope agrees with n at 95 %, all slopes of the table counted; None
             where there is none.
+        L: Of L blocks the growth exponent in the depth, after the width; none where it is no
+            fraction. None: of a network whose depth is a number.
+        part: Of L blocks which part of it: ``"noise"``, a random walk over the blocks; a drift,
+            what all blocks add alike, with what it depends on; "" for all of it.
+        form: Of what L is the exponent: ``"power"``, of the size; ``"grows"`` or ``"shrinks"``, of
+            the logarithm of a size that grows or shrinks exponentially.
+        real: The growth exponent in the depth where it is no fraction.
 
     Example:
         >>> str(OrderRow("h[2,0,0]", Exponent.of("-1/2"), "exact").n)
         '-1/2'
+        >>> print(OrderRow("x[0]", status="proved", L=Exponent.number(0), part="noise"))
+        x[0] (noise) -> n^(0) L^(0) (proved)
+        >>> OrderRow("x[0]", status="proved", L=Exponent.of("1/2"), form="grows").size
+        'exp(L^(1/2))'
     """
 
     name: str
-    n: Exponent
-    status: str
+    n: Exponent = PLAIN
+    status: str = "exact"
     reason: str = ""
     slope: float | None = None
     low: float | None = None
     high: float | None = None
     note: str = ""
     agrees: bool | None = None
+    L: Exponent | None = None
+    part: str = ""
+    form: str = "power"
+    real: RealPower | None = None
+
+    @property
+    def size(self) -> str:
+        """The size as a function of L, or of n where the depth is a number; factors left out."""
+        if self.real is not None:
+            return f"L^({self.real.value.value:.6g})"
+        if self.form != "power":
+            return f"exp({'-' * (self.form == 'shrinks')}L^({self.L}))"
+        return self.n.size("n") if self.L is None else self.L.size("L")
+
+    def __str__(self) -> str:
+        part = f" ({self.part})" if self.part else ""
+        most = "<= " if self.status in ("upper", "bound") else ""
+        sizes = self.size
+        if self.L is not None:
+            sizes = f"n^({self.n}) {'L^(0)' if sizes == '1' else sizes}"
+        return f"{self.name}{part} -> {most}{sizes} ({self.status})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +110,9 @@ class OrderTable(Shown):
     """Orders of the outputs of a program.
 
     Args:
-        rows: In the order of the outputs, up to the step of the first explosion.
+        rows: In the order of the outputs, up to the step of the first explosion. Of L blocks the
+            parts of the stream pass by pass; then ``h[...,t]`` preactivations of a block,
+            ``dW_x[...,t]`` what the updates of a matrix add, next to its product.
         region: Conditions on the symbols, all of which hold where the formulas do.
         point: The values of the symbols at which comparisons were decided.
         provenance: What it was computed from and with.
@@ -73,6 +132,17 @@ class OrderTable(Shown):
     provenance: Provenance
     notes: tuple[str, ...] = ()
     exploded: Explosion | None = None
+
+    def __getitem__(self, name: str) -> OrderRow:
+        """The order of a quantity; of one of several parts the largest.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            KeyError: It is not there.
+        """
+        return {row.name: row for row in reversed(self.rows)}[name]
 
 
 @dataclass(frozen=True, slots=True)

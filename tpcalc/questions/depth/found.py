@@ -27,7 +27,7 @@ from tpcalc.questions.depth.flow import Flow, Regime, grows_faster
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.questions.depth.rates import generic_block
 from tpcalc.questions.depth.stream import Stream, stream
-from tpcalc.results import BlockRate, CriticalPower, DepthRow, Exponent, SetRow
+from tpcalc.results import BlockRate, CriticalPower, Exponent, OrderRow, SetRow
 from tpcalc.training.training import Training
 
 Pair = tuple[str, str]
@@ -369,7 +369,7 @@ class Found:
         return "proved" if self.linear or (step == 0 and not self.said) else "heuristic"
 
     @property
-    def rows(self) -> Iterator[DepthRow]:
+    def rows(self) -> Iterator[OrderRow]:
         for one, total in self.stream.sums.items():
             name = stepped(NAMES[one[0]], one[1])
             regime = self.flow.get(one)
@@ -377,19 +377,19 @@ class Found:
                 yield from self._row(name, regime)
                 continue
             for part, power in total.all:
-                yield DepthRow(name, part, Exponent(-power), self.status_at(one[1]))
+                yield _part(name, part, -power, self.status_at(one[1]))
             if total.bound is not None and self.sign(total.bound) <= 0:
-                yield DepthRow(name, "what is not followed", Exponent(-total.bound), "bound")
+                yield _part(name, "what is not followed", -total.bound, "bound")
             if total.aside is not None:
-                yield DepthRow(name, "noise of size n^(-1/2)", Exponent(-total.aside), "derived")
+                yield _part(name, "noise of size n^(-1/2)", -total.aside, "derived")
 
     @staticmethod
-    def _row(name: str, regime: Regime) -> Iterator[DepthRow]:
+    def _row(name: str, regime: Regime) -> Iterator[OrderRow]:
         if regime.form:
             form = "power" if regime.form == "order" else regime.form
             status = "proved" if regime.proved else "derived"
             power = Exponent(regime.power if regime.real is None else None)
-            yield DepthRow(name, "", power, status, form, regime.real)
+            yield OrderRow(name, status=status, L=power, form=form, real=regime.real)
 
     @property
     def sets(self) -> Iterator[SetRow]:
@@ -400,6 +400,10 @@ class Found:
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
                 yield SetRow(some, Exponent.number(power), "exact" if size == 1 else "bound")
+
+
+def _part(name: str, part: str, power: Ex, status: str) -> OrderRow:
+    return OrderRow(name, status=status, L=Exponent(power), part=part)
 
 
 def far_out(block: Block) -> Block | None:

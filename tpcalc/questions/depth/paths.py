@@ -29,7 +29,7 @@ from tpcalc.questions.depth.generic import Pass
 from tpcalc.questions.depth.shape import Unlike, block_at_start, start_of
 from tpcalc.recursions.paths import is_path
 from tpcalc.recursions.start import Start
-from tpcalc.results import BlockRate, CriticalPower, DepthRow, Exponent, SetRow
+from tpcalc.results import BlockRate, CriticalPower, Exponent, OrderRow, SetRow
 
 Polynomial = tuple[Fraction, ...]  # of the share of the depth, from its constant on
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -206,10 +206,10 @@ class Paths:
         return sorted(found, key=lambda part: -part[1])
 
     @property
-    def rows(self) -> Iterator[DepthRow]:
+    def rows(self) -> Iterator[OrderRow]:
         for name in (stepped("x", 0), stepped("dx", 0)):
             for part, power, status in self.parts:
-                yield DepthRow(name, part, Exponent.number(power), status)
+                yield OrderRow(name, status=status, L=Exponent.number(power), part=part)
 
     @property
     def facts(self) -> Iterator[str]:

@@ -9,8 +9,6 @@ from math import log10
 from tpcalc.results import (
     DepthArray,
     DepthGap,
-    DepthOrders,
-    DepthRow,
     DepthTable,
     DepthVerdict,
     Estimate,
@@ -19,7 +17,7 @@ from tpcalc.results import (
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.check import ANSWERS
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
-from tpcalc.views.answers.orders import region_lines
+from tpcalc.views.answers.orders import bounded, depth_rows, region_lines
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
 from tpcalc.views.tables import Table, name, numbers, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -102,7 +100,7 @@ def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
                 "What updates of several matrices of a block add up to",
                 texts("Matrices") + numbers("Size"),
                 (
-                    (", ".join(row.labels), _bounded(row.L.size("L"), row.status))
+                    (", ".join(row.labels), bounded(row.L.size("L"), row.status))
                     for row in found.sets
                 ),
                 "A bound: a product of updates may vanish faster.",
@@ -148,32 +146,11 @@ def _critical(found: DepthVerdict) -> Iterator[Table]:
         )
 
 
-def depth_rows(rows: tuple[DepthRow, ...]) -> Table:
-    """Sizes in the depth."""
-    return Table.of(
-        "Sizes in the number of blocks L; in the width all are of order 1",
-        texts("Name", "Part") + numbers("Size") + texts("Status"),
-        ((name(row.name), row.part, _bounded(row.size, row.status), _status(row)) for row in rows),
-        "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
-    )
-
-
 def _power(less: Exponent) -> str:
     """L to the power of minus something."""
     if less.exact is None or less.constant is not None or str(-less).isalnum():
         return (-less).size("L")
     return f"L^(-{less})" if str(less).isalnum() else f"L^(-({less}))"
-
-
-def _bounded(size: str, status: str) -> str:
-    return f"<= {size}" if status == "bound" else size
-
-
-def _status(row: DepthRow) -> str:
-    """How sure a size is, with the number of a power that is no fraction."""
-    if row.real is None:
-        return row.status
-    return f"{row.status}; the power is {row.real.formula} = {row.real.value}"
 
 
 def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
@@ -318,13 +295,6 @@ def _(found: DepthVerdict) -> View:
     said = "" if first.said is None else f"In the width: {first.said.headline}."
     parts, notes = (*shown.parts, *first.parts), (*shown.notes, *first.notes)
     return replace(shown, summary=said, parts=parts, notes=notes)
-
-
-@view.register
-def _(found: DepthOrders) -> View:
-    lead = " ".join(region_lines(found.region, ()))
-    part = Part("depth", "Depth", lead, (depth_rows(found.rows),))
-    return View("Depth", None, "", (part,), found.notes, found.provenance)
 
 
 @view.register

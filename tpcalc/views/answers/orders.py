@@ -238,8 +238,34 @@ def _counted(rows: Sequence[OrderRow]) -> str:
     return f"{text}; {bounds} of them are upper bounds." if bounds else f"{text}, all exact."
 
 
+def depth_rows(rows: tuple[OrderRow, ...]) -> Table:
+    """Sizes in the depth."""
+    return Table.of(
+        "Sizes in the number of blocks L; in the width all are of order 1",
+        texts("Name", "Part") + numbers("Size") + texts("Status"),
+        ((name(row.name), row.part, bounded(row.size, row.status), _sure(row)) for row in rows),
+        "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
+    )
+
+
+def bounded(size: str, status: str) -> str:
+    """A size, as a bound where it is one."""
+    return f"<= {size}" if status == "bound" else size
+
+
+def _sure(row: OrderRow) -> str:
+    """How sure a size is, with the number of a power that is no fraction."""
+    if row.real is None:
+        return row.status
+    return f"{row.status}; the power is {row.real.formula} = {row.real.value}"
+
+
 @view.register
 def _(table: OrderTable) -> View:
+    if any(row.L is not None for row in table.rows):
+        lead = " ".join(region_lines(table.region, ()))
+        part = Part("depth", "Depth", lead, (depth_rows(table.rows),))
+        return View("Depth", None, "", (part,), table.notes, table.provenance)
     lead = "A size is a power of the width n; bounds are marked as such."
     tables = row_tables(table.rows, "Order of size of a coordinate")
     part = Part("orders", "Orders", " ".join((lead, *order_lines(table))), tables)
