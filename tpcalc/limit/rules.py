@@ -26,7 +26,7 @@ from tpcalc.limit.graph import LRef, Product, Start, Starts, Total, number_of
 from tpcalc.limit.outer import outer
 from tpcalc.limit.pieces import Value, expanded
 from tpcalc.limit.scalars import moment, scalar_fn
-from tpcalc.limit.series import UNBOUNDED, Remainder, Series
+from tpcalc.limit.series import UNBOUNDED, Remainder, Rest, Series
 from tpcalc.limit.zeros import zeros_of_term
 from tpcalc.program.base import lincomb_of, matrix_of
 from tpcalc.program.nodes import (
@@ -240,7 +240,7 @@ def _lincomb(  # noqa: C901 (one loop for all terms: most of a derivation is spe
                     own, times = _along(context, coefficient, item, over)
                     factor = factor * times
                     if _is_zero(context, coefficient, item, own):
-                        _leave(context, left, (s, coefficient), (v, item))
+                        left.rests += filter(None, _left(context, (s, coefficient), (v, item)))
                         continue
                 known = bucket.get((coefficient, item, own))
                 bucket[coefficient, item, own] = factor if known is None else _added(known, factor)
@@ -306,16 +306,13 @@ def _check_updates(context: Context, bucket: Bucket, values: Any) -> None:
                     raise Uneven(name, dict(zip(cells, marks, strict=True)), leaves=True)
 
 
-def _leave(
-    context: Context,
-    left: Remainder,
-    scalar: tuple[Value, LRef | None],
-    vector: tuple[Value, LRef],
-) -> None:
-    """Add what is left at finite n of a product with a leading term that is exactly 0."""
+def _left(
+    context: Context, scalar: tuple[Value, LRef | None], vector: tuple[Value, LRef]
+) -> Iterator[Rest | None]:
+    """What is left at finite n of a product with a leading term that is exactly 0."""
     for (one, ref), (other, _) in ((scalar, vector), (vector, scalar)):
         if ref is not None and context.zeros(ref) is not None:
-            left.add(other.bounded_by(one.drift))
+            yield other.bounded_by(one.drift)
 
 
 def _is_zero(context: Context, scalar: LRef | None, item: LRef, over: tuple[str, ...]) -> bool:
