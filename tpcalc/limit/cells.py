@@ -247,10 +247,6 @@ def _data(node: Data, by: _Written, key: _Key, where: Where) -> LRef:
     return by.scalar(key, const(value))
 
 
-def _number(node: Number, by: _Written, key: _Key, where: Where) -> LRef:
-    return by.scalar(key, const(node.value))
-
-
 # The cells that a cell rests on; None: forms are written as blocks only.
 _BELOW: Table[list[_Key] | None] = Table(
     {
@@ -266,7 +262,7 @@ _CELLS: Table[LRef] = Table(
     {
         Starts: _start,
         Data: _data,
-        Number: _number,
+        Number: lambda node, by, key, where: by.scalar(key, const(node.value)),
         Rename: _view,
         Stack: _view,
         Total: lambda node, by, key, where: by.total(node, key, where),
