@@ -78,9 +78,6 @@ def lemma_14(network: Architecture, depth: int) -> Bound:
 def proposition_7(network: Architecture, depth: int) -> Bound:
     """E (D^p)^2 of gradients: between bounds, and exactly where the constant c is one number.
 
-    Raises:
-        UsageError: Another network.
-
     Source: Marion, Fermanian, Biau, Vert, Proposition 7.
 
     Example:
