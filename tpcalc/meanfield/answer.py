@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tpcalc.errors import StudyError, TpcalcError
 from tpcalc.evaluate.limit import limit
-from tpcalc.integrals.bounded import Bounded
+from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.meanfield.conditions import findings, grouped
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.layers.parts import NotFollowed
@@ -20,12 +20,12 @@ from tpcalc.meanfield.program import program_of
 from tpcalc.meanfield.reading import Layers, layers, start_of
 from tpcalc.meanfield.recursion import STATE, propagate
 from tpcalc.meanfield.stability import Stability, stability
-from tpcalc.meanfield.state import State, exponential, logarithm
+from tpcalc.meanfield.state import State, logarithm
 from tpcalc.names import Name, layered
 from tpcalc.networks.own import as_network
 from tpcalc.program.base import input_of
 from tpcalc.progress import Progress
-from tpcalc.results import Estimate, Method
+from tpcalc.results import Estimate
 from tpcalc.results.nonlinearity import (
     LayerRow,
     MeasuredEnd,
@@ -141,9 +141,8 @@ def _by_recursion(
             "from the limit by terms of the order of depth / n besides, and diagnostics of "
             f"{sampling.inputs} inputs by chance (NGHI by about {1.3 / sampling.inputs**0.5:.2g})."
         )
-    paths = tuple(PathRow(each.layers, each.weight, each.product) for each in heaviest_paths(graph))
     conditions = grouped(findings(graph))
-    found = (tuple(notes), paths, steady, conditions, measured, ends)
+    found = (tuple(notes), tuple(heaviest_paths(graph)), steady, conditions, measured, ends)
     return _Found("recursion", described(graph), rows, *found)
 
 
@@ -164,8 +163,8 @@ def _by_program(network: Layers, inputs: Input | None, seed: int, refused: NotFo
     limits = limit(program, seed=seed)
     first = STATE(start)
     rows = [_row(0, "input", (), first, first)]
-    for name in [own.layer for own in map(Name.of, program.output) if own.what == "q"]:
-        q, v, g = (_bounded(limits[layered(letter, name)]) for letter in "qvg")
+    for name in [own.layer for own in map(Name.of, program.output) if own.what == "g"]:
+        q, v, g = (bounded(limits[layered(letter, name)]) for letter in "qvg")
         lost = Bounded(0.0, ROUNDING * abs(q.value))  # q and c are sums of many rounded terms
         state = State(Bounded(0.0), q, v + lost, logarithm(g))
         rows.append(_row(len(rows), name, (), first, state))
@@ -226,7 +225,7 @@ def _row(
         state.comean.estimate(),
         state.gap.estimate(),
         state.log_gradient.estimate(),
-        _bias(state),
+        state.shared.estimate(),
         own,
         coefficient(start, state),
     )
@@ -238,14 +237,6 @@ def _own(graph: LayerGraph, states: tuple[State, ...], index: int) -> Estimate |
     if not (bent or any(batches([layer.operation]))):
         return None
     return coefficient(states[layer.parents[0]], states[index])
-
-
-def _bias(state: State) -> Estimate:
-    return exponential((logarithm(state.square) - logarithm(state.gap)) * 0.5).estimate()
-
-
-def _bounded(number: Estimate) -> Bounded:
-    return Bounded(number.value, number.stderr, Method(number.method), number.seed)
 
 
 def _stability_notes(steady: Stability, sampling: Sampling | None) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tpcalc import checks
@@ -15,8 +14,8 @@ from tpcalc.meanfield.recursion import propagate, squares, total
 from tpcalc.meanfield.state import State, exponential, logarithm, ratio
 from tpcalc.networks.order import no_bottleneck, no_such_layers
 from tpcalc.program.base import Table
-from tpcalc.results import Estimate
-from tpcalc.shown import Rows, Shown
+from tpcalc.results import Estimate, PathRow
+from tpcalc.shown import Rows
 
 Step = tuple[list[Bounded], list[Bounded]]
 
@@ -108,33 +107,13 @@ def path_nlc(
     return found[last].root().estimate()
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedPath(Shown):
-    """A path through a graph, and its part in the nonlinearity coefficient.
-
-    Args:
-        layers: The numbers of its layers.
-        weight: Its weight; those of all paths add up to 1.
-        product: The product of the squared coefficients of its layers.
-    """
-
-    layers: tuple[int, ...]
-    weight: float
-    product: float
-
-    @property
-    def part(self) -> float:
-        """What it adds to the square of the coefficient."""
-        return self.weight * self.product
-
-
 def heaviest_paths(
     network: Layers,
     count: int = 5,
     start: int | str = 0,
     end: int | str | None = None,
     inputs: Input | None = None,
-) -> tuple[WeightedPath, ...]:
+) -> tuple[PathRow, ...]:
     r"""The paths from m to l that add most to the square of the coefficient, the largest first.
 
     Args:
@@ -170,7 +149,7 @@ def heaviest_paths(
         ]
         # What follows multiplies all of them alike, so that the smaller ones can be dropped here.
         found[index] = sorted(own, key=lambda path: -path.weight * path.product)[:count]
-    return Rows(WeightedPath(path.layers, path.weight, path.product) for path in found[last])
+    return Rows(PathRow(path.layers, path.weight, path.product) for path in found[last])
 
 
 class _Path(NamedTuple):

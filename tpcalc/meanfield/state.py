@@ -48,9 +48,14 @@ class State(Shown):
         return exp(self.log_gradient.value)
 
     @property
-    def bias(self) -> float:
+    def shared(self) -> Bounded:
         """sqrt(q / v): how much of the layer its inputs share."""
-        return exp((logarithm(self.square).value - logarithm(self.gap).value) / 2)
+        return exponential((logarithm(self.square) - logarithm(self.gap)) * 0.5)
+
+    @property
+    def bias(self) -> float:
+        """The same without its error."""
+        return float(self.shared.value)
 
 
 def logarithm(number: Bounded) -> Bounded:

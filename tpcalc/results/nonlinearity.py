@@ -130,8 +130,8 @@ class NoiseReach:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRow:
-    """A path from the input to the output.
+class PathRow(Shown):
+    """A path through a network, and its part in the nonlinearity coefficient.
 
     Args:
         layers: The numbers of its layers.
@@ -142,6 +142,11 @@ class PathRow:
     layers: tuple[int, ...]
     weight: float
     product: float
+
+    @property
+    def part(self) -> float:
+        """What it adds to the square of the coefficient."""
+        return self.weight * self.product
 
 
 @dataclass(frozen=True)

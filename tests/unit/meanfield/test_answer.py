@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from layered import Activation, Addition, Dense, Input, LayerNorm, SharedBias, Word, chain
 
+import tpcalc as tp
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.meanfield.answer import nonlinearity
 from tpcalc.meanfield.measured import Sampling
@@ -108,3 +111,16 @@ def test_what_does_not_self_average_is_refused() -> None:
         nonlinearity(bent)
     with pytest.raises(UsageError, match="1 seeds"):
         Sampling((10,), seeds=1)
+
+
+def test_vectors_that_no_input_reaches_are_no_rows() -> None:
+    """Where the limit of the program answers, a mask that is reported has no derivative."""
+
+    def net(t: Any, x: Any) -> Any:
+        h = t.linear(t.n, "in", name="u")(x)
+        h = h * tp.tanh(t.vector("mask"))
+        h = h + t.linear(t.n, t.n)(tp.layer_norm(h, 0.1))
+        return t.linear(t.outputs, t.n, name="v")(tp.gelu(h))
+
+    found = nonlinearity(net, seed=1)
+    assert found.route == "program" and all(row.total.value >= 1 for row in found.layers)

@@ -126,3 +126,10 @@ def test_variances_belong_to_activations_alone() -> None:
         survey(tp.MLP(3, "relu"), 2.0)
     with pytest.raises(StudyError, match="the variance of the weights is missing"):
         survey("relu")
+
+
+def test_a_start_that_is_the_stable_correlation() -> None:
+    """C(c) = (1 + 2 c^2) / 3 leaves 1/2 as it is, from which correlations are followed as well."""
+    found = survey("square", 0.5)
+    assert found.correlation.value == 0.5
+    assert found.survival[1].end.value == pytest.approx(0.5, abs=1e-6)

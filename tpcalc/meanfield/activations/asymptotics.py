@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from math import gamma, log10, pi, sqrt
@@ -14,7 +15,7 @@ from tpcalc.functions import Expr, Fn, Var, const
 from tpcalc.functions.fn import derivative
 from tpcalc.functions.form import degree, varying
 from tpcalc.functions.tape import evaluate
-from tpcalc.integrals.bounded import EPS
+from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.quadrature.shape import shape
 from tpcalc.meanfield.activations.length import LengthKernel, sides
@@ -196,8 +197,7 @@ def _moment(power: float) -> float:
 
 
 def _root(value: float, off: float) -> Estimate:
-    root = sqrt(value)
-    return Estimate(root, off / (2 * root) + EPS * root, Method.QUADRATURE)
+    return replace(Bounded(value, off).root(), method=Method.QUADRATURE).estimate()
 
 
 def _integral(tau: Expr, integrand: Expr) -> tuple[float, float] | None:

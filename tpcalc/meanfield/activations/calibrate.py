@@ -93,7 +93,7 @@ def debiased(tau: Expr, q: Number = 1) -> Expr:
     check_spread(mean, second)
     # An error of the mean counts against the spread that is left, not against the whole.
     _close("the mean", mean, second.value**0.5)
-    return tau if abs(mean.value) <= mean.error else tau + _constant(-mean)
+    return tau if abs(mean.value) <= mean.error else tau + _constant(-mean.value)
 
 
 @of_activation
@@ -125,17 +125,12 @@ def normalized(tau: Expr, q: Number = 1) -> Expr:
             hint="After a subtraction of the mean, a constant activation is 0.",
         )
     _close("the second moment", second, second.value)
-    return _constant(_inverse_root(second)) * tau
+    return _constant(second.value**-0.5) * tau
 
 
-def _inverse_root(second: Bounded) -> Bounded:
-    value: float = second.value**-0.5
-    return Bounded(value, value * second.error / second.value, second.method)
-
-
-def _constant(number: Bounded) -> Expr:
+def _constant(number: float) -> Expr:
     """A float; a whole one as such, which reads better."""
-    return const(Fraction(number.value) if number.value.is_integer() else number.value)
+    return const(Fraction(number) if number.is_integer() else number)
 
 
 def _close(what: str, number: Bounded, size: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -83,7 +82,7 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
     """
     gamma = checked_rank(rank, "edges")
     kernels, wanted = Kernels(tau), gamma * float(checks.real(biases, "biases", least=0))
-    grid, found = _gridded(tau)
+    grid, found = gridded(partial(edge_biases, tau), SMALLEST, LARGEST)
     change = found.value - wanted
     sign = np.where(np.abs(change) <= found.error, 0, np.sign(change))
     if not sign.any():
@@ -93,7 +92,9 @@ def edges(tau: Expr, biases: float = 0.0, rank: float = 1.0) -> tuple[EdgePoint,
     for i, j in pairwise(kept):
         if sign[i] != sign[j]:
             q = log_root(lambda q: _biases(kernels, Bounded(q)) - wanted, grid[i], grid[j])
-            points.append(_asked(_point(kernels, q, gamma), biases))
+            # Its q has the biases that were asked for but for rounding.
+            asked = bounded(float(biases)).estimate()
+            points.append(replace(_point(kernels, q, gamma), biases=asked))
     if not points:
         sure = found.value[found.value > found.error] / gamma
         hint = "There is none with other biases either: chi is below 1 at all fixed points."
@@ -120,16 +121,7 @@ def edge_biases(tau: Expr, q: Array) -> Bounded:
     square, slopes = means((tau, tau), qs), means((slope, slope), qs)
     if not slopes.value.all():
         raise StudyError(f"{short(tau.text)} is constant, and has no edge of chaos.")
-    ratio = square / slopes
-    return qs - ratio + Bounded(0.0, EPS * qs)
-
-
-def _gridded(tau: Expr) -> tuple[Array, Bounded]:
-    """``edge_biases`` on the longest grid on which averages are found."""
-    for largest in LARGEST[:-1]:
-        with suppress(EvaluationError):
-            return gridded(partial(edge_biases, tau), SMALLEST, largest)
-    return gridded(partial(edge_biases, tau), SMALLEST, LARGEST[-1])
+    return qs - square / slopes + Bounded(0.0, EPS * qs)
 
 
 def checked_rank(rank: Fraction | float, where: str) -> float:
@@ -163,11 +155,6 @@ def _point(kernels: Kernels, q: Bounded, rank: float, every: bool = False) -> Ed
     exact = Bounded(max(biases.value, 0.0), biases.error, biases.method)
     whole, part = _shared(weights, rank), _shared(exact, rank)
     return EdgePoint(q.estimate(), whole, part, every, crossed(slope))
-
-
-def _asked(point: EdgePoint, biases: float) -> EdgePoint:
-    """The point with the biases that were asked for, which its q has but for rounding."""
-    return replace(point, biases=bounded(float(biases)).estimate())
 
 
 def _shared(number: Bounded, rank: float) -> Estimate:

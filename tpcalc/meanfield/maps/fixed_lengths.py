@@ -146,36 +146,29 @@ def fixed_lengths(
         >>> [(round(p.square.value, 9), p.kind) for p in found.points], found.every
         ([(1.0, 'stable')], False)
     """
-    known = _known(many) if known is None else known
+    known = Changes.of(*gridded(many, SMALLEST, HIGHEST)) if known is None else known
     found = crossings(lambda at: Changes.of(at, many(at), same), known)
     return Lengths(tuple(_point(each, one, slope, exact) for each in found), known)
 
 
-def _known(many: Callable[[Array], Bounded]) -> Changes:
-    """The map on the longest grid on which it is finite."""
-    for highest in HIGHEST:
+def gridded(
+    many: Callable[[Array], Bounded], smallest: float, ends: tuple[float, ...]
+) -> tuple[Array, Bounded]:
+    """A grid by tenfolds to the farthest end that has an answer, as far as that is finite."""
+    for end in ends:
+        grid = np.geomspace(smallest, end, round(BY_TENFOLD * np.log10(end / smallest)) + 1)
         try:
-            grid, found = gridded(many, SMALLEST, highest)
+            with np.errstate(all="ignore"):
+                found = many(grid)
         except EvaluationError:
-            if highest == HIGHEST[-1]:
+            if end == ends[-1]:
                 raise
             continue
-        if len(grid) > 1:
-            return Changes.of(grid, found)
+        last = len(grid) if found.known.all() else int(np.argmin(found.known))
+        if last > 1:
+            error = np.broadcast_to(found.error, grid.shape)
+            return grid[:last], Bounded(found.value[:last], error[:last], found.method)
     raise EvaluationError("lengths leave the floating-point range in one layer.")
-
-
-def gridded(
-    many: Callable[[Array], Bounded], smallest: float, largest: float
-) -> tuple[Array, Bounded]:
-    """A grid by tenfolds, with a function of it, as far as that is finite."""
-    grid = np.geomspace(smallest, largest, round(BY_TENFOLD * np.log10(largest / smallest)) + 1)
-    with np.errstate(all="ignore"):
-        found = many(grid)
-    error = np.broadcast_to(found.error, grid.shape)
-    good = np.isfinite(found.value) & np.isfinite(error)
-    last = len(grid) if good.all() else int(np.argmin(good))
-    return grid[:last], Bounded(found.value[:last], error[:last], found.method)
 
 
 def _point(

@@ -83,7 +83,11 @@ class LayerSequence:
         w, b = self.layers[0].effective
         found = [w * bounded(float(checks.real(start, "start", least=0))) + b]
         for index, layer in enumerate(self.layers[1:], 2):
-            found.append(_told(index, layer, found[-1]))
+            try:
+                found.append(layer.length(found[-1]))
+            except TpcalcError as error:
+                error.where = error.where or f"layer {index}"
+                raise
         return tuple(found)
 
     def gram(self, start: Array) -> tuple[Bounded, ...]:
@@ -155,12 +159,3 @@ class LayerSequence:
             count = float(layer.rank) * sizes[index + 1] * sizes[index]
             weights.append(own * square * count)
         return Gradients(tuple(delta), tuple(weights))
-
-
-def _told(index: int, layer: LayerMap, q: Bounded) -> Bounded:
-    try:
-        return layer.length(q)
-    except TpcalcError as error:
-        if error.where is None:
-            raise type(error)(error.message, where=f"layer {index}", hint=error.hint) from None
-        raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.meanfield.maps.roots import rate
 from tpcalc.meanfield.operations import checked_family
-from tpcalc.meanfield.spectra.spectrum import FAMILIES, weight_spectrum
+from tpcalc.meanfield.spectra.spectrum import FAMILIES, padded, weight_spectrum
+from tpcalc.meanfield.state import exponential
 from tpcalc.shown import Shown
 
 PADDED = "padded orthogonal"
@@ -46,14 +46,13 @@ class SingularValues(Shown):
         Raises:
             EvaluationError: It leaves the floating-point range; ``log_mean`` does not.
         """
-        centre, off = self.log_mean.value, self.log_mean.error
+        centre = self.log_mean.value
         if abs(centre) > 700:
             raise EvaluationError(
                 f"the mean squared singular value is e^{centre:.6g}, beyond the range of a float.",
                 hint="Take log_mean.",
             )
-        found = exp(centre)
-        return Bounded(found, found * (exp(min(off, 1.0)) - 1 + EPS), self.log_mean.method)
+        return exponential(self.log_mean)
 
     @property
     def variance(self) -> Bounded:
@@ -96,8 +95,7 @@ def singular_values(layer: LayerMap, family: str, depth: int) -> SingularValues:
     nonzero = min(rank, active)
     log_mean = -rate(layer.chi) * count
     if family == PADDED:
-        b = 1.0 / bounded(float(layer.rank)) - 1.0
-        whole = (slopes + b) * count + slopes * b * (count - 1)
+        whole = padded(slopes, bounded(float(layer.rank)), count)
         # The columns that are kept meet the slopes that are not 0 by chance.
         return SingularValues(log_mean, whole, nonzero if count == 1 else rank * active)
     if family not in FAMILIES:

@@ -218,8 +218,13 @@ def padded_variance(tau: Expr, q: float, rank: float, depth: int) -> float:
         >>> round(padded_variance(lookup("erf").fn.expr, 0.5, 0.25, 4), 4)
         16.4413
     """
-    a, b = slope_spectrum(tau, q).relative_variance, 1 / rank - 1
-    return float(depth * (a + b) + (depth - 1) * a * b)
+    return float(padded(slope_spectrum(tau, q).relative_variance, rank, depth))
+
+
+def padded(slopes: Any, rank: Any, depth: int) -> Any:
+    """The same by the relative variance of the slopes."""
+    b = 1 / rank - 1
+    return (slopes + b) * depth + slopes * b * (depth - 1)
 
 
 def _exact(value: Fraction | float) -> Any:
