@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, isfinite, sqrt
+from math import isfinite, sqrt
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, cast
 
 from tpcalc import checks
 from tpcalc.engine.device.devices import with_device
 from tpcalc.errors import EvaluationError, MissingBackend, OutOfMemory, StudyError, UsageError
+from tpcalc.integrals.bounded import bounded
 from tpcalc.meanfield.graph import LayerGraph
 from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.operations import Input, batches
 from tpcalc.meanfield.reading import Layers
+from tpcalc.meanfield.state import exponential
 from tpcalc.progress import Progress
 from tpcalc.results import Estimate, Method, Status
 from tpcalc.results.nonlinearity import LayerRow, MeasuredEnd, MeasuredRow, MeasuredValue
@@ -170,12 +172,13 @@ def _network(
 def _values(
     layers: Sequence[LayerMetrics], row: LayerRow, seed: int
 ) -> tuple[tuple[str, MeasuredValue], ...]:
-    gradient = _moved(row.log_gradient, lambda value: exp(value / 2))
+    square = bounded(row.square).root().estimate()
+    gradient = exponential(bounded(row.log_gradient) * 0.5).estimate()
     limits: dict[str, tuple[Callable[[Any], Estimate], Estimate]] = {
-        "LQM": (lambda own: own.root_mean_square, _moved(row.square, _root)),
-        "LSCALE": (lambda own: own.scale, _moved(row.square, _root)),
-        "QMNEX": (lambda own: own.mean_scale, _moved(row.comean, _root)),
-        "QMNSTD": (lambda own: own.deviation_scale, _moved(row.gap, _root)),
+        "LQM": (lambda own: own.root_mean_square, square),
+        "LSCALE": (lambda own: own.scale, square),
+        "QMNEX": (lambda own: own.mean_scale, bounded(row.comean).root().estimate()),
+        "QMNSTD": (lambda own: own.deviation_scale, bounded(row.gap).root().estimate()),
         "JACF": (lambda own: own.jacobian, gradient),
         "LBIAS": (lambda own: own.bias, row.bias),
         "NLC": (lambda own: own.nlc, row.total),
@@ -203,13 +206,3 @@ def _over_seeds(values: Sequence[Estimate], limit: Estimate, seed: int) -> Measu
         seed=seed,
     )
     return MeasuredValue(mean, spread, limit)
-
-
-def _root(value: float) -> float:
-    return sqrt(max(value, 0.0))
-
-
-def _moved(number: Estimate, function: Callable[[float], float]) -> Estimate:
-    value = function(number.value)
-    error = abs(function(number.value + number.stderr) - value)
-    return Estimate(value, error, number.method, number.status, seed=number.seed)

@@ -18,8 +18,7 @@ from tpcalc.meanfield.activations.asymptotics import asymptotes
 from tpcalc.meanfield.activations.calibrate import debiased, dilated, normalized
 from tpcalc.meanfield.activations.covariance import CovarianceKernel
 from tpcalc.meanfield.activations.fixed_points import Iteration
-from tpcalc.meanfield.activations.length import LengthKernel
-from tpcalc.meanfield.activations.reach import longest
+from tpcalc.meanfield.activations.length import LengthKernel, longest
 from tpcalc.meanfield.activations.split import Split, slope_of
 from tpcalc.meanfield.plain import growth
 from tpcalc.results import (

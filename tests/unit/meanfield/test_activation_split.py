@@ -16,7 +16,7 @@ from tpcalc.integrals.activation_moments import Kernels, average
 from tpcalc.integrals.average import averages
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield.activations.calibrate import calibrated, debiased, dilated, normalized
-from tpcalc.meanfield.activations.reach import longest
+from tpcalc.meanfield.activations.length import longest
 from tpcalc.meanfield.activations.split import split
 
 X = Var(0)

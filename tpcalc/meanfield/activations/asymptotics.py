@@ -18,8 +18,7 @@ from tpcalc.functions.tape import evaluate
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import of_activation
 from tpcalc.integrals.quadrature.shape import shape
-from tpcalc.meanfield.activations.length import LengthKernel, sides
-from tpcalc.meanfield.activations.reach import longest
+from tpcalc.meanfield.activations.length import LengthKernel, longest, sides
 from tpcalc.results import Asymptote, Estimate, Method, Status
 from tpcalc.shown import Rows
 

@@ -13,8 +13,7 @@ from tpcalc.errors import EvaluationError
 from tpcalc.functions import Expr
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.given import OfActivation
-from tpcalc.meanfield.activations.length import LengthKernel
-from tpcalc.meanfield.activations.reach import longest
+from tpcalc.meanfield.activations.length import LengthKernel, longest
 from tpcalc.meanfield.maps.fixed_lengths import EDGE, Changes, FixedLength, crossed, fixed_lengths
 from tpcalc.results import Estimate, LengthMap, LengthPoint, Method, Status
 from tpcalc.results.sheet import LengthClass

@@ -26,6 +26,7 @@ from tpcalc.shown import Shown
 
 NEAR = 1e-150  # beside 0, but not so near that a product leaves the range of floats
 FAR = 1e6
+MANY, SIGMAS = 16, 8.0  # kinks of what goes on bending, and how far averages see it
 POOR = 1e-9
 FINE = 1e-12  # relative error of a difference that needs no second way
 
@@ -185,3 +186,16 @@ def _variance(tau: Expr, shifted: float, q: Array) -> Bounded:
     lost = 4 * EPS * shifted * np.sqrt(np.abs(second.value)) + EPS * second.value
     found: Bounded = second - mean * mean + Bounded(0.0, lost)
     return found
+
+
+def longest(tau: Expr) -> float:
+    """The standard deviation up to which averages are taken; infinite for most activations.
+
+    Example:
+        >>> from tpcalc.activations.entries import lookup
+        >>> longest(lookup("relu").fn.expr), longest(lookup("sawtooth").fn.expr)
+        (inf, 15.875)
+    """
+    found = shape(tau)
+    kinks = [] if found is None else [part.place for part in found.features if part.kink]
+    return inf if len(kinks) <= MANY else max(map(abs, kinks)) / SIGMAS
