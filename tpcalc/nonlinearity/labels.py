@@ -110,10 +110,22 @@ def elem_like_pairs(shares: Sequence[float]) -> tuple[float, float]:
     return 1 / sqrt(chance), chance
 
 
+def labels_of(labels: Any, count: int) -> Any:
+    """A label for each input, as an array or a tensor."""
+    try:
+        given = (
+            labels if hasattr(labels, "shape") else np.asarray(checks.sequence(labels, "labels"))
+        )
+    except ValueError:
+        raise UsageError("labels have rows of different lengths.") from None
+    if tuple(given.shape[:1]) != (count,):
+        found = given.shape[0] if len(given.shape) else "no"
+        raise UsageError(f"there are {found} labels for {count} inputs.")
+    return given
+
+
 def _targets(labels: Any, count: int) -> Array:
-    given = np.asarray(labels)
-    if given.shape[:1] != (count,):
-        raise UsageError(f"there are {given.shape[0] if given.ndim else 1} labels, {count} inputs.")
+    given = np.asarray(labels_of(labels, count))
     if given.ndim == 1:
         if given.dtype.kind == "f" and not np.equal(np.mod(given, 1), 0).all():
             return checks.inputs(given[:, None], "labels")

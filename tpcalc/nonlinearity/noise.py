@@ -14,6 +14,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.estimators import mean_of, median
 from tpcalc.nonlinearity.function import Code
+from tpcalc.nonlinearity.labels import labels_of
 from tpcalc.nonlinearity.laws import Empirical, Given, law_of
 from tpcalc.nonlinearity.measured import fitted, measured
 from tpcalc.nonlinearity.ranges import SMALLEST, Holds, scales, scanned
@@ -244,9 +245,7 @@ def _labelled(
     seed: int,
 ) -> tuple[Sample, Faults]:
     law, hint = Empirical(inputs), "Lower batch=."
-    known = np.asarray(labels if hasattr(labels, "shape") else checks.sequence(labels, "labels"))
-    if known.shape[:1] != (len(law.inputs),):
-        raise UsageError(f"{known.shape[:1]} labels for {len(law.inputs)} inputs.")
+    known = np.asarray(labels_of(labels, len(law.inputs)))
     if error is None and (known.ndim != 1 or known.dtype.kind not in "iu"):
         raise UsageError(
             "labels are classes, whole numbers from 0.", hint="Give error= for other targets."

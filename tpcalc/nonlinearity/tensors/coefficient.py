@@ -14,6 +14,7 @@ from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.nonlinearity.estimators import estimate, median, root_of_ratio
+from tpcalc.nonlinearity.labels import labels_of
 from tpcalc.nonlinearity.measured import (
     Passes,
     Spread,
@@ -395,9 +396,7 @@ def _labelled(
     f: Function, x: Any, labels: Any, error: Error, batch: int | None, seed: int
 ) -> tuple[Sample, Faults]:
     function, sample = function_on(f, x, batch, seed)
-    count = len(sample) + sample.left_out
-    if not isinstance(labels, load_torch().Tensor):
-        labels = checks.reals(labels, "labels")
-    if len(labels) != count:
-        raise UsageError(f"{len(labels)} labels for {count} inputs.")
-    return sample, function.errors(error, load_torch().as_tensor(labels)[sample.order])
+    given, torch = labels_of(labels, len(sample) + sample.left_out), load_torch()
+    if not isinstance(given, torch.Tensor):
+        given = torch.as_tensor(checks.reals(given, "labels"))
+    return sample, function.errors(error, given[sample.order])

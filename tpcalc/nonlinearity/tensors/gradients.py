@@ -282,4 +282,5 @@ def _flat(parameters: Sequence[Tensor]) -> Array:
     """All entries in one row."""
     for entry in parameters:
         checks.of_type(entry, load_torch().Tensor, "a parameter")
-    return np.concatenate([entry.detach().cpu().double().numpy().ravel() for entry in parameters])
+    rows = (entry.detach().cpu().double().numpy().ravel() for entry in parameters)
+    return np.concatenate([np.zeros(0), *rows])

@@ -32,7 +32,7 @@ class JacobianMoments(Shown):
 
 def jacobian(f: Callable[[Any], Any], x: Tensor) -> Tensor:
     """The derivative of the outputs by one input, a row for each output."""
-    if getattr(x, "ndim", 0) != 1:
+    if not isinstance(x, load_torch().Tensor) or x.ndim != 1:
         raise UsageError(
             f"an input is {checks.shown(x)}.", hint="Give one input, a row of features."
         )
