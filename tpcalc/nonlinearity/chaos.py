@@ -13,7 +13,6 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.functions import Expr
 from tpcalc.integrals import rules
 from tpcalc.integrals.bounded import EPS
 from tpcalc.nonlinearity.formulas import exact, fraction, outputs_of, polynomial
@@ -107,7 +106,12 @@ def polynomial_chaos(function: Any, law: Gaussian | None = None) -> Chaos:
     cov = [[fraction(Fraction(value)) for value in row] for row in rows]
     energies: dict[int, Fraction] = {}
     for part in outputs_of(function, law.dimension):
-        smoothed = _heated(_polynomial(part, law.dimension), cov)
+        found = polynomial(part, law.dimension)
+        if found is None:
+            raise UsageError(
+                f"{part.text} is no polynomial.", hint="grid_chaos and gaussian_nlc take others."
+            )
+        smoothed = _heated(found, cov)
         numbers = smoothed.ring.gens
         at = (fraction(Fraction(value)) for value in mean)
         moved = smoothed.compose([(x, x + m) for x, m in zip(numbers, at, strict=True)])
@@ -175,15 +179,6 @@ def grid_chaos(
     error = float(np.abs(second - first)[1:].max()) + rounding
     energies, remainder = second[:-1], float(second[-1])
     return Chaos(tuple(float(part) for part in energies), remainder, error)
-
-
-def _polynomial(expr: Expr, size: int) -> Any:
-    found = polynomial(expr, size)
-    if found is None:
-        raise UsageError(
-            f"{expr.text} is no polynomial.", hint="grid_chaos and gaussian_nlc take others."
-        )
-    return found
 
 
 def _heated(poly: Any, cov: Sequence[Sequence[Any]]) -> Any:

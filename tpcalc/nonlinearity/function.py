@@ -91,10 +91,7 @@ class Code(Function):
 
     def values(self, x: Array) -> Array:
         """The outputs at inputs, in rows."""
-        found = self._called("the function", self.function, x)
-        if not found.size:
-            raise UsageError("the function gives no outputs.")
-        return found
+        return self._called("the function", self.function, x)
 
     def jvp(self, x: Array, v: Array) -> list[Array]:
         """The derivatives J(x) v."""
@@ -124,7 +121,7 @@ class Code(Function):
         with np.errstate(all="ignore"):
             found = _real(function(*(array.copy() for array in arrays)), name)
         found = found[:, None] if found.ndim == 1 else found
-        if found.ndim != 2 or len(found) != len(arrays[0]):
+        if found.ndim != 2 or len(found) != len(arrays[0]) or not found.size:
             raise UsageError(
                 f"{name} gave shape {found.shape} for {len(arrays[0])} inputs.",
                 hint="It takes inputs in rows and gives outputs in rows.",

@@ -28,7 +28,6 @@ from tpcalc.results import Estimate, Status
 
 Passes = Literal["two-pass", "batches"]
 
-LEAST = 64  # samples
 PILOT = 64
 KEPT = 2**24  # outputs up to so many entries are kept for the second pass
 ULPS = 16  # a spread below so many roundings of the mean is rounding itself
@@ -47,7 +46,6 @@ class Spread:
 
     total: Measured  # Tr Cov, in squares of the unit
     unit: float  # about the size of deviations, so that squares stay in the range of floats
-    size: int  # entries of an output
     offset: float  # length of the mean output
     collapsed: bool  # whether the spread is no more than a few roundings of the mean
     roundings: float  # the spread over the rounding of the mean output; infinite if that is 0
@@ -79,7 +77,7 @@ def spread_of(function: Function, sample: Sample, passes: Passes = "two-pass") -
     rounding = function.eps * offset
     roundings = unit * sqrt(total.value) / rounding if rounding else inf
     collapsed = total.value == 0 or roundings <= ULPS
-    return Spread(total, unit, len(mean), offset, collapsed, roundings, first)
+    return Spread(total, unit, offset, collapsed, roundings, first)
 
 
 class _Kept:
@@ -364,7 +362,7 @@ def sampled_nlc(
     """
     known = law_of(law)
     seed = checks.seed(seed)
-    count = checks.whole(samples, "samples", least=LEAST)
+    count = checks.whole(samples, "samples", least=64)
     return measured(fitted(function, known, seed, jacobian, jvp), known, seed, count)
 
 

@@ -42,14 +42,15 @@ def fit(function: Function, sample: Sample) -> Fit:
     size = sample.law.dimension
     most = min(GROUPS, max(LEAST_GROUPS, CELLS // size**2), max(LEAST_GROUPS, len(sample) // 4))
     groups: list[_Moments] = []
-    for x in sample.batches():
+    for places, x in zip(sample.parts(), sample.batches(), strict=True):
         y = function.values(x)
         if not groups:
             start = x.mean(axis=0), y.mean(axis=0)
             scale = float(np.abs(y - start[1]).max())
             scale = scale if np.isfinite(scale) and scale > 0 else 1.0
         x, y = x - start[0], (y - start[1]) / scale
-        own = [_Moments.of(x[index::most], y[index::most]) for index in range(most)]
+        parts = (places % most == index for index in range(most))
+        own = [_Moments.of(x[part], y[part]) for part in parts]
         groups = [_joined(pair) for pair in zip(groups, own, strict=True)] if groups else own
     shift = start[1] / scale
     whole = _joined(groups)

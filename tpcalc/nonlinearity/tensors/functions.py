@@ -253,7 +253,8 @@ def outputs(f: Callable[[Any], Any], batch: Tensor) -> Tensor:
             f"{error}",
             hint="Give inputs of the type and device of its parameters, two for batch norm.",
         ) from error
-    if not hasattr(found, "flatten") or found.ndim < 1 or len(found) != len(batch):
+    is_tensor = isinstance(found, load_torch().Tensor)
+    if not is_tensor or found.ndim < 1 or len(found) != len(batch):
         shape = tuple(getattr(found, "shape", ()))
         raise EvaluationError(
             f"a batch of {len(batch)} inputs gives outputs of shape {shape}.",

@@ -167,9 +167,10 @@ def _targets(sample: Sample, targets: Any, loss: Loss | None) -> Tensor | None:
             raise UsageError("targets are given, and no loss.", hint="Give the loss as well.")
         return None
     count = len(sample) + sample.left_out
-    if targets is None or len(targets) != count:
+    found = len(targets) if hasattr(targets, "__len__") else 0
+    if found != count:
         raise UsageError(
-            f"there are {0 if targets is None else len(targets)} targets for {count} inputs.",
+            f"there are {found} targets for {count} inputs.",
             hint="A loss needs one for each input.",
         )
     return load_torch().as_tensor(targets)[sample.order]
@@ -212,7 +213,8 @@ def tangent_transfer(
         >>> tangent_transfer(lambda x: x @ w, [w], loss, (x, y), (2 * x, y)).value
         4.0
     """
-    shards = train, test
+    shards, batch = (train, test), checks.whole(batch, "batch", least=1)
+    _flat(parameters)  # which are tensors
     for inputs, targets in shards:
         if not len(inputs) or len(inputs) != len(targets):
             raise UsageError(f"a shard has {len(inputs)} inputs and {len(targets)} targets.")

@@ -189,7 +189,10 @@ def between(
         >>> abs(row.nlc.value - (9 / 5) ** 0.5) < 0.1
         True
     """
-    wanted = tuple((int(start), int(end)) for start, end in pairs)
+    try:
+        wanted = tuple((int(start), int(end)) for start, end in pairs)
+    except (TypeError, ValueError):
+        raise UsageError("pairs are pairs (m, l) of numbers of layers.") from None
     draws = checks.whole(draws, "draws", least=2)
     function, sample = network_on(network, x, batch, seed)
     moments = moments_of(function, sample)
