@@ -406,6 +406,12 @@ def test_layers_without_a_fixed_point_say_why(
         _ = effective(name, weights, biases).chi
 
 
+def test_an_input_of_length_0_has_the_signal_of_biases() -> None:
+    relu = LayerMap(act("relu"), 2.0, 0.1)
+    found = LayerSequence([relu] * 3).gram(np.array([[0.0, 0.0], [0.0, 1.0]]))
+    assert [one.value[0, 0] for one in found] == pytest.approx([0.1, 0.2, 0.3], rel=1e-14)
+
+
 def test_bad_layers_are_refused() -> None:
     for weights, biases, rank in ((0.0, 0.0, 1.0), (1.0, -0.1, 1.0), (1.0, 0.0, 1.5)):
         with pytest.raises(StudyError, match="rank" if rank > 1 else "variance"):

@@ -77,6 +77,8 @@ def covariance(network: Layers, gram: Array) -> Covariance:
         (2.0, 0.728597763)
     """
     start, graph = checked_gram(gram, "covariance"), layers(network)
+    if not start.diagonal().all():
+        raise StudyError("an input has the length 0.", where="covariance", hint="Leave it out.")
     found = [Covariance(start, np.zeros_like(start), np.zeros(len(start)))]
     for index in range(1, len(graph.layers)):
         with graph.at(index) as layer:

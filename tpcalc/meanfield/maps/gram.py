@@ -25,7 +25,7 @@ def checked_gram(gram: Any, where: str) -> Array:
             where=where,
         )
     low = float(np.linalg.eigvalsh(found)[0])
-    if not (found.diagonal() > 0).all() or low < -1e-10 * float(found.diagonal().max()):
+    if low < -1e-10 * float(np.abs(found.diagonal()).max()):
         raise StudyError(
             f"second moments of inputs have the eigenvalue {low:.3g}.",
             where=where,
