@@ -30,6 +30,7 @@ autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # an attribute that is a property is described once
 napoleon_custom_sections = ["Shapes", "Source"]
 
 html_theme = "furo"

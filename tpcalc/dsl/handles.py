@@ -156,6 +156,9 @@ Binary = Callable[[Any, Any], Any]
 class Scalar(Value):
     """A number that the program computes: an input, an average, or a function of these.
 
+    Attributes:
+        ref: Its node.
+
     Example:
         >>> from tpcalc.dsl.trace import program
         >>> @program
