@@ -20,6 +20,27 @@ QUESTIONS = [
 ]
 
 
+DIGITS = """
+import numpy as np, tpcalc as tp
+inputs = np.random.default_rng(0).standard_normal((9, 4))
+for act in ("erf", "relu"):
+    found = tp.kernel(tp.MLP(3, act), inputs)
+    print([found.matrix(kind).tobytes().hex() for kind in found.kinds])
+"""
+
+
+@pytest.mark.slow
+def test_compiled_code_has_the_digits_of_kept_code(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    words = sys.executable, "-c", DIGITS
+    fresh, kept = (
+        subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert list(tmp_path.rglob("*.nbc")) and len(fresh) > 1000
+    assert fresh == kept
+
+
 @pytest.mark.slow
 def test_nothing_is_left_to_compile(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -73,6 +73,9 @@ def _compile(function: Callable[..., Any], fastmath: set[str], inline: str = "ne
         "nogil": True,
         "error_model": "numpy",
         "inline": inline,
+        # A call would find the code of whoever was loaded first: compiled now, or kept, with other
+        # last digits.
+        "forceinline": True,
     }
     compiled = njit(**options)(function)
     with suppress(RuntimeError):  # no place on this machine where compiled code could be kept
