@@ -51,6 +51,3 @@ def plain_stars(app, what, name, obj, options, lines):
 
 def setup(app):
     app.connect("autodoc-process-docstring", plain_stars, priority=100)  # before napoleon (500)
-
-# Functions that are made of rows have types as texts, and some names of types are of two modules.
-suppress_warnings = ["ref.python"]

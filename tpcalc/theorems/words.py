@@ -57,4 +57,6 @@ def named_after(made: Any, answer: Any, takes: Signature, common: str | None) ->
     for name in ("__module__", "__name__", "__qualname__"):
         setattr(made, name, getattr(answer, name))
     made.__doc__, made.__signature__ = assembled(answer.__doc__, common, takes), takes
+    kinds = {name: own.annotation for name, own in takes.parameters.items()}
+    made.__annotations__ = {**kinds, "return": takes.return_annotation}
     return made

@@ -106,7 +106,7 @@ def form(
     )
 
     def make(answer: Callable[[Asked], Found]) -> Form[Found]:
-        returned = signature(answer).return_annotation
+        returned = signature(answer, eval_str=True).return_annotation
         own = Signature([known[name] for name in takes.split()], return_annotation=returned)
 
         def asking(*args: Any, **kwargs: Any) -> Found:
