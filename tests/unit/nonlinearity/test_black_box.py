@@ -54,8 +54,23 @@ def test_changes_have_the_covariance_of_points(law: Law) -> None:
     assert np.allclose(factor @ factor.T, wanted, atol=0.08 * scale)
     for draw in (law.changes, law.sphere, law.noise):
         changes = draw(rng, 39996)
-        assert np.allclose(changes.T @ changes / len(changes), wanted, atol=0.08 * scale)
+        assert np.allclose(changes.T @ changes / len(changes), wanted, atol=0.05 * scale)
         assert np.allclose(changes.mean(axis=0), 0, atol=0.05 * sqrt(scale))
+
+
+@pytest.mark.parametrize("count", [200, 12])
+def test_directions_have_the_covariance_of_inputs(count: int) -> None:
+    """More inputs than features, and fewer: then no direction leaves their span."""
+    rng = np.random.default_rng(1)
+    rows = (rng.normal(size=(count, 20)) + rng.normal(size=20)) * np.arange(1, 21)
+    law, cov, draws = Empirical(rows), np.cov(rows.T), 20000
+    scale = np.sqrt(np.outer(cov.diagonal(), cov.diagonal()))
+    for draw in (law.sphere, law.noise):
+        found = draw(rng, draws)
+        assert np.abs((found.T @ found / draws - cov) / scale).max() < Z * sqrt(2 / draws)
+    if count > 20:  # on the sphere |d Cov^(-1/2)| is the root of the features
+        root = np.linalg.solve(np.linalg.cholesky(cov), law.sphere(rng, 5).T)
+        assert np.linalg.norm(root, axis=0) == pytest.approx(sqrt(20) * np.ones(5))
 
 
 @pytest.mark.parametrize(
