@@ -29,6 +29,24 @@ def test_pages_with_programs_are_found() -> None:
     assert {"start/first-program.md", "how-to/add-an-activation.md"} <= set(PAGES)
 
 
+NEW = "tpcalc/activations/entries/softsign.py"  # what the page on activations lets a reader write
+
+
+def test_modules_that_pages_name_are_there() -> None:
+    package = DOCS.parent / "tpcalc"
+    rooms = "|".join(room.name for room in package.iterdir() if room.is_dir())
+    named = re.compile(rf"`((?:tpcalc/)?(?:{rooms})/[a-z_/]+(?:\.py)?)`")
+    pages = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+    found = {name for page in pages for name in named.findall(page.read_text(encoding="utf-8"))}
+    places = {name: package / name.removeprefix("tpcalc/") for name in found - {NEW}}
+    lost = {
+        name
+        for name, at in places.items()
+        if not at.exists() and not at.with_suffix(".py").exists()
+    }
+    assert len(places) > 50 and not lost, lost
+
+
 SLOW = (
     "how-to/a-network-of-your-own.md",
     "how-to/add-an-optimizer.md",

@@ -1,7 +1,7 @@
 """What the engine executes: straight-line instructions on vector and scalar registers.
 
 Both interpretations that sample coordinates compile to these: the particles of a limit graph
-(``evaluate/particles``) and the lazily revealed finite network (``finite/lazy``). Registers are
+(``evaluate/particles``) and the lazily revealed finite network (``finite/compile``). Registers are
 numbered from 0, vectors and scalars apart; each is written once.
 """
 
