@@ -34,7 +34,7 @@ def evaluated(
     cov: Sequence[Sequence[Any]],
     methods: Sequence[Method] = METHODS,
 ) -> Bounded:
-    """The same by the first way that has an answer, all entries at once."""
+    """E f_1(G_1) ... f_k(G_k) for centred Gaussians by the first way that has it, all at once."""
     for method, expectation in ways(factors, methods):
         found = expectation(factors, [0.0] * len(factors), cov)
         if found is not None:

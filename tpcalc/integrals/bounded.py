@@ -52,7 +52,9 @@ class Bounded(Shown):
             return str(self.estimate())
         import numpy as np
 
-        return f"{self.value}\n({self.method.value}, errors <= {np.max(self.error, initial=0):.2g})"
+        most = np.max(np.broadcast_to(self.error, self.shape), initial=0, where=self.known)
+        kind = "standard errors" if self.method is Method.PARTICLES else "errors"
+        return f"{self.value}\n({self.method.value}, {kind} <= {most:.2g})"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -157,10 +159,10 @@ class Bounded(Shown):
 
             roots = np.sqrt(np.maximum([self.value, self.value - self.error], 0.0))
             return _joined(roots[0], roots[0] - roots[1], self)
-        value = sqrt(max(self.value, 0.0))
+        value = kept(sqrt(max(self.value, 0.0)))
         low = sqrt(max(self.value - self.error, 0.0))
         error = max(sqrt(max(self.value + self.error, 0.0)) - value, value - low)
-        rounding = EPS * value if value * value != self.value > 0 else 0.0
+        rounding = 0.0 if Fraction(value) ** 2 == self.value else EPS * value
         return _joined(value, error + rounding, self)
 
     def inverse(self) -> Bounded:

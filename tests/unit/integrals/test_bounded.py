@@ -61,6 +61,10 @@ def test_powers_keep_the_sign() -> None:
     assert Bounded(-2.0).power(2).value == -4.0
     assert Bounded(-2.0).power(0) == Bounded(1.0)
     assert (-Bounded(-2.0, 0.25)).root().value == math.sqrt(2)
+    for number in (2.0, 0.1, 7.3):  # the square of the second is 0.1 again, but for rounding
+        found = Bounded(number).root()
+        assert abs(Fraction(found.value) ** 2 - Fraction(number)) <= 2 * found.value * found.error
+    assert [Bounded(number).root().error for number in (0.0, 0.25, 4.0)] == [0.0] * 3
 
 
 def test_what_is_known_to_be_zero_stays_so() -> None:
