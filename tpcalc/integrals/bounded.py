@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 EPS = 2.0**-52
 NEGLIGIBLE = 2.0**-40
-METHODS = (Method.EXACT, Method.QUADRATURE, Method.PARTICLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +254,7 @@ def _power(value: float, exponent: float) -> float:
 
 
 def _joined(value: float, error: float, *parts: Bounded) -> Bounded:
-    method = max((part.method for part in parts), key=METHODS.index)
+    method = max(part.method for part in parts)
     seeds = [part.seed for part in parts if part.seed is not None]
     if _is_array(value):
         found = Bounded(value, error + EPS * abs(value), method, seeds[0] if seeds else None)

@@ -13,7 +13,6 @@ from tpcalc.arrays import Array
 from tpcalc.dsl import filled
 from tpcalc.errors import EvaluationError, ScaleError, UsageError
 from tpcalc.evaluate.chain import chosen
-from tpcalc.integrals.average import METHODS
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.networks.network import Architecture
@@ -229,7 +228,7 @@ def _tiled(
     checked = check_entries(task, tiles.matrices, methods)
     return Found(
         tiles.matrices,
-        max(tiles.methods, key=METHODS.index, default=Method.EXACT),
+        max(tiles.methods, default=Method.EXACT),
         checked.error,
         checked.coincident,
         checked.independent if "ntk" in task.kinds else None,
