@@ -66,9 +66,9 @@ def _misfit(
     known = inspect.signature(function)
     try:
         given = known.bind(*args, **kwargs)
-    except TypeError:  # Python has said it, and not which names are near
+    except TypeError as error:  # Python does not say which names are near
         strange = _STRANGE.search(said)
-        return UnknownName("argument", strange[1], known.parameters).told if strange else None
+        return UnknownName("argument", strange[1], known.parameters).told if strange else f"{error}."
     names = inspect.unwrap(function).__globals__
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]

@@ -19,6 +19,7 @@ from tpcalc.errors import (
     UnknownName,
     UsageError,
 )
+from tpcalc.theorems.integrable import bias_step
 
 SMALL: dict[str, Any] = {"samples": 2**4, "replicates": 2, "threads": 1}
 DATA = tp.Samples(((1.0, 0.5),), ((1.0,),))
@@ -370,6 +371,8 @@ LINES = tp.signal.mlp(2, tp.signal.Design("tanh"))
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: tp.signal.nlc(), "missing a required argument: 'network'"),
+        (lambda: bias_step(NET, k=(1, 0.5, 1), eta=1), "missing a required argument: 'depth'"),
         (lambda: tp.signal.Design("tanh", biases="x"), "variance of the biases must be a number"),
         (lambda: tp.signal.Input("x"), "q = x"),
         (lambda: tp.signal.mlp("x", 3), "depth is 'x'"),
