@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.names import Name
 from tpcalc.results import PLAIN, Comparison, SlopeRow
@@ -23,7 +23,11 @@ COLOURS = 6
 """How many colours and markers a figure can tell apart."""
 
 _PANELS = 6
+_RANGE = 20.0  # from this ratio on an axis is logarithmic
 _GUIDE = -0.5
+
+
+Point = tuple[float, Any] | tuple[float, Any, float]  # (x, y), (x, y, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +38,34 @@ class Series:
     y: tuple[float, ...]  # ordinates
     error: tuple[float, ...]  # half-height of the band or bar at each point (0 where there is none)
     colour: str  # limit, muted or the number of a colour
-    shape: str  # line (with a band), dots (with bars) or dash (a guide)
+    # line (with a band), dots (with bars), dash (a guide), area (a band alone), point or ring
+    shape: str
     label: str  # words for the legend
 
     @classmethod
-    def of(
-        cls, points: Iterable[tuple[float, float, float]], colour: str, shape: str, label: str
-    ) -> Series:
-        """Points (x, y, error) in the order of x; an error that is not finite is not drawn."""
-        ends = sorted(points, key=lambda one: one[0])
-        bars = (one if math.isfinite(one) else 0.0 for _, _, one in ends)
-        x, y = (tuple(one[k] for one in ends) for k in (0, 1))
-        return cls(x, y, tuple(bars), colour, shape, label)
+    def of(cls, points: Iterable[Point], ink: str | int, shape: str, label: str) -> Series:
+        """Points (x, y) or (x, y, error) in the order of x; an estimate y has its own error.
+
+        An error that is not finite is not drawn; a number stands for a colour, counted around.
+        """
+        ends = sorted(map(_point, points), key=lambda one: one[0])
+        x, y, error = (tuple(one[k] for one in ends) for k in range(3))
+        return cls(x, y, error, str(ink % COLOURS if isinstance(ink, int) else ink), shape, label)
+
+
+def _point(given: Point) -> tuple[float, float, float]:
+    x, y, *error = given
+    value: Any = getattr(y, "value", y)
+    off = error[0] if error else getattr(y, "stderr", 0.0)
+    return float(x), float(value), float(off) if math.isfinite(off) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One pair of axes; ``words`` describes it to those who cannot see it.
 
-    Abscissas are steps, or widths where the axis is logarithmic; with ``numbers`` any numbers.
+    Abscissas are steps, or widths where the axis is logarithmic; with ``numbers`` any numbers. Axes
+    that do not end where their numbers do have ``x_ends`` and ``y_ends``.
     ``paint`` draws it on a canvas of matplotlib where its series alone do not tell how.
     """
 
@@ -63,8 +76,24 @@ class Panel:
     log_x: bool = False
     log_y: bool = False
     numbers: bool = False
+    y_label: str = ""
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
     size: tuple[float, float] = (400.0, 270.0)
     paint: Callable[[Canvas], None] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, title: str, axis: str, series: Iterable[Series], words: str = "", **look: Any
+    ) -> Panel:
+        """A panel that says where its curves begin and end, logarithmic where numbers lie apart.
+
+        Logarithms lie on a linear axis.
+        """
+        drawn = tuple(one for one in series if one.x)
+        words = words or f"{title} against {axis.removesuffix(' t')}. {told(drawn)}"
+        log_y = ratio(drawn) > _RANGE and not title.startswith("log10")
+        return cls(title, words, axis, drawn, **{"log_y": log_y, **look})
 
     @property
     def legend(self) -> tuple[Series, ...]:
@@ -105,12 +134,11 @@ def output_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure | 
         series = [_limit_line(group, "limit", "limit, n → ∞")]
         for index, width in enumerate(widths):
             nudge = 0.09 * (index - (len(widths) - 1) / 2)
-            series.append(_dots(group, width, str(index), nudge, f"n = {count(width)}", random))
-        drawn = tuple(s for s in series if s.x)
-        if drawn:
-            what = "f" if group[0].key.word == "f" else "mean loss of the batch"
-            title = ", ".join(filter(None, (what, place(group[0].key, inputs))))
-            panels.append(Panel(title, _described(title, "step", drawn), "step t", drawn))
+            series.append(_dots(group, width, index, nudge, f"n = {count(width)}", random))
+        what = "f" if group[0].key.word == "f" else "mean loss of the batch"
+        title = ", ".join(filter(None, (what, place(group[0].key, inputs))))
+        panels.append(Panel.of(title, "step t", series, log_y=False))
+    panels = [panel for panel in panels if panel.series]
     limits = any(t.limit for t in wanted)
     note = "Bars: ± one standard error. Points are means over seeds, set side by side."
     if not widths:
@@ -150,18 +178,14 @@ def feature_figure(traces: Iterable[Trace], inputs: tuple[str, ...]) -> Figure |
                 own = letter, layer, where
                 keys = ((t, (t.key.word, t.key.number, t.key.input)) for t in wanted)
                 group = _one_power([t for t, key in keys if key == own])
-                series.append(_limit_line(group, str(index), f"layer {layer}"))
+                series.append(_limit_line(group, index, f"layer {layer}"))
                 dots = f"layer {layer}" + (f", n = {count(widest)}" if limits else "")
-                series.append(_dots(group, widest, str(index), 0.0, dots, False))
-            drawn = tuple(s for s in series if s.x)
-            if drawn:
-                title = f"mean square of {letter}"
-                if len(places) > 1 or inputs:
-                    title += f", {place(Name(letter, '1', 0, (where,)), inputs)}"
-                log_y = ratio(drawn) > 30
-                panels.append(
-                    Panel(title, _described(title, "step", drawn), "step t", drawn, False, log_y)
-                )
+                series.append(_dots(group, widest, index, 0.0, dots, False))
+            title = f"mean square of {letter}"
+            if len(places) > 1 or inputs:
+                title += f", {place(Name(letter, '1', 0, (where,)), inputs)}"
+            panels.append(Panel.of(title, "step t", series))
+    panels = [panel for panel in panels if panel.series]
     note = (
         f"Lines: limit. Points: networks of width {count(widest)}."
         if limits and widest
@@ -197,7 +221,7 @@ def error_figure(
         several = len({(t.key.input, t.key.output) for t in shown}) > 1
         for index, trace in enumerate(shown):
             label = _error_label(trace, inputs, several)
-            series += _errors(trace, str(index), fitted.get((trace.name, trace.statistic)), label)
+            series += _errors(trace, index, fitted.get((trace.name, trace.statistic)), label)
         if series:
             series.append(_guide(series))
             words = f"{title}: error against width on logarithmic axes. " + "; ".join(
@@ -233,7 +257,7 @@ def _entries(series: Iterable[Series]) -> tuple[Series, ...]:
     return tuple(found.values())
 
 
-def _limit_line(group: list[Trace], colour: str, label: str) -> Series:
+def _limit_line(group: list[Trace], colour: str | int, label: str) -> Series:
     points = (
         (t.key.step or 0, t.limit.value, t.limit.stderr if t.limit.sd is None else t.limit.sd)
         for t in group
@@ -243,7 +267,7 @@ def _limit_line(group: list[Trace], colour: str, label: str) -> Series:
 
 
 def _dots(
-    group: list[Trace], width: int, colour: str, nudge: float, label: str, spread: bool
+    group: list[Trace], width: int, colour: int, nudge: float, label: str, spread: bool
 ) -> Series:
     points = (
         ((t.key.step or 0) + nudge, point.mean.value, point.sd if spread else point.mean.stderr)
@@ -260,7 +284,7 @@ def _error_label(trace: Trace, inputs: tuple[str, ...], several: bool) -> str:
     return ", ".join(part for part in (quantity(trace.key, trace.statistic), where) if part)
 
 
-def _errors(trace: Trace, colour: str, slope: SlopeRow | None, name: str) -> list[Series]:
+def _errors(trace: Trace, colour: int, slope: SlopeRow | None, name: str) -> list[Series]:
     # The relative sampling error of a root mean square of Gaussian differences.
     points = (
         (float(p.width), p.rms, p.rms / math.sqrt(2 * p.seeds))
@@ -274,7 +298,7 @@ def _errors(trace: Trace, colour: str, slope: SlopeRow | None, name: str) -> lis
     if slope.low is not None and slope.high is not None:
         label += f" [{slope.low:.2f}, {slope.high:.2f}]"
     centre = [math.fsum(map(math.log, side)) / len(side) for side in (dots.x, dots.y)]
-    line = ((n, math.exp(centre[1] + slope.slope * (math.log(n) - centre[0])), 0.0) for n in dots.x)
+    line = ((n, math.exp(centre[1] + slope.slope * (math.log(n) - centre[0]))) for n in dots.x)
     return [replace(dots, label=label), Series.of(line, colour, "line", label)]
 
 
@@ -282,19 +306,15 @@ def _guide(series: list[Series]) -> Series:
     dots = [s for s in series if s.shape == "dots"]
     left, right = min(min(s.x) for s in dots), max(max(s.x) for s in dots)
     top = 1.6 * max(max(s.y) for s in dots)
-    ends = ((n, top * (n / left) ** _GUIDE, 0.0) for n in (left, right))
+    ends = ((n, top * (n / left) ** _GUIDE) for n in (left, right))
     return Series.of(ends, "muted", "dash", "guide n^(-1/2)")
 
 
-def ratio(series: tuple[Series, ...]) -> float:
+def ratio(series: Iterable[Series]) -> float:
     """The largest number over the smallest, 0 where this is not above 0."""
     values = [y for s in series for y in s.y]
-    low = min(values)
+    low = min(values, default=0.0)
     return max(values) / low if low > 0 else 0.0
-
-
-def _described(title: str, axis: str, series: tuple[Series, ...]) -> str:
-    return f"{title} against {axis}. {told(series)}"
 
 
 def told(series: Iterable[Series]) -> str:

@@ -242,18 +242,17 @@ def paint(panel: Panel, canvas: Canvas) -> None:
     (panel.paint or framed(panel, lambda axes: _fill(axes, panel)))(canvas)
 
 
-def framed(
-    panel: Panel, fill: Callable[[Axes], None], right: float = 0.975
-) -> Callable[[Canvas], None]:
+def framed(panel: Panel, fill: Callable[[Axes], None]) -> Callable[[Canvas], None]:
     """What draws a panel on axes that leave room for their labels."""
 
     def painted(figure: Canvas) -> None:
         axes = figure.add_axes((0.1, 0.17, 0.88, 0.79), facecolor="none")
         fill(axes)
         longest = max((len(label.get_text()) for label in axes.get_yticklabels()), default=1)
-        left = (14 + 7.0 * longest) / panel.size[0]
-        axes.set_position((left, 0.17, right - left, 0.79))
+        left = (14 + 20 * bool(panel.y_label) + 7.0 * longest) / panel.size[0]
+        axes.set_position((left, 0.17, (0.955 if panel.x_ends else 0.975) - left, 0.79))
         axes.set_xlabel(panel.x_label)
+        axes.set_ylabel(panel.y_label)
         axes.grid(axis="y")
         axes.set_axisbelow(True)
 
@@ -294,88 +293,69 @@ def _svg(panel: Panel) -> str:
 
 
 def _fill(axes: Axes, panel: Panel) -> None:
-    for series in panel.series:
+    drawn = [series for series in panel.series if series.x]
+    if not drawn:
+        axes.set_axis_off()
+        return
+    for series in drawn:
         _add(axes, series)
-    _scale(axes, panel)
+    x = [x for series in drawn for x in series.x]
+    low, high = min(x), max(x)
+    if panel.log_x and not (panel.numbers or panel.x_ends):
+        _widths(axes, sorted({x for s in drawn if s.shape == "dots" for x in s.x}))
+    elif panel.log_x:
+        room = max(high / low, 2.0) ** 0.06
+        logarithmic(axes, "x", *(panel.x_ends or (low / room, high * room)))
+    elif panel.numbers or panel.x_ends:
+        room = 0.03 * (high - low or 1.0)
+        linear(axes, "x", *(panel.x_ends or (low - room, high + room)))
+    else:
+        axes.set_xlim(round(low) - 0.35, round(high) + 0.35)
+        axes.set_xticks(*whole_ticks(round(low), round(high)))
+    heights = [y for s in drawn for y in (*s.y, *map(add, s.y, s.error)) if y > 0]
+    if panel.log_y and heights:
+        logarithmic(axes, "y", *(panel.y_ends or (min(heights) / 1.25, max(heights) * 1.25)))
+    else:
+        low, high = panel.y_ends or axes.get_ylim()
+        room = 0.5 * (high - low < 1e-12 * max(abs(low), abs(high), 1.0))
+        linear(axes, "y", low - room, high + room)
 
 
 def _add(axes: Axes, series: Series) -> None:
-    if series.shape == "dash":
-        guide(axes, series.x, series.y, series.colour)
+    ink, (low, high) = (
+        colour(series.colour),
+        ([*map(way, series.y, series.error)] for way in (sub, add)),
+    )
+    if series.shape == "area":
+        axes.fill_between(series.x, low, high, color=ink, alpha=AREA / 2, linewidth=0)
     elif series.shape == "line":
-        band(axes, series, 0.22)
-    else:
+        one = "o" if len(series.x) == 1 else ""
+        axes.plot(series.x, series.y, color=ink, linewidth=1.8, marker=one)
+        if any(series.error):
+            axes.fill_between(series.x, low, high, color=ink, alpha=0.22, linewidth=0)
+    elif series.shape == "dash":
+        axes.plot(series.x, series.y, color=ink, linewidth=1.2, linestyle=DASHES["dash"], zorder=1)
+    elif series.shape == "dots":
         # Many steps leave less room for each point.
         size = 6 if len(series.x) <= 16 else 4 if len(series.x) <= 40 else 2.5
-        dots(axes, series, series.error, size)
-
-
-def line(axes: Axes, x: Sequence[float], y: Sequence[float], ink: str, **style: Any) -> None:
-    """Draw a line."""
-    axes.plot(x, y, color=colour(ink), linewidth=1.8, **style)
-
-
-def guide(axes: Axes, x: Sequence[float], y: Sequence[float], ink: str, **style: Any) -> None:
-    """Draw a dashed line, with which others are compared."""
-    axes.plot(x, y, color=colour(ink), linewidth=1.2, linestyle=DASHES["dash"], **style)
-
-
-def band(axes: Axes, series: Series, opacity: float) -> None:
-    """Draw a line with the band of its errors."""
-    line(axes, series.x, series.y, series.colour, zorder=2)
-    if any(series.error):
-        ink = colour(series.colour)
-        low, high = (list(map(way, series.y, series.error)) for way in (sub, add))
-        axes.fill_between(series.x, low, high, color=ink, alpha=opacity, linewidth=0)
-
-
-def dots(axes: Axes, series: Series, error: Any, size: float) -> None:
-    """Draw points with bars, ``error`` as matplotlib takes it."""
-    axes.errorbar(
-        series.x,
-        series.y,
-        yerr=error if any(series.error) else None,
-        linestyle="none",
-        marker=MARKERS[int(series.colour) % len(MARKERS) if series.colour.isdigit() else 0],
-        markersize=size,
-        markeredgewidth=0,
-        elinewidth=1.2,
-        capsize=0,
-        color=colour(series.colour),
-        zorder=3,
-    )
-
-
-def _scale(axes: Axes, panel: Panel) -> None:
-    values = [x for series in panel.series for x in series.x]
-    if panel.numbers:
-        _numbers(axes, min(values), max(values), panel.log_x)
-    elif panel.log_x:
-        _widths(axes, sorted({x for s in panel.series if s.shape == "dots" for x in s.x}))
+        axes.errorbar(
+            series.x,
+            series.y,
+            yerr=series.error if any(series.error) else None,
+            linestyle="none",
+            marker=MARKERS[int(series.colour) % len(MARKERS) if series.colour.isdigit() else 0],
+            markersize=size,
+            markeredgewidth=0,
+            elinewidth=1.2,
+            capsize=0,
+            color=ink,
+            zorder=3,
+        )
     else:
-        steps = sorted({round(x) for x in values})
-        stride = max(1, math.ceil(len(range(steps[0], steps[-1] + 1)) / 9))
-        ticks = list(range(steps[0], steps[-1] + 1, stride))
-        axes.set_xlim(steps[0] - 0.35, steps[-1] + 0.35)
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    if panel.log_y:
-        heights = [y for s in panel.series for y in (*s.y, *map(add, s.y, s.error)) if y > 0]
-        logarithmic(axes, "y", min(heights) / 1.25, max(heights) * 1.25)
-    else:
-        low, high = axes.get_ylim()
-        if high - low < 1e-12 * max(abs(low), abs(high), 1.0):
-            axes.set_ylim(low - 0.5, high + 0.5)
-        axes.set_yticks(*round_ticks(*axes.get_ylim()))
-
-
-def _numbers(axes: Axes, low: float, high: float, log: bool) -> None:
-    if not log:
-        room = 0.03 * (high - low or 1.0)
-        axes.set_xlim(low - room, high + room)
-        axes.set_xticks(*round_ticks(low, high))
-        return
-    room = max(high / low, 2.0) ** 0.06
-    logarithmic(axes, "x", low / room, high * room)
+        ring = series.shape == "ring"
+        look: dict[str, Any] = {"markerfacecolor": "none" if ring else ink, "clip_on": False}
+        look["markeredgecolor"] = ink if ring else colour("page")
+        axes.plot(series.x, series.y, "o", markersize=9, markeredgewidth=1.5, zorder=5, **look)
 
 
 def _widths(axes: Axes, widths: list[float]) -> None:
@@ -429,6 +409,15 @@ def power_label(value: float) -> str:
         return plain(value, 4)
     power = "10" + superscript(str(exponent))
     return power if lead == 1 else f"{lead}·{power}"
+
+
+def whole_ticks(low: int, high: int, most: int = 9) -> tuple[list[int], list[str]]:
+    """Where an axis of whole numbers has its ticks, and what stands there."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(nbins=most, steps=[1, 2, 5, 10], integer=True).tick_values(low, high)
+    ticks = [round(tick) for tick in found if low <= tick <= high]
+    return ticks, [*map(count, ticks)]
 
 
 def round_ticks(low: float, high: float) -> tuple[list[float], list[str]]:

@@ -19,7 +19,7 @@ from tpcalc.results import (
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables, same
 from tpcalc.views.numbers import plain
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series
+from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, number, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -176,7 +176,7 @@ def _panels(found: Transfer) -> Iterable[Panel]:
         top = _FAR * median(_losses(rows)[0].value for rows in lines.values())
         series: list[Series] = []
         for ink, (line, rows) in enumerate(lines.items()):
-            colour = "limit" if widths and line == OO else str(ink % COLOURS)
+            colour = "limit" if widths and line == OO else ink
             label = f"n = {line}" if widths else f"L = {line}" if line else f"n = {beside}"
             series += _line(rows, best[_place(rows[0])], top, colour, label)
         yield Panel(title, words, "learning rate", tuple(series), True, top > 0, True)
@@ -187,19 +187,18 @@ def _losses(rows: Iterable[LossRow]) -> list[Estimate]:
 
 
 def _line(
-    rows: Sequence[LossRow], best: Optimum, top: float, colour: str, label: str
+    rows: Sequence[LossRow], best: Optimum, top: float, colour: str | int, label: str
 ) -> Iterable[Series]:
     """The losses with their band, and the best rate on the bar of its interval."""
-    losses, rates = _losses(rows), [row.rate for row in rows]
-    points = [
-        (rate, loss.value, _ERRORS * loss.stderr) for rate, loss in zip(rates, losses, strict=True)
-    ]
-    yield Series.of((one for one in points if one[1] <= top), colour, "line", label)
+    losses = _losses(rows)
+    pairs = [(row.rate, one) for row, one in zip(rows, losses, strict=True) if one.value <= top]
+    points = ((rate, one.value, _ERRORS * one.stderr) for rate, one in pairs)
+    yield Series.of(points, colour, "line", label)
     height = max(best.loss.value, min(loss.value for loss in losses) / _FAR)
     if height <= top:
-        ends = (best.low or rates[0], best.rate, best.high or rates[-1])
-        bar = Series.of(((rate, height, 0.0) for rate in ends), colour, "dash", label)
-        yield from (bar, replace(bar, x=ends[1:2], y=(height,), error=(0.0,), shape="dots"))
+        ends = (best.low or rows[0].rate, best.rate, best.high or rows[-1].rate)
+        yield Series.of(((rate, height) for rate in ends), colour, "dash", label)
+        yield Series.of([(best.rate, height)], colour, "dots", label)
 
 
 @view.register
@@ -343,18 +342,13 @@ def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
         labels = list(dict.fromkeys(width if widths else depth for depth, width in lines))
         series = []
         for (depth, width), line in lines.items():
-            points = [(row.place, row.value) for row in line]
-            name = f"n = {width}" if widths else f"L = {depth}"
-            series.append(_series(points, labels.index(width if widths else depth), width, name))
+            name, told = ("n", width) if widths else ("L", depth)
+            shape = "line" if width == OO else "dots"
+            points = ((row.place, row.value) for row in line)
+            series.append(Series.of(points, labels.index(told), shape, f"{name} = {told}"))
         words = f"{title}, {recipe}, step {step}: {len(series)} lines over the {axis}."
         name = f"{title}: {recipe}, step {step}"
         yield Panel(name, words, axis, tuple(series), log, what == "distance", True)
-
-
-def _series(ends: Iterable[tuple[float, Estimate]], ink: int, width: str, label: str) -> Series:
-    line = width == "oo"
-    points = ((x, one.value, 0.0 if line else one.stderr) for x, one in ends)
-    return Series.of(points, str(ink % COLOURS), "line" if line else "dots", label)
 
 
 @view.register

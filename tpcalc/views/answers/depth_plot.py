@@ -11,7 +11,7 @@ import numpy as np
 from tpcalc.names import what_of
 from tpcalc.results import DepthArray, DepthSample, DepthTable, Estimate
 from tpcalc.results.depth_sample import log10_of_root
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.traces import spread_out
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ RATIOS = {
 PROFILE = "depths-profile"
 STEPS = "depths-steps"
 _LIMIT = "oo"
-_RANGE = 20.0  # from this ratio on an axis is logarithmic
 
 
 def on_the_way(ratio: str) -> str:
@@ -64,9 +63,9 @@ def _against(found: DepthTable) -> Figure | None:
         names = [name for name in found.names if what_of(name) == letter]
         series: list[Series] = []
         for colour, name in enumerate(spread_out(names, COLOURS)):
-            series += _depths(found, name, numbers, str(colour))
+            series += _depths(found, name, numbers, colour)
         if series:
-            panels.append(_panel(title, "blocks L", series, log_x=True))
+            panels.append(Panel.of(title, "blocks L", series, log_x=True))
     note = "Points: L blocks; bars: one standard error. Lines: the limit of infinite depth."
     return Figure("Against the number of blocks", note, tuple(panels)) if panels else None
 
@@ -81,12 +80,12 @@ def _norms(found: DepthTable) -> Figure | None:
     for ratio, words in RATIOS.items():
         known = _logs((float(L), found.at(f"{ratio}^2", L)) for L in depths)
         shape = "line" if found.samples else "dots"
-        series = [_series(known, "limit" if found.samples else "0", shape, "width → ∞")]
+        series = [Series.of(known, "limit" if found.samples else "0", shape, "width → ∞")]
         for colour, width in enumerate(widths):
             own = [sample for sample in found.samples if sample.width == width]
             means = [(float(one.depth), one.log10(ratio, one.alphas[0])) for one in own]
-            series.append(_series(means, str(colour), "dots", f"n = {width}"))
-        panels.append(_panel(f"log10 of {words}", "blocks L", series, log_x=True))
+            series.append(Series.of(means, colour, "dots", f"n = {width}"))
+        panels.append(Panel.of(f"log10 of {words}", "blocks L", series, log_x=True))
     note = (
         "Lines: infinite width. Points: networks, means of the logarithm; bars: one standard error."
     )
@@ -111,10 +110,10 @@ def _trajectories(found: DepthTable) -> Figure | None:
             ways = [(1.0 - p if back else p, p) for p in sample.places]
             bands = [(p, _spread(sample, ratio, gone)) for p, gone in sorted(ways)]
             kept = [(p, one) for p, one in bands if math.isfinite(one.value)]
-            series.append(_series(kept, str(colour), "line", f"n = {sample.width}"))
+            series.append(Series.of(kept, colour, "line", f"n = {sample.width}"))
         known = _logs(zip(table.places, squares, strict=True))
-        series.append(_series(known, "limit", "line", "width → ∞"))
-        panels.append(_panel(f"log10 of {on_the_way(ratio)}", "p = l/L", series))
+        series.append(Series.of(known, "limit", "line", "width → ∞"))
+        panels.append(Panel.of(f"log10 of {on_the_way(ratio)}", "p = l/L", series, numbers=True))
     note = (
         f"L = {depth}. Bands: mean and standard deviation of the logarithm over networks. "
         "Gradients go from p = 1 to 0."
@@ -134,18 +133,14 @@ def _spread(sample: DepthSample, ratio: str, place: float) -> Estimate:
     return Estimate(mean.value, mean.stderr * math.sqrt(mean.samples), mean.method)
 
 
-def _series(ends: Sequence[tuple[float, Estimate]], colour: str, shape: str, label: str) -> Series:
-    return Series.of(((x, one.value, one.stderr) for x, one in ends), colour, shape, label)
-
-
-def _depths(found: DepthTable, name: str, numbers: Sequence[str], colour: str) -> Iterable[Series]:
+def _depths(found: DepthTable, name: str, numbers: Sequence[str], colour: int) -> Iterable[Series]:
     known = {row.depth: row.estimate for row in found.rows if row.name == name}
     dots = [(float(depth), known[depth]) for depth in numbers if depth in known]
     if dots:
-        yield _series(dots, colour, "dots", name)
+        yield Series.of(dots, colour, "dots", name)
     if _LIMIT in known:
         ends = [(float(depth), known[_LIMIT]) for depth in (numbers[0], numbers[-1])]
-        yield _series(ends, colour, "line", f"{name}, L → ∞")
+        yield Series.of(ends, colour, "line", f"{name}, L → ∞")
 
 
 def _along(found: DepthTable) -> Figure | None:
@@ -161,7 +156,7 @@ def _along(found: DepthTable) -> Figure | None:
             if one.name == name:
                 series += _profile(one, found.batch)
         if series:
-            panels.append(_panel(f"root mean square of {words}", "p = l/L", series))
+            panels.append(Panel.of(f"root mean square of {words}", "p = l/L", series, numbers=True))
     note = (
         "Lines: the limit of infinite depth. Points: the largest number of blocks that was asked."
     )
@@ -177,7 +172,7 @@ def _profile(one: DepthArray, batch: int) -> Iterable[Series]:
         roots = [math.sqrt(max(value, 0.0)) for value in squares]
         pairs = zip(one.places, roots, errors, strict=True)
         points = ((p, root, float(off) / (2 * root) if root else 0.0) for p, root, off in pairs)
-        yield Series.of(points, str(colour), shape, f"t = {sample // batch}, {depth}")
+        yield Series.of(points, colour, shape, f"t = {sample // batch}, {depth}")
 
 
 def _over(found: DepthTable) -> Figure | None:
@@ -187,20 +182,12 @@ def _over(found: DepthTable) -> Figure | None:
         series = []
         count = min(values.shape)
         for colour, r in enumerate(spread_out(list(range(count)), COLOURS)):
-            points = (
-                (float(t), float(values[t, r]), float(errors[t, r])) for t in range(r, len(values))
-            )
-            series.append(Series.of(points, str(colour), "line", f"r = {r}"))
-        panels.append(_panel(f"Gamma of {words}, L = {one.depth}", "step t", series))
+            points = zip(range(r, len(values)), values[r:, r], errors[r:, r], strict=True)
+            series.append(Series.of(points, colour, "line", f"r = {r}"))
+        title = f"Gamma of {words}, L = {one.depth}"
+        panels.append(Panel.of(title, "step t", series, numbers=True))
     note = "Coefficients at step t of what the middle block drew at step r, times the root of L."
     return Figure("Along training", note, tuple(panels)) if panels else None
-
-
-def _panel(title: str, axis: str, series: Sequence[Series], *, log_x: bool = False) -> Panel:
-    values = [y for one in series for y in one.y]
-    log_y = not title.startswith("log10") and 0 < min(values) < max(values) / _RANGE
-    described = f"{title} against {axis}. {told(series)}"
-    return Panel(title, described, axis, tuple(series), log_x, log_y, numbers=not log_x)
 
 
 def gammas(found: DepthTable) -> Iterator[tuple[str, DepthArray, NDArray[Any], NDArray[Any]]]:

@@ -135,7 +135,7 @@ def _sizes(rows: Mapping[str, ParameterMove]) -> Figure | None:
     return Figure(title, note, tuple(panels)) if panels else None
 
 
-def over_widths(told: MeasuredSize, colour: str, label: str) -> Series:
+def over_widths(told: MeasuredSize, colour: str | int, label: str) -> Series:
     """Sizes of networks of several widths, with their errors."""
     points = zip(told.widths, told.sizes, told.errors, strict=True)
     return Series.of(((n, y, y * error) for n, y, error in points), colour, "dots", label)
@@ -144,7 +144,7 @@ def over_widths(told: MeasuredSize, colour: str, label: str) -> Series:
 def power_of_width(told: MeasuredSize, power: Fraction, label: str) -> Series:
     """A power of the width through the size at the largest one."""
     size, last = told.sizes[-1], told.widths[-1]
-    line = ((n, size * (n / last) ** float(power), 0.0) for n in told.widths)
+    line = ((n, size * (n / last) ** float(power)) for n in told.widths)
     return Series.of(line, "limit", "dash", label)
 
 
@@ -236,9 +236,9 @@ def _figure(rows: Mapping[str, ParameterMove]) -> Figure:
     series: list[Series] = []
     for colour, name, shift in (("0", "output", -0.1), ("1", "inside", 0.1)):
         powers = [(k, getattr(row, name).constant) for k, row in enumerate(rows.values(), start=1)]
-        points = [(k + shift, float(power), 0.0) for k, power in powers if power is not None]
+        points = [(k + shift, float(power)) for k, power in powers if power is not None]
         series += [Series.of(points, colour, "dots", name)] if points else []
-    reach = ((0.6, 0.0, 0.0), (len(rows) + 0.4, 0.0, 0.0))
+    reach = ((0.6, 0.0), (len(rows) + 0.4, 0.0))
     guide = Series.of(reach, "limit", "dash", "n^0: it moves by Θ(1)")
     words = "; ".join(f"{k}: output {row.output}, inside {row.inside}" for k, row in rows.items())
     panel = Panel("Power of n", words, "parameter", (guide, *series))

@@ -18,6 +18,7 @@ _OO, _BEYOND = "oo", "-> oo"
 _TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
 _SEVERAL = 4  # laws and powers from which a table is a diagram
 _PANELS = 12
+_SHARE = "share of the depth"
 
 
 def growth_lead(found: DepthExperiment) -> str:
@@ -159,19 +160,16 @@ def _panels(found: DepthExperiment) -> Iterator[Panel]:
     if found.paths:
         series = []
         for ink, row in enumerate(found.paths):
-            points = ((k / len(row.path), height, 0.0) for k, height in enumerate(row.path))
-            series.append(Series.of(points, str(ink % COLOURS), "line", row.along))
+            points = ((k / len(row.path), height) for k, height in enumerate(row.path))
+            series.append(Series.of(points, ink, "line", row.along))
         words = f"Sums of one sequence of {len(series)} laws along the depth."
-        yield Panel(
-            "Sums along the depth", words, "share of the depth", tuple(series), numbers=True
-        )
-
+        yield Panel.of("Sums along the depth", _SHARE, series, words, numbers=True)
     for net in found.trained:
         if net.path and net.alpha in (found.trained[0].alpha, found.trained[-1].alpha):
-            points = ((k / len(net.path), height, 0.0) for k, height in enumerate(net.path, 1))
+            points = ((k / len(net.path), height) for k, height in enumerate(net.path, 1))
             one = Series.of(points, "0", "line", net.along)
             title = f"One weight after training, {net.along}, L^(-{net.alpha})"
-            yield Panel(title, f"{title}.", "share of the depth", (one,), numbers=True)
+            yield Panel.of(title, _SHARE, (one,), f"{title}.", numbers=True)
 
 
 def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
@@ -195,11 +193,11 @@ def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
             )
             shape = {_OO: "line", _BEYOND: "dash"}.get(width, "dots")
             label = f"L^(-{alpha})" if alpha else f"n = {width}"
-            series.append(Series.of(points, str(ink % COLOURS), shape, label))
+            series.append(Series.of(points, ink, shape, label))
     axis = "blocks L" if len(depths) > 1 else "power of 1/L"
     title = f"log10 {RATIOS[name]}, {law}"
     words = f"{title} against {axis}: {len(series)} lines."
-    yield Panel(title, words, axis, tuple(series), len(depths) > 1, False, True)
+    yield Panel.of(title, axis, series, words, log_x=len(depths) > 1, numbers=True)
 
 
 def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
@@ -216,10 +214,10 @@ def _on_the_way(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
                 if (row.alpha, row.width) == (alpha, width)
             )
             shape, beyond = ("dash", ", infinite width") if width == _OO else ("line", "")
-            series.append(Series.of(points, str(ink), shape, f"L^(-{alpha}){beyond}"))
+            series.append(Series.of(points, ink, shape, f"L^(-{alpha}){beyond}"))
     title = f"log10 {on_the_way(name)}, {law}"
     axis = "share of the blocks gone through"
-    yield Panel(title, f"{title} along the depth.", axis, tuple(series), False, False, True)
+    yield Panel.of(title, axis, series, f"{title} along the depth.", numbers=True)
 
 
 def growth_figure(found: DepthExperiment) -> Figure | None:

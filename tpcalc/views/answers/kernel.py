@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -14,7 +13,7 @@ from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import rounded_up
 from tpcalc.views.numbers import Measure, count, counted, measured, plain
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.plots import decades, guide, line, logarithmic, round_ticks
+from tpcalc.views.plots import round_ticks, whole_ticks
 from tpcalc.views.tables import Table, numbers, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -31,7 +30,6 @@ SPECTRUM_ROWS = 4096
 """A report leaves out the eigenvalues of kernels with more rows."""
 
 _SIZE = (400.0, 300.0)
-_MARKED = 30  # up to here each eigenvalue has its own dot
 _NAMED = 12  # labels that find room beside a map
 _SATURATED = (0.01, 0.99)  # quantiles of the entries where the colours of a map end
 _COLOURS = {"nngp": "0", "ntk": "1"}
@@ -41,9 +39,7 @@ def kernel_figure(kernel: Kernel) -> Figure:
     """The panels of a page: the spectrum where there is one, then a map of each kernel."""
     panels = []
     if has_spectrum(kernel):
-        spectrum = _spectrum_panel(kernel)
-        paint = partial(_draw_spectrum, panel=spectrum)
-        panels.append(replace(spectrum, size=_SIZE, paint=paint))
+        panels.append(_spectrum_panel(kernel))
     for kind in kernel.kinds:
         paint = partial(_draw_map, kernel=kernel, kind=kind)
         panels.append(replace(_map_panel(kernel, kind), size=_SIZE, paint=paint))
@@ -126,25 +122,30 @@ def _note(kernel: Kernel) -> str:
 
 
 def _spectrum_panel(kernel: Kernel) -> Panel:
-    series = []
+    lines, series, lows = [], [], []
     for kind in kernel.kinds:
         ranked = enumerate(kernel.spectrum(kind), 1)
-        points = [(float(rank), float(value), 0.0) for rank, value in ranked if value > 0]
+        points = [(float(rank), float(value)) for rank, value in ranked if value > 0]
         if points:
-            series.append(Series.of(points, _COLOURS[kind], "line", kind.upper()))
-    for each in tuple(series):
-        off = kernel.resolution(each.label.lower())
-        if min(each.y) < off:
-            ends = (1.0, max(2.0, each.x[-1]))
-            word = f"error, {each.label}"
-            series.append(Series(ends, (off, off), (0.0, 0.0), each.colour, "dash", word))
+            lines.append(Series.of(points, _COLOURS[kind], "line", kind.upper()))
+    longest = max((each.x[-1] for each in lines), default=1.0)
+    for each in lines:
+        off, lowest = kernel.resolution(each.label.lower()), min(each.y)
+        lows.append(lowest)
+        if lowest < off:
+            # Below its error a spectrum is rounding: of that only the beginning is shown.
+            lows[-1] = max(lowest, off / 10)
+            level = [(1.0, off), (max(2.0, each.x[-1]), off)]
+            series.append(Series.of(level, each.colour, "dash", f"error, {each.label}"))
     shown = ", ".join(
-        f"{each.label} from {plain(each.y[0], 3)} down to {plain(each.y[-1], 3)}"
-        for each in series
-        if each.shape == "line"
+        f"{each.label} from {plain(each.y[0], 3)} down to {plain(each.y[-1], 3)}" for each in lines
     )
     words = f"Eigenvalues against rank on logarithmic axes: {shown or 'all are 0'}."
-    return Panel("Eigenvalues", words, "rank", tuple(series), log_x=True, log_y=True)
+    y_ends = (min(lows) / 1.6, max(each.y[0] for each in lines) * 1.6) if lines else None
+    ends, drawn = (0.9, max(longest, 2.0) * 1.1), (*lines, *series)
+    return Panel(
+        "Eigenvalues", words, "rank", drawn, True, True, x_ends=ends, y_ends=y_ends, size=_SIZE
+    )
 
 
 def _map_panel(kernel: Kernel, kind: str) -> Panel:
@@ -153,33 +154,6 @@ def _map_panel(kernel: Kernel, kind: str) -> Panel:
     sizes = " x ".join(count(size) for size in matrix.shape)
     words = f"{kind.upper()} as a map of {sizes} entries, from {low} to {high}."
     return Panel(f"{kind.upper()}, entries", words, "input", ())
-
-
-def _draw_spectrum(figure: Canvas, panel: Panel) -> None:
-    axes = figure.add_axes((0.16, 0.155, 0.78, 0.81), facecolor="none")
-    lines = [each for each in panel.series if each.shape == "line"]
-    errors = {each.colour: each.y[0] for each in panel.series if each.shape == "dash"}
-    for each in panel.series:
-        if each.shape == "dash":
-            guide(axes, each.x, each.y, each.colour)
-        else:
-            few = len(each.x) <= _MARKED
-            line(axes, each.x, each.y, each.colour, marker="o" if few else "", ms=4)
-    if not lines:
-        axes.set_axis_off()
-        return
-    longest = max(each.x[-1] for each in lines)
-    axes.set_xscale("log")
-    axes.set_xlim(0.9, max(longest, 2.0) * 1.1)
-    ranks = decades(1.0, max(longest, 2.0))
-    axes.set_xticks(ranks, [count(round(tick)) for tick in ranks])
-    # Below its error a spectrum is rounding: of that only the beginning is shown.
-    low = min(max(min(each.y), errors.get(each.colour, 0.0) / 10) for each in lines)
-    high = max(each.y[0] for each in lines)
-    logarithmic(axes, "y", low / 1.6, high * 1.6)
-    axes.set_xlabel(panel.x_label)
-    axes.grid(axis="y")
-    axes.set_axisbelow(True)
 
 
 def _draw_map(figure: Canvas, kernel: Kernel, kind: str) -> None:
@@ -233,24 +207,8 @@ def _name_inputs(axes: Axes, kernel: Kernel, labels: list[tuple[str, int]]) -> N
         if named and (axis is axes.yaxis or kernel.symmetric):
             axis.set_ticks(middles, [word.replace("$", r"\$") for word in words])
         else:
-            ticks = [k for k in range(0, size + 1, _stride(size))]
-            axis.set_ticks(ticks, [count(tick) for tick in ticks])
+            axis.set_ticks(*whole_ticks(0, size, 5))
         axis.set_tick_params(length=2)
-
-
-def _stride(size: int) -> int:
-    """A round number of inputs between ticks."""
-    step = 1
-    while size / step > 5:
-        step = next(k for k in _round_numbers() if k > step)
-    return step
-
-
-def _round_numbers() -> Iterator[int]:
-    power = 1
-    while True:
-        yield from (power, 2 * power, 5 * power)
-        power *= 10
 
 
 _CORNER = 5

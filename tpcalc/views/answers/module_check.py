@@ -11,7 +11,7 @@ from tpcalc.results.data import grouped
 from tpcalc.results.first_order import FINE, kind_of
 from tpcalc.views.answers.first_order import FITS, over_widths, power_of_width, slope
 from tpcalc.views.numbers import count, plain
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
+from tpcalc.views.panels import Figure, Panel, Series, told
 from tpcalc.views.tables import Cell, Table, numbers, sentence, texts
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -139,7 +139,7 @@ def _figure(modules: _Names) -> Figure | None:
 
 
 def _curves(row: ModuleRow) -> Iterator[Series]:
-    own, colour = row.measured, str((row.step - 1) % COLOURS)
+    own, colour = row.measured, row.step - 1
     yield over_widths(own, colour, f"after step {row.step}")
     for power in dict.fromkeys((row.low.constant, row.high.constant)):
         if power is not None:

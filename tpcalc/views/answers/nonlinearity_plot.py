@@ -17,7 +17,6 @@ _WORDS = {
     "JACF": "Derivatives, sqrt(g)",
 }
 _LARGEST = 600.0  # log of what an axis can hold
-_RANGE = 20.0  # from this ratio on an axis is logarithmic
 
 
 def nonlinearity_figures(found: Nonlinearity) -> dict[str, Figure]:
@@ -36,7 +35,8 @@ def _layers(found: Nonlinearity) -> Figure:
         if found.measured:
             width = found.widths[-1]
             series.append(_dots(found, width, name))
-        panels.append(_panel(_WORDS[name], "layer", series))
+        words = f"{_WORDS[name]}. {told(series)}"
+        panels.append(Panel.of(_WORDS[name], "layer", series, words))
     note = "Line: the limit of infinite width."
     if found.measured:
         note += " Points: means over seeds; bars: two standard deviations between seeds."
@@ -50,7 +50,7 @@ def _limit(layers: Sequence[LayerRow], name: str) -> Series:
         "LSCALE": lambda row: math.sqrt(row.square.value),
         "JACF": lambda row: math.exp(min(row.log_gradient.value / 2, _LARGEST)),
     }
-    points = ((float(row.index), of[name](row), 0.0) for row in layers)
+    points = ((row.index, of[name](row)) for row in layers)
     return Series.of(points, "limit", "line", "limit, n → ∞")
 
 
@@ -77,7 +77,7 @@ def _sweep(found: Nonlinearity) -> Figure | None:
         limit = points[0][1].limit.value
         if not limit or not all(math.isfinite(value.mean.value) for _, value in points):
             continue
-        ends = ((float(points[k][0]), 1.0, 0.0) for k in (0, -1))
+        ends = ((points[k][0], 1.0) for k in (0, -1))
         one = Series.of(ends, "limit", "line", "limit, n → ∞")
         shares = (
             (float(width), value.mean.value / limit, 2 * value.deviation / abs(limit))
@@ -88,12 +88,6 @@ def _sweep(found: Nonlinearity) -> Figure | None:
         panels.append(Panel(words, f"{words}. {told([dots])}", "width n", (one, dots), log_x=True))
     note = "Points: means over seeds; bars: two standard deviations between seeds."
     return Figure("Networks of growing width", note, tuple(panels)) if panels else None
-
-
-def _panel(title: str, x_label: str, series: list[Series]) -> Panel:
-    values = [y for one in series for y in one.y if y > 0]
-    wide = bool(values) and max(values) > _RANGE * min(values)
-    return Panel(title, f"{title}. {told(series)}", x_label, tuple(series), log_y=wide)
 
 
 def _value(row: MeasuredRow, name: str) -> MeasuredValue:

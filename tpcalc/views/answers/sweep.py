@@ -13,7 +13,7 @@ from tpcalc.results.data import grouped
 from tpcalc.results.sweep import PROBLEM, QUANTITY, SHOWN
 from tpcalc.views.answers.phases import INKS
 from tpcalc.views.numbers import Measure, count, counted, measured, plain, with_power
-from tpcalc.views.panels import COLOURS, Figure, Panel, Series, ratio, told
+from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.plots import AREA, colour, framed
 from tpcalc.views.tables import Cell, Table, number, texts
 from tpcalc.views.terminal import COLUMNS
@@ -109,11 +109,9 @@ def _curves(found: Sweep, records: Records) -> Iterator[Panel]:
     for name, own in _grouped(known, [key for key in names if key != x]).items():
         if len({record[_shown(found)] for record in own}) > 1:  # it depends on the settings
             for cells in _grouped(own, outer).values():
-                series = tuple(_lines(found, cells, x, inner))
+                series = _lines(found, cells, x, inner)
                 title = ", ".join(filter(None, (*map(_said, name), _place(cells[0], outer))))
-                words = f"{title} against {x}. {told(series)}"
-                log_y = ratio(series) > 30
-                yield Panel(title, words, x, series, log_x, log_y, numbers=True)
+                yield Panel.of(title, x, series, log_x=log_x, numbers=True)
 
 
 def _lines(found: Sweep, cells: Records, x: str, inner: str) -> Iterator[Series]:
@@ -121,7 +119,7 @@ def _lines(found: Sweep, cells: Records, x: str, inner: str) -> Iterator[Series]
     for index, own in enumerate(groups):
         points = [(one[x], one[_shown(found)], one.get("error") or 0.0) for one in own]
         for shape in ("line", "dots"):
-            yield Series.of(points, str(index), shape, _place(own[0], [inner]))
+            yield Series.of(points, index, shape, _place(own[0], [inner]))
 
 
 def _quantity(records: Records) -> list[str]:
