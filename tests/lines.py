@@ -25,7 +25,7 @@ BUDGET = ROOT / "tests" / "budget.toml"
 FACES = (
     "__init__.py",
     "dsl/__init__.py",
-    "meanfield/__init__.py",
+    "signal/__init__.py",
     "networks/layers/__init__.py",
     "results/__init__.py",
     "theorems/depth/__init__.py",

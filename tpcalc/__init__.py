@@ -98,7 +98,7 @@ _HOMES = {name: f"{home}:{name}" for home, names in _PUBLIC.items() for name in 
 _HOMES |= {
     "layers": "tpcalc.networks.layers:",
     "resnets": "tpcalc.theorems.resnets:",
-    "signal": "tpcalc.meanfield:",
+    "signal": "tpcalc.signal:",
 }
 
 __all__ = [*_HOMES, "__version__"]

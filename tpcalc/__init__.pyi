@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Protocol, overload
 
 from tpcalc import errors as errors
-from tpcalc import meanfield
+from tpcalc import signal as signal
 from tpcalc import testing as testing
 from tpcalc import torch as torch
 from tpcalc.activations.public import function as function
@@ -79,7 +79,6 @@ from tpcalc.training.training import train as train
 from tpcalc.views.page import report as report
 
 __version__: str
-signal = meanfield
 
 class _Family(Protocol):
     """An activation with parameters: ``tp.leaky_relu(0.2)(h)``."""

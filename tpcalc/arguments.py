@@ -68,7 +68,9 @@ def _misfit(
         given = known.bind(*args, **kwargs)
     except TypeError as error:  # Python does not say which names are near
         strange = _STRANGE.search(said)
-        return UnknownName("argument", strange[1], known.parameters).told if strange else f"{error}."
+        return (
+            UnknownName("argument", strange[1], known.parameters).told if strange else f"{error}."
+        )
     names = inspect.unwrap(function).__globals__
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]

@@ -165,7 +165,7 @@ def test_layers_are_those_of_the_recursion() -> None:
     """Each is a node times a factor; as functions of each other they are the whole network."""
     network = tp.signal.network_of(tp.ResNet(2, "tanh", weight_variance=2), 40, 6, seed=1)
     graph = tp.signal.layers(tp.ResNet(2, "tanh", weight_variance=2))
-    x = tp.signal.gaussian_inputs(7, 6)
+    x = tp.signal.functions.gaussian_inputs(7, 6)
     layers = network.layers(x)
     assert [tap.parents for tap in network.taps] == [layer.parents for layer in graph.layers]
     assert [layer.shape[1] for layer in layers] == list(network.sizes)
@@ -205,7 +205,7 @@ WRITTEN = {
 def test_layers_are_what_the_network_reports(name: str) -> None:
     """Every layer of the recursion is shown, and is the value of its name."""
     network, graph = tp.signal.network_of(WRITTEN[name], 16, 6), tp.signal.layers(WRITTEN[name])
-    x = tp.signal.gaussian_inputs(7, 6)
+    x = tp.signal.functions.gaussian_inputs(7, 6)
     layers, values = network.layers(x), network.values(x)
     assert [tap.parents for tap in network.taps] == [layer.parents for layer in graph.layers]
     reported = {key: index for key, index in graph.names if key.startswith("h[")}
@@ -232,7 +232,7 @@ def recorded() -> Iterator[Any]:
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_layer_of_recorded_networks_is_shown(every: int) -> None:
     """Also of random macro-layers: each is what it is computed from, put through its part."""
-    x = tp.signal.gaussian_inputs(9, 6)
+    x = tp.signal.functions.gaussian_inputs(9, 6)
     for net in list(recorded())[::every]:
         network, graph = tp.signal.network_of(net, 16, 6), tp.signal.layers(net)
         layers = network.layers(x)
@@ -246,7 +246,7 @@ def test_every_layer_of_recorded_networks_is_shown(every: int) -> None:
 def test_the_batch_at_hand_is_the_axis_of_the_program(kind: Any) -> None:
     """The program of one input that averages over its batch, beside the one of all inputs."""
     net = kind(2, tp.signal.Design("tanh", 1.5, 0.1, "batch", batch=8))
-    x = tp.signal.gaussian_inputs(8, 5)
+    x = tp.signal.functions.gaussian_inputs(8, 5)
     network = tp.signal.network_of(net, 12, 5, seed=SEED)
     whole = DrawnNetwork(traced(net, 8 * 5, 12), 12, seed=SEED)
     assert whole.parameters.keys() == network.parameters.keys()
@@ -260,15 +260,15 @@ def test_measured_networks_are_the_network_itself() -> None:
     """Variances of the parameters as they are, and coefficients beside the limit."""
     own = tp.MLP(2, "tanh", weight_variance=1.5, bias_variance=0.1)
     network = tp.signal.network_of(own, 300, 300, seed=2)
-    rows = {row.layer: row.value for row in tp.signal.layer_variances(network)}
+    rows = {row.layer: row.value for row in tp.signal.functions.layer_variances(network)}
     assert [rows[k] for k in (1, 4, 7)] == pytest.approx([1.5, 1.5, 1.0], rel=0.05)
     assert [rows[k] for k in (2, 5)] == pytest.approx([0.1, 0.1], rel=0.3)
     limit = tp.signal.nlc(own).value
     assert tp.signal.nlc(tp.signal.concrete(own, network)).value == pytest.approx(limit, rel=0.05)
-    x = tp.signal.gaussian_inputs(250, 300, seed=1)
-    assert tp.signal.layerwise_nlc(network, x).value == pytest.approx(limit, rel=0.05)
+    x = tp.signal.functions.gaussian_inputs(250, 300, seed=1)
+    assert tp.signal.functions.layerwise_nlc(network, x).value == pytest.approx(limit, rel=0.05)
     network.parameters["W1"].mul_(3.0)
-    after = {row.layer: row.value for row in tp.signal.layer_variances(network)}
+    after = {row.layer: row.value for row in tp.signal.functions.layer_variances(network)}
     assert after[1] == pytest.approx(9 * rows[1], rel=1e-12)
     assert after[4] == rows[4]
 
@@ -280,6 +280,6 @@ def test_networks_that_the_recursion_does_not_follow_show_their_vectors(name: st
     assert [tuple(layer.shape) for layer in layers] == [(4, size) for size in network.sizes]
     whole = network(program_of(name)[1])
     torch.testing.assert_close(layers[-1], whole, rtol=1e-12, atol=1e-12)
-    x = tp.signal.gaussian_inputs(50, layers[0].shape[1])
-    found = tp.signal.layer_metrics(network, x, draws=2)
+    x = tp.signal.functions.gaussian_inputs(50, layers[0].shape[1])
+    found = tp.signal.functions.layer_metrics(network, x, draws=2)
     assert len(found) == len(layers) and all(row.scale.value > 0 for row in found)

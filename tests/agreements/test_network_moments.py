@@ -11,9 +11,9 @@ import pytest
 import tpcalc as tp
 from tests.agree import agree
 from tpcalc.errors import ProgramError, StudyError
-from tpcalc.meanfield import Input, layers, propagate
 from tpcalc.meanfield.program import program_of
 from tpcalc.results import Estimate, Method
+from tpcalc.signal import Input, layers, propagate
 
 START = Input(1.3, 0.4)
 

@@ -76,7 +76,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "nonlinearity": lambda: tp.signal.nonlinearity(tp.signal.mlp(40, tp.signal.Design("relu", 2))),
     "plain": lambda: tp.signal.plain("tanh", depth=100),
     "split": lambda: tp.signal.split("tanh"),
-    "spectrum": lambda: tp.signal.weight_spectrum("gaussian", 0.5),
+    "spectrum": lambda: tp.signal.spectra.weight_spectrum("gaussian", 0.5),
     "theorem": lambda: tp.integrable.trivial_naive_ip(tp.MLP(3, "relu^2"), "naive-ip"),
     "closed form": lambda: tp.integrable.half_square(0.5),
     "program": lambda: there_and_back.build(),

@@ -112,10 +112,10 @@ def test_fixed_points_of_random_activations(seed: int) -> None:
 
 def test_fixed_points_below_the_grid() -> None:
     """That of s / 2 + b is b / sqrt(3/4), however short; that of .9 s + 1e4 s^2 is unstable."""
-    found = signal.Iteration(Var(0) / 2 + 1e-6, normalized=False).found
+    found = signal.activations.Iteration(Var(0) / 2 + 1e-6, normalized=False).found
     assert found.label == "all to a positive limit"
     assert found.points[0].length.value == pytest.approx(1e-6 / 0.75**0.5, rel=1e-9)
-    found = signal.Iteration(0.9 * Var(0) + 1e4 * Var(0) ** 2, normalized=False).found
+    found = signal.activations.Iteration(0.9 * Var(0) + 1e4 * Var(0) ** 2, normalized=False).found
     assert found.label == "small to 0, large to infinity"
     assert found.points[1].length.value == pytest.approx((0.19 / 3e8) ** 0.5, rel=1e-9)
 
@@ -125,7 +125,7 @@ def test_a_kind_agrees_with_its_slope_where_rounding_hides_the_other_point() -> 
     relu = lookup("relu").fn.expr
     mean = float((2 * np.pi) ** -0.5)
     for off, kind in ((1e-7, "stable"), (-1e-7, "unstable")):
-        found = signal.Iteration(relu - mean * (1 + off)).found
+        found = signal.activations.Iteration(relu - mean * (1 + off)).found
         (point,) = found.points
         assert point.slope is not None and point.kind == KINDS[np.sign(point.slope.value - 1)]
         assert point.kind == kind and "within rounding" in found.notes[0]

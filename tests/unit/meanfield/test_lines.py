@@ -15,7 +15,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import StudyError, TraceError, UsageError
-from tpcalc.meanfield import Design, Input, drawn_macro_layers, layers, nlc, propagate
+from tpcalc.signal import Design, Input, drawn_macro_layers, layers, nlc, propagate
 
 Numbers = tuple[float, float, float, float]  # q, q - c and log g of the last layer, NLC
 TABLE = json.loads((Path(__file__).parent / "lines.json").read_text(encoding="utf-8"))

@@ -12,7 +12,7 @@ from tpcalc.activations.entries import atom
 from tpcalc.functions import Var
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.layers import square_growth
-from tpcalc.meanfield import spread
+from tpcalc.signal import spread
 
 
 def test_the_standard_error_of_a_deviation_is_that_of_many_runs() -> None:

@@ -14,7 +14,6 @@ from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.errors import StudyError, UnknownName, UsageError
-from tpcalc.meanfield import Design, Input, layers, mlp, nlc, resnet
 from tpcalc.meanfield import operations as operations_of
 from tpcalc.meanfield.layers.stretches import POWERS, ZERO
 from tpcalc.networks.network import Architecture, slots, written
@@ -23,6 +22,7 @@ from tpcalc.passes.parameterize import parameterized
 from tpcalc.passes.split import split
 from tpcalc.program.nodes import Kind
 from tpcalc.results import Method
+from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
 
 ACTS = ("tanh", "relu", "gelu", "swish", "leaky_relu:0.2")
 

@@ -55,7 +55,7 @@ class MeasuredNLC(Shown):
     notes: tuple[str, ...]  # what to bear in mind
 
 
-def nlc(
+def measured_nlc(
     f: Function,
     x: Any,
     *,
@@ -94,7 +94,7 @@ def nlc(
 
     Example:
         >>> from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
-        >>> found = nlc(lambda x: x**2, gaussian_inputs(2000, 3), draws=20)
+        >>> found = measured_nlc(lambda x: x**2, gaussian_inputs(2000, 3), draws=20)
         >>> abs(found.nlc.value - 2**0.5) < 5 * found.nlc.stderr
         True
     """

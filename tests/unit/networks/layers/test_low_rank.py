@@ -10,7 +10,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import TraceError
-from tpcalc.meanfield import Input, layers, nlc, propagate
+from tpcalc.signal import Input, layers, nlc, propagate
 
 FAMILIES = ("gaussian", "orthogonal", "gaussian-gaussian", "padded")
 QUARTER = Fraction(1, 4)
