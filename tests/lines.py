@@ -26,6 +26,10 @@ FACES = (
     "__init__.py",
     "dsl/__init__.py",
     "signal/__init__.py",
+    "signal/activations.py",
+    "signal/functions.py",
+    "signal/maps.py",
+    "signal/spectra.py",
     "networks/layers/__init__.py",
     "results/__init__.py",
     "theorems/depth/__init__.py",
@@ -76,6 +80,11 @@ def budget() -> dict[str, int]:
     """The code lines that each room may have."""
     found: dict[str, int] = tomllib.loads(BUDGET.read_text(encoding="utf-8"))["code"]
     return found
+
+
+def face_module(face: str) -> str:
+    """The name of the module that a face is."""
+    return ".".join(["tpcalc", *face.removesuffix(".py").split("/")]).removesuffix(".__init__")
 
 
 def shown() -> set[str]:

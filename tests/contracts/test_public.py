@@ -15,7 +15,7 @@ from typing import Any, get_origin
 import pytest
 
 import tpcalc
-from tests.lines import FACES
+from tests.lines import FACES, face_module
 from tpcalc import errors
 from tpcalc.results.tables import provenance
 
@@ -37,7 +37,7 @@ def shown(room: ModuleType) -> dict[str, Any]:
     }
 
 
-ROOMS = [import_module(".".join(["tpcalc", *face.split("/")[:-1]])) for face in FACES]
+ROOMS = [import_module(face_module(face)) for face in FACES]
 CALLABLES = {name: value for room in ROOMS for name, value in shown(room).items()}
 FUNCTIONS = {name: value for name, value in CALLABLES.items() if inspect.isroutine(value)}
 CLASSES = {
@@ -81,7 +81,12 @@ def raised(function: Any) -> set[str]:
 
 
 def test_rooms_are_looked_through() -> None:
-    assert {"tpcalc.limit", "meanfield.nlc", "networks.layers.serial"} <= set(FUNCTIONS)
+    assert {
+        "tpcalc.limit",
+        "signal.nlc",
+        "signal.spectra.jacobian",
+        "networks.layers.serial",
+    } <= set(FUNCTIONS)
     assert {"results.Estimate", "tpcalc.Training", "dsl.Vector"} <= set(CLASSES)
 
 

@@ -1,4 +1,4 @@
-"""Signal propagation; what users see of it is ``tpcalc.signal``.
+"""Signal propagation: layers, maps, spectra, the nonlinearity coefficient of a network.
 
 ``operations``, ``graph``, ``recursion``: layers, and the mean-field state carried through them.
 ``layers``, ``reading``: programs of networks as such layers; ``notation``: layers line by line.

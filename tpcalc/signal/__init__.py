@@ -1,4 +1,4 @@
-"""Signal propagation: layers, maps, spectra, the nonlinearity coefficient (``tp.signal``).
+"""The face of signal propagation: what ``tp.signal`` shows.
 
 What is asked of a network stands here: ``layers``, ``propagate``, ``stability``, ``nlc``,
 ``survey`` and more; so do ways to write layers (``mlp``, ``parse_graph``) and laws of inputs.

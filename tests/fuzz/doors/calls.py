@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from tests.fuzz.doors.hostile import NAMES, OBJECTS, Own
-from tests.lines import FACES
+from tests.lines import FACES, face_module
 
 HOME = "# in "
 OF_PYTHON = re.compile(
@@ -28,7 +28,7 @@ def examples() -> dict[str, tuple[Any, list[str]]]:
     for face in (*FACES, "torch/__init__.py"):
         if face.startswith(("dsl", "results")):
             continue  # of what answers and programs are made
-        room = import_module(".".join(["tpcalc", *face.split("/")[:-1]]))
+        room = import_module(face_module(face))
         for name in getattr(room, "__all__", vars(room)):
             value = getattr(room, name)
             home = getattr(value, "__module__", None)
