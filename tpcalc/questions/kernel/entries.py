@@ -26,6 +26,42 @@ Covariances = Sequence[Sequence[Bounded]]
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """Inputs of a network, token by token.
+
+    Example:
+        >>> Inputs(np.ones((2, 1, 3)), 1 / 3).squares.tolist()
+        [[[1.0]], [[1.0]]]
+    """
+
+    rows: Array  # of shape (N, T, d)
+    scale: float  # the factor of inner products at the first layer
+
+    @property
+    def squares(self) -> Array:
+        """Inner products of the tokens of one input, of shape (N, T, T)."""
+        found: Array = self.scale * np.einsum("npd,nqd->npq", self.rows, self.rows)
+        return found
+
+    def products(self, other: Inputs) -> Array:
+        """Inner products of tokens of two sets of inputs, of shape (T, T, N, M)."""
+        count, tokens, size = self.rows.shape
+        flat = self.rows.reshape(-1, size) @ other.rows.reshape(-1, size).T
+        split = flat.reshape(count, tokens, len(other.rows), tokens)
+        return self.scale * split.transpose(1, 3, 0, 2)
+
+    def gram(self, rounding: float = 0.0) -> list[list[Bounded]]:
+        """Inner products of the tokens of one input, each of shape (N,), with relative errors."""
+        squares, tokens = self.squares, range(self.rows.shape[1])
+        rows = [[squares[:, p, q] for q in tokens] for p in tokens]
+        return [[Bounded(one, rounding * np.abs(one)) for one in row] for row in rows]
+
+    def at(self, places: Any) -> Inputs:
+        """Some of the inputs."""
+        return Inputs(self.rows[places], self.scale)
+
+
+@dataclass(frozen=True)
 class Entries:
     """The limit of a tangent program, to be evaluated for any inner products of inputs.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,9 @@ from tpcalc.evaluate.closure.gaussians import Correction
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import Numeric
-from tpcalc.questions.kernel.entries import Entries, Evaluated
+from tpcalc.questions.kernel.entries import Entries, Evaluated, Found, Inputs
 from tpcalc.questions.kernel.network import Network
-from tpcalc.questions.kernel.tiles import Inputs, aligned
+from tpcalc.questions.kernel.tiles import aligned, diagonal
 from tpcalc.results import Method
 
 COINCIDENT = 0.99  # correlation of inputs above which they nearly coincide
@@ -31,55 +32,39 @@ ALONE = (
 MOST = 1024  # inputs that pairs are chosen from, besides the largest and smallest
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What following errors through some pairs says of a kernel."""
-
-    error: float  # the largest error, in units of sqrt(K_ii K_jj)
-    # that of different inputs with a correlation above 0.99; None: there are none
-    coincident: float | None
-    independent: bool  # whether corrections make no difference to the tangent kernel
-    notes: tuple[str, ...]  # for the reader
-
-
-def check_entries(
-    task: Network, matrices: dict[str, Array], methods: tuple[Method, ...]
-) -> Checked:
-    """Follow errors for the pairs of extreme correlations and sizes, and for the diagonal."""
-    left = task.left
-    right = left if task.right is None else task.right
+def checked(task: Network, found: Found, methods: tuple[Method, ...]) -> Found:
+    """A kernel with errors followed for pairs of extreme correlations and sizes, and alone."""
+    left, right, numeric = task.left, task.right or task.left, Numeric(methods)
     rows, columns, correlation = _pairs(left, right, same=task.right is None)
-    numeric, kinds = Numeric(methods), task.kinds
     gram = aligned(left.at(rows), right.at(columns))
-    pair, followed = _followed(task.pair, gram, kinds, numeric)
+    pair, followed = _followed(task.pair, gram, task.kinds, numeric)
+    ends = left.at(rows), right.at(columns)
+    one, other = (diagonal(task, inputs, Numeric(follow=False)) for inputs in ends)
+    outputs, errors = range(task.pair.tangent.outputs), np.zeros(len(rows))
+    for kind, k, m in product(task.kinds, outputs, outputs):
+        scale = np.sqrt(np.abs(one[kind, k, k].value * other[kind, m, m].value))
+        own = found.matrices[kind][rows, k, columns, m]
+        errors = np.fmax(errors, _relative(pair.entry(kind, 0, k, 1, m), own, scale))
     near = correlation > COINCIDENT
-    errors: dict[bool, float] = {False: 0.0, True: 0.0}
-    for kind in kinds:
-        outputs = task.pair.tangent.outputs
-        for k in range(outputs):
-            for m in range(outputs):
-                scale = np.sqrt(
-                    np.abs(
-                        _own(task, left.at(rows), kind, k) * _own(task, right.at(columns), kind, m)
-                    )
-                )
-                answer = pair.entry(kind, 0, k, 1, m)
-                gap = np.abs(answer.value - matrices[kind][rows, k, columns, m])
-                relative = (gap + answer.error) / np.where(scale > 0, scale, 1.0)
-                relative = np.broadcast_to(relative, correlation.shape)
-                for which in (False, True):
-                    worst = float(np.max(relative[near == which], initial=0.0))
-                    errors[which] = max(errors[which], worst)
-    corrections = pair.closure.found
-    independent = True
-    notes: tuple[str, ...] = ((FOLLOWED if followed else ALONE).format(len(rows)),)
-    if "ntk" in kinds and corrections:
-        independent, more = _compared(task, gram, pair, numeric)
-        notes += more
-    diagonal = _diagonal_error(task, matrices, kinds, numeric) if task.right is None else 0.0
-    return Checked(
-        max(errors[False], diagonal), errors[True] if near.any() else None, independent, notes
+    worst, coincident = (float(np.max(errors[where], initial=0.0)) for where in (~near, near))
+    note = ""
+    if "ntk" in task.kinds and pair.closure.found:
+        field = Numeric(methods, follow=False)
+        _, note = dependence(pair, task.pair.at(gram, field, corrections=False), 0, 1)
+    told = (FOLLOWED if followed else ALONE).format(len(rows))
+    return replace(
+        found,
+        error=max(worst, _diagonal_error(task, found, numeric) if task.right is None else 0.0),
+        coincident=coincident if near.any() else None,
+        independent=not note if "ntk" in task.kinds else None,
+        notes=(told, note) if note else (told,),
     )
+
+
+def _relative(answer: Bounded, own: Array, scale: Array) -> Array:
+    """How far entries may be from what they are, in units of a scale."""
+    found: Array = (np.abs(answer.value - own) + answer.error) / np.where(scale > 0, scale, 1.0)
+    return found
 
 
 def _followed(
@@ -99,33 +84,16 @@ def _followed(
     return evaluated, True
 
 
-def _own(task: Network, inputs: Inputs, kind: str, k: int) -> Any:
-    """Diagonal entries of a kernel at some inputs."""
-    tokens = range(inputs.rows.shape[1])
-    squares = inputs.squares
-    gram = [[Bounded(squares[:, p, q], 0.0) for q in tokens] for p in tokens]
-    evaluated = task.single.at(gram, Numeric(follow=False))
-    return evaluated.entry(kind, 0, k, 0, k).value
-
-
-def _diagonal_error(
-    task: Network, matrices: dict[str, Array], kinds: Sequence[str], numeric: Numeric
-) -> float:
+def _diagonal_error(task: Network, found: Found, numeric: Numeric) -> float:
     places = _some(task.left)
     inputs = task.left.at(places)
-    squares, tokens = inputs.squares, range(inputs.rows.shape[1])
-    rounding = np.finfo(float).eps * np.sqrt(inputs.rows.shape[2])
-    gram = [
-        [Bounded(squares[:, p, q], rounding * np.abs(squares[:, p, q])) for q in tokens]
-        for p in tokens
-    ]
-    evaluated, _ = _followed(task.single, gram, task.kinds, numeric)
+    rounding = float(np.finfo(float).eps * np.sqrt(inputs.rows.shape[2]))
+    evaluated, _ = _followed(task.single, inputs.gram(rounding), task.kinds, numeric)
     worst = 0.0
-    for kind in kinds:
-        answer = evaluated.entry(kind, 0, 0, 0, 0)
-        own = matrices[kind][places, 0, places, 0]
-        gap = (np.abs(answer.value - own) + answer.error) / np.where(own > 0, own, 1.0)
-        worst = max(worst, float(np.max(gap, initial=0.0)))
+    for kind in task.kinds:
+        own = found.matrices[kind][places, 0, places, 0]
+        errors = _relative(evaluated.entry(kind, 0, 0, 0, 0), own, own)
+        worst = max(worst, float(np.max(errors, initial=0.0)))
     return worst
 
 
@@ -168,28 +136,20 @@ def _pairs(left: Inputs, right: Inputs, *, same: bool) -> tuple[Any, Any, Array]
     return rows[i], columns[j], correlation.ravel()[chosen]
 
 
-def _compared(
-    task: Network, gram: Sequence[Sequence[Bounded]], right: Evaluated, numeric: Numeric
-) -> tuple[bool, tuple[str, ...]]:
-    """The tangent kernel with and without corrections."""
-    naive = task.pair.at(gram, Numeric(numeric.methods, follow=False), corrections=False)
-    with_, without = right.entry("ntk", 0, 0, 1, 0), naive.entry("ntk", 0, 0, 1, 0)
+def dependence(whole: Evaluated, naive: Evaluated, i: int, j: int) -> tuple[float, str]:
+    """What corrections change of tangent kernels at most, with words for it; "" if nothing."""
+    with_, without = (one.entry("ntk", i, 0, j, 0) for one in (whole, naive))
     gap = np.abs(with_.value - without.value)
     if not np.any(gap > 8 * with_.error + 1e-12 * np.abs(with_.value)):
-        return True, ()
-    place = int(np.argmax(np.broadcast_to(gap, np.shape(with_.value))))
-    values = tuple(float(np.ravel(np.asarray(v.value))[place]) for v in (with_, without))
-    return False, (dependence_note(right.closure.found, *values),)
+        return 0.0, ""
+    sides = np.broadcast_arrays(gap, with_.value, without.value)
+    place = int(np.argmax(sides[0]))
+    worst, *values = (float(np.ravel(side)[place]) for side in sides)
+    return worst, _dependence_note(whole.closure.found[0], *values)
 
 
-def dependence_note(corrections: Sequence[Correction[Any]], value: float, naive: float) -> str:
-    """Words for a network whose backward pass depends on its forward pass.
-
-    Example:
-        >>> dependence_note([Correction("W", True, 0.5, 3)], 2.0, 1.5)[:34]
-        'gradient independence does not hol'
-    """
-    first = corrections[0]
+def _dependence_note(first: Correction[Any], value: float, naive: float) -> str:
+    """Words for a network whose backward pass depends on its forward pass."""
     matrix = f"{first.matrix}^T" if first.transpose else first.matrix
     return (
         f"gradient independence does not hold: {matrix} is applied to a vector that depends on it. "

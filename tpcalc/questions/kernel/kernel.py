@@ -20,11 +20,11 @@ from tpcalc.networks.own import as_network, is_network
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.entries import Found
-from tpcalc.questions.kernel.errors import check_entries
+from tpcalc.questions.kernel.entries import Found, Inputs
+from tpcalc.questions.kernel.errors import checked
 from tpcalc.questions.kernel.network import Network, chain_of, network, run_chain
 from tpcalc.questions.kernel.program import Trained, program_kernel, sampled
-from tpcalc.questions.kernel.tiles import Inputs, tiled
+from tpcalc.questions.kernel.tiles import tiled
 from tpcalc.results import Kernel, Method
 from tpcalc.results.kernel import KINDS
 from tpcalc.results.tables import provenance
@@ -204,7 +204,8 @@ def answer(
     why = ""
     if methods:
         try:
-            return _tiled(task, methods, threads, progress)
+            found = tiled(task, Numeric(methods, follow=False), threads, progress)
+            return checked(task, found, methods)
         except Unknown as reason:
             why = f", because there is {reason}"
     if method not in ("auto", "particles"):
@@ -213,27 +214,6 @@ def answer(
             hint="Use method='auto'.",
         )
     return _sampled(task, methods, seed, progress, why)
-
-
-def _tiled(
-    task: Network,
-    methods: tuple[Method, ...],
-    threads: int | None,
-    progress: Progress | None,
-) -> Found:
-    field = Numeric(methods, follow=False)
-    tiles = tiled(
-        task.pair, task.single, task.left, task.right, task.kinds, field, threads, progress
-    )
-    checked = check_entries(task, tiles.matrices, methods)
-    return Found(
-        tiles.matrices,
-        max(tiles.methods, default=Method.EXACT),
-        checked.error,
-        checked.coincident,
-        checked.independent if "ntk" in task.kinds else None,
-        checked.notes,
-    )
 
 
 def _sampled(

@@ -28,8 +28,7 @@ from tpcalc.passes.template import Template
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.entries import Entries, Found
-from tpcalc.questions.kernel.tiles import Inputs
+from tpcalc.questions.kernel.entries import Entries, Found, Inputs
 from tpcalc.registry.values import squared
 from tpcalc.results import Method
 from tpcalc.training.parameterizations import Parameterization

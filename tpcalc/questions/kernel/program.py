@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from operator import itemgetter
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from tpcalc.program.nodes import Kind, Ref
 from tpcalc.program.program import Program
 from tpcalc.progress import Progress
 from tpcalc.questions.kernel.entries import Entries, Evaluated, Found
-from tpcalc.questions.kernel.errors import dependence_note
+from tpcalc.questions.kernel.errors import dependence
 from tpcalc.results import Method
 
 Place = tuple[str, int, int, int, int]  # kind, copy, output, copy, output
@@ -244,17 +245,9 @@ def _independence(
     if not numeric.methods:
         numeric = Numeric()
     whole, naive = entries.at(None, numeric), entries.at(None, numeric, corrections=False)
-    worst, note = 0.0, ""
+    pairs = [(i, j) for i in range(len(matrix)) for j in range(i, len(matrix))]
     try:
-        for i in range(len(matrix)):
-            for j in range(i, len(matrix)):
-                with_, without = whole.ntk(i, 0, j, 0), naive.ntk(i, 0, j, 0)
-                gap = abs(with_.value - without.value)
-                if gap > max(worst, 8 * with_.error + 1e-12 * abs(with_.value)):
-                    worst = gap
-                    note = dependence_note(
-                        whole.closure.found, float(with_.value), float(without.value)
-                    )
+        _, note = max((dependence(whole, naive, *pair) for pair in pairs), key=itemgetter(0))
     except Unknown:
         return None, ("gradient independence could not be checked: entries need particles",)
     return not note, (note,) if note else ()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -15,89 +13,43 @@ from tpcalc.doors.machine import available_cores
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.numeric import Numeric
 from tpcalc.progress import Progress
-from tpcalc.questions.kernel.entries import Entries
+from tpcalc.questions.kernel.entries import Entries, Found, Inputs
+from tpcalc.questions.kernel.network import Network
 from tpcalc.results import Method
 from tpcalc.tasks.alone import alone
 from tpcalc.tasks.run import elsewhere, error_of, outcomes
 from tpcalc.tasks.task import Task
 
 Tile = tuple[slice, slice]
-Shared = tuple[Entries, "Inputs", "Inputs | None", tuple[str, ...], Numeric]
+Shared = tuple[Entries, Inputs, Inputs | None, tuple[str, ...], Numeric]
 Evaluated = tuple[dict[tuple[str, int, int], Array], set[Method]]
 
 SIDE = 192  # inputs of a tile: its arrays fit the second-level cache
 LONG = 512  # where quadrature prepares each input once for a tile
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Inputs of a network, token by token.
+def tiled(task: Network, numeric: Numeric, threads: int | None, progress: Progress | None) -> Found:
+    """All entries of a kernel, whose error is not known yet."""
+    left, right, outputs = task.left, task.right or task.left, task.pair.tangent.outputs
+    shape = (len(left.rows), outputs, len(right.rows), outputs)
+    found = {kind: np.empty(shape) for kind in task.kinds}
+    own = diagonal(task, left, numeric)
+    methods = {answer.method for answer in own.values()}
 
-    Example:
-        >>> Inputs(np.ones((2, 1, 3)), 1 / 3).squares.tolist()
-        [[[1.0]], [[1.0]]]
-    """
-
-    rows: Array  # of shape (N, T, d)
-    scale: float  # the factor of inner products at the first layer
-
-    @property
-    def squares(self) -> Array:
-        """Inner products of the tokens of one input, of shape (N, T, T)."""
-        found: Array = self.scale * np.einsum("npd,nqd->npq", self.rows, self.rows)
-        return found
-
-    def products(self, other: Inputs) -> Array:
-        """Inner products of tokens of two sets of inputs, of shape (T, T, N, M)."""
-        count, tokens, size = self.rows.shape
-        flat = self.rows.reshape(-1, size) @ other.rows.reshape(-1, size).T
-        split = flat.reshape(count, tokens, len(other.rows), tokens)
-        return self.scale * split.transpose(1, 3, 0, 2)
-
-    def at(self, places: Any) -> Inputs:
-        """Some of the inputs."""
-        return Inputs(self.rows[places], self.scale)
-
-
-@dataclass
-class Tiled:
-    """A kernel, with the least certain method of its entries."""
-
-    matrices: dict[str, Array]  # for each kind the matrix, of shape (N, K, M, K)
-    methods: set[Method] = field(default_factory=set)  # the methods of its entries
-
-
-def tiled(
-    pair: Entries,
-    single: Entries,
-    left: Inputs,
-    right: Inputs | None,
-    kinds: Sequence[str],
-    numeric: Numeric,
-    threads: int | None,
-    progress: Progress | None,
-) -> Tiled:
-    """All entries of a kernel."""
-    other = left if right is None else right
-    outputs = pair.tangent.outputs
-    shape = (len(left.rows), outputs, len(other.rows), outputs)
-    found = Tiled({kind: np.empty(shape) for kind in kinds})
-    own = _diagonal(single, left, kinds, numeric, found)
-
-    side = LONG if Method.QUADRATURE in found.methods else SIDE
-    tiles = list(_tiles(len(left.rows), len(other.rows), side, symmetric=right is None))
-    shared = pair, left, right, tuple(kinds), numeric
-    for (rows, columns), (blocks, methods) in _computed(shared, tiles, threads, progress):
-        found.methods.update(methods)
+    side = LONG if Method.QUADRATURE in methods else SIDE
+    tiles = list(_tiles(shape[0], shape[2], side, symmetric=task.right is None))
+    shared = task.pair, left, task.right, task.kinds, numeric
+    for (rows, columns), (blocks, more) in _computed(shared, tiles, threads, progress):
+        methods |= more
         for (kind, k, m), block in blocks.items():
-            found.matrices[kind][rows, k, columns, m] = block
-            if right is None and rows != columns:
-                found.matrices[kind][columns, m, rows, k] = block.T
-    if right is None:
-        every = np.arange(len(left.rows))
-        for (kind, k, m), values in own.items():
-            found.matrices[kind][every, k, every, m] = values
-    return found
+            found[kind][rows, k, columns, m] = block
+            if task.right is None and rows != columns:
+                found[kind][columns, m, rows, k] = block.T
+    if task.right is None:
+        every = np.arange(shape[0])
+        for (kind, k, m), answer in own.items():
+            found[kind][every, k, every, m] = answer.value
+    return Found(found, max(methods, default=Method.EXACT), 0.0)
 
 
 def _computed(
@@ -139,21 +91,16 @@ def _evaluated(
     return blocks, methods
 
 
-def _diagonal(
-    single: Entries, inputs: Inputs, kinds: Sequence[str], numeric: Numeric, tiled: Tiled
-) -> dict[tuple[str, int, int], Any]:
+def diagonal(
+    task: Network, inputs: Inputs, numeric: Numeric
+) -> dict[tuple[str, int, int], Bounded]:
     """Entries of an input with itself, where a correlation rounded below 1 would lose digits."""
-    squares = inputs.squares
-    tokens = range(inputs.rows.shape[1])
-    gram = [[_given(squares[:, p, q]) for q in tokens] for p in tokens]
-    evaluated = single.at(gram, numeric)
-    outputs = range(single.tangent.outputs)
-    own = {}
-    for kind, k, m in product(kinds, outputs, outputs):
-        answer = evaluated.entry(kind, 0, k, 0, m)
-        tiled.methods.add(answer.method)
-        own[kind, k, m] = answer.value
-    return own
+    evaluated = task.single.at(inputs.gram(), numeric)
+    outputs = range(task.single.tangent.outputs)
+    return {
+        (kind, k, m): evaluated.entry(kind, 0, k, 0, m)
+        for kind, k, m in product(task.kinds, outputs, outputs)
+    }
 
 
 def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Bounded]]:
@@ -164,11 +111,11 @@ def grams(left: Inputs, right: Inputs, *, same: bool = False) -> list[list[Bound
         every = np.arange(len(left.rows))
         cross[:, :, every, every] = 0.0
     top = [
-        [_given(own[:, p, q][:, None]) for q in tokens] + [_given(cross[p, q]) for q in tokens]
+        [Bounded(own[:, p, q][:, None]) for q in tokens] + [Bounded(cross[p, q]) for q in tokens]
         for p in tokens
     ]
     bottom = [
-        [_given(cross[q, p]) for q in tokens] + [_given(other[:, p, q][None, :]) for q in tokens]
+        [Bounded(cross[q, p]) for q in tokens] + [Bounded(other[:, p, q][None, :]) for q in tokens]
         for p in tokens
     ]
     return top + bottom
@@ -184,10 +131,6 @@ def aligned(left: Inputs, right: Inputs) -> list[list[Bounded]]:
     return [
         [Bounded(found[:, p, q], error * sizes[:, p] * sizes[:, q]) for q in every] for p in every
     ]
-
-
-def _given(values: Array) -> Bounded:
-    return Bounded(values, 0.0)
 
 
 def _tiles(rows: int, columns: int, side: int, *, symmetric: bool) -> Iterator[Tile]:
