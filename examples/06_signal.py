@@ -13,9 +13,9 @@ def main(depth: int = 50, rank: float = 0.25) -> None:
 
     # Weights of low rank start alike once both variances are divided by the rank, but the
     # singular values of their Jacobian spread more.
-    low = s.LayerMap("tanh", *s.low_rank_start(1.7, 0.05, rank), rank=rank)
+    low = s.LayerMap("tanh", *s.maps.low_rank_start(1.7, 0.05, rank), rank=rank)
     for family in ("gaussian", "orthogonal"):
-        spread = s.singular_values(low, family, depth).relative_variance.value
+        spread = s.spectra.singular_values(low, family, depth).relative_variance.value
         print(f"{family}, rank {rank}: chi {low.chi.value:.3f}, relative variance {spread:.1f}")
 
     for norm in ("none", "layer"):

@@ -15,7 +15,7 @@ Questions:
     orders, check, first_order (of the first steps), solve, phases, measure, limit, kernel,
     simulate, compare, equivalent, report,
     coordinate_check, suggest (of modules of torch: what was measured, what to change),
-    depth_limit (a run of L blocks, or its start), depth_simulate (its start at finite width),
+    (limit and simulate take depths= and depth= of a run of L blocks, or its start),
     regularity (of weights along the depth, and the power of L that suits them),
     recipe (its numbers in a script), transfer (best rates by width, depth),
     sweep (one question over a grid of settings of a study),
@@ -47,19 +47,19 @@ from importlib.util import find_spec
 from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
+from warnings import warn
 
 __version__ = "0.1.0"
 
 # Where each public name lives; loaded on first use, so that ``import tpcalc`` stays quick.
 _PUBLIC = {
+    "tpcalc.questions.by_depth": "limit simulate",
     "tpcalc.questions.check": "check",
     "tpcalc.questions.compare": "compare",
     "tpcalc.questions.coordinate_check": "coordinate_check",
     "tpcalc.questions.dependencies": "corrections dependencies",
     "tpcalc.questions.depth.at_depth": "at_depth",
-    "tpcalc.questions.depth.limit": "depth_limit",
     "tpcalc.questions.depth.regularity": "regularity",
-    "tpcalc.questions.depth.simulate": "depth_simulate",
     "tpcalc.experiments.sweep": "sweep",
     "tpcalc.experiments.transfer": "transfer",
     "tpcalc.questions.equivalent": "equivalent",
@@ -84,8 +84,6 @@ _PUBLIC = {
     "tpcalc.dsl": "L Scalar Tracer Vector extend mean n program symbol",
     "tpcalc.evaluate.answers": "Limit LimitVector",
     "tpcalc.evaluate.expect": "closed_form expect",
-    "tpcalc.evaluate.limit": "limit",
-    "tpcalc.finite.simulate": "simulate",
     "tpcalc.networks.own": "Network network",
     "tpcalc.networks.tracer": "NetworkTracer",
     "tpcalc.program.program": "Program",
@@ -101,13 +99,26 @@ _HOMES |= {
     "signal": "tpcalc.signal:",
 }
 
+# Names that are one with others now, for one version more.
+_OLD = {
+    "depth_limit": ("tpcalc.questions.depth.limit:depth_limit", "tp.limit(run, depths=...)"),
+    "depth_simulate": (
+        "tpcalc.questions.depth.simulate:depth_simulate",
+        "tp.simulate(network, width, depth=...)",
+    ),
+}
+
 __all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
+    if name in _HOMES or name in _OLD:
         from tpcalc.arguments import public
 
+        if name in _OLD:
+            home, told = _OLD[name]
+            warn(f"tp.{name} is {told} now.", DeprecationWarning, stacklevel=2)
+            return public(resolve_name(home))
         value: Any = public(resolve_name(_HOMES[name]))
     elif not name.startswith("_") and find_spec(f"tpcalc.{name}"):
         value = import_module(f"tpcalc.{name}")

@@ -25,10 +25,8 @@ from tpcalc.evaluate.answers import Limit as Limit
 from tpcalc.evaluate.answers import LimitVector as LimitVector
 from tpcalc.evaluate.expect import closed_form as closed_form
 from tpcalc.evaluate.expect import expect as expect
-from tpcalc.evaluate.limit import limit as limit
 from tpcalc.experiments.sweep import sweep as sweep
 from tpcalc.experiments.transfer import transfer as transfer
-from tpcalc.finite.simulate import simulate as simulate
 from tpcalc.functions.rows import RowFn
 from tpcalc.networks import layers as layers
 from tpcalc.networks.architectures.mlp import MLP as MLP
@@ -43,15 +41,15 @@ from tpcalc.networks.own import Network as Network
 from tpcalc.networks.own import network as network
 from tpcalc.networks.tracer import NetworkTracer as NetworkTracer
 from tpcalc.program.program import Program as Program
+from tpcalc.questions.by_depth import limit as limit
+from tpcalc.questions.by_depth import simulate as simulate
 from tpcalc.questions.check import check as check
 from tpcalc.questions.compare import compare as compare
 from tpcalc.questions.coordinate_check import coordinate_check as coordinate_check
 from tpcalc.questions.dependencies import corrections as corrections
 from tpcalc.questions.dependencies import dependencies as dependencies
 from tpcalc.questions.depth.at_depth import at_depth as at_depth
-from tpcalc.questions.depth.limit import depth_limit as depth_limit
 from tpcalc.questions.depth.regularity import regularity as regularity
-from tpcalc.questions.depth.simulate import depth_simulate as depth_simulate
 from tpcalc.questions.equivalent import equivalent as equivalent
 from tpcalc.questions.first_order import first_order as first_order
 from tpcalc.questions.initial_weights import initial_weights as initial_weights

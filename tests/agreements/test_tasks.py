@@ -140,7 +140,7 @@ def test_layers_of_networks() -> None:
 
 @pytest.mark.slow
 def test_networks_of_many_blocks() -> None:
-    both(lambda: tp.depth_simulate(tp.ResNet("L", "relu"), 100, 200, 8))
+    both(lambda: tp.simulate(tp.ResNet("L", "relu"), 200, 8, depth=100))
 
 
 def test_functions_of_a_file_are_sent(tmp_path: Path) -> None:

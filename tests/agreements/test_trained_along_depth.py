@@ -92,7 +92,7 @@ def test_trained_networks_tend_to_the_limit_like_one_over_n(
 @pytest.mark.parametrize("shape", [{}, BETWEEN], ids=str)
 def test_no_correlation_is_that_of_independent_blocks(shape: dict[str, object]) -> None:
     one, two = (
-        tp.depth_limit(run("identity", law, shape, steps=1), [2]) for law in ("given(1)", "fresh")
+        tp.limit(run("identity", law, shape, steps=1), depths=[2]) for law in ("given(1)", "fresh")
     )
     assert "given(1) along the depth" in " ".join(one.notes) or shape
     for row in two.rows:

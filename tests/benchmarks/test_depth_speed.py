@@ -67,7 +67,7 @@ def test_nonlinear_recursion(name: str) -> None:
 @pytest.mark.parametrize("act", ["identity", "sin", "gelu", "relu", "tanh"])
 def test_limit(act: str) -> None:
     run = deep_run([1.0, 0.8, 0.6, 0.9], [2.0] * 4, 0.5, 0.5, act, eta=0.5)
-    found = seconds(lambda: tp.depth_limit(run), 1)
+    found = seconds(lambda: tp.limit(run, depths=["oo"]), 1)
     print(f"\nlimit, {act}, 3 updates: {found:.2f} s")
     figure("depth", f"limit of {act}, 3 updates", found)
     assert found < BUSY * 5

@@ -79,7 +79,7 @@ def test_diagram_by_theory() -> None:
 
     def cells() -> None:
         for hurst, alpha in product(laws, powers):
-            tp.depth_limit(tp.ResNet("L", alpha=alpha, hurst=hurst, **RES3), [1000])
+            tp.limit(tp.ResNet("L", alpha=alpha, hurst=hurst, **RES3), depths=[1000])
 
     def exponents() -> None:
         net = tp.ResNet("L", alpha="alpha", hurst="hurst", **RES3)

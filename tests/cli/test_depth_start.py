@@ -148,7 +148,7 @@ def test_S2_24_report(tmp_path: Path) -> None:
         assert word in text
     assert text.count('<svg viewBox="0 0 400') == 8
     net = tp.ResNet("L", "relu", alpha="3/4", nonlin="between", layers=2, hurst="3/4")
-    own = tp.depth_simulate(net, 32, 16, 8)
+    own = tp.simulate(net, 16, 8, depth=32)
     (drawn,) = (one for one in found["limit"]["samples"] if one["depth"] == 32)
     k, name = drawn["alphas"].index("3/4"), drawn["names"].index("Dp")
     logs = own.logs[own.names.index("Dp")][0][own.alphas.index("3/4")]

@@ -69,7 +69,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "expect": lambda: tp.expect(lambda u: tp.tanh(u) ** 2, [[1.0]]),
     "recipe": lambda: tp.recipe("depth-mup:8", depth=512),
     "card": lambda: tp.card(NET, "mup", DATA, steps=1),
-    "depth_limit": lambda: tp.depth_limit(DEEP, [4, 16]),
+    "depth_limit": lambda: tp.limit(DEEP, depths=[4, 16]),
     "regularity": lambda: tp.regularity(np.random.default_rng(0).normal(size=(64, 4, 4))),
     "survey": lambda: tp.signal.survey("erf", 1.5, 0.1, depth=3),
     "sheet": lambda: tp.signal.sheet("gelu"),

@@ -21,7 +21,7 @@ WHERE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 def two(alpha: object, gamma: object, *depths: object, **settings: object) -> DepthTable:
     """The run of case A2; its second target moves nothing that is asked."""
-    return tp.depth_limit(deep_run(XI, (Y0, 0.0), alpha, gamma, **settings), depths, places=WHERE)
+    return tp.limit(deep_run(XI, (Y0, 0.0), alpha, gamma, **settings), depths=depths, places=WHERE)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -31,7 +31,7 @@ def test_S1_9_10_every_number_at_8_blocks(point: tuple[float, float]) -> None:
     places = [layer / blocks for layer in range(blocks + 1)]
     want = Reference(blocks, *FOUR, *point, a=1.2, eta=0.7)
     run = deep_run(*FOUR, *point, a=1.2, eta=0.7, steps=4)
-    found = tp.depth_limit(run, (blocks,), places=places)
+    found = tp.limit(run, depths=(blocks,), places=places)
     get = {array.name: array.values for array in found.arrays}
     close = {"rtol": 1e-12, "atol": 1e-12}
     np.testing.assert_allclose(outputs(found, blocks)[:4], want.f, **close)
@@ -52,7 +52,7 @@ def test_S1_9_10_every_number_at_8_blocks(point: tuple[float, float]) -> None:
 def test_S1_2_9_10_programs_of_8_blocks_say_the_same(point: tuple[float, float]) -> None:
     """The limit rules on the unrolled program against the recursion over the depth."""
     run = deep_run(FOUR[0][:3], FOUR[1][:3], *point, a=1.2, eta=0.7)
-    closed = tp.depth_limit(run, (8,), places=(0, 0.5, 1))
+    closed = tp.limit(run, depths=(8,), places=(0, 0.5, 1))
     rows, along = sampled(run, 8, (0, 0.5, 1), 0, {})
     arrays = [one for one in along if isinstance(one, DepthArray)]
     assert {row.name for row in rows} == set(closed.names)
@@ -105,7 +105,9 @@ def test_S1_11_16_A3() -> None:
 
 
 def test_S1_11_A4() -> None:
-    found = tp.depth_limit(deep_run(XI, (Y0, 0.0), 0.5, 0.5), (256, "oo"), places=(0, 1 / 256, 0.5))
+    found = tp.limit(
+        deep_run(XI, (Y0, 0.0), 0.5, 0.5), depths=(256, "oo"), places=(0, 1 / 256, 0.5)
+    )
     for depth, moved in (("oo", 0.675151360), (256, 0.671869574)):
         (value,) = found.along("outputs", depth).values[0, 2, 1]
         assert value == pytest.approx(moved, abs=6e-10)
@@ -141,7 +143,7 @@ def test_S1_15_A5() -> None:
     ],
 )
 def test_S1_9_10_A6(alpha: float, values: tuple[float, ...]) -> None:
-    found = tp.depth_limit(deep_run(*FOUR, alpha, 1 - alpha, a=1.2, eta=0.7), (8,), places=(1,))
+    found = tp.limit(deep_run(*FOUR, alpha, 1 - alpha, a=1.2, eta=0.7), depths=(8,), places=(1,))
     np.testing.assert_allclose(outputs(found, 8), values, atol=1e-5)
     (kernel,) = found.along("features", 8).values
     want = {
@@ -154,7 +156,7 @@ def test_S1_9_10_A6(alpha: float, values: tuple[float, ...]) -> None:
 
 
 def test_S1_11_A7() -> None:
-    found = tp.depth_limit(deep_run(*FOUR, 0.5, 0.5, a=1.2, eta=0.7), places=(1,))
+    found = tp.limit(deep_run(*FOUR, 0.5, 0.5, a=1.2, eta=0.7), depths=["oo"], places=(1,))
     values = np.array((0, 3.4036, -0.0221, -0.4063))
     np.testing.assert_allclose(outputs(found, "oo"), values, rtol=2e-3, atol=5e-5)
     kernel = np.diagonal(found.along("features", "oo").values[0])
@@ -164,7 +166,7 @@ def test_S1_11_A7() -> None:
 @pytest.mark.parametrize("alpha", ["5/8", "3/4", 1])
 def test_S1_12_A8(alpha: object) -> None:
     gamma = {"5/8": "3/8", "3/4": "1/4", 1: 0}[alpha]
-    found = tp.depth_limit(deep_run(*FOUR, alpha, gamma, a=1.2, eta=0.7), places=(1,))
+    found = tp.limit(deep_run(*FOUR, alpha, gamma, a=1.2, eta=0.7), depths=["oo"], places=(1,))
     want = (0, 0.806400, 0.011259, -0.109615)
     np.testing.assert_allclose(outputs(found, "oo"), want, atol=1e-6)
     kernel = np.diagonal(found.along("features", "oo").values[0])
@@ -195,7 +197,7 @@ def test_S1_12_A8_independent_solver() -> None:
         xs.append(xs_t.sol)
         ds_t = solve_ivp(back, (0, 1), (0.0, f[-1] - y[t]), **tight)
         ds.append(lambda p, sol=ds_t.sol: sol(1 - p))
-    found = tp.depth_limit(deep_run(*FOUR, "3/4", "1/4", a=1.2, eta=0.7))
+    found = tp.limit(deep_run(*FOUR, "3/4", "1/4", a=1.2, eta=0.7), depths=["oo"])
     np.testing.assert_allclose(outputs(found, "oo"), f, atol=1e-10)
     # What is answered says how far it may be off, and it is not further.
     assert max(found.at(f"f[{t},0]", "oo").stderr for t in range(4)) < 1e-10
@@ -203,12 +205,12 @@ def test_S1_12_A8_independent_solver() -> None:
 
 def test_S1_11_12_A9() -> None:
     ones = (1.0,) * 4
-    found = tp.depth_limit(deep_run(ones, ones, 0.5, 0.5, eta=0.25), (64, "oo"), places=(1,))
+    found = tp.limit(deep_run(ones, ones, 0.5, 0.5, eta=0.25), depths=(64, "oo"), places=(1,))
     np.testing.assert_allclose(outputs(found, "oo"), (0, 0.67957, 0.94801, 0.99979), atol=6e-6)
     np.testing.assert_allclose(outputs(found, 64), (0, 0.66396, 0.93532, 0.99724), atol=6e-6)
     kernel = np.diagonal(found.along("features", "oo").values[0])
     np.testing.assert_allclose(kernel, (2.71828, 3.48797, 4.46434, 4.69096), atol=2e-5)
-    found = tp.depth_limit(deep_run(ones, ones, 1, 0, eta=0.25), places=(1,))
+    found = tp.limit(deep_run(ones, ones, 1, 0, eta=0.25), depths=["oo"], places=(1,))
     np.testing.assert_allclose(outputs(found, "oo"), (0, 0.25, 0.451467, 0.623085), atol=1e-6)
     kernel = np.diagonal(found.along("features", "oo").values[0])
     np.testing.assert_allclose(kernel, (1, 1.0625, 1.252708, 1.507316), atol=1e-6)
@@ -217,7 +219,7 @@ def test_S1_11_12_A9() -> None:
 def test_S1_14_A10() -> None:
     """Gaps of 1/L at alpha = 1/2: they halve when the depth doubles, and lead to the limit."""
     ones, depths = (1.0,) * 5, (16, 32, 64, 128, 256)
-    found = tp.depth_limit(deep_run(ones, ones, 0.5, 0.5, eta=0.1), (*depths, "oo"), places=WHERE)
+    found = tp.limit(deep_run(ones, ones, 0.5, 0.5, eta=0.1), depths=(*depths, "oo"), places=WHERE)
     last = np.array([found.at("f[4,0]", depth).value for depth in (*depths, "oo")])
     np.testing.assert_allclose(last[:4], (0.716612, 0.740716, 0.753246, 0.759632), atol=1e-6)
     ratios = np.diff(last[:-1])[:-1] / np.diff(last[:-1])[1:]
@@ -270,7 +272,7 @@ def test_S1_21_A26() -> None:
         return table.along("distances", depth).values[0, 1:, 1, 1] ** 0.5
 
     run = deep_run(XI, (Y0, 0.0), 0.5, 0.5)
-    found = tp.depth_limit(run, (512, "oo"), places=places)
+    found = tp.limit(run, depths=(512, "oo"), places=places)
     limit = distance(found, "oo")
     np.testing.assert_allclose(limit[:4], (1.123836, 0.635167, 0.393136, 0.258029), atol=6e-7)
     np.testing.assert_allclose(
@@ -291,7 +293,7 @@ def test_S1_21_A26() -> None:
         drift = quad(lambda q: (u(q) - u(0.5)) ** 2 * math.exp(1 - q), 0.5, 0.5 + step)[0]
         drift += (u(0.5 + step) - u(0.5)) ** 2 * math.exp(0.5 - step)
         assert value**2 == pytest.approx(noise + size * drift, rel=1e-10)
-    flat = tp.depth_limit(deep_run(XI, (Y0, 0.0), 1, 0), (512, "oo"), places=places[:5])
+    flat = tp.limit(deep_run(XI, (Y0, 0.0), 1, 0), depths=(512, "oo"), places=places[:5])
     np.testing.assert_allclose(distance(flat, "oo"), 0.819 * np.array(steps[:4]), rtol=1e-9)
     np.testing.assert_allclose(
         distance(flat, 512), (0.206214, 0.103475, 0.052119, 0.026441), atol=6e-7
@@ -305,12 +307,12 @@ def test_S1_32_A30() -> None:
         (0.0, -0.5, (0.155020, 0.047066, 0.016306)),
     ):
         run = deep_run((1.0, 1.0), (1.0, 1.0), 0.5, gamma)
-        found = tp.depth_limit(run, (8, 64, 512))
+        found = tp.limit(run, depths=(8, 64, 512))
         rates = [1 / found.at("f[1,0]", depth).value for depth in (8, 64, 512)]
         np.testing.assert_allclose(rates, want, atol=6e-7)
         closed = [L**power * (1 + 1 / L) ** (1 - L) for L in (8, 64, 512)]
         np.testing.assert_allclose(rates, closed, rtol=1e-12)
-    best = tp.depth_limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5)).at("f[1,0]", "oo")
+    best = tp.limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5), depths=["oo"]).at("f[1,0]", "oo")
     assert 1 / best.value == pytest.approx(math.exp(-1), rel=1e-12)
 
 

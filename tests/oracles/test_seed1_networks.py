@@ -26,7 +26,7 @@ def test_lazy_networks_of_three_steps(act: str, size: tuple[int, int, int]) -> N
     """Within 5 standard errors, which are small enough that 5 % more would be seen."""
     blocks, width, seeds = size
     run = deep_run(*RUN, 0.5, 0.5, act, eta=0.5)
-    limit = tp.depth_limit(run, (blocks,), samples=2**14, seed=1).at("f[3,0]", blocks)
+    limit = tp.limit(run, depths=(blocks,), samples=2**14, seed=1).at("f[3,0]", blocks)
     found = tp.simulate(tp.at_depth(run, blocks), [width], seeds, outputs=["f*"], seed=7)
     value, spread = averaged(found, "f[3,0]")
     error = math.hypot(spread, limit.stderr)
@@ -39,7 +39,7 @@ def test_lazy_networks_of_three_steps(act: str, size: tuple[int, int, int]) -> N
 def test_S1_5_A15(blocks: int) -> None:
     """A step of SignSGD: f_1 = -eta 2/pi sgn(chi xi_0) xi_1 (1 + 1/L)^((L-1)/2)."""
     run = deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, eta=0.8, optimizer="signsgd")
-    found = tp.depth_limit(run, (blocks,)).at("f[1,0]", blocks)
+    found = tp.limit(run, depths=(blocks,)).at("f[1,0]", blocks)
     closed = -0.8 * 2 / math.pi * 0.7 * (1 + 1 / blocks) ** ((blocks - 1) / 2)
     assert closed == pytest.approx({16: -0.561740, 48: -0.578771}[blocks], abs=1e-6)
     tolerance = max(5 * found.stderr, 1e-9)
@@ -49,19 +49,19 @@ def test_S1_5_A15(blocks: int) -> None:
 
 def test_S1_5_A15_adam_is_sign_in_its_first_step() -> None:
     shape = ((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5)
-    sign = tp.depth_limit(deep_run(*shape, eta=0.8, optimizer="signsgd"), (8,))
-    adam = tp.depth_limit(deep_run(*shape, eta=0.8, optimizer="adam"), (8,), samples=2**11)
+    sign = tp.limit(deep_run(*shape, eta=0.8, optimizer="signsgd"), depths=(8,))
+    adam = tp.limit(deep_run(*shape, eta=0.8, optimizer="adam"), depths=(8,), samples=2**11)
     one, two = (found.at("f[1,0]", 8) for found in (sign, adam))
     assert abs(one.value - two.value) < 5 * math.hypot(one.stderr, two.stderr) + 1e-6
 
 
 def test_S1_5_A15_has_no_closed_limit() -> None:
     run = deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, optimizer="signsgd")
-    found = tp.depth_limit(run)
+    found = tp.limit(run, depths=["oo"])
     assert {gap.name for gap in found.lacking} == {"f[1,0]", "x[1,0]"}
     assert all("numbers of blocks" in gap.reason for gap in found.lacking)
     assert "signsgd" in found.notes[0]
-    start = tp.depth_limit(deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, steps=0))
+    start = tp.limit(deep_run((-1.3, 0.7), (0.9, 0.0), 0.5, 0.5, steps=0), depths=["oo"])
     assert found.at("x[0,0]", "oo") == start.at("x[0,0]", "oo")  # no optimizer has moved it
 
 
@@ -95,7 +95,7 @@ def test_blocks_of_other_shapes(shape: dict[str, object]) -> None:
     """Activations before weights, two layers, the same matrices: programs against networks."""
     point = shape.pop("alpha", 0.5), shape.pop("gamma", 0.5)
     run = deep_run((1.0, 0.8), (1.0, 1.0), *point, shape.pop("act", "gelu"), eta=0.5, **shape)
-    limit = tp.depth_limit(run, (6,), samples=2**13, places=(0, 1))
+    limit = tp.limit(run, depths=(6,), samples=2**13, places=(0, 1))
     found = tp.simulate(tp.at_depth(run, 6), [2048], 64, outputs=["f*"], seed=3)
     value, error = averaged(found, "f[1,0]")
     want = limit.at("f[1,0]", 6)
@@ -109,7 +109,7 @@ def test_blocks_of_other_shapes(shape: dict[str, object]) -> None:
 
 def test_S1_29_A27_finite_networks_without_mean_subtraction() -> None:
     run = deep_run((1.0,), (1.0,), 0.5, 0.5, "relu", center=False, steps=0)
-    want = tp.depth_limit(run, (8,)).at("x[0,0]", 8).value
+    want = tp.limit(run, depths=(8,)).at("x[0,0]", 8).value
     found = tp.simulate(tp.at_depth(run, 8), [2048], 32, outputs=["x[8,0,0]"], seed=4)
     (row,) = [row for row in found.rows if row.statistic == "second_moment"]
     error = float(np.std(row.values, ddof=1)) / len(row.values) ** 0.5
@@ -128,7 +128,7 @@ def test_batches_of_vectors(samples: int) -> None:
     )
     from tpcalc.questions.depth.sampled import sampled
 
-    closed = tp.depth_limit(run, (4,), places=(0, 1))
+    closed = tp.limit(run, depths=(4,), places=(0, 1))
     found, along = sampled(run, 4, (0, 1), 0, {})
     arrays = [one for one in along if isinstance(one, DepthArray)]
     assert len(arrays) >= 3

@@ -70,7 +70,7 @@ def test_S1_25_A23(blocks: int) -> None:
 def test_S1_7_25_A19(act: str, blocks: int) -> None:
     k, v = {"relu": (0.5 - 0.5 / math.pi, 0.5), "abs": (1 - 2 / math.pi, 1.0)}[act]
     name = "relu" if act == "relu" else abs_
-    found = tp.depth_limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, name), (blocks, "oo"))
+    found = tp.limit(deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, name), depths=(blocks, "oo"))
     forward, back = ((1 + k / blocks) ** blocks, (1 + v / blocks) ** blocks)
     for what, at_l, at_oo in (("x[0,0]", forward, math.exp(k)), ("dx[0,0]", back, math.exp(v))):
         agree(found.at(what, blocks), at_l, rounding=1e-10)
@@ -88,7 +88,9 @@ def abs_(z: object) -> object:
 
 
 def test_S1_25_A20() -> None:
-    found = tp.depth_limit(deep_run(*SAME, 0.5, 0.5, "sin", **SIZES, steps=4), places=(0, 1))
+    found = tp.limit(
+        deep_run(*SAME, 0.5, 0.5, "sin", **SIZES, steps=4), depths=["oo"], places=(0, 1)
+    )
     f = (0, 0.9973, 1.5177, 1.8053)
     np.testing.assert_allclose(outputs(found, "oo")[:4], f, atol=6e-5)
     features = np.diagonal(found.along("features", "oo").values[1])[:4]
@@ -107,7 +109,7 @@ def test_S1_25_A20_as_printed_fails() -> None:
     assert wrong.f[2] == pytest.approx(1.6624, abs=1e-4)
     assert wrong.C1[1, 1, 1] == pytest.approx(3.30, rel=0.01)
     run = deep_run(SAME[0][:3], SAME[1][:3], 0.5, 0.5, "sin", **SIZES)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=3, samples=2**12)
+    found = tp.limit(run, depths=(*DEPTHS, "oo"), seed=3, samples=2**12)
     for name, bad in (("f[2,0]", wrong.f[2]), ("dx[1,0]", wrong.C1[1, 1, 1])):
         value, error = extrapolated(found, name)
         assert abs(value - found.at(name, "oo").value) < 5 * error
@@ -126,7 +128,7 @@ def test_S1_26_A21() -> None:
     assert limit.features(1.0).value[1, 1] == pytest.approx(1.2479, abs=5e-4)
     assert b == pytest.approx(2.02, abs=6e-3)
     run = deep_run(SAME[0][:3], SAME[1][:3], 1, 0, "sin", **SIZES)
-    found = tp.depth_limit(run, DEPTHS, seed=5, samples=2**12)
+    found = tp.limit(run, depths=DEPTHS, seed=5, samples=2**12)
     for name, right, wrong in (("f[1,0]", f, 0.396), ("dx[1,0]", b, 2.39)):
         value, error = extrapolated(found, name)
         assert abs(value - right) < 5 * error
@@ -137,7 +139,7 @@ def test_S1_26_A21() -> None:
 def test_S1_26_A21_two_updates() -> None:
     """Three steps at once: functions of two Gaussians that turn quickly, the third in tables."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 1, 0, "sin", **SIZES)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=5, samples=2**11)
+    found = tp.limit(run, depths=(*DEPTHS, "oo"), seed=5, samples=2**11)
     value, error = extrapolated(found, "f[2,0]")
     limit = found.at("f[2,0]", "oo")
     assert limit.stderr < 3e-3
@@ -153,7 +155,7 @@ def test_S1_27_A22() -> None:
     assert value == pytest.approx(1.197, abs=1e-3)
     assert wrong.C1[1, 1, 1] == pytest.approx(2.52, abs=0.02)
     run = deep_run(SAME[0][:3], SAME[1][:3], 0.75, 0.25, "sin", **SIZES)
-    table = tp.depth_limit(run, (8, 32), seed=1, samples=2**12)
+    table = tp.limit(run, depths=(8, 32), seed=1, samples=2**12)
     gaps = {}
     for blocks in (8, 32):
         found = table.at("dx[1,0]", blocks)
@@ -169,7 +171,7 @@ def test_S1_27_A22() -> None:
 def test_S1_27_A22_at_128_blocks() -> None:
     """There the program and the recursion are not told apart."""
     run = deep_run(SAME[0][:3], SAME[1][:3], 0.75, 0.25, "sin", **SIZES)
-    found = tp.depth_limit(run, (128,), seed=1, samples=2**12).at("dx[1,0]", 128)
+    found = tp.limit(run, depths=(128,), seed=1, samples=2**12).at("dx[1,0]", 128)
     right = finite(Trunk(*SAME, SIN, 0.75, 0.25, 1.2, 0.5), 128).gradients(0.0).value[1, 1]
     assert abs(found.value - right) < 5 * found.stderr < 0.02
 
@@ -211,7 +213,7 @@ def test_S1_27_limit_between_one_half_and_one() -> None:
 
         end = solve_ivp(back, (0, 1), (0.0, f[-1] - y[t]), **tight)
         ds.append(lambda p, sol=end.sol: sol(1 - p))
-    found = tp.depth_limit(deep_run(xi[:3], y[:3], "3/4", "1/4", "sin", **SIZES))
+    found = tp.limit(deep_run(xi[:3], y[:3], "3/4", "1/4", "sin", **SIZES), depths=["oo"])
     np.testing.assert_allclose(outputs(found, "oo"), f, atol=1e-9)
     value = found.at("dx[1,0]", "oo").value
     assert value == pytest.approx(ds[1](0.0) @ ds[1](0.0), rel=1e-8)
@@ -222,7 +224,7 @@ def test_S1_27_limit_between_one_half_and_one() -> None:
 def test_programs_of_many_blocks_lead_to_the_limit(act: str) -> None:
     """The programs of L blocks, by samples, against the functional-integral limit."""
     run = deep_run((1.0, 0.8, 0.6), (1.0,) * 3, 0.5, 0.5, act, a=1.2, eta=0.7)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=2, samples=2**12)
+    found = tp.limit(run, depths=(*DEPTHS, "oo"), seed=2, samples=2**12)
     for name in ("f[1,0]", "f[2,0]", "x[2,0]", "dx[1,0]"):
         limit = found.at(name, "oo")
         assert limit.method is Method.QUADRATURE and limit.stderr < 1e-6
@@ -280,7 +282,7 @@ def test_programs_of_kinks_lead_to_the_limit(
     """Programs feel the kink of blocks where two streams are nearer than L^(-1/2): of one sign
     they come to the limit like L^(-1/2), of two like 1/L."""
     run = deep_run(inputs, (2.0,) * 3, act="relu", eta=0.5)
-    found = tp.depth_limit(run, (*DEPTHS, "oo"), seed=1, samples=2**12)
+    found = tp.limit(run, depths=(*DEPTHS, "oo"), seed=1, samples=2**12)
     laws = np.array([[1.0, *(depth**-power for power in powers)] for depth in DEPTHS])
     weights = np.linalg.inv(laws)[0]
     for name in ("f[1,0]", "f[2,0]", "x[2,0]", "dx[1,0]"):
@@ -320,16 +322,16 @@ def test_S1_28_A28() -> None:
 def test_S1_29_A27_growth_without_mean_subtraction() -> None:
     """relu, alpha = 1/2: log q_L / sqrt(L) -> sqrt(2 / pi); alpha = 1: cosh^2(1 / sqrt(2 pi))."""
     run = deep_run((1.0,), (1.0,), 0.5, 0.5, "relu", center=False, steps=0)
-    found = tp.depth_limit(run, (64,))
+    found = tp.limit(run, depths=(64,))
     for depth, want in ((64, 0.6366),):
         value = math.log(found.at("x[0,0]", depth).value) / math.sqrt(depth)
         assert value == pytest.approx(want, abs=6e-5)
-    (gap,) = tp.depth_limit(
-        deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, "relu", center=False)
+    (gap,) = tp.limit(
+        deep_run((1.0, 1.0), (1.0, 1.0), 0.5, 0.5, "relu", center=False), depths=["oo"]
     ).lacking
     assert "L^(1/2)" in gap.reason and (gap.depth, gap.name) == ("oo", "")
     run = deep_run((1.0,), (1.0,), 1, 0, "relu", center=False, steps=0)
-    found = tp.depth_limit(run, (16, 32, "oo"))
+    found = tp.limit(run, depths=(16, 32, "oo"))
     one, two, limit_ = (found.at("x[0,0]", depth).value for depth in (16, 32, "oo"))
     assert 2 * two - one == pytest.approx(1.167780, abs=1e-3)
     assert limit_ == pytest.approx(math.cosh(1 / math.sqrt(2 * math.pi)) ** 2, rel=1e-9)

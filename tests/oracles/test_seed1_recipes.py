@@ -118,7 +118,7 @@ def test_S1_24_A14_base_depth_in_recursion_and_program(param):
     data = tp.Samples(((1.3,), (0.7,)), ((0.9,), (0.0,)))
     net = tp.ResNet("L", "identity", nonlin="post")
     run = tp.Training(net, param, data, groups=STILL, lr=0.3, watch=())
-    closed = tp.depth_limit(run, (6,)).at("f[1,0]", 6).value
+    closed = tp.limit(run, depths=(6,)).at("f[1,0]", 6).value
     number = run.replace(network=tp.ResNet(6, "identity", nonlin="post"))
     for one in (tp.at_depth(run, 6), number):
         found = tp.limit(one, outputs=["f*"], seed=0)["f[1,0]"].value

@@ -151,7 +151,7 @@ def test_S2_19_what_slopes_that_jump_add() -> None:
     lags = np.arange(1, 10**6)
     law = along_of("fgn(1/10)").autocovariance(10**6)[1:]
     extra = -(law * lags**hurst).sum() / (np.pi * 2**0.5) * depth ** (1 - 3 * alpha)
-    found = tp.depth_limit(net, [depth]).at("Dp^2", depth).value
+    found = tp.limit(net, depths=[depth]).at("Dp^2", depth).value
     assert found - depth ** (2 * hurst - 2 * alpha) / 2 == pytest.approx(extra, rel=0.005)
 
 

@@ -54,14 +54,14 @@ def test_S2_17_no_sequence_has_this_covariance() -> None:
 
 @pytest.mark.parametrize("law", ["uniform", "rademacher", "gaussian"])
 def test_S2_5_A1_expected_displacements_of_finite_networks(law: str) -> None:
-    found = tp.depth_simulate(tp.ResNet("L", "relu", law=law, **RES3), 100, 24, 600)
+    found = tp.simulate(tp.ResNet("L", "relu", law=law, **RES3), 24, 600, depth=100)
     for name in ("D", "Dp"):
         assert abs(found.square(name, "1/2").z(1.005**100 - 1)) < 4
 
 
 def test_S2_11_12_A3_A4_norms_are_log_normal_forward_and_backward() -> None:
     width, count = 32, 250
-    found = tp.depth_simulate(tp.ResNet("L", "relu", **RES3), 200, width, count, seed=7)
+    found = tp.simulate(tp.ResNet("L", "relu", **RES3), width, count, depth=200, seed=7)
     law = tp.resnets.norm_ratio(tp.ResNet("L", "relu", **RES3), width)
     for name in ("R", "Rp"):
         values = np.array(found.values(name, "1/2"))
@@ -81,8 +81,8 @@ def test_S2_11_12_A3_A4_norms_are_log_normal_forward_and_backward() -> None:
 def test_S2_19_24_wide_networks_agree_with_the_recursion(shape: dict[str, object]) -> None:
     act = shape.pop("act")
     net = tp.ResNet("L", act, alpha="4/5", **shape)
-    exact = tp.depth_limit(net, [8])
-    wide = tp.depth_simulate(net, 8, 200, 40, seed=3)
+    exact = tp.limit(net, depths=[8])
+    wide = tp.simulate(net, 200, 40, depth=8, seed=3)
     for name in ("D", "Dp"):
         found, value = wide.square(name, "4/5"), exact.at(f"{name}^2", 8).value
         assert abs(found.value - value) < 5 * found.stderr + 3 * value / 200
@@ -90,31 +90,31 @@ def test_S2_19_24_wide_networks_agree_with_the_recursion(shape: dict[str, object
 
 def test_threads_and_powers_change_nothing() -> None:
     net = tp.ResNet("L", "relu", hurst="0.8", **RES3)
-    one = tp.depth_simulate(net, 200, 100, 6, alphas=["1/2", "1"], threads=1)  # two chunks
-    two = tp.depth_simulate(net, 200, 100, 6, alphas=["1/2", "1"], threads=2)
+    one = tp.simulate(net, 100, 6, depth=200, alphas=["1/2", "1"], threads=1)  # two chunks
+    two = tp.simulate(net, 100, 6, depth=200, alphas=["1/2", "1"], threads=2)
     assert one.logs == two.logs
-    alone = tp.depth_simulate(net, 200, 100, 6, alphas=["1"])
+    alone = tp.simulate(net, 100, 6, depth=200, alphas=["1"])
     assert alone.values("D", "1") == pytest.approx(one.values("D", "1"), rel=1e-9)
 
 
 def test_explosions_are_counted_in_logarithms() -> None:
     net = tp.ResNet("L", "relu", hurst="0.95", **RES3)
-    found = tp.depth_simulate(net, 400, 30, 3, alphas=["0.1"])
+    found = tp.simulate(net, 30, 3, depth=400, alphas=["0.1"])
     assert min(found.values("D", "1/10")) > 40 * log(10)
 
 
 def test_other_blocks_are_refused() -> None:
     with pytest.raises(UsageError, match="looped over in no way"):
-        tp.depth_simulate(tp.ResNet("L", "relu", nonlin="post", layers=2), 8, 8)
+        tp.simulate(tp.ResNet("L", "relu", nonlin="post", layers=2), 8, depth=8)
     with pytest.raises(UsageError, match="entry by entry"):
-        tp.depth_simulate(tp.ResNet("L", "relu", law="orthogonal"), 8, 8)
+        tp.simulate(tp.ResNet("L", "relu", law="orthogonal"), 8, depth=8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hurst", FIGURE_7)
 def test_S2_18_A13_figure_7(hurst: str) -> None:
     net = tp.ResNet("L", "relu", hurst=hurst, **RES3)
-    found = tp.depth_simulate(net, 1000, 40, 24, alphas=BETAS)
+    found = tp.simulate(net, 40, 24, depth=1000, alphas=BETAS)
     for name, row in zip(("D", "Dp"), FIGURE_7[hurst], strict=True):
         for beta, printed in zip(found.alphas, row, strict=True):
             value = found.log10(name, beta)

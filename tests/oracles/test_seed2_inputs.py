@@ -49,8 +49,8 @@ def test_powers_that_are_no_numbers(value: object) -> None:
 
 def test_symbols_where_numbers_are_needed() -> None:
     for ask in (
-        lambda: tp.depth_limit(res3("b"), [4]),
-        lambda: tp.depth_simulate(res3("b"), 4, 4),
+        lambda: tp.limit(res3("b"), depths=[4]),
+        lambda: tp.simulate(res3("b"), 4, depth=4),
         lambda: resnets.hidden_states(res3("b"), 40),
     ):
         with pytest.raises(UsageError, match="in front of a block is b, which is no number"):
@@ -105,25 +105,25 @@ def test_networks_of_one_coordinate() -> None:
     law = resnets.norm_ratio(res3(), 1)
     assert law.mean < 0 < law.second_moment - 1 and "does not grow" in law.notes[-1]
     assert not resnets.hidden_states(res3("1/4"), 1).hypotheses[-1].met
-    found = tp.depth_simulate(res1(act="identity"), 50, 1, 200, seed=1)
+    found = tp.simulate(res1(act="identity"), 1, 200, depth=50, seed=1)
     own = resnets.norm_ratio(res1(act="identity"), 1)
     mean = np.mean(found.values("R", "1/2"))
     # Third cumulants of a layer are of size L^(-3/2): 50 blocks are near the limit.
     assert abs(mean - own.mean) < 5 * (own.variance / 200) ** 0.5 + 0.1
     with pytest.raises(UsageError, match="one coordinate"):
-        tp.depth_simulate(res1(nonlin="post", center=True), 4, 1)
+        tp.simulate(res1(nonlin="post", center=True), 1, depth=4)
     assert resnets.run_path(lambda t: 1, [2.0], 1).displacement == 1
 
 
 def test_networks_of_one_block() -> None:
     for net, moved in ((res3(hurst="4/5"), 0.5), (res1(act="identity", along="rbf(1/9)"), 1)):
-        found = tp.depth_limit(net, [1], places=(0, 1))
+        found = tp.limit(net, depths=[1], places=(0, 1))
         assert found.at("D^2", 1).value == pytest.approx(moved)
         assert found.at("Dp^2", 1).value == pytest.approx(moved)
         assert found.along("D^2", 1).values == pytest.approx([0, moved])
         assert found.along("Dp^2", 1).values == pytest.approx([moved, 0])
     assert resnets.lemma_14(res3(), 1).upper == 0.5
-    assert len(tp.depth_simulate(res3(hurst="4/5"), 1, 3, 2).values("D", "1/2")) == 2
+    assert len(tp.simulate(res3(hurst="4/5"), 3, 2, depth=1).values("D", "1/2")) == 2
     assert resnets.sample_ratios(res3(), 1, 4, 3).shape == (3,)
 
 
@@ -151,13 +151,13 @@ def test_refused(ask: object, words: str) -> None:
 
 def test_networks_that_do_not_fit() -> None:
     with pytest.raises(OutOfMemory, match="blocks of width 1000000 needs"):
-        tp.depth_simulate(res3(hurst="4/5"), 1000, 10**6)
+        tp.simulate(res3(hurst="4/5"), 10**6, depth=1000)
 
 
 def test_paths_that_leave_the_range() -> None:
     with pytest.raises(EvaluationError, match="range of floating point"):
         resnets.run_path(lambda t: float("nan"), [1.0], 2)
-    found = tp.depth_limit(res3(0, hurst="9/10"), [4, 2000])
+    found = tp.limit(res3(0, hurst="9/10"), depths=[4, 2000])
     assert found.depths == ("4",) and "range of floating point" in found.lacking[0].reason
 
 
@@ -171,16 +171,16 @@ def test_an_autocovariance_of_nothing_is_refused_by_all_verbs(law: str) -> None:
         depth: np.linalg.eigvalsh(toeplitz(np.resize(row, 10)[:depth]))[0] for depth in (1, 2, 10)
     }
     net = res3(1, along=law)
-    gaps = tp.depth_limit(net, [1, 2, 10, "oo"]).lacking
+    gaps = tp.limit(net, depths=[1, 2, 10, "oo"]).lacking
     lacking = {gap.depth: gap.reason for gap in gaps}
     for depth, least in lowest.items():
         assert (str(depth) in lacking) == (least < 0)
         if least < 0:
             assert f"no Gaussian sequence of {depth} numbers" in lacking[str(depth)]
             with pytest.raises(EvaluationError, match=f"no Gaussian sequence of {depth} numbers"):
-                tp.depth_simulate(net, depth, 4, 2)
+                tp.simulate(net, 4, 2, depth=depth)
         else:
-            assert tp.depth_simulate(net, depth, 4, 2).square("D", "1").value > 0
+            assert tp.simulate(net, 4, 2, depth=depth).square("D", "1").value > 0
     assert "no endless Gaussian sequence" in lacking["oo"]
     with pytest.raises(EvaluationError, match="no endless Gaussian sequence"):
         tp.check(net, "mup", steps=0)
@@ -199,7 +199,7 @@ def test_a_law_of_two_blocks_alone_is_drawn_with_its_correlation() -> None:
 def test_sums_of_differences_are_not_those_of_independent_blocks(law: str) -> None:
     found = tp.check(res1("1/4", "identity", along=law), "mup", steps=0)
     assert {(str(one.alpha), one.status) for one in found.critical} == {("1/4", "derived")}
-    table = tp.depth_limit(res1("1/4", "identity", along=law), [100, 400, 1600])
+    table = tp.limit(res1("1/4", "identity", along=law), depths=[100, 400, 1600])
     sizes = [table.at("D^2", depth).value for depth in (100, 400, 1600)]
     assert 0.8 < sizes[2] / sizes[1] < 1  # at alpha = 1/2 it falls by 4
 
@@ -207,11 +207,11 @@ def test_sums_of_differences_are_not_those_of_independent_blocks(law: str) -> No
 @pytest.mark.parametrize("law", ["rbf(1e-300)", "rbf_increments(1e-300)", "rbf(1e-320)"])
 @pytest.mark.filterwarnings("error")
 def test_lengths_below_a_block_are_independent_blocks(law: str) -> None:
-    fresh = tp.depth_limit(res1(act="tanh"), [10]).at("D^2", 10)
-    found = tp.depth_limit(res1(act="tanh", along=law), [10]).at("D^2", 10)
+    fresh = tp.limit(res1(act="tanh"), depths=[10]).at("D^2", 10)
+    found = tp.limit(res1(act="tanh", along=law), depths=[10]).at("D^2", 10)
     assert found.value == pytest.approx(fresh.value, abs=5 * (found.stderr + fresh.stderr))
 
 
 def test_a_seed_below_0_is_none() -> None:
     with pytest.raises(UsageError, match="seed is -1"):
-        tp.depth_limit(res3(), [4], seed=-1)
+        tp.limit(res3(), depths=[4], seed=-1)

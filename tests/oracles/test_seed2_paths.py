@@ -23,7 +23,7 @@ def path(along: str, alpha: object, act: str = "identity", **shape: object) -> t
 
 
 def test_S2_14_A19_a_growing_multiple_tends_to_the_differential_equation() -> None:
-    found = tp.depth_limit(path("multiple(1, 1)", 1), [100, 1000, 10_000, "oo"])
+    found = tp.limit(path("multiple(1, 1)", 1), depths=[100, 1000, 10_000, "oo"])
     end = exp(1.5)
     assert found.at("R^2", "oo").value == pytest.approx(end**2, rel=1e-12)
     gaps = [depth * (sqrt(found.at("R^2", depth).value) - end) for depth in (100, 1000, 10_000)]
@@ -33,7 +33,7 @@ def test_S2_14_A19_a_growing_multiple_tends_to_the_differential_equation() -> No
 @pytest.mark.parametrize("alpha", ["0.75", "0.25"])
 def test_S2_15_A20_turns_neither_explode_nor_vanish_between(alpha: str) -> None:
     depth, few, net = 10**4, 100, path("turn(1)", alpha)
-    found, drawn = tp.depth_limit(net, [few, depth]), tp.depth_simulate(net, few, 2, 1)
+    found, drawn = tp.limit(net, depths=[few, depth]), tp.simulate(net, 2, 1, depth=few)
     moved = [sqrt(found.at(f"{name}^2", depth).value) for name in "RD"]
     if alpha == "0.75":
         assert moved == pytest.approx([1.0050125, 1.92266], abs=6e-6)
@@ -46,9 +46,9 @@ def test_S2_15_A20_turns_neither_explode_nor_vanish_between(alpha: str) -> None:
 
 def test_S2_15_A21_the_identity_explodes() -> None:
     net = path("multiple(1)", "1/2")
-    value = tp.depth_limit(net, [10**4]).at("R^2", 10**4).value
+    value = tp.limit(net, depths=[10**4]).at("R^2", 10**4).value
     assert log10(value) / 2 == pytest.approx(43.21374, abs=6e-6)
-    drawn = tp.depth_simulate(net, 100, 3, 1).log10("R", "1/2")
+    drawn = tp.simulate(net, 3, 1, depth=100).log10("R", "1/2")
     assert drawn.value == pytest.approx(100 * log10(1.1), abs=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_S2_14_pairs_of_coordinates_agree_with_networks(
     along: str, act: str, shape: dict[str, object]
 ) -> None:
     net = path(along, 1, act, **shape)
-    found, drawn = tp.depth_limit(net, [6, "oo"]), tp.depth_simulate(net, 6, 1000, 24)
+    found, drawn = tp.limit(net, depths=[6, "oo"]), tp.simulate(net, 1000, 24, depth=6)
     for name in ("R", "D", "Rp", "Dp"):
         value, own = drawn.square(name, "1"), found.at(f"{name}^2", 6)
         assert abs(value.value - own.value) < 5 * value.stderr + 2 * own.stderr
@@ -76,7 +76,7 @@ def test_S2_14_pairs_of_coordinates_agree_with_networks(
 def test_S2_14_networks_tend_to_the_equation_like_one_over_L(
     along: str, act: str, shape: dict[str, object]
 ) -> None:
-    found = tp.depth_limit(path(along, 1, act, **shape), [50, 100, "oo"])
+    found = tp.limit(path(along, 1, act, **shape), depths=[50, 100, "oo"])
     for name in NAMES:
         end = found.at(name, "oo")
         far, near = (found.at(name, depth).value - end.value for depth in (50, 100))
@@ -88,7 +88,7 @@ def test_S2_14_networks_tend_to_the_equation_like_one_over_L(
 def test_multiples_are_written_out_as_programs() -> None:
     net = path("multiple(1, 1)", 1, "relu", nonlin="between", layers=2)
     program = tp.limit(start_program(block_at_start(net), 4), seed=0)
-    found = tp.depth_limit(net, [4])
+    found = tp.limit(net, depths=[4])
     for name in NAMES:
         value, own = found.at(name, 4), program[name]
         assert abs(own.value - value.value) < 5 * own.stderr + 2 * value.stderr + 1e-12
@@ -97,9 +97,9 @@ def test_multiples_are_written_out_as_programs() -> None:
 
 
 def test_limits_of_other_powers() -> None:
-    vanished = tp.depth_limit(path("turn(1)", 2))
+    vanished = tp.limit(path("turn(1)", 2), depths=["oo"])
     assert [vanished.at(name, "oo").value for name in NAMES] == [1, 0, 1, 0]
-    assert "no limit" in tp.depth_limit(path("turn(1)", "3/4")).lacking[0].reason
+    assert "no limit" in tp.limit(path("turn(1)", "3/4"), depths=["oo"]).lacking[0].reason
 
 
 BETWEEN: dict[str, object] = {"nonlin": "between", "layers": 2}
@@ -128,7 +128,7 @@ def test_S2_15_A19_A20_A21_check_tells_the_regime_that_numbers_show(
     along: str, act: str, shape: dict[str, object], alpha: str, regime: str, critical: set[str]
 ) -> None:
     net, (few, many) = path(along, alpha, act, **shape), (250, 1000)
-    found, numbers = tp.check(net, "mup"), tp.depth_limit(net, [few, many])
+    found, numbers = tp.check(net, "mup"), tp.limit(net, depths=[few, many])
     assert (found.verdict, found.outputs, found.gradients) == (regime,) * 3
     assert {str(row.alpha) for row in found.critical} == critical
     own = [row for row in found.rows if regime == "identity" or "turn" not in row.part]
@@ -163,7 +163,7 @@ def test_S2_15_paths_whose_integral_is_0(along: str, alpha: str, regime: str, po
         i = 1j if law.row.turns else 1 + 0j
         return complex(np.sum(np.log1p(i * law.path(depth) * depth ** -float(Fraction(alpha)))))
 
-    found, numbers = tp.check(net, "mup"), tp.depth_limit(net, [300])
+    found, numbers = tp.check(net, "mup"), tp.limit(net, depths=[300])
     assert found.verdict == regime and found.rows[0].L.constant == power
     assert {str(row.alpha) for row in found.critical} == {"1/2"}
     for name, value in (("R^2", 2 * multiplied(300).real), ("D^2", np.expm1(multiplied(300)))):
@@ -180,7 +180,7 @@ def test_S2_14_what_is_said_of_paths_besides() -> None:
     found = tp.check(path("multiple(1, -3)", "1/2"), "mup")
     assert any("Proposition 13" in note for note in found.notes)
     assert "shrinks" in found.facts[0] and str(found.rows[0].L) == "1/2"
-    end = tp.depth_limit(path("multiple(1, -3)", "1/2"))
+    end = tp.limit(path("multiple(1, -3)", "1/2"), depths=["oo"])
     assert [end.at(name, "oo").value for name in NAMES] == [0, 1, 0, 1]
     for net in (path("turn(1)", 0), path("turn(1)", "1/2", "tanh"), path("turn(1)", "1/2", "relu")):
         found = tp.check(net, "mup")
@@ -203,7 +203,7 @@ def test_what_paths_are_not_asked() -> None:
     with pytest.raises(UsageError, match="not told apart"):
         critical_powers(path("turn(1)", 1))
     with pytest.raises(UsageError, match="even width"):
-        tp.depth_simulate(path("turn(1)", 1), 4, 3)
+        tp.simulate(path("turn(1)", 1), 3, depth=4)
     with pytest.raises(ProgramError, match="no autocovariance"):
         along_of("multiple(1, 1)").autocovariance(4)
     with pytest.raises(ProgramError, match="law along the depth"):

@@ -18,7 +18,7 @@ RES3 = {"nonlin": "between", "layers": 2}
 
 
 def start(depth: int, alpha: object, act: str = "relu", **shape: object) -> tuple[float, float]:
-    found = tp.depth_limit(tp.ResNet("L", act, alpha=alpha, **shape), [depth])
+    found = tp.limit(tp.ResNet("L", act, alpha=alpha, **shape), depths=[depth])
     assert not found.notes and not found.lacking
     return tuple(found.at(name, depth).value for name in ("D^2", "Dp^2"))
 
@@ -67,9 +67,9 @@ def test_S2_19_A14_independent_blocks_at_the_critical_scale() -> None:
     exact = (1 + 1 / 2000) ** 1000 - 1
     for shape in ({}, {"hurst": "1/2"}):
         assert start(1000, "1/2", **RES3, **shape) == pytest.approx((exact, exact), rel=1e-12)
-    assert tp.depth_limit(tp.ResNet("L", "relu", **RES3)).at("D^2", "oo").value == pytest.approx(
-        0.6487212707
-    )
+    assert tp.limit(tp.ResNet("L", "relu", **RES3), depths=["oo"]).at(
+        "D^2", "oo"
+    ).value == pytest.approx(0.6487212707)
 
 
 def test_S2_19_A24_res_1_of_rough_matrices() -> None:
@@ -107,7 +107,7 @@ def test_S2_19_the_recursion_agrees_with_the_program_of_four_blocks(
     act: str, shape: dict[str, object]
 ) -> None:
     net = tp.ResNet("L", act, alpha="4/5", **shape)
-    found = tp.depth_limit(net, [4])
+    found = tp.limit(net, depths=[4])
     program = tp.limit(start_program(block_at_start(net), 4), seed=0)
     for name in ("R^2", "D^2", "Rp^2", "Dp^2"):
         value = found.at(name, 4)
@@ -118,7 +118,7 @@ def test_S2_19_the_recursion_agrees_with_the_program_of_four_blocks(
 @pytest.mark.parametrize("shape", [RES1, RES3])
 def test_S2_19_six_blocks(shape: dict[str, object]) -> None:
     net = tp.ResNet("L", "relu", alpha="1/2", hurst="0.65", **shape)
-    found, program = tp.depth_limit(net, [6]), start_program(block_at_start(net), 6)
+    found, program = tp.limit(net, depths=[6]), start_program(block_at_start(net), 6)
     limit = tp.limit(program, seed=0)
     for name in ("D^2", "Dp^2"):
         value = found.at(name, 6)
@@ -128,13 +128,13 @@ def test_S2_19_six_blocks(shape: dict[str, object]) -> None:
 
 def test_blocks_of_another_shape_are_sampled() -> None:
     net = tp.ResNet("L", "tanh", alpha=1, nonlin="post", layers=2, hurst="0.8")
-    found = tp.depth_limit(net, [2, "oo"], samples=2**12, replicates=8)
+    found = tp.limit(net, depths=[2, "oo"], samples=2**12, replicates=8)
     assert "no closed recursion" in found.notes[0]
     assert found.at("D^2", 2).value > 0 and found.at("D^2", "oo").value == 0
 
 
 def test_no_limit_is_said() -> None:
-    found = tp.depth_limit(tp.ResNet("L", "relu", alpha="1/4", **RES3))
+    found = tp.limit(tp.ResNet("L", "relu", alpha="1/4", **RES3), depths=["oo"])
     assert not found.rows and "there is no limit" in found.lacking[0].reason
 
 
@@ -214,15 +214,15 @@ def test_S2_8_gradients_by_a_forward_pass() -> None:
     rows = {row.name: row.values for row in tp.simulate(probe, [32], 4, seed=1).rows}
     assert rows["pz"] == pytest.approx(rows["pq"], rel=1e-12)
     found = tp.limit(probe, outputs=["q", "p", "moved"], samples=2**12, replicates=16, seed=0)
-    exact = tp.depth_limit(tp.ResNet("L", "relu", **RES3), [count])
+    exact = tp.limit(tp.ResNet("L", "relu", **RES3), depths=[count])
     for name, square in (("q", "Rp^2"), ("p", "Rp^2"), ("moved", "Dp^2")):
         bound = 5 * found[name].stderr + 1e-8
         assert found[name].value == pytest.approx(exact.at(square, count).value, abs=bound)
 
 
 def limit_of(act: str, alpha: object, **shape: object) -> dict[str, tuple[float, float]]:
-    found = tp.depth_limit(
-        tp.ResNet("L", act, alpha=alpha, **shape), ["oo"], places=(0.0, 0.5, 1.0)
+    found = tp.limit(
+        tp.ResNet("L", act, alpha=alpha, **shape), depths=["oo"], places=(0.0, 0.5, 1.0)
     )
     assert not found.lacking and found.along("R^2", "oo").values[-1] == found.at("R^2", "oo").value
     return {row.name: (row.estimate.value, row.estimate.stderr) for row in found.rows}
@@ -240,7 +240,7 @@ def test_limits_of_independent_blocks_are_those_that_training_starts_from() -> N
     assert near(limit_of("identity", "1/2", nonlin="post")["D^2"], exp(1) - 1)
     data = tp.Samples(((1.0,),), ((1.0,),))
     run = tp.Training(tp.ResNet("L", "gelu", **post), "depth-mup", data, steps=1)
-    own, found = tp.depth_limit(run), limit_of("gelu", "1/2", **post)
+    own, found = tp.limit(run, depths=["oo"]), limit_of("gelu", "1/2", **post)
     assert near(found["R^2"], own.at("x[0,0]", "oo").value)
     assert near(found["Rp^2"], own.at("dx[0,0]", "oo").value)
     assert near(limit_of("gelu", "1/2", **RES3)["R^2"], fine("gelu", "1/2"), 1e-9)
@@ -249,7 +249,7 @@ def test_limits_of_independent_blocks_are_those_that_training_starts_from() -> N
 def fine(act: str, alpha: object, **shape: object) -> float:
     """R^2 of many blocks, without its parts in 1/L and 1/L^2."""
     net = tp.ResNet("L", act, alpha=alpha, **{**RES3, **shape})
-    found = tp.depth_limit(net, (250, 500, 1000))
+    found = tp.limit(net, depths=(250, 500, 1000))
     one, two, four = (found.at("R^2", depth).value for depth in (250, 500, 1000))
     return (one - 6 * two + 8 * four) / 3
 
@@ -302,7 +302,7 @@ def test_limits_of_fractional_noise() -> None:
     assert near(found["R^2"], (4 * sizes[1] - sizes[0]) / 3, 2e-6)
     assert found["Dp^2"] == (0.0, 0.0)  # gradients are those of the identity there
     one, two = (
-        tp.depth_limit(tp.ResNet("L", "relu", alpha="4/5", hurst="4/5", **RES3), [depth])
+        tp.limit(tp.ResNet("L", "relu", alpha="4/5", hurst="4/5", **RES3), depths=[depth])
         for depth in (1000, 4000)
     )
     ends = [found["R^2"][0], *(table.at("R^2", L).value for table, L in ((two, 4000), (one, 1000)))]

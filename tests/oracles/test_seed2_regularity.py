@@ -57,7 +57,7 @@ def test_S2_19_displacements_are_those_of_the_autocovariance() -> None:
     found = tp.regularity(autocovariance=3 * law.autocovariance(200), sequences=400, alphas=["4/5"])
     assert found.hurst.value == pytest.approx(0.8, abs=1e-9) and found.law == "fgn(4/5)"
     net = tp.ResNet("L", "relu", alpha="4/5", hurst="4/5", nonlin="between", layers=2)
-    exact = tp.depth_limit(net, [200])
+    exact = tp.limit(net, depths=[200])
     (row,) = found.rows
     assert row.D is not None and row.Dp is not None
     assert row.D.value**2 == pytest.approx(exact.at("D^2", 200).value, rel=1e-9)

@@ -44,7 +44,7 @@ def test_S2_2_4_12_A2_A3_A4_A11_the_log_normal_law() -> None:
     law = resnets.norm_ratio(leaky, 100)
     assert (law.mean, law.variance) == pytest.approx((0.4018, 0.0082))
     assert law.second_moment - 1 == pytest.approx(1.270500, abs=5e-7)
-    assert tp.depth_limit(leaky).at("D^2", "oo").value == pytest.approx(1.270500, abs=5e-7)
+    assert tp.limit(leaky, depths=["oo"]).at("D^2", "oo").value == pytest.approx(1.270500, abs=5e-7)
 
 
 @pytest.mark.parametrize(

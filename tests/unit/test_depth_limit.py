@@ -1,4 +1,4 @@
-"""What ``tp.depth_limit`` refuses, and what it says where there is no limit."""
+"""What ``tp.limit(..., depths=...)`` refuses, and what it says where there is no limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def names_of(updates: int, batch: int = 1) -> set[str]:
 @pytest.mark.parametrize("depth", [0, -1, 1.5, "many", True])
 def test_depths_that_are_none(depth: object) -> None:
     with pytest.raises(TpcalcError, match="depth"):
-        tp.depth_limit(deep_run(*ONES), (depth,))
+        tp.limit(deep_run(*ONES), depths=(depth,))
     with pytest.raises(UsageError, match="at least one block"):
         finite(Trunk(*ONES), 0)
 
@@ -42,7 +42,7 @@ def test_depths_that_are_none(depth: object) -> None:
 @pytest.mark.parametrize("place", [-0.1, 1.5, math.nan, "half"])
 def test_places_that_are_none(place: object) -> None:
     with pytest.raises(TpcalcError, match="place"):
-        tp.depth_limit(deep_run(*ONES), places=(place,))
+        tp.limit(deep_run(*ONES), depths=["oo"], places=(place,))
 
 
 def test_powers_of_the_depth_without_a_depth() -> None:
@@ -50,7 +50,7 @@ def test_powers_of_the_depth_without_a_depth() -> None:
     with pytest.raises(UsageError, match="depth of this network is a number"):
         tp.Training(tp.ResNet(4), "mup", data, lr_depth="1/2")
     with pytest.raises(UsageError, match="is a number"):
-        tp.depth_limit(tp.Training(tp.ResNet(4), "mup", data))
+        tp.limit(tp.Training(tp.ResNet(4), "mup", data), depths=["oo"])
     with pytest.raises(StudyError, match="number of blocks is 4"):
         tp.ResNet(4, alpha=tp.symbol("alpha"))
     with pytest.raises(UsageError, match="symbol L"):
@@ -68,23 +68,23 @@ def test_powers_of_the_depth_without_a_depth() -> None:
 )
 @pytest.mark.parametrize("act", ["identity", "relu"])
 def test_divergence_is_told_with_its_rate(act: str, alpha: float, gamma: float, rate: str) -> None:
-    found = tp.depth_limit(deep_run(*ONES, alpha, gamma, act), places=(0, 1))
+    found = tp.limit(deep_run(*ONES, alpha, gamma, act), depths=["oo"], places=(0, 1))
     assert not found.arrays and all(rate in gap.reason for gap in found.lacking)
     if alpha < 0.5:
         assert not found.rows
         return
     assert found.names == ("f[0,0]", "x[0,0]", "dx[0,0]")  # the start has a limit all the same
-    start = tp.depth_limit(deep_run(*ONES, alpha, gamma, act, steps=0))
+    start = tp.limit(deep_run(*ONES, alpha, gamma, act, steps=0), depths=["oo"])
     assert start.at("x[0,0]", "oo").z(found.at("x[0,0]", "oo")) < 1
 
 
 def test_rates_of_divergence_are_those_of_the_recursion() -> None:
     depths = (64, 256, 1024)
-    found = tp.depth_limit(deep_run(*ONES, 0.4, 0.6, steps=0), depths)
+    found = tp.limit(deep_run(*ONES, 0.4, 0.6, steps=0), depths=depths)
     logs = [math.log(found.at("x[0,0]", depth).value) for depth in depths]
     for one, two in pairwise(logs):
         assert math.log(two / one) / math.log(4) == pytest.approx(0.2, abs=0.03)
-    found = tp.depth_limit(deep_run(*ONES, 0.5, 0.3), depths)
+    found = tp.limit(deep_run(*ONES, 0.5, 0.3), depths=depths)
     moved = [found.at("f[1,0]", depth).value for depth in depths]
     for one, two in pairwise(moved):
         assert math.log(two / one) / math.log(4) == pytest.approx(0.2, abs=0.02)
@@ -132,9 +132,9 @@ def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
         "D(l - 1) = (1 + V1(C(l - 1))/L)*D(l)",
     )
     assert limit_.text == "Derivative(C(p), p) = V(C(p))" and "<mi>V</mi>" in limit_.mathml
-    found = tp.depth_limit(deep_run(*ONES, act="relu", steps=0)).at("x[0,0]", "oo")
+    found = tp.limit(deep_run(*ONES, act="relu", steps=0), depths=["oo"]).at("x[0,0]", "oo")
     assert abs(found.value - math.exp(0.5 - 0.5 / math.pi)) <= found.stderr + 1e-12
-    found = tp.depth_limit(deep_run(*ONES, alpha="3/4", a=2.0, steps=0), (16,)).at("x[0,0]", 16)
+    found = tp.limit(deep_run(*ONES, alpha="3/4", a=2.0, steps=0), depths=(16,)).at("x[0,0]", 16)
     (_, stream), _ = recursion(deep_run(*ONES, alpha="3/4", a=2.0))
     assert stream.text == "C(l) = C(l - 1) + 4*V(C(l - 1))/L**(3/2)"
     assert found.value == pytest.approx((1 + 4 / 16**1.5) ** 16, rel=1e-12)
@@ -173,22 +173,22 @@ def test_formulas_over_the_steps_are_those_of_the_numbers() -> None:
 
 def test_samples_that_stay_proportional_at_a_kink_are_refused_with_the_reason() -> None:
     """Inputs of opposite sign move no preactivation of each other where depth adds no noise."""
-    found = tp.depth_limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu"))
+    found = tp.limit(deep_run((1.0, -1.0, 1.0), (0.5,) * 3, "3/4", "1/4", "relu"), depths=["oo"])
     assert [gap.name for gap in found.lacking] == ["dx[1,0]", "f[2,0]", "x[2,0]"]
     line = found.lacking[0].reason
     assert "stay proportional" in line and "no two are proportional" in line
-    first = tp.depth_limit(deep_run((1.0, -1.0), (0.5,) * 2, "3/4", "1/4", "relu"))
+    first = tp.limit(deep_run((1.0, -1.0), (0.5,) * 2, "3/4", "1/4", "relu"), depths=["oo"])
     assert found.at("f[1,0]", "oo") == first.at("f[1,0]", "oo")
     still = deep_run((1.0, 1.0, 1.0), (0.5,) * 3, act="relu", eta=0.0)
-    assert "stay proportional" in tp.depth_limit(still).lacking[0].reason
+    assert "stay proportional" in tp.limit(still, depths=["oo"]).lacking[0].reason
     data = tp.Samples(((1.3, 0.2), (0.7, 0.5), (0.4, -1.0)), ((0.5,),) * 3)
     net = tp.ResNet("L", "relu", nonlin="post", center=True)
     run = tp.Training(net, "mup", data, steps=2, lr_depth="1/2", groups=STILL)
-    assert tp.depth_limit(run).at("f[2,0]", "oo").stderr < 1e-9
+    assert tp.limit(run, depths=["oo"]).at("f[2,0]", "oo").stderr < 1e-9
 
 
 def test_coefficients_are_not_told_where_streams_start_as_one() -> None:
-    found = tp.depth_limit(deep_run((1.0,) * 3, (2.0,) * 3, act="relu"), places=(0, 0.5))
+    found = tp.limit(deep_run((1.0,) * 3, (2.0,) * 3, act="relu"), depths=["oo"], places=(0, 0.5))
     errors = found.along("coefficients", "oo").errors
     followed = errors[:, :, :, :, :2]
     assert np.isinf(followed[1, :, 0, 0]).all()
@@ -199,7 +199,7 @@ def test_coefficients_are_not_told_where_streams_start_as_one() -> None:
 @pytest.mark.parametrize("depth", [8, "oo"])
 def test_what_is_in_an_adjoint_that_is_not_followed_is_no_number(depth: int | str) -> None:
     """Of two updates no backward pass comes after the last."""
-    found = tp.depth_limit(deep_run((1.3, 0.7, 0.4), (0.9, 0.0, 0.5)), (depth,), places=(0.5,))
+    found = tp.limit(deep_run((1.3, 0.7, 0.4), (0.9, 0.0, 0.5)), depths=(depth,), places=(0.5,))
     for name, steps in (("coefficients", -2), ("inputs", -2), ("outputs", -2)):
         array = found.along(name, depth)
         for part in (array.values, array.errors):
@@ -209,7 +209,7 @@ def test_what_is_in_an_adjoint_that_is_not_followed_is_no_number(depth: int | st
 
 
 def test_what_leaves_the_range_of_floats_is_said() -> None:
-    found = tp.depth_limit(deep_run((1e3,) * 8, (1.0,) * 8, 0.5, 0.0, eta=1e4), (64,))
+    found = tp.limit(deep_run((1e3,) * 8, (1.0,) * 8, 0.5, 0.0, eta=1e4), depths=(64,))
     assert all(math.isfinite(row.estimate.value) for row in found.rows)
     assert {row.name for row in found.rows} >= {"f[0,0]", "x[0,0]", "dx[0,0]"}
     assert all("range of floats" in gap.reason for gap in found.lacking)
@@ -221,7 +221,7 @@ def test_what_leaves_the_range_of_floats_is_said() -> None:
 
 def test_limits_that_are_not_of_this_kind() -> None:
     sin = deep_run(*ONES, "5/4", "-1/4", "sin")
-    assert tp.depth_limit(sin).lacking[0].reason
+    assert tp.limit(sin, depths=["oo"]).lacking[0].reason
     with pytest.raises(EvaluationError, match="mean-field limit"):
         mean_field(Trunk(*ONES, alpha=0.5, gamma=0.5))
     with pytest.raises(EvaluationError, match="alpha"):
@@ -231,7 +231,7 @@ def test_limits_that_are_not_of_this_kind() -> None:
 
 
 def test_nothing_moves_above_the_line() -> None:
-    found = tp.depth_limit(deep_run(*ONES, 0.5, 0.75, "gelu"), places=(1,))
+    found = tp.limit(deep_run(*ONES, 0.5, 0.75, "gelu"), depths=["oo"], places=(1,))
     assert found.at("f[1,0]", "oo").value == 0.0
     before, after = (found.at(f"x[{step},0]", "oo") for step in (0, 1))
     assert abs(after.value - before.value) <= before.stderr + after.stderr < 1e-12
@@ -239,13 +239,13 @@ def test_nothing_moves_above_the_line() -> None:
 
 def test_outputs_at_the_start_are_0() -> None:
     for act in ("identity", "gelu"):
-        found = tp.depth_limit(deep_run(*ONES, 0.5, 0.5, act))
+        found = tp.limit(deep_run(*ONES, 0.5, 0.5, act), depths=["oo"])
         assert found.at("f[0,0]", "oo").method is Method.EXACT
         assert found.at("f[0,0]", "oo").stderr == 0.0
 
 
 def test_arrays_by_name() -> None:
-    found = tp.depth_limit(deep_run(*ONES), (4,), places=(0, 0.3, 1))
+    found = tp.limit(deep_run(*ONES), depths=(4,), places=(0, 0.3, 1))
     array = found.along("features", 4)
     assert array.places == (0.0, 0.25, 1.0) and array.axes == ("p", "i", "j")
     assert array.values.shape == array.errors.shape == (3, 2, 2)
@@ -260,10 +260,10 @@ def test_recursions_of_independent_blocks_are_not_those_of_correlated_ones() -> 
     run = tp.Training(
         tp.ResNet("L", hurst="3/4", act="identity"), "mup", tp.Samples(*ROWS), steps=1
     )
-    found = tp.depth_limit(run, (2,))
+    found = tp.limit(run, depths=(2,))
     assert "fgn(3/4) along the depth" in found.notes[0]
     assert "program of 2 blocks" in found.rows[0].route
-    start = tp.depth_limit(run.network, (2,)).at("R^2", 2).value
+    start = tp.limit(run.network, depths=(2,)).at("R^2", 2).value
     (x,) = ROWS[0][0]
     assert found.at("x[0,0]", 2).value == pytest.approx(x**2 * start, rel=1e-12)
 
@@ -283,7 +283,7 @@ def test_all_that_is_asked_has_a_number_or_a_reason(
     act: str, optimizer: str, shape: dict[str, Any], batch: int
 ) -> None:
     run = deep_run(*ONES, act=act, optimizer=optimizer, batch=batch, **shape)
-    found = tp.depth_limit(run, (2, "oo"), places=(0, 1), samples=2**9, replicates=2)
+    found = tp.limit(run, depths=(2, "oo"), places=(0, 1), samples=2**9, replicates=2)
     for depth in ("2", "oo"):
         known = {row.name for row in found.rows if row.depth == depth}
         known |= {array.name for array in found.arrays if array.depth == depth}
@@ -302,7 +302,7 @@ def test_all_that_is_asked_has_a_number_or_a_reason(
 def test_each_number_has_its_own_error() -> None:
     """The last output is of size 1e9, and errors of those before it do not feel that."""
     inputs, targets = (1.3, 0.7, -2.5), (0.9, 0.0, 0.7)
-    found = tp.depth_limit(deep_run(inputs, targets, eta=3.0), (16,))
+    found = tp.limit(deep_run(inputs, targets, eta=3.0), depths=(16,))
     want = Reference(16, inputs, targets, eta=3.0)
     assert abs(want.f[2]) > 1e9
     errors = []
@@ -320,7 +320,7 @@ def test_what_blocks_add_alike_is_in_the_limit() -> None:
     """
     data = tp.Samples(((1.0,), (0.5,)), ((0.9,), (0.2,)))
     run = tp.Training(tp.ResNet("L", "relu", nonlin="post"), "depth:1;1/2", data, steps=1)
-    found = tp.depth_limit(run)
+    found = tp.limit(run, depths=["oo"])
     rise = 1 / math.sqrt(2 * math.pi)
     one, two = math.sinh(rise), math.sqrt(0.25 * (1 + 0.9**2)) * math.sinh(rise)
     want = {
@@ -361,5 +361,5 @@ def test_what_stands_before_the_average_is_taken_off_counts() -> None:
     own = tp.Training(net, "mup", data, steps=1, lr_depth="1/2", groups=still)
     same = tp.ResNet("L", "erf", alpha="1/2", nonlin="post", center=True, multiplier=2)
     other = tp.Training(same, "mup", data, steps=1, lr_depth="1/2", groups=STILL)
-    found, wanted = (tp.depth_limit(run).at("f[1,0]", "oo") for run in (own, other))
+    found, wanted = (tp.limit(run, depths=["oo"]).at("f[1,0]", "oo") for run in (own, other))
     assert found.z(wanted) == 0 and found.value > 1

@@ -64,7 +64,8 @@ def limit(
     """The infinite-width limit of a program.
 
     Args:
-        program: A program, or a function decorated with ``tp.program``.
+        program: A program, or a function decorated with ``tp.program``; with ``depths=`` of
+            ``tp.limit`` a run or a network of L blocks.
         seed: Of all draws; the same seed gives the same digits on any number of threads.
         samples: Samples of one replicate, a power of two (default 2^14; of blocks at least 16 for
             each vector that a matrix is applied to).

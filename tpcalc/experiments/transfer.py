@@ -239,8 +239,9 @@ def transfer(
     """The loss over learning rates, widths and numbers of blocks, and where it is least.
 
     At infinite width losses are those of ``tp.limit``, of networks of L blocks those of
-    ``tp.depth_limit``; where they are exact, the least is found between the rates. At a finite
-    width networks are trained with their matrices formed, all rates and widths from the same seeds.
+    ``tp.limit(..., depths=)``; where they are exact, the least is found between the rates. At a
+    finite width networks are trained with their matrices formed, all rates and widths from the
+    same seeds.
 
     Args:
         training: A run with data; its learning rate and multiplier are factors of those that are

@@ -58,7 +58,8 @@ def simulate(
     one cell by cell; both have the same law, and dense networks of a seed are the same.
 
     Args:
-        program: A program, or a function decorated with ``tp.program``.
+        program: A program, or a function decorated with ``tp.program``; with ``depth=`` of
+            ``tp.simulate`` a network of L blocks.
         widths: The values of n, each once; a dimension class of ratio r has r * n coordinates.
         seeds: Networks at each width; 64 by default, 16 of the dense backend.
         backend: ``"lazy"`` (exact in law, any width) or ``"dense"`` (torch, matrices formed).

@@ -141,7 +141,7 @@ class _Made(Rewriting):
                 raise ProgramError(
                     f"{family.name} is {law} along the depth, which no program writes.",
                     where=self.program.place(ref),
-                    hint="tp.depth_limit and tp.depth_simulate take it.",
+                    hint="tp.limit(..., depths=) and tp.simulate(..., depth=) take it.",
                 )
             self.multiples[ref], self.new[ref] = float(law.path(count)[number - 1]), ref
             return

@@ -138,8 +138,8 @@ class Along:
             raise ProgramError(
                 f"matrices that are {self} along the depth are not random: they have no "
                 "autocovariance.",
-                hint="tp.depth_limit and tp.depth_simulate take such networks at a number of "
-                "blocks.",
+                hint="tp.limit(..., depths=) and tp.simulate(..., depth=) take such networks at a "
+                "number of blocks.",
             )
         return self.row.covariance(np.arange(lags, dtype=np.float64), depth, *self.numbers)
 

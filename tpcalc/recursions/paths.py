@@ -39,7 +39,7 @@ def is_path(block: Branch) -> bool:
         raise EvaluationError(
             "blocks of a random matrix and of a path of matrices, or less their average, are "
             "followed at no infinite width.",
-            hint="tp.depth_simulate draws networks of finite width.",
+            hint="tp.simulate(..., depth=) draws networks of finite width.",
         )
     return True
 

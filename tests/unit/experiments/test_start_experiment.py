@@ -118,7 +118,7 @@ def test_S2_19_the_term_of_a_fixed_width() -> None:
     assert tuple(map(str, critical_powers(net))) == ("4/5", "3/5", "4/5")
     depth, width = 64, 8
     own = start_of(block_at_start(replace(net, alpha=1)))
-    drawn = tp.depth_simulate(net, depth, width, 500, alphas=["1"]).square("Dp", "1")
+    drawn = tp.simulate(net, width, 500, depth=depth, alphas=["1"]).square("Dp", "1")
     more = width * (drawn.value - own.at(depth).gradient.value)
     # the term is that of leading order in L and 1/n
     assert abs(more - own.side(depth)) < 5 * width * drawn.stderr + own.side(depth) / 4
@@ -155,7 +155,7 @@ def test_numbers_are_kept_and_pages_written(tmp_path: Path) -> None:
 
 def test_S2_18_gradients_at_infinite_width_below_those_of_networks() -> None:
     net = tp.ResNet("L", "relu", alpha="1/2", hurst="4/5", nonlin="between", layers=2)
-    value = tp.depth_limit(net, [1000]).at("Dp^2", 1000).value
+    value = tp.limit(net, depths=[1000]).at("Dp^2", 1000).value
     assert math.log10(value) / 2 == pytest.approx(0.362, abs=5e-4)
     assert critical_powers(net).regime("gradients", Fraction(1, 2)) == "unstable"
 

@@ -18,6 +18,7 @@ from tpcalc.functions import Var
 from tpcalc.study.program_file import load_activation, load_network
 
 s = tp.signal
+WEIGHTS = s.spectra.weight_spectrum("gaussian", 1)
 SNAKE = tp.function("snake", lambda z: z + 0.2 * tp.sin(z) ** 2)
 WAYS: list[tuple[Any, str]] = [
     ("tanh", "tanh"),
@@ -39,23 +40,23 @@ DOORS: dict[str, Callable[[Any], Any]] = {
     "MacroLayers": lambda act: s.nlc(s.MacroLayers(3, act).network()),
     "MLP": lambda act: s.nlc(tp.MLP(2, act)),
     "LayerMap": lambda act: s.LayerMap(act, 0.7, 0.1).fixed_point,
-    "Kernels": lambda act: s.Kernels(act).tau,
-    "LengthKernel": lambda act: s.LengthKernel(act).tau,
-    "CovarianceKernel": lambda act: s.CovarianceKernel(act).split,
-    "Iteration": lambda act: s.Iteration(act).found,
+    "Kernels": lambda act: s.activations.Kernels(act).tau,
+    "LengthKernel": lambda act: s.activations.LengthKernel(act).tau,
+    "CovarianceKernel": lambda act: s.activations.CovarianceKernel(act).split,
+    "Iteration": lambda act: s.activations.Iteration(act).found,
     "edge_of_chaos": lambda act: s.edge_of_chaos(act, 0.5),
-    "edge_curve": lambda act: s.edge_curve(act, points=3).curve,
-    "jacobian": lambda act: s.jacobian(act, 1.0, s.weight_spectrum("gaussian", 1), 2),
-    "slope_spectrum": lambda act: s.slope_spectrum(act, 1.0),
-    "padded_variance": lambda act: s.padded_variance(act, 1.0, 0.5, 2),
-    "probe_program": lambda act: s.probe_program(act, "gaussian", 0.5, 2),
-    "calibrated": lambda act: s.calibrated(act, 1.2, debias=True),
-    "debiased": lambda act: s.debiased(act),
-    "normalized": lambda act: s.normalized(act),
+    "edge_curve": lambda act: s.maps.edge_curve(act, points=3).curve,
+    "jacobian": lambda act: s.spectra.jacobian(act, 1.0, WEIGHTS, 2),
+    "slope_spectrum": lambda act: s.spectra.slope_spectrum(act, 1.0),
+    "padded_variance": lambda act: s.spectra.padded_variance(act, 1.0, 0.5, 2),
+    "probe_program": lambda act: s.spectra.probe_program(act, "gaussian", 0.5, 2),
+    "calibrated": lambda act: s.activations.calibrated(act, 1.2, debias=True),
+    "debiased": lambda act: s.activations.debiased(act),
+    "normalized": lambda act: s.activations.normalized(act),
     "stability_number": lambda act: s.stability_number(act, 1.0),
     "plain": lambda act: s.plain(act, 2),
     "split": lambda act: s.split(act),
-    "asymptotes": lambda act: s.asymptotes(act),
+    "asymptotes": lambda act: s.activations.asymptotes(act),
 }
 
 

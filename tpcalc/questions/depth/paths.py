@@ -67,7 +67,7 @@ def paths_of(network: Architecture, at: Mapping[str, Fraction]) -> Paths:
     except Unlike as reason:
         raise UsageError(
             f"powers of L of matrices that are paths are read off blocks V phi(W x), and {reason}.",
-            hint="tp.depth_simulate draws networks of finite width.",
+            hint="tp.simulate(..., depth=) draws networks of finite width.",
         ) from None
     is_path(start)  # all of them, or an error
     return Paths(block, start)

@@ -54,7 +54,7 @@ def generic_block(
             raise UsageError(
                 f"{name} is {law} along the depth: training of matrices that are not random is not "
                 "followed.",
-                hint="tp.check tells the start at a power of L, tp.depth_limit numbers of blocks.",
+                hint="tp.check tells the start at a power of L, tp.limit(..., depths=) numbers.",
             )
         replace(drawn, arguments=tuple(one.put(at) for one in drawn.arguments)).check(depth)
     given = _given(training, tuple(mark.label for mark in block.template.parameters.values()))

@@ -108,7 +108,7 @@ def depth_simulate(
     spend(
         f"one network of {depth} blocks of width {width}",
         memory=32 * depth * width**2,
-        hint="Take a smaller width or fewer blocks; tp.depth_limit has no width.",
+        hint="Take a smaller width or fewer blocks; tp.limit(..., depths=) has no width.",
     )
     asked = [start.alpha] if alphas is None else checks.sequence(alphas, "alphas")
     powers = [exact(one, what="alpha") for one in asked]

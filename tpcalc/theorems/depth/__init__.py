@@ -2,7 +2,7 @@
 
 The residual network of one neuron with linear blocks, from which the paper reads how learning rates
 must depend on the depth. What the rest of the paper says of wide networks is found by
-``tp.check`` and ``tp.depth_limit``.
+``tp.check`` and ``tp.limit(..., depths=...)``.
 """
 
 from tpcalc.arguments import all_public as _all_public

@@ -10,13 +10,13 @@ from fractions import Fraction
 from math import exp, expm1, log, log1p, sqrt
 
 from tpcalc import checks
+from tpcalc.docstrings import like
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Bound, Hypothesis
 from tpcalc.shown import Rows
 from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
-from tpcalc.theorems.words import like
 
 SAFE = "the paper states this of D^2, and proves it of R^2: (R - 1)^2 <= D^2 <= (R + 1)^2"
 JENSEN = "the step (22) of its proof has a gap for res-2 and res-3: the side condition is heuristic"

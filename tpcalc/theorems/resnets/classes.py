@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+from tpcalc.docstrings import like
 from tpcalc.errors import UsageError
 from tpcalc.networks.network import Architecture
 from tpcalc.program.along import along_of
@@ -17,7 +18,6 @@ from tpcalc.results.theorem import confirmed
 from tpcalc.shown import Rows
 from tpcalc.theorems.closed import RESNETS
 from tpcalc.theorems.resnets.case import Case, assumptions, case_of
-from tpcalc.theorems.words import like
 from tpcalc.training.training import Training
 
 HALF = Fraction(1, 2)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tpcalc import checks
+from tpcalc.docstrings import like
 from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.shown import Shown
 from tpcalc.sources import INTEGRABLE, Source
 from tpcalc.theorems.closed import Told
-from tpcalc.theorems.words import like
 from tpcalc.training.parameterization import exponent, layers
 from tpcalc.training.parameterizations.integrable import gamma, homogeneity
 

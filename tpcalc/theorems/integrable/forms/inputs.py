@@ -9,11 +9,11 @@ from inspect import Signature, signature
 from typing import Any, Protocol, TypeVar, cast
 
 from tpcalc import checks
+from tpcalc.docstrings import named_after
 from tpcalc.errors import UsageError
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.theorems.integrable.forms.gaussian import Pair
 from tpcalc.theorems.integrable.forms.nonlinearity import Activation, Nonlinearity, nonlinearity
-from tpcalc.theorems.words import named_after
 
 Input = Sequence[float]
 Found = TypeVar("Found", covariant=True)

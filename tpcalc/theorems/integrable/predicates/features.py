@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple, Unpack
 
 from tpcalc import checks
+from tpcalc.docstrings import like
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, LayerFacts, Samples, Theorem
 from tpcalc.sources import INTEGRABLE
 from tpcalc.theorems.integrable.predicates.case import asked
 from tpcalc.theorems.integrable.predicates.statement import asked_by, theorem
-from tpcalc.theorems.words import like
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Unpack
 
+from tpcalc.docstrings import like
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Samples, Theorem, Verdict
 from tpcalc.shown import Rows
@@ -12,7 +13,6 @@ from tpcalc.theorems.integrable.predicates import alternatives, hybrid, llr, nai
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.setting import integrable
 from tpcalc.theorems.integrable.predicates.statement import ROWS, Statement, theorem
-from tpcalc.theorems.words import like
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
+from tpcalc.docstrings import named_after
 from tpcalc.networks.network import Architecture
 from tpcalc.results import Answer, Claim, Hypothesis, Samples, Theorem, confirmed
 from tpcalc.sources import INTEGRABLE
 from tpcalc.theorems.integrable.predicates.case import Case, asked
 from tpcalc.theorems.integrable.predicates.setting import SUPPORTED, one_sample
-from tpcalc.theorems.words import named_after
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Routine, Training
 
