@@ -16,11 +16,7 @@ from tpcalc.views.tables import (
     bounded,
     limit_cell,
     missed_note,
-    name,
     number,
-    numbers,
-    only,
-    texts,
 )
 from tpcalc.views.traces import Point, Trace, spread_out
 
@@ -89,7 +85,7 @@ def features(
         found = (cells.get((step, where, *column)) for column, _ in columns)
         means = (_feature(trace, limits, widest) for trace in found)
         rows.append((str(step), index(Name("h", "1", step, (where,)), inputs), *means))
-    head = (*_step(several), *numbers(*(label for _, label in columns)))
+    head = ("#Step", several and "Input", *(number(label) for _, label in columns))
     source = "limit" if limits else f"width {count(widest)}, mean over seeds"
     of = f", {place(wanted[0].key, inputs)}" if inputs and not several else ""
     return Table.of(
@@ -100,11 +96,6 @@ def features(
             part for part in (_methods(wanted) if limits else "", missed_note(wanted)) if part
         ),
     )
-
-
-def _step(several: bool) -> tuple[Cell | None, ...]:
-    """The columns that every table of steps begins with: the step, the input where it matters."""
-    return number("Step"), only(Cell("Input"), several)
 
 
 def provenance(report: ReportInput, beside: Iterable[tuple[str, Provenance]]) -> Table:
@@ -129,17 +120,12 @@ def provenance(report: ReportInput, beside: Iterable[tuple[str, Provenance]]) ->
     keys = list(dict.fromkeys(key for _, facts in parts for key in facts))
     # The widths, seeds and libraries read best at the end, after what identifies the run.
     keys.sort(key=lambda key: key.startswith("Library "))
-    rows = (
-        (
-            *texts(key.removeprefix("Library ")),
-            *(
-                Cell(facts.get(key, ""), "name" if key == "Program" else "text")
-                for _, facts in parts
-            ),
-        )
-        for key in keys
-    )
-    head = texts("What", *(title for title, _ in parts))
+    rows: list[list[Cell | str]] = []
+    for key in keys:
+        kind = "name" if key == "Program" else "text"
+        cells = (Cell(facts.get(key, ""), kind) for _, facts in parts)
+        rows.append([key.removeprefix("Library "), *cells])
+    head = ("What", *(title for title, _ in parts))
     return Table.of("Where the numbers come from", head, rows)
 
 
@@ -164,25 +150,24 @@ def _scalars(traces: list[Trace], inputs: tuple[str, ...]) -> Table | None:
         caption.append("limit ± its error" if bounded(traces) else "limit ± one standard error")
     if any(t.points for t in traces):
         caption.append("networks: mean over seeds ± one standard error")
-    return Table.of(" · ".join(caption), (*_step(several), *head), rows, _remarks(traces))
+    steps = ("#Step", several and "Input", *head)
+    return Table.of(" · ".join(caption), steps, rows, _remarks(traces))
 
 
 def _named(caption: str, traces: list[Trace]) -> Table:
-    average = only(Cell("Average"), any(t.statistic != "value" for t in traces))
+    averages = {"value": "", "mean": "mean"}
     head, cells = _values(traces)
     rows = (
-        (name(trace.name), "mean" if trace.statistic == "mean" else "mean square", *after)
+        (trace.name, averages.get(trace.statistic, "mean square"), *after)
         for trace, after in zip(traces, cells, strict=True)
     )
-    return Table.of(caption, (Cell("Name"), average, *head), rows, _remarks(traces))
+    return Table.of(caption, ["`Name", "?Average", *head], rows, _remarks(traces))
 
 
-def _values(traces: list[Trace]) -> tuple[list[Cell | None], list[list[Cell | str]]]:
+def _values(traces: list[Trace]) -> tuple[list[str], list[list[Cell | str]]]:
     """The columns that every such table ends with: limit, method, one for each width."""
-    limit = only(number("Limit, n → ∞"), any(t.limit for t in traces))
-    method = only(Cell("Method"), any(t.limit and t.limit.method for t in traces))
     widths = spread_out(sorted({p.width for t in traces for p in t.points}), _WIDTHS)
-    head = [limit, method, *numbers(*(f"n = {count(width)}" for width in widths))]
+    head = ["?#Limit, n → ∞", "?Method", *(f"#n = {count(width)}" for width in widths)]
     cells: list[list[Cell | str]] = []
     for trace in traces:
         used = trace.limit.method if trace.limit else ""

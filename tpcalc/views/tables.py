@@ -31,6 +31,7 @@ from tpcalc.views.traces import Trace, gather
 
 MISSED = "† the error target was not met: raise max_samples or rel_error."
 _FEW = 10  # rows of a table that is never cut
+_SIGNS = {"#": "number", "~": "sentence", "`": "name"}
 _STATISTICS = {"value": "value", "mean": "mean", "second_moment": "mean square"}
 
 
@@ -61,23 +62,22 @@ class Table:
     def of(
         cls,
         caption: str,
-        head: Sequence[Cell | None],
+        head: Sequence[Cell | str | bool | None],
         rows: Iterable[Sequence[Cell | str]],
         note: str = "",
+        detail: bool = False,
     ) -> Table:
         """A table of texts, each of the kind of its column; cells stand as they are.
 
-        Columns whose head is None are left out.
+        The sign that a head begins with says of what kind its column is: ``#`` numbers, ``~``
+        sentences, `` ` `` names of the program. A column is left out whose head is None or False,
+        or begins with ``?`` where no row has it.
         """
-        body = (
-            tuple(
-                one if isinstance(one, Cell) else Cell(one, top.kind)
-                for one, top in zip(row, head, strict=True)
-                if top is not None
-            )
-            for row in rows
-        )
-        return cls(caption, tuple(top for top in head if top is not None), tuple(body), note)
+        lines = [*map(tuple, rows)]
+        columns = [*zip(*lines, strict=True)] if lines else [()] * len(head)
+        shown = [one for pair in zip(head, columns, strict=True) if (one := _column(*pair))]
+        body = tuple(zip(*(cells for _, cells in shown), strict=True))
+        return cls(caption, tuple(top for top, _ in shown), body, note, detail)
 
     def cut(self, most: int | None) -> tuple[tuple[tuple[Cell, ...], ...], int]:
         """At most so many rows, the first and the last of them, and how many are left out.
@@ -90,6 +90,23 @@ class Table:
         last = most // 3
         gap = (Cell("..."), *(Cell("") for _ in self.head[1:]))
         return (*self.rows[: most - last], gap, *self.rows[len(self.rows) - last :]), left
+
+
+def _column(
+    top: Cell | str | bool | None, cells: Sequence[Cell | str]
+) -> tuple[Cell, tuple[Cell, ...]] | None:
+    """The head of a column and its cells, where it is shown."""
+    if top is None or isinstance(top, bool):
+        return None
+    if isinstance(top, Cell):
+        head, kind = top, top.kind
+    else:
+        text = top.removeprefix("?")
+        kind = _SIGNS.get(text[:1], "text")
+        head = Cell(text[kind != "text" :], "number" if kind == "number" else "text")
+    made = tuple(one if isinstance(one, Cell) else Cell(one, kind) for one in cells)
+    lacks = isinstance(top, str) and top[:1] == "?" and not any(one.text for one in made)
+    return None if lacks else (head, made)
 
 
 def sentence(text: str) -> Cell:
@@ -189,11 +206,8 @@ def uncovered_table(found: LimitTable | Comparison) -> Table:
         if end is not None and end.precedes(row.name) and cause not in causes:
             cause = ("", "", f"it belongs to a step after the explosion at {end.when}: {end.fact}")
         causes.setdefault(cause, []).append(row.name)
-    body = (
-        (sentence(", ".join(names)), name(node), name(term), sentence(reason))
-        for (node, term, reason), names in causes.items()
-    )
-    return Table.of("Not covered", texts("Names", "Node", "Term", "Reason"), body)
+    body = ((", ".join(names), *cause) for cause, names in causes.items())
+    return Table.of("Not covered", ("~Names", "`Node", "`Term", "~Reason"), body)
 
 
 def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
@@ -210,15 +224,15 @@ def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def _scalar_limits(scalars: list[Trace]) -> Table:
-    rows = ((name(t.name), limit_cell(t), _method(t)) for t in scalars)
-    head = texts("Name") + numbers("Limit") + texts("Method")
+    rows = ((t.name, limit_cell(t), _method(t)) for t in scalars)
+    head = ("`Name", "#Limit", "Method")
     return Table.of("Limits of scalars", head, rows, missed_note(scalars))
 
 
 def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
     pairs = [(mean, squares[mean.name]) for mean in means]
-    rows = ((name(m.name), limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
-    head = texts("Name") + numbers("Mean", "Mean square") + texts("Method")
+    rows = ((m.name, limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
+    head = ("`Name", "#Mean", "#Mean square", "Method")
     return Table.of("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
 
 
@@ -231,46 +245,32 @@ def _finite(caption: str, table: FiniteTable) -> Table:
     rows = []
     for trace in gather(None, table, None):
         sign = symbol(trace.key) if trace.statistic == "value" else ""
+        own = trace.name, _STATISTICS.get(trace.statistic, trace.statistic)
         for point in trace.points:
-            rows.append(
-                (
-                    name(trace.name),
-                    _STATISTICS.get(trace.statistic, trace.statistic),
-                    count(point.width),
-                    measured(point.mean, sign),
-                    over_seeds(point.sd, point.seeds),
-                    str(point.seeds),
-                )
-            )
-    columns = numbers("Width", "Mean over seeds", "sd over seeds", "Seeds")
-    return Table.of(caption, texts("Name", "Statistic") + columns, rows)
+            mean, sd = measured(point.mean, sign), over_seeds(point.sd, point.seeds)
+            rows.append((*own, count(point.width), mean, sd, str(point.seeds)))
+    head = ("`Name", "Statistic", "#Width", "#Mean over seeds", "#sd over seeds", "#Seeds")
+    return Table.of(caption, head, rows)
 
 
 def comparison_table(rows: Iterable[ComparisonRow], caption: str) -> Table:
     """Limit against finite widths, one row a result and width."""
-    shown, seeds = [], 0
+    shown: list[tuple[Cell | str, ...]] = []
+    seeds = 0
     for row in rows:
         seeds, key = max(seeds, row.seeds), Name.tabled(row.name)
         sign = symbol(key) if row.statistic == "value" else ""
         method = row.method.value if row.method else ""
         centre = Measure(row.limit, row.limit_stderr, method)
         finite = Measure(row.mean, row.stderr, Method.FINITE.value)
-        if row.limit_std is None:
-            words = measured(centre, sign), measured(finite, sign)
-        else:
-            words = mean_of(centre), mean_of(finite)
-        shown.append(
-            (
-                *_named(key, row.statistic),
-                count(row.width),
-                words[0] + _limit_sd(row),
-                words[1] + _finite_sd(row),
-                z_cell(row.z),
-            )
-        )
-    columns = numbers("Step", "Input", "Width", "Limit", "Finite, mean over seeds", "z")
-    note = scores(seeds) if seeds else ""
-    return Table.of(caption, texts("Quantity") + columns, shown, note)
+        words = [measured(centre, sign), measured(finite, sign)]
+        if row.limit_std is not None:
+            words = [f"{mean_of(centre)}, sd = {spread(row.limit_std, row.limit_std_error)}"]
+            sd = "" if row.finite_std is None else f", sd = {over_seeds(row.finite_std, row.seeds)}"
+            words.append(mean_of(finite) + sd)
+        shown.append((*_named(key, row.statistic), count(row.width), *words, z_cell(row.z)))
+    head = ("Quantity", "#Step", "#Input", "#Width", "#Limit", "#Finite, mean over seeds", "#z")
+    return Table.of(caption, head, shown, scores(seeds) if seeds else "")
 
 
 def _named(key: Name, statistic: str) -> tuple[Cell, str, str]:
@@ -293,11 +293,9 @@ def slope_tables(slopes: Iterable[SlopeRow]) -> tuple[Table, ...]:
     fitted = tuple(slopes)
     if all(slope.slope is None for slope in fitted):
         return ()
-    remark = only(Cell("Remark"), any(slope.note for slope in fitted))
-    columns = numbers("Step", "Input", "Slope", "95 % interval")
     caption = "Slope of log |finite − limit| (root mean square over seeds) against log n"
-    rows = map(_slope_row, fitted)
-    return (Table.of(caption, (*texts("Quantity"), *columns, remark), rows),)
+    head = ("Quantity", "#Step", "#Input", "#Slope", "#95 % interval", "?Remark")
+    return (Table.of(caption, head, map(_slope_row, fitted)),)
 
 
 def unfitted(slopes: Iterable[SlopeRow]) -> tuple[str, ...]:
@@ -317,18 +315,6 @@ def _slope_row(slope: SlopeRow) -> tuple[Cell | str, ...]:
         f"{slope.low:.2f} to {slope.high:.2f}" if bounded else "",
         slope.note,
     )
-
-
-def _limit_sd(row: ComparisonRow) -> str:
-    if row.limit_std is None:
-        return ""
-    return f", sd = {spread(row.limit_std, row.limit_std_error)}"
-
-
-def _finite_sd(row: ComparisonRow) -> str:
-    if row.limit_std is None or row.finite_std is None:
-        return ""
-    return f", sd = {over_seeds(row.finite_std, row.seeds)}"
 
 
 def _method(trace: Trace) -> str:

@@ -6,9 +6,10 @@ registered by its type, ``@view.register``, in the module that makes its tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from types import MappingProxyType
 from typing import Any
 
 from tpcalc.results import Provenance
@@ -47,6 +48,30 @@ class View:
     notes: tuple[str, ...] = ()  # what a reader should know besides
     provenance: Provenance | None = None  # what it was computed from and with
     text: str = ""  # an answer that is a text, shown letter by letter
+
+    @classmethod
+    def of(
+        cls,
+        found: Any,
+        title: str,
+        *parts: Part,
+        said: Judgement | None = None,
+        summary: str = "",
+        figures: Mapping[str, Figure | None] = MappingProxyType({}),
+    ) -> View:
+        """The view of a record, with its notes and its provenance.
+
+        Figures stand in the parts of their keys; tables without rows, and parts that have nothing
+        of what they are for, are left out.
+        """
+        shown = []
+        for part in parts:
+            tables = tuple(table for table in part.tables if table.rows)
+            figure = part.figure or figures.get(part.key)
+            if tables or figure or (part.lead and not part.tables):
+                shown.append(replace(part, tables=tables, figure=figure))
+        notes, made = tuple(getattr(found, "notes", ())), getattr(found, "provenance", None)
+        return cls(title, said, summary, tuple(shown), notes, made)
 
     @property
     def tables(self) -> Iterator[Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
 
 from tpcalc.results import (
@@ -20,7 +19,7 @@ from tpcalc.results.data import grouped
 from tpcalc.views.answers.growth import growth_figure, growth_lead, growth_tables, same
 from tpcalc.views.numbers import plain
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.tables import Cell, Table, number, numbers, only, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 OO = "oo"
@@ -65,11 +64,9 @@ def _by_width(found: Transfer) -> Iterable[str]:
 
 def transfer_tables(found: Transfer) -> tuple[Table, ...]:
     """The best rates, losses by rate, and what has no loss."""
-    deep, wide = _deep(found), any(one.width_slope is not None for one in found.optima)
-    some = {"L": deep, "Multiplier": deep, "Slope in L": deep, "Slope in n": wide}
-    names = ("L", "Width", "Multiplier", "Best rate", "Between", "Loss", *list(some)[2:])
-    columns = (only(number(name), some.get(name, True)) for name in names)
-    head = (Cell("Recipe"), *columns, Cell("How"))
+    deep = _deep(found)
+    numbers = ("#Best rate", "#Between", "#Loss", deep and "#Slope in L", "?#Slope in n")
+    head = ("Recipe", "?#L", "#Width", deep and "#Multiplier", *numbers, "How")
     edges = {one: _edge(found, one) for one in found.optima}
     rows = [
         (one.recipe, one.depth, one.width, plain(one.multiplier, 4), plain(one.rate, 6),
@@ -82,7 +79,7 @@ def transfer_tables(found: Transfer) -> tuple[Table, ...]:
     tables = [Table.of(caption, head, rows, " ".join(notes)), _by_rate(found)]
     lost = [row for row in found.rows if row.loss is None]
     if lost:
-        tables.append(_lost(lost, deep))
+        tables.append(_lost(lost))
     return tuple(tables)
 
 
@@ -93,24 +90,20 @@ def _by_rate(found: Transfer) -> Table:
     for row in found.rows:
         own = row.recipe, row.depth, plain(row.multiplier, 4), row.rate
         lines.setdefault(own, {})[row.width] = short(row.loss)
-    deep = (only(number(name), _deep(found)) for name in ("L", "Multiplier"))
-    head = (Cell("Recipe"), *deep, *numbers("Rate", *(f"n = {width}" for width in widths)))
+    deep = (_deep(found) and name for name in ("#L", "#Multiplier"))
+    head = ("Recipe", *deep, "#Rate", *(f"#n = {width}" for width in widths))
     body = (
         (*own, plain(rate, 4), *(cells.get(width, "") for width in widths))
         for (*own, rate), cells in lines.items()
     )
-    return replace(Table.of("Losses by rate", head, body, _SPREAD), detail=True)
+    return Table.of("Losses by rate", head, body, _SPREAD, detail=True)
 
 
-def _lost(rows: Sequence[LossRow], deep: bool) -> Table:
+def _lost(rows: Sequence[LossRow]) -> Table:
     """One line for each recipe, depth and width, with the smallest rate that has no loss."""
     cells = grouped(sorted(rows, key=lambda row: row.rate), _place)
-    head = (Cell("Recipe"), only(number("L"), deep), *numbers("Width", "From the rate"))
-    body = (
-        (*place, plain(first.rate, 4), Cell(first.note, "sentence"))
-        for place, (first, *_) in cells.items()
-    )
-    return Table.of("Without a loss", (*head, Cell("Why")), body)
+    body = ((*place, plain(first.rate, 4), first.note) for place, (first, *_) in cells.items())
+    return Table.of("Without a loss", ("Recipe", "?#L", "#Width", "#From the rate", "~Why"), body)
 
 
 def _slope(value: float | None) -> str:
@@ -246,8 +239,7 @@ def depth_experiment_tables(found: DepthExperiment) -> tuple[Table, ...]:
     if found.transfer is not None:
         tables += transfer_tables(found.transfer)
     if found.lacking:
-        lines = ((what, Cell(why, "sentence")) for what, why in found.lacking)
-        tables.append(Table.of("No numbers", texts("Network", "Why"), lines))
+        tables.append(Table.of("No numbers", ("Network", "~Why"), found.lacking))
     return tuple(tables)
 
 
@@ -277,12 +269,10 @@ def _references(found: DepthExperiment) -> Iterable[Table]:
             at = f" at {plain(one.place, 4)}" if one.what == "quantile" else ""
             what = f"{one.what} of {one.name}{at}, {one.along}, alpha = {one.alpha}, L = "
             what += f"{one.depth}, n = {one.width}"
-        shown, agrees = (
-            "" if value is None else _found(value),
-            same(_agrees(found, one), "not asked"),
-        )
+        shown = "" if value is None else _found(value)
+        agrees = same(_agrees(found, one), "not asked")
         rows.append((one.where, what, plain(one.value, 7), shown, agrees))
-    head = texts("Where", "What") + numbers("Reference", "Found") + texts("Same")
+    head = ("Where", "What", "#Reference", "#Found", "Same")
     yield Table.of("Reference numbers", head, rows)
 
 
@@ -293,7 +283,7 @@ def _profiles(what: str, rows: Sequence[Profile]) -> Table:
     lines = dict.fromkeys((row.recipe, row.depth, row.width, row.step) for row in rows)
     return Table.of(
         f"{title}, by {axis}",
-        texts("Recipe") + numbers("L", "Width", "Step", *(plain(place, 4) for place in places)),
+        ("Recipe", "#L", "#Width", "#Step", *(f"#{plain(place, 4)}" for place in places)),
         (
             (*line[:3], str(line[3]), *(short(known.get((*line, place))) for place in places))
             for line in lines
@@ -353,10 +343,12 @@ def _along(what: str, rows: Sequence[Profile]) -> Iterable[Panel]:
 
 @view.register
 def _(found: DepthExperiment) -> View:
-    drawn = depth_experiment_figures(found)
     lead, tables = depth_experiment_lead(found), depth_experiment_tables(found)
-    titles = {"start": "At the start", "transfer": "Learning rates"}
-    more = (Part(key, title, figure=drawn[key]) for key, title in titles.items() if key in drawn)
-    parts = (Part("blocks", found.title, lead, tables, drawn.get("blocks")), *more)
-    said = judge_depth_experiment(found)
-    return View(found.title, said, f"{said.headline}.", parts, found.notes, found.provenance)
+    parts = (
+        Part("blocks", found.title, lead, tables),
+        Part("start", "At the start"),
+        Part("transfer", "Learning rates"),
+    )
+    said, drawn = judge_depth_experiment(found), depth_experiment_figures(found)
+    summary = f"{said.headline}."
+    return View.of(found, found.title, *parts, said=said, summary=summary, figures=drawn)

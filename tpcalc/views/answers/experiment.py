@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from tpcalc.results import Experiment, Run, SlopeRow
 from tpcalc.results.data import grouped
 from tpcalc.results.experiment import constant_class
 from tpcalc.views.answers.experiment_plot import experiment_figures, interval
 from tpcalc.views.numbers import Measure, count, counted, duration, measured, plain
-from tpcalc.views.tables import Cell, Table, number, numbers, only, sentence, texts
+from tpcalc.views.tables import Cell, Table, number
 from tpcalc.views.view import Judgement, Part, View, view
 
 _Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
@@ -69,28 +68,14 @@ def experiment_sections(found: Experiment) -> tuple[Part, ...]:
         "ranks": _ranks,
         "rates": _rates,
     }
-    figures = experiment_figures(found)
-    parts = [_networks(found), *(makers[word](found) for word in found.shows)]
-    return tuple(
-        replace(part, figure=figures.get(part.key))
-        for part in parts
-        if any(table.rows for table in part.tables)
-    )
+    return (_networks(found), *(makers[word](found) for word in found.shows))
 
 
 def _networks(found: Experiment) -> Part:
     said, numbered = dict(found.predicted), dict(found.theorems)
-    rows = (
-        (
-            run.setting.text,
-            sentence(said.get(run.setting.text, "")),
-            sentence(numbered.get(run.setting.text, "")),
-            duration(run.seconds),
-        )
-        for run in found.runs
-    )
-    theorems = only(Cell("Theorems"), bool(numbered))
-    head = (*texts("Network", "As the width grows"), theorems, number("Time"))
+    texts = ((run.setting.text, duration(run.seconds)) for run in found.runs)
+    rows = ((text, said.get(text, ""), numbered.get(text, ""), time) for text, time in texts)
+    head = ("Network", "~As the width grows", "?~Theorems", "#Time")
     note = "Derived from the program of each network, for steps of one sample."
     if numbered:
         note += " Theorems are about one output and one sample in a step."
@@ -111,7 +96,7 @@ def _training(found: Experiment) -> Table:
         )
         for one in (run.setting for run in found.runs)
     )
-    head = texts("Network", "Biases") + numbers("Initial std", "Base rate") + texts("First step")
+    head = ("Network", "Biases", "#Initial std", "#Base rate", "First step")
     note = (
         "Initial std: of the entries of the layers 1 to L, in the first divided by sqrt(d + 1) "
         "besides; the last layer has 1. Base rate: of every layer and step, before powers of n."
@@ -136,7 +121,7 @@ def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> Pa
         if curves:
             ends = [_said([curve[k] for curve in curves]) for k in (0, -1)]
             rows.append((run.setting.text, *ends, Cell(_diverged(run), tone="bad")))
-    head = texts("Network") + numbers("First step", "Last step") + texts("Remark")
+    head = ("Network", "#First step", "#Last step", "Remark")
     table = Table.of(title, head, rows, _interval_note(run.trials for run in found.runs))
     return Part(key, title, lead, (table,))
 
@@ -157,8 +142,8 @@ def _accuracies(found: Experiment) -> Part:
             value = published.get((table, data, text))
             cells.append("" if value is None else _published(value, shares.get(data, ())))
         rows.append(cells)
-    head = texts("Network") + numbers("Test accuracy") + texts("Constant answer")
-    head += numbers("Limit", *(f"{table}, {data}" for table, data in tables))
+    head = ["Network", "#Test accuracy", "Constant answer", "#Limit"]
+    head += [f"#{table}, {data}" for table, data in tables]
     note = (
         f"{_interval_note(run.trials for run in found.runs)} A constant answer: the accuracy is "
         "the share of that class among the test images, as of a network that answers the same for "
@@ -251,9 +236,9 @@ def _interval_note(trials: Iterable[int]) -> str:
     return _INTERVAL if max(trials, default=0) > 1 else _ONE_TRIAL
 
 
-def _by_layer(rows: Sequence[tuple[Cell | str, ...]], words: str = "layer ") -> tuple[Cell, ...]:
+def _by_layer(rows: Sequence[tuple[Cell | str, ...]], words: str = "layer ") -> tuple[str, ...]:
     layers = max((len(row) - 1 for row in rows), default=0)
-    return texts("Network") + numbers(*(f"{words}{layer}" for layer in range(1, layers + 1)))
+    return ("Network", *(f"#{words}{layer}" for layer in range(1, layers + 1)))
 
 
 def _slope(found: SlopeRow) -> str:
@@ -344,6 +329,6 @@ def _diverged(run: Run) -> str:
 
 @view.register
 def _(found: Experiment) -> View:
+    parts, figures = experiment_sections(found), experiment_figures(found)
     said, summary = judge_experiment(found), experiment_summary(found)
-    parts = experiment_sections(found)
-    return View(found.title, said, summary, parts, found.notes, found.provenance)
+    return View.of(found, found.title, *parts, said=said, summary=summary, figures=figures)

@@ -12,7 +12,7 @@ from tpcalc.results.first_order import kind_of
 from tpcalc.views.answers.orders import size
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series
-from tpcalc.views.tables import Cell, Table, number, numbers, texts
+from tpcalc.views.tables import Cell, Table, number
 from tpcalc.views.view import Judgement, Part, View, view
 
 _LEVELS = {"may be unstable": "warn", "kernel": "limit", "feature learning": "good"}
@@ -54,10 +54,9 @@ def _(found: FirstOrder) -> View:
     groups = _grouped({name: _moves(row) for name, row in of.items()}, ".")
     rows = {names: of[first] for names, first in groups.items()}
     tables = (_parameters(rows), _points(found.points))
-    parts = [Part("first", "First steps", _STATUS, tables, _figure(rows))]
-    if found.width is not None:
-        parts.append(_measured(found))
-    return View("First order", said, "", tuple(parts), found.notes, found.provenance)
+    part = Part("first", "First steps", _STATUS, tables, _figure(rows))
+    more = () if found.width is None else (_measured(found),)
+    return View.of(found, "First order", part, *more, said=said)
 
 
 def _reasons(found: FirstOrder) -> Iterator[str]:
@@ -94,8 +93,8 @@ def _measured(found: FirstOrder) -> Part:
         change = _sized(own.change, own.status)
         sizes += [(kind, "at the start", _sized(own.size), own.start)]
         sizes += [(kind, f"by {kind_of(own.by)}", change, own.moved)]
-    head = (*texts("Of", "What"), *numbers("Power", "Slope"), *texts("Slope and power"))
-    head = (*head, number(f"At n = {count(found.width or 0)}"))
+    at = f"#At n = {count(found.width or 0)}"
+    head = ("Of", "What", "#Power", "#Slope", "Slope and power", at)
     body = (
         (
             kind,
@@ -165,12 +164,11 @@ def _alike(rows: Iterable[ParameterMove]) -> dict[str, ParameterMove]:
 def _parameters(rows: Mapping[str, ParameterMove]) -> Table:
     used = dict.fromkeys(row.word for row in rows.values())
     legend = "; ".join(f"{word}: {MEANS[word][1]}" for word in used)
-    powers = numbers("Gradient", "Output", "Later", "Inside")
     lines = {row.line for row in rows.values()}
     files = {line.rpartition(":")[0] for line in lines}
     file = min(files) if len(files) == 1 < len(lines) else ""
-    line = texts("Line") if len(lines) > 1 else (None,)
-    head = (*texts("Parameter", "Rate"), *powers, *texts("Where", "Word"), *line)
+    powers = ("#Gradient", "#Output", "#Later", "#Inside")
+    head = ("Parameter", "Rate", *powers, "Where", "Word", len(lines) > 1 and "Line")
     body = (
         (names, *_moves(row)[:-1], row.line.removeprefix(f"{file}:")) for names, row in rows.items()
     )
@@ -202,9 +200,9 @@ def _points(points: Iterable[ReadPoint]) -> Table:
         )
         for point in points
     }
-    head = (*texts("Read point"), *numbers("Start", "Change", "Later"), *texts("By"))
+    head = ("Read point", "#Start", "#Change", "#Later", "By")
     body = ((names, *cells[first]) for names, first in _grouped(cells, " (").items())
-    return replace(Table.of("What functions read", head, body), detail=True)
+    return Table.of("What functions read", head, body, detail=True)
 
 
 def _grouped(cells: Mapping[str, _Row], end: str) -> dict[str, str]:

@@ -11,13 +11,14 @@ from tpcalc.views.answers.depth import REGIMES
 from tpcalc.views.answers.depth_plot import RATIOS, on_the_way
 from tpcalc.views.numbers import Measure, measured, plain, shown
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
-from tpcalc.views.tables import Cell, Table, number, numbers, texts
+from tpcalc.views.tables import Cell, Table, number
 from tpcalc.views.traces import spread_out
 
 _OO, _BEYOND = "oo", "-> oo"
 _TONES = {"unstable": "bad", "stationary": "warn", "identity": ""}
 _SEVERAL = 4  # laws and powers from which a table is a diagram
 _PANELS = 12
+_AFTER = ("#H after training", "#Smoothness after training")
 _SHARE = "share of the depth"
 
 
@@ -73,22 +74,23 @@ def _over_powers(
         (Cell(law), *(known.get((law, alpha), number("")) for alpha in powers))
         for law in dict.fromkeys(one.along for one in own)
     )
-    head = texts(laws) + numbers(*(f"L^(-{alpha})" for alpha in powers))
+    head = (laws, *(f"#L^(-{alpha})" for alpha in powers))
     return Table.of(title, head, rows, note)
 
 
 def _critical(found: DepthExperiment) -> Table:
     return Table.of(
         "Critical powers, read from the program",
-        texts("Along the depth") + numbers("Outputs", "Gradients", "Gradients at a fixed width"),
+        ("Along the depth", "#Outputs", "#Gradients", "#Gradients at a fixed width"),
         ((row.along, row.outputs, row.gradients, row.side) for row in found.critical),
         "Below the power of 1/L blocks explode, above it they are the identity.",
     )
 
 
 def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
-    head = texts("Along the depth") + numbers("Power", "L") + texts("Ratio", "By exponents")
-    head += numbers("Infinite width", "Networks") + texts("Compared with", "Same")
+    numbers = ("#Infinite width", "#Networks")
+    facts = ("Along the depth", "#Power", "#L", "Ratio", "By exponents")
+    head = (*facts, *numbers, "~Compared with", "Same")
     rows = (
         (
             one.along,
@@ -98,7 +100,7 @@ def _agreements(own: Sequence[Agreement], diagram: bool) -> Table:
             Cell(REGIMES[one.regime], tone=_TONES[one.regime]),
             plain(one.limit, 4),
             measured(Measure.of(one.networks)),
-            Cell(one.beside, "sentence"),
+            one.beside,
             same(one.same, "not compared"),
         )
         for one in own
@@ -118,7 +120,7 @@ def same(known: bool | None, unknown: str) -> Cell:
 
 
 def _paths(own: Sequence[WalkRow]) -> Table:
-    head = texts("Along the depth") + numbers("Exponent", "Measured")
+    head = ("Along the depth", "#Exponent", "#Measured")
     rows = (
         (one.along, "" if one.expected is None else plain(one.expected, 4), shown(one.hurst))
         for one in own
@@ -139,8 +141,7 @@ def _heat(own: Sequence[TrainedRow]) -> Table:
 
 
 def _after(own: Sequence[TrainedRow]) -> Table:
-    head = texts("Along the depth at the start")
-    head += numbers("Power", "H after training", "Smoothness after training")
+    head = ("Along the depth at the start", "#Power", *_AFTER)
     rows = ((one.along, one.alpha, shown(one.hurst), shown(one.smoothness)) for one in own)
     note = (
         "H is the exponent of sums of weights over blocks, smoothness that of their differences: 0 "

@@ -14,7 +14,7 @@ from tpcalc.results.kernel import rounded_up
 from tpcalc.views.numbers import Measure, count, counted, measured, plain
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import round_ticks, whole_ticks
-from tpcalc.views.tables import Table, numbers, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _statistics(kernel: Kernel) -> Table:
     columns = [_column(kernel, kind) for kind in kernel.kinds]
     words = dict.fromkeys(word for column in columns for word in column)
     rows = ((word, *(column.get(word, "") for column in columns)) for word in words)
-    head = texts("Statistic") + numbers(*map(str.upper, kernel.kinds))
+    head = ("Statistic", *(f"#{kind.upper()}" for kind in kernel.kinds))
     notes = []
     if has_spectrum(kernel):
         by = "three standard errors" if kernel.method is Method.PARTICLES else "the error"
@@ -402,7 +402,7 @@ def _corner(kernel: Kernel, kind: str) -> Table:
         )
         for row in range(part.shape[0])
     )
-    head = numbers("Input", *(_place(k, outputs) for k in range(part.shape[1])))
+    head = ("#Input", *(f"#{_place(k, outputs)}" for k in range(part.shape[1])))
     return Table.of(f"{kind.upper()}{_which(part, matrix)}", head, rows)
 
 
@@ -422,4 +422,4 @@ def _place(row: int, outputs: int) -> str:
 def _(kernel: Kernel) -> View:
     part = Part("kernel", "Kernels", "", kernel_tables(kernel), kernel_figure(kernel))
     said, summary = judge_kernel(kernel), kernel_summary(kernel)
-    return View("Kernels", said, summary, (part,), kernel.notes, kernel.provenance)
+    return View.of(kernel, "Kernels", part, said=said, summary=summary)

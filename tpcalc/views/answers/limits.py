@@ -19,10 +19,7 @@ from tpcalc.views.tables import (
     limit_cell,
     limit_tables,
     missed_note,
-    name,
-    numbers,
     slope_tables,
-    texts,
     uncovered_table,
     unfitted,
     worst,
@@ -53,8 +50,7 @@ def _ranges(traces: Iterable[Trace]) -> tuple[Table, ...]:
     for statistic, caption in (("value", "scalars"), ("second_moment", "mean squares of vectors")):
         chosen = [group for kind, group in groups.items() if kind[0] == statistic]
         if chosen:
-            columns = numbers("How many", "Smallest", "Largest")
-            head = (*texts("Names"), *columns, *texts("Method"))
+            head = ("`Names", "#How many", "#Smallest", "#Largest", "Method")
             missed = missed_note(trace for group in chosen for trace in group)
             made.append(Table.of(f"Limits of {caption}", head, map(_row, chosen), missed))
     last = made[-1]
@@ -77,7 +73,7 @@ def _row(group: list[Trace]) -> tuple[Cell | str, ...]:
     first, last = ordered[0], ordered[-1]
     title = first.name if len(group) == 1 else _pattern(first)
     method = first.limit.method if first.limit else ""
-    return name(title), str(len(group)), limit_cell(first), limit_cell(last), method
+    return title, str(len(group)), limit_cell(first), limit_cell(last), method
 
 
 def _size(trace: Trace) -> float:
@@ -93,22 +89,21 @@ _MANY, _WORST = 24, 8  # rows, from which on the largest differences come first
 def _(table: LimitTable) -> View:
     errors = (ERRORS,) if bounded(gather(table, None, None)) else ()
     part = Part("limit", "Limits", "", readable(table))
-    said = _exploded(table)
-    return View("Limits", said, "", (part,), (*errors, *table.notes), table.provenance)
+    found = View.of(table, "Limits", part, said=_exploded(table))
+    return replace(found, notes=(*errors, *table.notes))
 
 
 @view.register
 def _(table: FiniteTable) -> View:
     part = Part("finite", "Finite networks", "", (finite_table(table),))
-    return View("Finite networks", None, "", (part,), table.notes, table.provenance)
+    return View.of(table, "Finite networks", part)
 
 
 @view.register
 def _(comparison: Comparison) -> View:
     part = compared(comparison)
     part = replace(part, tables=(*part.tables, *alone_tables(comparison)))
-    said = _exploded(comparison)
-    return View("Comparison", said, "", (part,), comparison.notes, comparison.provenance)
+    return View.of(comparison, "Comparison", part, said=_exploded(comparison))
 
 
 def compared(comparison: Comparison) -> Part:

@@ -12,7 +12,7 @@ from tpcalc.results.first_order import FINE, kind_of
 from tpcalc.views.answers.first_order import FITS, over_widths, power_of_width, slope
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series, told
-from tpcalc.views.tables import Cell, Table, numbers, sentence, texts
+from tpcalc.views.tables import Cell, Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 _SAID = {
@@ -47,9 +47,10 @@ def _(found: ModuleCheck) -> View:
         f"All parameters step together on one batch, at widths {widths}, {found.seeds} seeds or "
         f"more of each, rates times {plain(found.rate, 2)}. {_READ_AS}"
     )
-    start, where = numbers("Start", "slope"), texts("Where")
-    outputs = _table("Sizes of outputs", "Module", "Change", start, modules)
-    terms = _table("What each step adds to the output", "Parameter", "Adds", where, parameters)
+    start = ("Module", "#Start", "#slope", "#Change")
+    outputs = _table("Sizes of outputs", start, modules)
+    where = ("Parameter", "Where", "#Adds")
+    terms = _table("What each step adds to the output", where, parameters)
     parts = (
         Part("modules", "Outputs of modules", lead, (outputs,), _figure(modules)),
         Part("terms", "Parameters", _TERMS, (terms,)),
@@ -61,7 +62,7 @@ def _(found: ModuleCheck) -> View:
     recipe = [f"The recipe, at first order: {found.recipe}."] if found.recipe else []
     summary = " ".join((*recipe, *(f"{', '.join(own)}: {why}." for why, own in words.items())))
     said = Judgement(level, headline, found.facts)
-    return View("Coordinate check", said, summary, parts, found.notes, found.provenance)
+    return View.of(found, "Coordinate check", *parts, said=said, summary=summary)
 
 
 def _of(found: ModuleCheck, *whats: str) -> dict[str, _Rows]:
@@ -87,11 +88,10 @@ def _unfit(rows: _Rows) -> int:
     return max((FITS.index(row.word) for row in rows.values() if row.predicted), default=-1)
 
 
-def _table(title: str, of: str, what: str, before: Sequence[Cell], names: _Names) -> Table:
+def _table(title: str, before: Sequence[str], names: _Names) -> Table:
     """A row for each name: what stands before, the powers, slopes of some steps, a word."""
     steps = dict.fromkeys(step for rows in names.values() for step in _shown(rows))
-    slopes = numbers(what, *(f"step {step}" for step in steps))
-    head = (*texts(of), *before, *slopes, *texts("Code"))
+    head = (*before, *(f"#step {step}" for step in steps), "Code")
     body = ((name, *_before(rows), *_steps(rows)) for name, rows in names.items())
     return Table.of(title, head, body)
 
@@ -180,23 +180,21 @@ def _(found: Suggestion) -> View:
         level, headline = "good", f"Nothing to change: {found.before}, {learns}"
     else:
         level, headline = "bad", f"{found.before.capitalize()}, and no change was found that helps"
-    head = (*texts("", "Where", "What"), *numbers("Power", f"At {count(found.width)}"))
+    head = ("", "Where", "What", "#Power", f"#At {count(found.width)}", "As it is")
     body = [row for line, names in lines.items() for row in _diff(found, line, names)]
-    tables = [Table.of("Lines to change", (*head, *texts("As it is")), body, _APPLY)] * bool(lines)
     wrong = [row for row in found.rows if row.given != row.rate and row.group]
-    if wrong:
-        head = (*texts("Group", "Rate"), *numbers("Right for"), *texts("Wrong for"))
-        groups = dict.fromkeys((row.group, row.given) for row in wrong)
-        rows = (_group(found, *group) for group in groups)
-        tables.append(Table.of("Groups of the optimizer", head, rows))
-    if found.others:
-        others = ((sentence("; ".join(own.lines)),) for own in found.others)
-        tables.append(Table.of("What else would do", texts("Lines"), others))
+    groups = dict.fromkeys((row.group, row.given) for row in wrong)
+    right = ("Group", "Rate", "#Right for", "Wrong for")
+    rows = (_group(found, *group) for group in groups)
+    others = (("; ".join(own.lines),) for own in found.others)
+    tables = (
+        Table.of("Lines to change", head, body, _APPLY),
+        Table.of("Groups of the optimizer", right, rows),
+        Table.of("What else would do", ("~Lines",), others),
+    )
     lead = f"Factors are from n = {count(found.base)}, where nothing changes."
-    part = Part("suggestion", "What to change", lead, tuple(tables))
-    parts = (part,) if tables else ()
-    said = Judgement(level, headline)
-    return View("Suggestion", said, "", parts, found.notes, found.provenance)
+    part = Part("suggestion", "What to change", lead, tables)
+    return View.of(found, "Suggestion", part, said=Judgement(level, headline))
 
 
 def _lines(found: Suggestion) -> dict[_Change, list[str]]:

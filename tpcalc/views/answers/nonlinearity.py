@@ -5,16 +5,10 @@ from __future__ import annotations
 from math import exp, expm1
 
 from tpcalc.results import Estimate
-from tpcalc.results.nonlinearity import (
-    LayerRow,
-    MeasuredEnd,
-    MeasuredRow,
-    MeasuredValue,
-    Nonlinearity,
-)
+from tpcalc.results.nonlinearity import MeasuredEnd, MeasuredValue, Nonlinearity
 from tpcalc.views.answers.nonlinearity_plot import nonlinearity_figures
 from tpcalc.views.numbers import SETTLED, count, plain, score, scores, settled
-from tpcalc.views.tables import Cell, Table, number, numbers, sentence, texts, z_cell
+from tpcalc.views.tables import Cell, Table, z_cell
 from tpcalc.views.view import Judgement, Part, View, view
 
 _SHOWN = ("NLC", "LBIAS", "LSCALE", "QMNEX", "QMNSTD", "JACF", "NKURT", "NGHI", "CVNSTD", "LCV")
@@ -101,30 +95,30 @@ def nonlinearity_tables(found: Nonlinearity) -> tuple[Table, ...]:
     """Layers in the limit, networks beside them, the paths, rules and conditions."""
     tables = [_layers(found), _by_layer(found), _widths(found), _paths(found)]
     tables += [_reaches(found), _rules(found), _conditions(found)]
-    return tuple(table for table in tables if table is not None and table.rows)
+    return tuple(table for table in tables if table.rows)
 
 
 def _layers(found: Nonlinearity) -> Table:
-    head = ("Layer", "Operation", "Reads", "q", "c", "LBIAS", "√g", "Own NLC", "NLC")
-    rows = tuple(_layer(row) for row in found.layers)
+    columns = ("#q", "#c", "#LBIAS", "#√g", "#Own NLC", "#NLC")
     note = (
         "q, c: second moments of one and of two inputs; LBIAS = sqrt(q / (q - c)); √g: root mean "
         "square of derivatives; own NLC: of the activation alone, or of batch norm in a "
         f"finite batch; NLC: from the input to the layer. {SETTLED}"
     )
-    return Table("Layers in the limit of infinite width", texts(*head), rows, note)
-
-
-def _layer(row: LayerRow) -> tuple[Cell, ...]:
-    reads = ", ".join(map(str, row.reads))
-    gradient = _root(row.log_gradient)
-    own = "" if row.own is None else settled(row.own)
-    moments = map(settled, (row.square, row.comean, row.bias))
-    return (
-        number(str(row.index)),
-        *texts(row.operation, reads),
-        *numbers(*moments, gradient, own, settled(row.total)),
+    rows = (
+        (
+            str(row.index),
+            row.operation,
+            ", ".join(map(str, row.reads)),
+            *map(settled, (row.square, row.comean, row.bias)),
+            _root(row.log_gradient),
+            "" if row.own is None else settled(row.own),
+            settled(row.total),
+        )
+        for row in found.layers
     )
+    head = ("#Layer", "Operation", "Reads", *columns)
+    return Table.of("Layers in the limit of infinite width", head, rows, note)
 
 
 def _root(logarithm: Estimate) -> str:
@@ -135,70 +129,68 @@ def _root(logarithm: Estimate) -> str:
     return settled(Estimate(exp(half), exp(half) * expm1(error), logarithm.method))
 
 
-def _by_layer(found: Nonlinearity) -> Table | None:
-    if not found.measured:
-        return None
-    width = found.widths[-1]
-    pairs = ((layer, found.at(width, layer.index)) for layer in found.layers[1:])
-    rows = tuple(_measured_layer(layer, row) for layer, row in pairs if row is not None)
-    head = texts("Layer", "Operation", "NLC, limit", "NLC", "z", "LBIAS", "LSCALE, limit", "LSCALE")
-    return Table(
+def _by_layer(found: Nonlinearity) -> Table:
+    width = found.widths[-1] if found.measured else 0
+    rows = []
+    for layer in found.layers[1:]:
+        if found.measured and (row := found.at(width, layer.index)) is not None:
+            values = dict(row.values)
+            nlc, scale = values["NLC"], values["LSCALE"]
+            means = (values["LBIAS"].mean, scale.limit, scale.mean, values["NKURT"].mean)
+            rows.append(
+                (
+                    str(layer.index),
+                    layer.operation,
+                    *map(settled, (nlc.limit, nlc.mean)),
+                    "" if nlc.z is None else z_cell(nlc.z),
+                    *map(settled, (*means, values["LCV"].mean)),
+                )
+            )
+    numbers = ("#NLC, limit", "#NLC", "#z", "#LBIAS", "#LSCALE, limit", "#LSCALE", "#NKURT", "#LCV")
+    return Table.of(
         f"Networks of width {count(width)}, {found.seeds} seeds",
-        head + texts("NKURT", "LCV"),
+        ("#Layer", "Operation", *numbers),
         rows,
         f"Means over seeds with their standard errors. {scores(found.seeds)} The bias of finite "
         "width is not in them.",
     )
 
 
-def _measured_layer(layer: LayerRow, row: MeasuredRow) -> tuple[Cell, ...]:
-    values = dict(row.values)
-    nlc, scale = values["NLC"], values["LSCALE"]
-    means = (values["LBIAS"].mean, scale.limit, scale.mean, values["NKURT"].mean)
-    return (
-        number(str(layer.index)),
-        Cell(layer.operation),
-        *numbers(settled(nlc.limit), settled(nlc.mean)),
-        Cell("") if nlc.z is None else z_cell(nlc.z),
-        *numbers(*map(settled, (*means, values["LCV"].mean))),
-    )
-
-
-def _widths(found: Nonlinearity) -> Table | None:
+def _widths(found: Nonlinearity) -> Table:
     last = found.layers[-1].index
     known = ((at, row) for at in found.widths if (row := found.at(at, last)) is not None)
     cells = ((at, name, row.value(name)) for at, row in known for name in _SHOWN)
-    rows = tuple(_width_row(at, name, value) for at, name, value in cells if value is not None)
-    head = texts("Width", "Metric of the output", "Limit", "Mean over seeds", "SD between seeds")
-    return Table("Output against width", head + texts("Difference"), rows)
-
-
-def _width_row(width: int, name: str, value: MeasuredValue) -> tuple[Cell, ...]:
-    off = value.relative
-    difference = f"{100 * off:+.2g} %" if abs(off) < 1e4 and value.limit.value else ""
-    return (
-        number(count(width)),
-        Cell(name),
-        *numbers(settled(value.limit), settled(value.mean)),
-        *numbers(plain(value.deviation, 2), difference),
-    )
-
-
-def _paths(found: Nonlinearity) -> Table | None:
-    if len(found.paths) < 2:
-        return None
-    square = found.nlc.value**2
-    rows = tuple(
+    rows = (
         (
-            sentence(_route(path.layers)),
-            *numbers(plain(path.weight, 4), plain(path.product, 5)),
-            number(f"{100 * path.weight * path.product / square:.3g} %"),
+            count(width),
+            name,
+            settled(value.limit),
+            settled(value.mean),
+            plain(value.deviation, 2),
+            f"{100 * off:+.2g} %" if abs(off := value.relative) < 1e4 and value.limit.value else "",
+        )
+        for width, name, value in cells
+        if value is not None
+    )
+    numbers = ("#Limit", "#Mean over seeds", "#SD between seeds", "#Difference")
+    return Table.of("Output against width", ("#Width", "Metric of the output", *numbers), rows)
+
+
+def _paths(found: Nonlinearity) -> Table:
+    square = found.nlc.value**2
+    rows = (
+        (
+            _route(path.layers),
+            plain(path.weight, 4),
+            plain(path.product, 5),
+            f"{100 * path.part / square:.3g} %",
         )
         for path in found.paths
+        if len(found.paths) > 1
     )
-    head = ("Layers", "Weight", "Product of squared NLCs", "Share of NLC²")
+    head = ("~Layers", "#Weight", "#Product of squared NLCs", "#Share of NLC²")
     note = "The weights of all paths add up to 1; NLC² is the weighted mean of the products."
-    return Table("Paths that make the NLC", texts(*head), rows, note)
+    return Table.of("Paths that make the NLC", head, rows, note)
 
 
 def _route(layers: tuple[int, ...]) -> str:
@@ -212,14 +204,14 @@ def _route(layers: tuple[int, ...]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs)
 
 
-def _reaches(found: Nonlinearity) -> Table | None:
-    if all(each.layer is None for each in found.reaches):
-        return None
+def _reaches(found: Nonlinearity) -> Table:
+    known = any(each.layer is not None for each in found.reaches)
     rows = (
         (each.cause, plain(each.noise, 3), "nowhere" if each.layer is None else str(each.layer))
         for each in found.reaches
+        if known
     )
-    head = texts("Noise of") + numbers("Of the length", "As large from layer")
+    head = ("Noise of", "#Of the length", "#As large from layer")
     note = "By how deviations of the input's length grow; the mean-field prediction ends there."
     return Table.of("From which layer noise outgrows lengths", head, rows, note)
 
@@ -229,15 +221,15 @@ def _rules(found: Nonlinearity) -> Table:
         (rule, Cell("yes" if holds else "no", tone="" if holds else "warn"))
         for rule, holds in found.guidelines
     )
-    return Table.of("Guidelines for the start of training", texts("Rule", "Followed"), rows)
+    return Table.of("Guidelines for the start of training", ("Rule", "Followed"), rows)
 
 
 def _conditions(found: Nonlinearity) -> Table:
-    rows = tuple((sentence(text),) for text in found.conditions)
+    rows = ((text,) for text in found.conditions)
     note = "The recursion holds for these by limits or by rules beyond the theorem."
     if found.route == "program":
         note = "Where the recursion does not hold, the program of the graph has the limit."
-    return Table("Conditions that the graph does not meet", texts("Condition"), rows, note)
+    return Table.of("Conditions that the graph does not meet", ("~Condition",), rows, note)
 
 
 def _output(found: Nonlinearity) -> MeasuredValue | None:
@@ -249,13 +241,9 @@ def _output(found: Nonlinearity) -> MeasuredValue | None:
 
 @view.register
 def _(found: Nonlinearity) -> View:
-    lead, tables, drawn = (
-        nonlinearity_lead(found),
-        nonlinearity_tables(found),
-        nonlinearity_figures(found),
+    part = Part(
+        "nonlinearity", "Nonlinearity", nonlinearity_lead(found), nonlinearity_tables(found)
     )
-    parts = [Part("nonlinearity", "Nonlinearity", lead, tables, drawn["nonlinearity"])]
-    if (widths := drawn.get("nonlinearity-widths")) is not None:
-        parts.append(Part("nonlinearity-widths", "Width", figure=widths))
+    parts, drawn = (part, Part("nonlinearity-widths", "Width")), nonlinearity_figures(found)
     said, summary = judge_nonlinearity(found), nonlinearity_summary(found)
-    return View("Nonlinearity", said, summary, tuple(parts), found.notes, found.provenance)
+    return View.of(found, "Nonlinearity", *parts, said=said, summary=summary, figures=drawn)

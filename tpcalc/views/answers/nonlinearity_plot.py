@@ -21,11 +21,8 @@ _LARGEST = 600.0  # log of what an axis can hold
 
 def nonlinearity_figures(found: Nonlinearity) -> dict[str, Figure]:
     """The figures, by the key of their section."""
-    made = {"nonlinearity": _layers(found)}
-    sweep = _sweep(found)
-    if sweep is not None:
-        made["nonlinearity-widths"] = sweep
-    return made
+    made = {"nonlinearity": _layers(found), "nonlinearity-widths": _sweep(found)}
+    return {key: figure for key, figure in made.items() if figure is not None}
 
 
 def _layers(found: Nonlinearity) -> Figure:

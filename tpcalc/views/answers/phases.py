@@ -18,7 +18,7 @@ from tpcalc.errors import StudyError
 from tpcalc.results import PhaseCell, PhaseDiagram
 from tpcalc.views.panels import Figure, Panel, Series
 from tpcalc.views.plots import colour, picture
-from tpcalc.views.tables import Table, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ def phase_tables(diagram: PhaseDiagram) -> tuple[Table, ...]:
         for word, cells in by_verdict(diagram)
         for cell in cells
     )
-    head = texts("Verdict", "Kind", "Where", "For example", "What decides")
+    head = ("Verdict", "Kind", "Where", "For example", "What decides")
     return (Table.of("Cells", head, body),)
 
 
@@ -323,6 +323,6 @@ def _(diagram: PhaseDiagram) -> View:
         said = Judgement("warn", "The verdict of some points of the box is not decided")
     if not diagram.complete:
         said = Judgement("warn", "The phase diagram is not exhaustive")
-    figure = phase_figure(diagram, lead)
-    part = Part("phases", "Phase diagram", "", phase_tables(diagram), figure)
-    return View("Phase diagram", said, lead, (part,), diagram.notes, diagram.provenance)
+    tables, figure = phase_tables(diagram), phase_figure(diagram, lead)
+    part = Part("phases", "Phase diagram", "", tables, figure)
+    return View.of(diagram, "Phase diagram", part, said=said, summary=lead)

@@ -15,10 +15,11 @@ from tpcalc.results import Estimate, Provenance, Recipe, Regularity, Theorem, Th
 from tpcalc.results.data import as_number, fields_of, is_rows
 from tpcalc.shown import Rows, Shown
 from tpcalc.views.numbers import SETTLED, count, plain, settled
-from tpcalc.views.tables import Cell, Table, name, number, numbers, sentence, texts
+from tpcalc.views.tables import Cell, Table, number, sentence
 from tpcalc.views.view import Judgement, Part, View, view
 
 _LETTERS = 60  # of a value that is no text
+_SMOOTH = "numbers m blocks apart differ by m^s, m small"
 _NAMES = ("provenance", "notes")  # what a view has a place for
 
 
@@ -36,21 +37,18 @@ def _(rows: Rows) -> View:  # type: ignore[type-arg]
 
 @view.register
 def _(record: Shown) -> View:
-    made = getattr(record, "provenance", None)
     title = _title(type(record))
     if type(record).__str__ is not Shown.__str__:  # a number, or a program, which is its text
-        return View(title, text=str(record), provenance=made)
+        return replace(View.of(record, title), notes=(), text=str(record))
     alone = [
         (key, value) for key, value in fields_of(record) if key not in _NAMES and not is_rows(value)
     ]
     meanings = _meanings(type(record))
-    body = ((name(key), _cell(value), sentence(meanings.get(key, ""))) for key, value in alone)
-    head = texts("Field", "Value", "Meaning")
+    body = ((key, _cell(value), meanings.get(key, "")) for key, value in alone)
+    head = ("`Field", "Value", "~Meaning")
     tables = [Table.of(title, head, body, _note(value for _, value in alone))]
     tables += [_listed(key.capitalize(), rows) for key, rows in fields_of(record) if is_rows(rows)]
-    notes = tuple(getattr(record, "notes", ()))
-    part = Part("record", title, "", tuple(tables))
-    return View(title, parts=(part,), notes=notes, provenance=made)
+    return View.of(record, title, Part("record", title, "", tuple(tables)))
 
 
 def _title(kind: type) -> str:
@@ -68,7 +66,7 @@ def _listed(key: str, rows: Sequence[Any]) -> Table:
     head = [key for key, _ in fields_of(rows[0])]
     body = ([_cell(value) for _, value in fields_of(row)] for row in rows)
     cells = (value for row in rows for _, value in fields_of(row))
-    return Table.of(key.replace("_", " "), texts(*head), body, _note(cells))
+    return Table.of(key.replace("_", " "), head, body, _note(cells))
 
 
 def _note(values: Iterable[Any]) -> str:
@@ -104,9 +102,9 @@ def _(found: Recipe) -> View:
         (row.what, plain(row.at_base), plain(row.value), f"(L/{found.base})^({row.power})")
         for row in found.rows
     )
-    head = (*texts("Number"), *numbers(f"L = {found.base}", f"L = {found.depth}", "Factor"))
+    head = ("Number", f"#L = {found.base}", f"#L = {found.depth}", "#Factor")
     part = Part("recipe", "Recipe", "", (Table.of("What to type", head, rows),))
-    return View("Recipe", Judgement("info", said), "", (part,), found.notes)
+    return View.of(found, "Recipe", part, said=Judgement("info", said))
 
 
 @view.register
@@ -115,11 +113,7 @@ def _(found: Regularity) -> View:
     facts = (
         ("H", settled(found.hurst), "sums over m blocks are of size m^H"),
         ("H, coarse", settled(found.coarse), "the same between the two longest sums alone"),
-        (
-            "Smoothness s",
-            settled(found.smoothness),
-            "numbers m blocks apart differ by m^s, m small",
-        ),
+        ("Smoothness s", settled(found.smoothness), _SMOOTH),
         ("Nearest law", found.law, "as along= of a network takes it"),
         ("Critical for outputs", f"L^(-{found.critical[0]})", "outputs stay of order one"),
         ("Critical for gradients", f"L^(-{found.critical[1]})", "gradients stay of order one"),
@@ -134,16 +128,11 @@ def _(found: Regularity) -> View:
         )
         for row in found.rows
     )
-    columns = (*texts("Power", "Outputs", "Gradients"), *numbers("D at this depth", "Dp"))
+    columns = ("Power", "Outputs", "Gradients", "#D at this depth", "#Dp")
     tables = (
-        Table.of(
-            "What was measured",
-            (*texts("Quantity"), number("Value"), *texts("Meaning")),
-            ((word, value, sentence(means)) for word, value, means in facts),
-        ),
+        Table.of("What was measured", ("Quantity", "#Value", "~Meaning"), facts),
         Table.of("Powers in front of a block", columns, rows, SETTLED),
-        Table.of("H by the length of sums", numbers("m", "H between m and 2 m blocks"), local),
+        Table.of("H by the length of sums", ("#m", "#H between m and 2 m blocks"), local),
     )
     part = Part("regularity", "Weights along the depth", "", tables)
-    title = "Regularity along the depth"
-    return View(title, Judgement("info", said), "", (part,), found.notes, found.provenance)
+    return View.of(found, "Regularity along the depth", part, said=Judgement("info", said))

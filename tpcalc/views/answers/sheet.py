@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tpcalc.results import Asymptote, Estimate, LengthMap, LengthPoint, Method, Sheet, Sheets
 from tpcalc.views.numbers import SETTLED, Measure, measured, plain, settled
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series, told
-from tpcalc.views.tables import Table, numbers, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 # Kind, title, words on the horizontal axis, whether the axes are logarithmic.
@@ -164,7 +164,7 @@ def _alone(each: Sheet) -> tuple[Table, ...]:
 def _listed(
     caption: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]], note: str = ""
 ) -> Table:
-    return Table.of(caption, texts(head[0]) + numbers(*head[1:]), rows, note)
+    return Table.of(caption, (head[0], *(f"#{name}" for name in head[1:])), rows, note)
 
 
 def _table(
@@ -254,7 +254,7 @@ def _(found: Sheets) -> View:
     lead = "Numbers hold for Gaussian inputs of a layer, in the limit of infinite width."
     part = Part("sheet", "Activations", lead, sheet_tables(found), sheet_figure(found))
     said, summary = judge_sheets(found), sheet_summary(found)
-    return View("Activations", said, summary, (part,), (), found.provenance)
+    return View.of(found, "Activations", part, said=said, summary=summary)
 
 
 @view.register

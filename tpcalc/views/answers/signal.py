@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from tpcalc.doors.numbers import count
 from tpcalc.results import Estimate, LengthDrift, Scale, Signal
 from tpcalc.views.answers.signal_plot import signal_figures
 from tpcalc.views.numbers import SETTLED, plain, settled
-from tpcalc.views.tables import Cell, Table, numbers, only, sentence, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 _REACH = 6.0  # depth scales of correlations that trained networks were found to bear
@@ -101,13 +100,11 @@ def signal_sections(found: Signal) -> tuple[Part, ...]:
     maps = [_scales(found), _survival(found)]
     if len(found.fixed_points) > 1:
         maps.append(_fixed_points(found))
-    parts = (
+    return (
         Part("signal", "Lengths and correlations", signal_lead(found), tuple(maps)),
         Part("signal-edge", "Edge of chaos", _sentence(found.edge_note), _edges(found)),
         Part("signal-spectrum", "Jacobian", _spectrum_lead(found), (_jacobian(found),)),
     )
-    figures = signal_figures(found)
-    return tuple(replace(part, figure=figures.get(part.key)) for part in parts)
 
 
 def _depth_lines(found: Signal) -> tuple[str, ...]:
@@ -191,9 +188,8 @@ def _scales(found: Signal) -> Table:
         ("ξ_Δ", _layers(found.gradient_scale), _gradient_words(found)),
         ("ln gradient", settled(found.gradient), "the logarithm of their growth over all layers"),
     ]  # fmt: skip
-    head = texts("Quantity") + numbers("Value") + texts("Meaning")
-    body = ((name, value, sentence(words)) for name, value, words in rows)
-    return Table.of("Fixed points and depth scales", head, body, SETTLED)
+    head = ("Quantity", "#Value", "~Meaning")
+    return Table.of("Fixed points and depth scales", head, rows, SETTLED)
 
 
 def _chi_words(found: Signal) -> str:
@@ -219,15 +215,15 @@ def _survival(found: Signal) -> Table:
         )
         for each in found.survival
     )
-    after = f"c after {count(depth, 'layer')}"
-    head = numbers("c at the start", after, "share of c − c* left", "layers to 1%")
+    after = f"#c after {count(depth, 'layer')}"
+    head = ("#c at the start", after, "#share of c − c* left", "#layers to 1%")
     return Table.of("How long a correlation survives", head, rows)
 
 
 def _fixed_points(found: Signal) -> Table:
     points = found.fixed_points
     rows = ((settled(point.square), settled(point.slope), point.kind) for point in points)
-    head = numbers("q", "slope of the length map") + texts("lengths near it")
+    head = ("#q", "#slope of the length map", "lengths near it")
     return Table.of("All fixed points of the lengths", head, rows)
 
 
@@ -243,7 +239,7 @@ def _edges(found: Signal) -> tuple[Table, ...]:
         )
         for point in found.edges
     )
-    head = numbers("σ_w²", "q", "σ_w² here, over that") + texts("lengths near q")
+    head = ("#σ_w²", "#q", "#σ_w² here, over that", "lengths near q")
     note = "At q = 0 the edge is a limit: small lengths see a linear network."
     zero = any(point.square.value == 0 for point in found.edges)
     caption = f"The edge of chaos with biases of σ_b² = {plain(found.biases)}"
@@ -265,12 +261,11 @@ def _jacobian(found: Signal) -> Table:
             f"{row.family}{' (this one)' if row.family == found.family else ''}",
             settled(row.layer),
             settled(row.whole),
-            sentence(row.note),
+            row.note,
         )
         for row in found.jacobian
     )
-    remark = only(Cell("Remark"), any(row.note for row in found.jacobian))
-    head = (*texts("Weights"), *numbers("one layer", count(found.depth, "layer")), remark)
+    head = ("Weights", "#one layer", f"#{count(found.depth, 'layer')}", "?~Remark")
     return Table.of("Variance of squared singular values over their squared mean", head, rows)
 
 
@@ -284,5 +279,6 @@ def _layers(scale: Scale) -> str:
 
 @view.register
 def _(found: Signal) -> View:
-    said, summary = judge_signal(found), signal_summary(found)
-    return View("Signals", said, summary, signal_sections(found), found.notes, found.provenance)
+    said, summary, drawn = judge_signal(found), signal_summary(found), signal_figures(found)
+    parts = signal_sections(found)
+    return View.of(found, "Signals", *parts, said=said, summary=summary, figures=drawn)

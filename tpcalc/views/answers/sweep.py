@@ -42,7 +42,8 @@ def _(found: Sweep) -> View:
     part = Part("cells", "Cells", "", tuple(_answers(found, records)), figure)
     why = Counter(record[PROBLEM] for record in failed)
     notes = (*(f"{counted(many, 'cell')}: {text}" for text, many in why.items()), *found.notes)
-    return View(f"Sweep: {found.question}", said, summary, (part,), notes, found.provenance)
+    title = f"Sweep: {found.question}"
+    return View(title, said, summary, (part,), notes, found.provenance)
 
 
 def _answers(found: Sweep, records: Records) -> Iterator[Table]:

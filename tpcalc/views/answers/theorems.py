@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from tpcalc.results import Bound, Hypothesis, Theorem, Theorems
-from tpcalc.views.tables import Cell, Table, name, only, sentence, texts
+from tpcalc.views.tables import Cell, Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 _AGREES = {True: "yes", False: "no", None: "open"}
@@ -40,27 +39,23 @@ def theorem_lead(found: Theorems) -> str:
 
 def theorem_tables(found: Theorems) -> tuple[Table, ...]:
     """The theorems with their answers, and their statements beside what is derived."""
-    claims = replace(_claims(found.rows), detail=not any(row.differs for row in found.rows))
-    return tuple(table for table in (answer_table(found), claims) if table.rows)
+    return tuple(table for table in (answer_table(found), _claims(found.rows)) if table.rows)
 
 
 def answer_table(found: Theorems) -> Table:
     """The theorems with their answers and what decided them."""
-    head = texts("Theorem", "Says", "Answer", "Because", "Source")
-    body = (
-        (name(row.name), sentence(row.title), _answer(row), sentence(_why(row)), row.source.item)
-        for row in found.rows
-    )
+    head = ("`Theorem", "~Says", "Answer", "~Because", "Source")
+    body = ((row.name, row.title, _answer(row), _why(row), row.source.item) for row in found.rows)
     return Table.of("Theorems and their hypotheses", head, body)
 
 
 def _claims(rows: Sequence[Theorem]) -> Table:
-    several = only(Cell("Theorem"), len(rows) > 1)
-    head = (several, *texts("About", "Stated", "Derived from the program", "Agrees"))
+    several = len(rows) > 1 and "`Theorem"
+    head = (several, "About", "Stated", "Derived from the program", "Agrees")
     pairs = [(row, one) for row in rows for one in row.claims if one.stated or one.derived]
     body = (
         (
-            name(row.name),
+            row.name,
             claim.text,
             f"({claim.stated})" if row.missing and claim.stated else claim.stated,
             claim.derived,
@@ -70,7 +65,8 @@ def _claims(rows: Sequence[Theorem]) -> Table:
     )
     notes = [_OPEN] if any(claim.agrees is None for _, claim in pairs) else []
     notes += [_OUTSIDE] if any(row.missing and claim.stated for row, claim in pairs) else []
-    return Table.of("Statements beside what is derived", head, body, " ".join(notes))
+    detail = not any(row.differs for row in rows)
+    return Table.of("Statements beside what is derived", head, body, " ".join(notes), detail)
 
 
 def _answer(row: Theorem) -> Cell:
@@ -89,7 +85,7 @@ def _why(row: Theorem) -> str:
 @view.register
 def _(found: Theorems) -> View:
     part = Part("theorems", "Theorems", theorem_lead(found), theorem_tables(found))
-    return View("Theorems", None, "", (part,), found.notes, found.provenance)
+    return View.of(found, "Theorems", part)
 
 
 @view.register
@@ -98,7 +94,7 @@ def _(found: Theorem) -> View:
     part = Part("theorem", found.name, f"{found.title} ({found.source}).", tables)
     level = "bad" if found.differs else "good" if found.answer == "holds" else "warn"
     said = Judgement(level, f"{found.name}: {found.answered}", _missing(found.hypotheses))
-    return View("Theorem", said, "", (part,), found.notes)
+    return View.of(found, "Theorem", part, said=said)
 
 
 @view.register
@@ -106,7 +102,7 @@ def _(found: Bound) -> View:
     part = Part("bound", found.of, f"{found.source}.", (_hypotheses(found.conditions),))
     level = "good" if found.admissible else "warn"
     said = Judgement(level, found.stated, _missing(found.conditions))
-    return View("Bound", said, "", (part,), found.notes)
+    return View.of(found, "Bound", part, said=said)
 
 
 def _missing(found: Iterable[Hypothesis]) -> tuple[str, ...]:
@@ -115,7 +111,7 @@ def _missing(found: Iterable[Hypothesis]) -> tuple[str, ...]:
 
 def _hypotheses(found: Iterable[Hypothesis]) -> Table:
     rows = (
-        (sentence(one.text), "yes" if one.met else "no", sentence(one.found))
+        (one.text, "yes" if one.met else "no", one.found)
         for one in sorted(found, key=lambda one: one.met)
     )
-    return Table.of("Hypotheses", texts("Hypothesis", "Met", "Found"), rows)
+    return Table.of("Hypotheses", ("~Hypothesis", "Met", "~Found"), rows)

@@ -10,7 +10,7 @@ from tpcalc.views.answers.check import ANSWERS, at_start, judged
 from tpcalc.views.answers.orders import size
 from tpcalc.views.labels import symbol
 from tpcalc.views.numbers import count, measured, with_power
-from tpcalc.views.tables import Cell, Table, only
+from tpcalc.views.tables import Cell, Table
 from tpcalc.views.traces import gather
 from tpcalc.views.view import Judgement, Part, View, view
 
@@ -54,7 +54,7 @@ def _table(
         broken = "sentence" if max(map(len, values)) > _LONG else "text"
         rows.append((key, *(Cell(value, broken) for value in values), same))
     columns = (Cell(card.name) for card in cards)
-    head = (Cell("", kind), *columns, only(Cell(""), len(cards) > 1))
+    head = (Cell("", kind), *columns, len(cards) > 1 and "")
     return Table.of(caption, head, rows, note)
 
 
