@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 
 from tpcalc.errors import ScaleError
 from tpcalc.exponents.chamber import Power, minus, plus, times
@@ -95,10 +96,8 @@ def _ratio(parts: Sequence[_Part], beside: Rest | None, setting: Setting) -> Ter
         return Series(())
     if not all(part.series.terms for part in parts):
         return Series((), Rest(ZERO))  # it is bounded
-    size = parts[0].series.terms[0][0]
-    for part in parts[1:]:
-        power = part.series.terms[0][0]
-        size = power if sign(minus(power, size)) > 0 else size
+    powers = [part.series.terms[0][0] for part in parts]
+    size = reduce(lambda most, one: one if sign(minus(one, most)) > 0 else most, powers)
     parts = [replace(part, series=part.series.shift(minus(ZERO, size))) for part in parts]
     first = [part for part in parts if sign(part.series.terms[0][0]) == 0]
     drift: Rest | None = None
@@ -194,12 +193,7 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
             return Series((), UNBOUNDED)
         return Series((), of_degree(setting.ranking.bound(base), degree))
     lead, first = base.terms[0]
-    if first in setting.positive or is_positive(first):
-        return homogeneous(function, degree, base, setting)
-    if not any(isinstance(part, Var) for part in walk(first)):
-        setting.ask(Asked("nonzero", first, power=degree))
-        return homogeneous(function, degree, base, setting)
-    if setting.ask(Asked("positive", first)):
+    if _is_away(first, degree, setting):
         return homogeneous(function, degree, base, setting)
     if degree < 0:
         raise ScaleError(
@@ -217,6 +211,16 @@ def _power(expr: Pow, base: Terms, setting: Setting) -> Terms:
         return value.shift(times(degree, lead))
     rest = of_degree(change, min(degree, Fraction(1)))
     return summed([value, Series((), rest)], setting).shift(times(degree, lead))
+
+
+def _is_away(first: Expr, degree: Fraction, setting: Setting) -> bool:
+    """Whether what leads the argument of a power is away from 0, by its form or as is asked."""
+    if first in setting.positive or is_positive(first):
+        return True
+    if any(isinstance(part, Var) for part in walk(first)):
+        return bool(setting.ask(Asked("positive", first)))
+    setting.ask(Asked("nonzero", first, power=degree))
+    return True
 
 
 def _call(expr: Call, inner: Terms, setting: Setting) -> Terms:
@@ -289,22 +293,8 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         near = expand(atom.near_zero(HERE, order), {HERE: inner}, setting)
         return summed([near, Series((), Rest(times(Fraction(order + 1), lead)))], setting)
     kinked = 0.0 in atom.facts.kinks
-    if kinked and atom.jumps:
-        raise ScaleError(
-            f"{expr.text} jumps at 0, where its argument tends.",
-            where=setting.where,
-            hint="Multiply the argument by a power of n that makes it of order one.",
-        )
-    if kinked and atom.facts.slope_at_zero is None:
-        there = atom.facts.value_at_zero
-        if there == 0:
-            raise ScaleError(
-                f"{expr.text} has two slopes at 0, where its argument tends, and is not "
-                "homogeneous: its order is not followed.",
-                where=setting.where,
-                hint="Use an activation that is homogeneous (relu) or smooth at 0 (tanh).",
-            )
-        return summed([Series(((ZERO, const(there)),)), Series((), Rest(lead))], setting)
+    if kinked and (atom.jumps or atom.facts.slope_at_zero is None):
+        return _at_kink(expr, lead, setting)
     pieces: list[Terms] = []
     function, factor = atom(HERE), Fraction(1)
     factor_term: Terms = Series(((ZERO, const(1)),))
@@ -312,17 +302,9 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
     for order in range(MOST):
         value = _derivative_at_zero(function, atom.facts.parity, order)
         if value != 0:
-            number: Terms = Series(
-                (
-                    (
-                        ZERO,
-                        const(
-                            value / factor if isinstance(value, Fraction) else value / float(factor)
-                        ),
-                    ),
-                )
-            )
-            pieces.append(multiplied(number, factor_term, setting))
+            exact = isinstance(value, Fraction)
+            number = const(value / factor if exact else value / float(factor))
+            pieces.append(multiplied(Series(((ZERO, number),)), factor_term, setting))
         # An odd function has no term of even order, an even one none of odd order.
         step = 2 if atom.facts.parity != "none" and value != 0 else 1
         power_ = times(Fraction(order + step), lead)
@@ -343,6 +325,25 @@ def _about_zero(expr: Call, inner: Terms, setting: Setting) -> Terms:
         where=setting.where,
         hint="Multiply the argument by a power of n that makes it of order one.",
     )
+
+
+def _at_kink(expr: Call, lead: Power, setting: Setting) -> Terms:
+    """The value at 0 of a function that has two slopes there, and a bound on the rest."""
+    there = expr.atom.facts.value_at_zero
+    if expr.atom.jumps:
+        raise ScaleError(
+            f"{expr.text} jumps at 0, where its argument tends.",
+            where=setting.where,
+            hint="Multiply the argument by a power of n that makes it of order one.",
+        )
+    if there == 0:
+        raise ScaleError(
+            f"{expr.text} has two slopes at 0, where its argument tends, and is not "
+            "homogeneous: its order is not followed.",
+            where=setting.where,
+            hint="Use an activation that is homogeneous (relu) or smooth at 0 (tanh).",
+        )
+    return summed([Series(((ZERO, const(there)),)), Series((), Rest(lead))], setting)
 
 
 def _is_deep(power: Power, setting: Setting) -> bool:

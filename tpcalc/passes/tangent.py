@@ -266,14 +266,18 @@ def entered_groups(template: Template) -> Entered:
         scalars, vectors = zip(*pairs, strict=True)
         state.new[ref] = state.builder.add(LinComb(total.numbers, scalars, vectors))
     state.builder.line = None
-    for vector in state.groups:
-        if vector in alone:  # the Gaussians that stand for products with it know nothing of it
-            raise ProgramError(
-                "weights that are multiplied with an input are also used without one.",
-                where=program.place(alone[vector]),
-                hint=HINT,
-            )
+    _refuse_both(program, state.groups.keys() & alone.keys(), alone)
     return state
+
+
+def _refuse_both(program: Program, vectors: Collection[Ref], alone: Mapping[Ref, Ref]) -> None:
+    """Gaussians that stand for products with weights know nothing of the weights themselves."""
+    if vectors:
+        raise ProgramError(
+            "weights that are multiplied with an input are also used without one.",
+            where=program.place(alone[min(vectors)]),
+            hint=HINT,
+        )
 
 
 def _group(name: str, dim: str, size: int) -> Family:
