@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from unit.views.rendering import same_as_golden
 
 from tpcalc.results import (
     Exponent,
@@ -21,7 +20,6 @@ from tpcalc.results.codec import from_json, to_json
 from tpcalc.views.faces import seen
 from tpcalc.views.terminal import text
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 SCORES = "argument of softmax"
 WORDS = (
     "unstable at the start",
@@ -103,16 +101,7 @@ MEASURED = replace(
     ("found", "name"), [(BLOCKS, "first_order.txt"), (MEASURED, "first_order_measured.txt")]
 )
 def test_terminal_is_as_before(found: FirstOrder, name: str) -> None:
-    made, golden = text(seen(found)) + "\n", GOLDEN / name
-    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
-        golden.write_text(made, encoding="utf-8", newline="\n")
-    assert made == golden.read_text(encoding="utf-8")
-
-
-def test_what_grows_has_its_size_at_a_width_and_where_it_is_1() -> None:
-    said = seen(MEASURED).said
-    assert said is not None
-    assert "~ n^(1/2) (about 0.39 at n = 1024, 1 from n = 6700): mix.*.query" in said.reasons[0]
+    same_as_golden(text(seen(found)) + "\n", name)
 
 
 def test_measured_sizes_have_a_panel_for_each_kind_of_parameter() -> None:
@@ -134,12 +123,6 @@ def test_of_equal_blocks_the_one_that_fits_least_is_shown() -> None:
 
 def test_measured_sizes_are_read_back() -> None:
     assert from_json(to_json(MEASURED)) == MEASURED
-
-
-def test_equal_blocks_are_one_row_and_others_are_not() -> None:
-    table = next(iter(seen(BLOCKS).tables))
-    named = [own[0].text for own in table.rows]
-    assert named == ["embed.table", "mix.*.query, key", "up.*", "down.0", "down.1", "head"]
 
 
 def test_many_names_are_counted() -> None:

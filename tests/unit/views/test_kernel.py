@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,7 @@ import numpy as np
 import pytest
 from golden.exponents import ORDERS
 from golden.kernels import BETWEEN, KERNEL, LABELS, SAMPLED, SEVERAL
-from rich.console import Console, RenderableType
-from unit.views.rendering import drawn, files, shown
+from unit.views.rendering import drawn, files, printed, same_as_golden, shown
 
 from tpcalc.errors import StudyError
 from tpcalc.results import Kernel
@@ -35,22 +33,7 @@ from tpcalc.views.answers.kernel import (
 from tpcalc.views.faces import html
 from tpcalc.views.page import report
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 ALL = (KERNEL, SAMPLED, BETWEEN, SEVERAL)
-
-
-def printed(renderable: RenderableType) -> str:
-    console = Console(width=120, color_system=None, highlight=False)
-    with console.capture() as capture:
-        console.print(renderable)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
-
-
-def same_as_golden(text: str, name: str) -> None:
-    golden = GOLDEN / name
-    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
-        golden.write_text(text, encoding="utf-8", newline="\n")
-    assert text == golden.read_text(encoding="utf-8")
 
 
 def statistics(kernel: Kernel, kind: str = "nngp") -> dict[str, str]:
@@ -72,32 +55,9 @@ def test_markdown_is_as_before() -> None:
     same_as_golden("\n".join(parts), "kernels.md")
 
 
-def test_sentences() -> None:
-    (first, second) = kernel_lines(KERNEL)
-    assert "within 3.3e-15 of the truth" in first and "within 4e-13" in first
-    assert second.startswith("Gradient independence holds")
-    sampled = kernel_lines(SAMPLED)
-    assert "Standard errors of the entries are at most 2e-3" in sampled[0]
-    assert "does not hold" in sampled[1]
-    assert len(kernel_lines(BETWEEN)) == 1
+def test_levels() -> None:
     levels = [judge_kernel(one).level for one in ALL]
     assert levels == ["good", "info", "good", "good"]
-    assert judge_kernel(KERNEL).headline == "NNGP and NTK in closed form"
-
-
-def test_statistics_have_as_many_digits_as_are_known() -> None:
-    found = statistics(KERNEL, "ntk")
-    assert found["Largest entry"] == "2" and found["Trace"] == "16"
-    eigenvalues = KERNEL.spectrum("ntk")
-    assert float(found["Largest eigenvalue"]) == pytest.approx(eigenvalues[0], rel=1e-5)
-    ratio = eigenvalues[0] / eigenvalues[-1]
-    assert float(found["Condition number"]) == pytest.approx(ratio, rel=1e-5)
-    sampled = statistics(SAMPLED, "ntk")
-    assert (sampled["Largest entry"], sampled["Trace"]) == ("2.0000 ± 0.0040", "16.000 ± 0.032")
-    assert sampled["Largest eigenvalue"] == "3"  # within 0.1 of 2.86
-    low, high = (float(word) for word in sampled["Effective rank"].split(" to "))
-    assert low < KERNEL.effective_rank("ntk") < high
-    assert set(statistics(BETWEEN)) == {"Smallest entry", "Largest entry"}
 
 
 def test_what_is_not_told_from_zero_is_a_bound() -> None:
@@ -132,20 +92,6 @@ def test_entries_that_may_be_zero_are_bounds() -> None:
     exact = with_nngp(matrix, error=0.0, coincident_error=0.0)
     assert [cell.text for cell in kernel_tables(exact)[1].rows[1]] == ["1", "1e-9", "4", "0"]
     assert kernel_lines(exact)[0] == "Every entry is exact."
-
-
-def test_the_corner() -> None:
-    table = kernel_tables(KERNEL)[1]
-    assert table.caption == "NNGP: the first entries of 8 x 8"
-    assert [cell.text for cell in table.rows[1]] == ["1", "0.75", "1.25", "0.75", "0.5", "0.375"]
-    several = kernel_tables(SEVERAL)[1]
-    assert [row[0].text for row in several.rows][:3] == [
-        "0, output 0",
-        "0, output 1",
-        "1, output 0",
-    ]
-    small = kernel_tables(with_nngp(np.eye(2)))[1]
-    assert small.caption == "NNGP"
 
 
 def test_rows_are_sorted_by_label() -> None:

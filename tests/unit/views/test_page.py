@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from golden.exponents import ORDERS, VERDICT
+from unit.views.rendering import same_as_golden
 from unit.views.test_verdict import biased
 
 from tpcalc.errors import StudyError
@@ -35,7 +35,6 @@ from tpcalc.views.answers.check import judged
 from tpcalc.views.answers.phases import VERDICTS
 from tpcalc.views.panels import Panel
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "views"
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 SHEET = Path(__file__).parents[3] / "tpcalc" / "views" / "templates" / "page.css"
 
@@ -252,11 +251,7 @@ def test_a_hundred_steps_stay_readable(report: ReportInput) -> None:
 
 
 def test_markdown_is_the_golden_report(report: ReportInput) -> None:
-    text = render_markdown(report)
-    golden = GOLDEN / "report.md"
-    if os.environ.get("TPCALC_UPDATE_GOLDEN"):
-        golden.write_text(text, encoding="utf-8", newline="\n")
-    assert text == golden.read_text(encoding="utf-8")
+    same_as_golden(render_markdown(report), "report.md")
 
 
 @pytest.mark.parametrize("left_out", variants(), ids=lambda names: "no " + " ".join(names))

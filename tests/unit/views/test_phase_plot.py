@@ -61,15 +61,6 @@ def picture() -> str:
     return drawn(figure, "p")[0]
 
 
-def test_same_bytes() -> None:
-    import matplotlib
-
-    first = phase_svg(DIAGRAM)
-    with matplotlib.rc_context({"axes.facecolor": "black", "font.size": 30}):
-        assert phase_svg(DIAGRAM) == first
-    assert picture() == picture()
-
-
 @pytest.mark.parametrize(("verdict", "name"), [("unstable", "bad"), ("trivial", "muted")])
 def test_polygons_are_exact(verdict: str, name: str) -> None:
     found = shapes(picture(), f"fill: var(--{name}); opacity")
