@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 from typer.main import get_command
 
+import tpcalc as tp
 from tpcalc.cli.app import app
 from tpcalc.cli.commands.check import AT_FIRST
 from tpcalc.views.answers.first_order import FITS, MEANS
@@ -90,6 +91,13 @@ def test_every_page_is_in_a_table_of_contents() -> None:
                     )
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
     assert pages - listed == {"index.md"}
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (DOCS / "reference" / "public.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\.\. auto(?:function|class|data):: (\w+)$", page, re.M)
+    names = {n for n in tp.__all__ if n[0] != "_" and not isinstance(getattr(tp, n), ModuleType)}
+    assert sorted(listed) == sorted(names)
 
 
 @pytest.mark.parametrize(
