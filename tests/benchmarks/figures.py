@@ -6,6 +6,8 @@ import json
 import os
 import platform
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,23 @@ def figure(
         ratio = _digits(peer[1] / seconds)
         named = {"peer": f"{peer[0]}, {duration(peer[1])}", "ratio": ratio}
     measured.append(row | named)
+
+
+def fastest(
+    run: Callable[[], object],
+    rounds: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+    warm: bool = True,
+) -> float:
+    """Seconds of the fastest round; what is warm has been called before, which compiles."""
+    if warm:
+        run()
+    times = []
+    for _ in range(rounds):
+        start = clock()
+        run()
+        times.append(clock() - start)
+    return min(times)
 
 
 def read() -> dict[str, Any]:

@@ -8,32 +8,19 @@ What is asserted leaves room for a busy machine; times and memory are printed.
 from __future__ import annotations
 
 import math
-import time
 import tracemalloc
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 from depth_run import deep_run
 
 import tpcalc as tp
-from tests.benchmarks.figures import figure
+from tests.benchmarks.figures import fastest, figure
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Var
 from tpcalc.recursions import Trunk, finite
 
 BUSY = 3.0
-
-
-def seconds(run: Callable[[], object], rounds: int = 3) -> float:
-    """The fastest round; the first call compiles."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def linear(steps: int) -> Trunk:
@@ -46,7 +33,7 @@ def linear(steps: int) -> Trunk:
 )
 def test_linear_recursion(layers: int, steps: int, aim: float) -> None:
     trunk = linear(steps)
-    found = seconds(lambda: finite(trunk, layers))
+    found = fastest(lambda: finite(trunk, layers))
     tracemalloc.start()
     finite(trunk, layers)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
@@ -58,7 +45,7 @@ def test_linear_recursion(layers: int, steps: int, aim: float) -> None:
 @pytest.mark.parametrize("name", ["sin", "gelu"])
 def test_nonlinear_recursion(name: str) -> None:
     trunk = Trunk([1.0, 0.8, 0.6, 0.9], [2.0] * 4, lookup(name).fn.expr, rates=0.5)
-    found = seconds(lambda: finite(trunk, 192), 1)
+    found = fastest(lambda: finite(trunk, 192), 1)
     print(f"\n{name}, L = 192, T = 4: {found:.2f} s")
     figure("depth", f"recursion of {name}, L = 192, T = 4", found)
     assert found < BUSY * 5
@@ -67,7 +54,7 @@ def test_nonlinear_recursion(name: str) -> None:
 @pytest.mark.parametrize("act", ["identity", "sin", "gelu", "relu", "tanh"])
 def test_limit(act: str) -> None:
     run = deep_run([1.0, 0.8, 0.6, 0.9], [2.0] * 4, 0.5, 0.5, act, eta=0.5)
-    found = seconds(lambda: tp.limit(run, depths=["oo"]), 1)
+    found = fastest(lambda: tp.limit(run, depths=["oo"]), 1)
     print(f"\nlimit, {act}, 3 updates: {found:.2f} s")
     figure("depth", f"limit of {act}, 3 updates", found)
     assert found < BUSY * 5
@@ -75,7 +62,7 @@ def test_limit(act: str) -> None:
 
 def test_verdicts() -> None:
     net = tp.ResNet("L", "relu", alpha="1/2", nonlin="post", center=True)
-    symbol = seconds(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
+    symbol = fastest(lambda: tp.check(net, "mup", lr_depth="1/2"), 1)
     print(f"\ncheck, L blocks: {symbol:.2f} s")
     figure("depth", "`tp.check` of L blocks", symbol)
     assert symbol < BUSY * 3
@@ -87,7 +74,7 @@ def test_diagram() -> None:
         "alpha": (Fraction(1, 4), Fraction(3, 2)),
         "gamma": (Fraction(-1, 2), Fraction(1)),
     }
-    found = seconds(lambda: tp.phases(net, "mup", box, lr_depth="gamma", steps=2), 1)
+    found = fastest(lambda: tp.phases(net, "mup", box, lr_depth="gamma", steps=2), 1)
     print(f"\n(alpha, gamma) diagram, T = 2: {found:.2f} s")
     figure("depth", "`tp.phases` of (alpha, gamma)", found)
     assert found < BUSY * 5
@@ -98,7 +85,7 @@ def test_unrolled_verdicts() -> None:
     cost = {}
     for blocks in (16, 64):
         net = tp.ResNet(blocks, "relu")
-        cost[blocks] = seconds(lambda net=net: tp.check(net, "mup"), 1)  # type: ignore[misc]
+        cost[blocks] = fastest(lambda net=net: tp.check(net, "mup"), 1)  # type: ignore[misc]
         print(f"\ncheck, {blocks} blocks: {cost[blocks]:.2f} s", end="")
     print(f"\ngrowth with the blocks: L^{math.log(cost[64] / cost[16]) / math.log(4):.2f}")
     figure("depth", "`tp.check` of 64 blocks", cost[64], peer=("16 blocks", cost[16]))

@@ -5,13 +5,10 @@ The latest figures are on ``docs/benchmarks.md``. Run with ``python -m pytest te
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
-import numpy as np
 import pytest
 
-import tpcalc as tp
+from tests.benchmarks.figures import fastest
+from tests.benchmarks.test_training_limits import run_of
 from tpcalc.engine.run import Runner
 from tpcalc.engine.setting import Setting
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -22,25 +19,6 @@ torch = pytest.importorskip("torch")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def run_of(steps: int, batch: int) -> tp.Program:
-    """muP, 3 hidden layers, tanh, fresh samples in each step."""
-    rng = np.random.default_rng(20)
-    rows = (steps + 1) * batch
-    data = tp.Samples(
-        rng.standard_normal((rows, 3)).tolist(), rng.choice([-1.0, 1.0], rows).tolist()
-    )
-    return tp.train(tp.MLP(3, "tanh"), "mup", data, steps=steps, lr=0.5, batch=batch, watch=())
-
-
-def seconds_of(call: Callable[[], object], times: int) -> float:
-    found = []
-    for _ in range(times):
-        start = time.perf_counter()
-        call()  # the results are on the host when it returns
-        found.append(time.perf_counter() - start)
-    return min(found)
-
-
 def beside(name: str, script: object, mode: str, width: int, replicates: int, times: int) -> None:
     """Seconds of both, of float64 and float32, and the part of host draws."""
     seeds = [(7, r) for r in range(replicates)]
@@ -48,7 +26,7 @@ def beside(name: str, script: object, mode: str, width: int, replicates: int, ti
     def seconds(storage: str, device: str | None) -> float:
         runner = Runner(script, Setting(mode, width, storage, device=device))  # type: ignore[arg-type]
         runner.run(seeds[:1])  # compiled, and the device awake
-        return seconds_of(lambda: runner.run(seeds), times)
+        return fastest(lambda: runner.run(seeds), times, warm=False)  # the results are on the host
 
     own = {storage: seconds(storage, None) for storage in ("float64", "float32")}
     found = {storage: seconds(storage, DEVICE) for storage in own}

@@ -8,13 +8,13 @@ of the targets: a busy machine passes, a pass that lost its vector instructions 
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tests.benchmarks.figures import figure
+from tests.benchmarks.figures import fastest, figure
 from tpcalc.engine import kernels
 from tpcalc.engine.directions import LimitMatrix, SampleSpace, materialise
 from tpcalc.engine.draws import PlainDraws, SobolDraws
@@ -22,17 +22,7 @@ from tpcalc.engine.draws import PlainDraws, SobolDraws
 BLOCK = 512
 SHAPES = [(32, 1 << 15), (64, 1 << 17)]
 STORAGE = [np.float64, np.float32]
-
-
-def best(run, rounds=15):
-    """Seconds of the fastest round."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+best = partial(fastest, rounds=15)
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ this file measures against neural-tangents.
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
 from scipy.special import erf
 
+from tests.benchmarks.figures import fastest
 from tpcalc.engine.chains import Chain, Gram, chain_kernels
 
 LENGTH = 64
@@ -25,17 +25,6 @@ CHAINS = {
     "erf": Chain("erf", 1.0, 1.0, 3, 2.25, 0.01, None, 2.25, 0.01),
     "residual relu": Chain("abrelu", 0.5, 0.5, 3, 2.0, 0.0, 0.5, 1.0, 0.0),
 }
-
-
-def best(run, rounds):
-    """Seconds of the fastest round."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def arrays(chain, inputs):
@@ -75,8 +64,8 @@ def test_square_kernel(benchmark, name, depth):
     off = ~np.eye(len(inputs), dtype=bool)
     np.testing.assert_allclose(found.nngp[off], expected[0][off], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.ntk[off], expected[1][off], rtol=1e-9, atol=1e-10)
-    seconds = best(lambda: chain_kernels(gram, chain), 10)
-    plain = best(lambda: arrays(chain, inputs), 2)
+    seconds = fastest(lambda: chain_kernels(gram, chain), 10)
+    plain = fastest(lambda: arrays(chain, inputs), 2)
     benchmark.pedantic(lambda: chain_kernels(gram, chain), rounds=5)
     benchmark.extra_info["ratio to numpy"] = plain / seconds
     print(
@@ -93,7 +82,7 @@ def test_cost_of_a_layer(benchmark, name):
     seconds = {}
     for depth in (10, 30):
         chain = Chain(**{**vars(CHAINS[name]), "depth": depth})
-        seconds[depth] = best(lambda chain=chain: chain_kernels(gram, chain, threads=1), 10)
+        seconds[depth] = fastest(lambda chain=chain: chain_kernels(gram, chain, threads=1), 10)
     benchmark.pedantic(lambda: chain_kernels(gram, CHAINS[name], threads=1), rounds=3)
     entries = len(inputs) * (len(inputs) + 1) / 2
     cost = 1e9 * (seconds[30] - seconds[10]) / 20 / entries

@@ -9,12 +9,13 @@ errors. What is asserted leaves room for a busy machine; times are printed.
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from layered import Activation, BatchNorm, Bias, Dense, Input, LayerNorm, Lines, chain
 
-from tests.benchmarks.figures import figure
+from tests.benchmarks.figures import fastest, figure
 from tpcalc.activations.entries import lookup
 from tpcalc.integrals.activation_moments import Kernels
 from tpcalc.integrals.bounded import Bounded
@@ -24,17 +25,7 @@ from tpcalc.meanfield.reading import propagate
 DEPTH = 100
 NAMES = ["tanh", "gelu", "relu", "erf", "selu", "even_tanh"]
 BUSY = 8.0
-
-
-def best(run, rounds=5):
-    """Seconds of the fastest round."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
+best = partial(fastest, rounds=5, clock=time.process_time)
 
 
 def plain(name: str, *norm) -> Lines:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tests.benchmarks.figures import figure
+from tests.benchmarks.figures import fastest, figure
 from tpcalc.experiments.depth import depth_experiment
 from tpcalc.experiments.plans import load_depth_experiment
 from tpcalc.finite.paths import draw_paths
@@ -29,17 +29,7 @@ FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7")
 RES3 = {"act": "relu", "nonlin": "between", "layers": 2}
 BUSY = 3.0
 CORES = 2
-
-
-def seconds(run: Callable[[], object], rounds: int = 3) -> float:
-    """Processor time of the fastest round; the first call compiles."""
-    run()
-    times = []
-    for _ in range(rounds):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
+seconds = partial(fastest, clock=time.process_time)  # of the processor
 
 
 @pytest.mark.parametrize("along", ["fresh", "fgn(4/5)"])

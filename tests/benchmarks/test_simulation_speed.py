@@ -5,12 +5,11 @@ The latest figures are on ``docs/benchmarks.md``. Run with ``python -m tests.ben
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from tests.benchmarks.figures import figure
+from tests.benchmarks.figures import fastest, figure
 from tests.run_blocks import on_digits
 from tests.torch_loop import looped
 from tpcalc.finite.dense import run_dense
@@ -19,15 +18,7 @@ from tpcalc.finite.simulate import run_lazy
 pytest.importorskip("torch")
 
 BATCH = 16
-
-
-def seconds_of(call: Callable[[], object]) -> float:
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return min(times)
+seconds_of = partial(fastest, warm=False)
 
 
 @pytest.mark.parametrize(("steps", "width"), [(20, 1024), (50, 1024), (50, 4096)])

@@ -28,6 +28,23 @@ class Ran:
         return found
 
 
+def run(*words: str, code: int = 0) -> str:
+    """What a command that ends with this code prints."""
+    found = CliRunner().invoke(app, [*words])
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def result(*words: str, code: int = 0) -> dict[str, Any]:
+    """The answer in the JSON object that a command prints."""
+    found = CliRunner().invoke(app, [*words, "--json"])
+    assert found.exit_code == code, found.output
+    read: dict[str, Any] = json.loads(found.stdout)
+    assert read["command"] == words[0]
+    answer: dict[str, Any] = read["result"]
+    return answer
+
+
 @pytest.fixture
 def tpcalc() -> Callable[..., Ran]:
     """Run ``tpcalc WORDS``; a fault of tpcalc is the test's own."""

@@ -84,13 +84,6 @@ def test_limit_gives_the_numbers_of_the_function(tpcalc: Run, program: Any) -> N
     assert found["provenance"]["seed"] == 3
 
 
-def test_limit_does_not_depend_on_threads(tpcalc: Run) -> None:
-    one, two = (
-        tpcalc("limit", *NETWORK, *LIMIT, "--json", "--threads", count).json for count in (1, 2)
-    )
-    assert one["result"] == two["result"]
-
-
 def test_limit_as_a_table(tpcalc: Run) -> None:
     ran = tpcalc("limit", *NETWORK, *LIMIT)
     assert (ran.code, ran.err) == (0, "")

@@ -6,17 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from tpcalc.cli.app import app
+from tests.cli.conftest import result as answer
+from tests.cli.conftest import run
 
 POST = ["--nonlin", "post", "--center"]
-
-
-def run(*words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(app, [*words])
-    assert found.exit_code == code, found.output
-    return found.output
 
 
 def test_check() -> None:
@@ -124,7 +118,7 @@ def test_transfer_over_widths(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("transfer", "mlp", "--depth", "1", "--act", "identity", "--steps", "1", "--seeds", "2")
     asked = ("--widths", "16,64", "--lr", "0.1:10:3", "--recipes", "mup,ntk", "--out", str(page))
-    result = json.loads(run(*words, *asked, "--jobs", "1", "--json"))["result"]["transfer"]
+    result = answer(*words, *asked, "--jobs", "1")["transfer"]
     assert [(row["recipe"], row["width"]) for row in result["optima"]] == [
         (recipe, width) for recipe in ("mup", "ntk") for width in ("16", "64", "oo")
     ]

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import tpcalc as tp
-from tpcalc.cli.app import app
+from tests.cli.conftest import result, run
 
 RES3 = ("--nonlin", "between", "--layers", "2")
-
-
-def run(*words: str, code: int = 0) -> str:
-    found = CliRunner().invoke(app, [*words])
-    assert found.exit_code == code, found.output
-    return found.output
-
-
-def result(*words: str, code: int = 0) -> dict:
-    return json.loads(run(*words, "--json", code=code))["result"]
 
 
 @pytest.mark.parametrize(

@@ -86,33 +86,6 @@ def test_S0_35_36_37_other_experiments_run(tpcalc: Run, tmp_path: Path, name: st
     assert {network for network, _ in result["slopes"]} == calibrated
 
 
-def test_an_interrupted_experiment_goes_on(
-    tpcalc: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, work = smaller("E1", tmp_path), tmp_path / "work"
-    asked = ("experiment", file, *TINY, "--work", work, "--json")
-    whole = tpcalc("experiment", file, *TINY, "--json").json["result"]["runs"]
-    own, done = training.train_trial, []
-
-    def interrupted(common: Any, setting: Any, *rest: Any) -> Any:
-        if len(done) == 2:
-            exec(compile("raise KeyboardInterrupt", training.__file__, "exec"))  # not a user's
-        done.append(setting.text)
-        return own(common, setting, *rest)
-
-    monkeypatch.setattr(training, "train_trial", interrupted)
-    ran = tpcalc(*asked)
-    assert (ran.code, ran.err) == (130, "TPC701 interrupted\n")
-    kept = (work / "E1.jsonl").read_bytes()
-    assert len(kept.splitlines()) == 3
-    monkeypatch.setattr(training, "train_trial", own)
-    runs = tpcalc(*asked).json["result"]["runs"]
-    again = (work / "E1.jsonl").read_bytes()
-    assert again.startswith(kept) and len(again.splitlines()) == 5
-    for run, other in zip(runs, whole, strict=True):
-        assert (run["losses"], run["accuracies"]) == (other["losses"], other["accuracies"])
-
-
 @pytest.mark.slow
 def test_processes_train_the_same_networks(tpcalc: Run, tmp_path: Path) -> None:
     """Rates and ranks as well; weights of what is under way lie in the folder, and go."""
@@ -194,24 +167,6 @@ def test_a_report_says_how_networks_were_trained(tpcalc: Run, tmp_path: Path) ->
     assert said in out.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('"adamw(', '"adamm(', "training.optimizer: there is no optimizer called 'adamm'"),
-        ('"adamw(', '"adam(', "training.optimizer: an entrywise function of the initial weights"),
-        ('"warmup:4,cosine"', "[1, 1]", "training: a schedule shorter than the run"),
-        ("hidden =", "hiden =", "training: the group 'hiden' fits no parameter"),
-    ],
-)
-def test_rules_that_cannot_be(tpcalc: Run, tmp_path: Path, old: str, new: str, said: str) -> None:
-    file = tmp_path / "A.toml"
-    assert old in RULED
-    file.write_text(RULED.replace(old, new), encoding="utf-8")
-    ran = tpcalc("experiment", file, *TINY)
-    assert (ran.code, ran.out) == (3, "")
-    assert said in ran.err and len(ran.err.splitlines()) == 1
-
-
 def test_other_numbers_are_kept_apart(tpcalc: Run, tmp_path: Path) -> None:
     file, work = smaller("E2", tmp_path, '["relu"]'), tmp_path / "work"
     text = file.read_text(encoding="utf-8")
@@ -259,12 +214,6 @@ def test_unknown_data_are_not_blamed_on_the_file(tpcalc: Run, tmp_path: Path) ->
     file.write_text(text.replace("[stand-in]\n", '[stand-in]\ndata = ["digits"]\n'))
     ran = tpcalc("experiment", file, "--data", "minst:nowhere")
     assert ran.code == 2 and "there is no set of images called 'minst:nowhere'" in ran.err
-
-
-def test_a_place_for_trials_that_is_a_file(tpcalc: Run, tmp_path: Path) -> None:
-    file = smaller("E1", tmp_path)
-    ran = tpcalc("experiment", file, *TINY, "--work", file)
-    assert ran.code == 3 and "the folder cannot be made" in ran.err
 
 
 def test_without_torch(tpcalc: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

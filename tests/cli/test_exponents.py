@@ -290,14 +290,6 @@ def test_phases_as_json(tpcalc: Run) -> None:
     assert len(result["cells"]) == len(DIAGRAM.cells)
 
 
-def test_study_files(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
-    study = tmp_path / "study.toml"
-    study.write_text('[model]\ndepth = 2\n[training]\nsteps = 4\nloss = "linear"\nlr = 0.1\n')
-    assert tpcalc("solve", study).code == 0
-    args, _ = asked.only("solve")
-    assert args == (tp.Training(tp.MLP(2), "mup", steps=4, loss="linear", lr=0.1),)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -337,10 +329,3 @@ def test_wrong_usage_is_2_and_nothing_is_run(
     assert (ran.code, ran.out) == (2, "")
     assert message in " ".join(ran.err.split())
     assert asked.calls == []
-
-
-@pytest.mark.parametrize("command", ["orders", "check", "solve", "phases"])
-def test_help(tpcalc: Run, command: str) -> None:
-    ran = tpcalc(command, "--help")
-    assert ran.code == 0
-    assert "--json" in ran.out and "--param" in ran.out

@@ -51,12 +51,6 @@ def test_values_are_told_at_a_width(tpcalc: Run) -> None:
     assert "First steps of explicit networks" not in tpcalc(*NET, "--param", "standard").out
 
 
-def test_values_are_those_of_first_steps(tpcalc: Run) -> None:
-    ran = tpcalc("check", "mlp", "--at-width", 4096)
-    assert ran.code == 2
-    assert "Add --first" in ran.err
-
-
 def test_a_check_begins_with_first_steps(tpcalc: Run) -> None:
     ran = tpcalc("check", "mlp", "--depth", 1, "--act", "tanh", "--param", "mup", "--steps", 1)
     lines = ran.out.splitlines()

@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from tests.cli.conftest import result
 from tpcalc.cli.app import app
-
-
-def answer(*words: str, code: int = 0) -> dict[str, Any]:
-    """The JSON object that a command prints."""
-    found = CliRunner().invoke(app, [*words, "--json"])
-    assert found.exit_code == code, found.output
-    read: dict[str, Any] = json.loads(found.stdout)
-    assert read["command"] == words[0]
-    result: dict[str, Any] = read["result"]
-    return result
-
-
-def test_check_says_that_the_start_is_stationary() -> None:
-    net = ("mlp", "--depth", "3", "--act", "relu", "--param", "naive-ip", "--steps", "1")
-    found = answer("check", *net, code=1)
-    assert found["verdict"] == "trivial" and found["stationary_start"] is True
-    assert found["valid_for"] == "all t"
-    assert "stationary point" in found["facts"][0]
-    rows = {(row["layer"], row["step"]): row["n"] for row in found["updates"]}
-    assert [rows[layer, 1] for layer in (1, 2, 3, 4)] == ["-1", "-1/2", "-1", "-2"]
-
-
-def test_check_of_mup_succeeds() -> None:
-    found = answer("check", "mlp", "--depth", "2", "--act", "tanh", "--param", "mup")
-    assert found["verdict"] == "feature-learning"
-
-
-def test_solve_prints_the_rates_of_the_paper() -> None:
-    net = ("mlp", "--depth", "3", "--act", "relu^2", "--param", "naive-ip")
-    steps = answer("solve", *net, "--steps", "2")["steps"]
-    assert steps[0]["c"] == ["-4", "-9/2", "-9/2", "-4"]
-    assert steps[1]["c"] == ["-1", "-2", "-2", "-1"]
-    symbolic = answer("solve", *net, "--symbolic", "p", "--steps", "1")["steps"][0]["c"]
-    assert symbolic[0] == "-1 - 1/2*p - 1/2*p**2"
 
 
 def test_orders_of_a_network_and_measured(tmp_path: Path) -> None:
@@ -51,7 +16,7 @@ def test_orders_of_a_network_and_measured(tmp_path: Path) -> None:
     data.write_text("x1,x2,y\n0.6,-0.3,1\n0.5,0.9,-1\n")
     net = ("mlp", "--depth", "2", "--act", "relu", "--param", "naive-ip", "--data", str(data))
     run = ("--steps", "0", "--measure", "--widths", "256,1024,4096", "--seeds", "8")
-    rows = {row["name"]: row for row in answer("orders", *net, *run)["rows"]}
+    rows = {row["name"]: row for row in result("orders", *net, *run)["rows"]}
     second = rows["h[2,0,0]"]
     assert second["n"] == "-1/2" and second["status"] == "exact"
     assert second["low"] <= -0.5 <= second["high"]
@@ -61,7 +26,7 @@ def test_phases_finds_the_two_points(tmp_path: Path) -> None:
     picture = tmp_path / "diagram.svg"
     net = ("mlp", "--depth", "1", "--act", "tanh", "--param", "ac:0,a;c", "--steps", "1")
     box = ("--box", "a=1/4:5/4", "--box", "c=-3/2:1/2", "--svg", str(picture))
-    found = answer("phases", *net, *box)
+    found = result("phases", *net, *box)
     points = [
         (cell["verdict"], dict(cell["sample"])) for cell in found["cells"] if cell["dimension"] == 0
     ]
@@ -88,7 +53,7 @@ NET = ("mlp", "--depth", "2", "--act", "relu", "--bias", "first")
 def test_a_schedule_and_groups_are_one_flag_each() -> None:
     run = ("--steps", "2", "--schedule", "warmup:1", "--optimizer", "sgd")
     groups = ("--group", "hidden: lr=1/2 power=-1/2", "--group", "bias: lr=0")
-    found = answer("check", *NET, *run, *groups)
+    found = result("check", *NET, *run, *groups)
     assert "the schedule is 0 at step 0: nothing is updated there" in found["notes"]
     rows = {(row["layer"], row["step"], row["name"][:2]): row["n"] for row in found["updates"]}
     assert rows[1, 1, "dW"] == rows[1, 2, "dB"] == "-oo"  # rate 0
@@ -97,7 +62,7 @@ def test_a_schedule_and_groups_are_one_flag_each() -> None:
 
 def test_steps_of_which_the_first_alone_is_known() -> None:
     """The first line answers, and the second says why it was not asked."""
-    found = answer("check", *NET, "--optimizer", "muon")
+    found = result("check", *NET, "--optimizer", "muon")
     assert (found["verdict"], found["status"]) == ("feature-learning", "first steps, exact")
     assert [row["word"] for row in found["first_order"]["rows"]] == ["learns"] * 4
     assert any(note.startswith("all steps: not asked: a step is") for note in found["notes"])
@@ -123,7 +88,7 @@ def test_optimizers_with_settings_and_of_ones_own(tmp_path: Path) -> None:
     own.write_text("optimizer slow(beta=1/2)\nm = beta m + g\nw = w - lr sign(m)\n")
     group = ("--group", "hidden: optimizer=adamw(decay=0.1,eps=0.1*n^-1) lr=0.5")
     for optimizer in ("adamw(decay=0.1)", str(own)):
-        found = answer("check", *NET, "--steps", "1", "--optimizer", optimizer, *group)
+        found = result("check", *NET, "--steps", "1", "--optimizer", optimizer, *group)
         rows = {(row["layer"], row["name"][:2]): row["n"] for row in found["updates"]}
         # Gradients of hidden weights are n^(-3/2), beside which eps is large.
         assert [rows[layer, "dW"] for layer in (1, 2, 3)] == ["0", "-1/2", "0"]
@@ -141,12 +106,12 @@ schedule = [1.0, 0.5]
 hidden = {power = "-1/2"}
 """
     )
-    found = answer("check", str(study))
+    found = result("check", str(study))
     rows = {(row["layer"], row["step"]): row["n"] for row in found["updates"]}
     assert (rows[1, 1], rows[2, 1]) == ("0", "-1/2")
     rows = {
         (row["layer"], row["step"]): row["n"]
-        for row in answer("check", str(study), "--group", "input: power=-1")["updates"]
+        for row in result("check", str(study), "--group", "input: power=-1")["updates"]
     }
     assert (rows[1, 1], rows[2, 1]) == ("-1", "0")
     study.write_text('[training]\nschedule = [1.0, "x"]\n')

@@ -318,6 +318,11 @@ def test_samples_of_lists_and_arrays() -> None:
         ([[]], [1], "input row 0 is empty"),
         (np.ones((2, 2)), np.ones(1), "2 inputs and 1 targets"),
         ([[np.nan]], [1], "every number must be finite"),
+        ([[1]], [np.inf], "target row 0, column 0 is inf"),
+        ([[10**400]], [1], "not a number"),
+        ([[1, 2]], [None], "target row 0, column 0 is None"),
+        ([[1], [1, 2]], [1, 2], "input row 1 has 2 numbers, row 0 has 1"),
+        ([], [], "0 inputs and 0 targets"),
     ],
 )
 def test_samples_refuse(inputs: Any, targets: Any, message: str) -> None:

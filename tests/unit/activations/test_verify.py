@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from tpcalc.activations.activation import Activation, ActivationFamily
-from tpcalc.activations.entries import lookup
+from tpcalc.activations.entries import REGISTRY, lookup
+from tpcalc.activations.entries.exp import EXP
+from tpcalc.activations.entries.normal import NORMAL_CDF
+from tpcalc.activations.entries.step import STEP
 from tpcalc.activations.verify import _CHECKS, verify
 from tpcalc.functions import Atom, Expr, Facts
+from tpcalc.integrals.exact import supported
 from tpcalc.sources import Source
 
 # That a derivative may be another's says that nothing is known, which is never false.
@@ -80,6 +84,12 @@ def cosine(z: Expr) -> Expr:
         ("relu", {"derivative": None}, "derivative"),
         ("tanh", {"sympy": None}, "sympy"),
         ("tanh", {"sympy": lambda z: z}, "sympy"),
+        ("relu", {"pieces": lambda z: z * STEP(z) + Fraction(1, 1000)}, "pieces"),
+        ("relu", {"pieces": lambda z: -z * STEP(-z)}, "pieces"),
+        ("abs", {"pieces": lambda z: z * STEP(z) - z}, "pieces"),
+        ("gelu", {"pieces": lambda z: z * NORMAL_CDF(2 * z)}, "pieces"),
+        ("elu", {"pieces": lambda z: z * STEP(z) + EXP(z) * STEP(-z)}, "pieces"),
+        ("tanh", {"pieces": lambda z: 2 * NORMAL_CDF(z) - 1}, "pieces"),
     ],
 )
 def test_a_false_declaration_is_named(text: str, changes: dict[str, Any], fact: str) -> None:
@@ -106,12 +116,39 @@ def test_a_jump_that_is_not_declared_is_noticed() -> None:
 def test_the_text_says_what_was_declared_and_what_was_found() -> None:
     (violation,) = verify(lying("tanh", slope_at_zero=0.9))
     assert "declared f'(0) = 0.9, found 1" in violation.text
+    assert "the pieces make" in verify(lying("relu", pieces=lambda z: z))[0].text
 
 
 def test_a_half_line_has_no_parity() -> None:
     half = replace(lookup("square").family, domain=(0.0, inf))
     make: Callable[..., Any] = half.make
     assert "parity" in broken(Activation(make(), half))
+
+
+def test_pieces_may_differ_at_the_kink_alone() -> None:
+    # step(0) = 0, so that these are 0 at 0, where elu_slope is 1.
+    apart = lying("elu_slope", pieces=lambda z: STEP(z) + EXP(z) * STEP(-z))
+    assert broken(apart) == set()
+
+
+def test_every_false_fact_of_one_activation_is_named() -> None:
+    wrong = lying("relu", parity="even", kinks=(), pieces=lambda z: z)
+    assert broken(wrong) == {"analytic", "parity", "kinks", "pieces"}
+
+
+def test_pieces_tell_atoms_apart() -> None:
+    assert lookup("relu").function != lying("relu", pieces=lambda z: z).function
+
+
+WITHOUT = {"tanh", "even_tanh", "sigmoid", "softplus", "swish", "log", "sqrt"}
+
+
+def test_closed_forms_are_there_for_every_activation_that_has_one() -> None:
+    plain = [name for name, family in REGISTRY.items() if not family.parameters]
+    members = [*plain, "relu^2", "relu^1/2", "leaky_relu", "elu:2", "elu_slope", "poly:1,0,2"]
+    members += ["gaussian", "gaussian:1/2"]
+    lacking = {name for name in members if not supported([lookup(name).fn.expr])}
+    assert lacking == WITHOUT
 
 
 @pytest.mark.parametrize("text", ["relu^3/4", "relu^9/10", "relu^1/2"])

@@ -87,16 +87,6 @@ def test_bad_file_is_named_with_line_and_reason(tmp_path: Path, name: str) -> No
     assert str(path) in str(caught.value.where)
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"nowhere\.csv: there is no such file"):
-        csv(tmp_path / "nowhere.csv")
-
-
-def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="this is a folder"):
-        csv(tmp_path)
-
-
 def test_queries_need_no_target_and_drop_one(tmp_path: Path) -> None:
     assert queries(written(tmp_path, "x1,x2\n1,2\n3,4\n")) == ((1.0, 2.0), (3.0, 4.0))
     assert queries(written(tmp_path, "x1,x2,y\n1,2,9\n"), 2) == ((1.0, 2.0),)

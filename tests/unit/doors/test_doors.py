@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import resource
 import signal
@@ -281,13 +280,6 @@ def test_the_process_has_what_its_own_control_group_has(tmp_path: Path, name: st
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert machine._container_free(tmp_path, tmp_path / "own") == left
-
-
-def test_a_program_that_is_saved_is_json(tmp_path: Path) -> None:
-    program = tp.train(tp.MLP(1, "relu"), "mup", tp.Samples([[1.0]], [1.0]), steps=1)
-    tp.save(program, tmp_path / "p.json")
-    assert json.loads((tmp_path / "p.json").read_text())["schema"] == 2
-    assert tp.load(tmp_path / "p.json") == program
 
 
 def test_what_was_there_stays_where_the_writer_is_killed(tmp_path: Path) -> None:

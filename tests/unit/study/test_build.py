@@ -88,13 +88,6 @@ def test_bad_data(part: dict[str, Any], message: str) -> None:
         made(training=part)
 
 
-def test_queries_of_another_dimension(tmp_path: Path) -> None:
-    query = tmp_path / "query.csv"
-    query.write_text("x1,x2\n0,1\n")
-    with pytest.raises(StudyError, match="2 input columns, the training data has 64"):
-        made(training={"query": str(query)})
-
-
 def test_words_give_the_powers_of_the_program() -> None:
     model = made(model={"depth": 4, "param": "naive-ip", "bias": "all"}, training={"steps": 2})
     text = "\n".join(model.words)

@@ -43,22 +43,6 @@ def test_a_run_is_frozen_written_once_and_what_train_returns() -> None:
     assert run() == run() and run() != run(steps=3)
 
 
-def test_a_run_is_checked_when_it_is_made() -> None:
-    for settings, words in [
-        ({"steps": -1}, "steps is -1"),
-        ({"batch": 0}, "batch is 0"),
-        ({"lr": "one"}, "lr must be a number"),
-        ({"loss": "logistic", "data": tp.Samples(((1.0, 1.0),), ((0.5,),))}, "takes -1 and 1"),
-        ({"loss": "mse2"}, "no loss called"),
-        ({"optimizer": "adamm"}, "no optimizer called"),
-        ({"watch": "z"}, "watch names z"),
-        ({"queries": [(1.0,)]}, "query row 0 has 1 numbers"),
-        ({"data": [1.0]}, "of type list, not Samples"),
-    ]:
-        with pytest.raises(TpcalcError, match=words):
-            run().replace(**settings)
-
-
 def test_a_run_without_data_has_no_program_and_has_exponents() -> None:
     one = tp.Training(NET, "mup")
     with pytest.raises(UsageError, match="not Samples"):

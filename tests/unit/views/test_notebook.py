@@ -6,19 +6,6 @@ import tpcalc as tp
 from tpcalc.results import Sheets
 
 
-def test_results_are_tables() -> None:
-    @tp.program
-    def start(t: tp.Tracer) -> None:
-        v = t.gaussian("v")
-        t.output("square", t.inner(v, v))
-
-    found = tp.limit(start, samples=2**6, replicates=4)
-    networks = tp.simulate(start, widths=[64, 256, 1024], seeds=4)
-    for result in (found, found.table, networks, tp.compare(found, networks)):
-        text = result._repr_html_()
-        assert "<table" in text and "square" in text
-
-
 def test_signals_open_with_what_they_mean() -> None:
     ordered = tp.signal.survey("erf", 1.5, 0.1, depth=3)._repr_html_()
     assert "Ordered phase: inputs become alike</strong></p>" in ordered[:120]
