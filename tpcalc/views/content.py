@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tpcalc.names import Name
 from tpcalc.results import Comparison, ComparisonRow, Formula, ScalarRow, SlopeRow, VectorRow
@@ -13,11 +13,10 @@ from tpcalc.views.answers.check import judged
 from tpcalc.views.answers.limits import compared
 from tpcalc.views.labels import place, sentence, symbol
 from tpcalc.views.numbers import count, counted, mean_of, measured, score, spread, with_power
-from tpcalc.views.panels import Figure, error_figure, feature_figure, output_figure
+from tpcalc.views.panels import error_figure, feature_figure, output_figure
 from tpcalc.views.pivots import FEATURES, GRADIENTS, features, others, outputs, provenance
 from tpcalc.views.record import KINDS, ReportInput
 from tpcalc.views.tables import (
-    Cell,
     Table,
     uncovered_table,
 )
@@ -243,74 +242,17 @@ def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-PROGRAM_LINES = 400
-"""Lines of a program text that a report shows."""
-
-_FOLDED = 8
-_FORMULAS = 40
 _NUMERIC = ("limit", "finite", "comparison")
 # The first of these that has something to say in a few words has the head of the page.
 _ORDER = tuple(key for key in KINDS if key not in _NUMERIC)
 _UNCOVERED = "These outputs have no limit in this calculus; finite networks are shown all the same."
+_SQUARES = (
+    "A mean square is the average of the squared coordinates of a vector: of h before the "
+    "activation, of x after it."
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A table with the rows that a report has room for; long ones are folded on a page."""
-
-    table: Table
-    rows: tuple[tuple[Cell, ...], ...]
-    folded: bool
-
-    @property
-    def left_out(self) -> int:
-        """Rows without room."""
-        return len(self.table.rows) - len(self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading with its tables and its figure; ``key`` names it for links."""
-
-    key: str
-    title: str
-    lead: str
-    tables: tuple[Shown, ...]
-    figure: Figure | None
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    """Everything that both kinds of report show."""
-
-    title: str
-    summary: str
-    verdict: Judgement | None
-    sections: tuple[Section, ...]
-    notes: tuple[str, ...]
-    model: tuple[tuple[str, str], ...] = ()
-    words: tuple[str, ...] = ()
-    program: str = ""
-    program_left_out: int = 0
-    formulas: tuple[tuple[str, Formula], ...] = ()
-    formulas_left_out: int = 0
-
-    @property
-    def picture(self) -> Section | None:
-        """The section whose figure opens the page: outputs of a training run, else the first."""
-        drawn = [part for part in self.sections if part.figure is not None]
-        return next((part for part in drawn if part.key == "outputs"), next(iter(drawn), None))
-
-
-def content_of(shown: View, most_rows: int) -> Content:
-    """Lay out an answer alone."""
-    sections = _laid(shown.parts, most_rows)
-    return Content(
-        shown.title, shown.summary, shown.said, sections, shown.notes, program=shown.text
-    )
-
-
-def compose(report: ReportInput, most_rows: int) -> Content:
+def compose(report: ReportInput) -> View:
     """Lay out a report."""
     traces = gather(report.limit, report.finite, report.comparison)
     views = [view(found) for key in _ORDER if (found := getattr(report, key)) is not None]
@@ -326,21 +268,17 @@ def compose(report: ReportInput, most_rows: int) -> Content:
         summaries.append(summary(report, traces))
     origin = provenance(report, [(one.title, one.provenance) for one in views if one.provenance])
     parts.append(Part("provenance", "Provenance", "", (origin,)))
-    lines = report.program_text.rstrip().splitlines()
-    formulas = _formulas(report)
     notes = (note for one in (*views, *numeric) for note in one.notes)
-    return Content(
-        title=report.title,
-        summary=" ".join(filter(None, summaries)),
-        verdict=said,
-        sections=_laid(parts, most_rows),
-        notes=tuple(dict.fromkeys(notes)),
+    return View(
+        report.title,
+        said,
+        " ".join(filter(None, summaries)),
+        tuple(parts),
+        tuple(dict.fromkeys(notes)),
+        text=report.program_text.rstrip(),
         model=tuple((str(key), str(value)) for key, value in report.model.items()),
         words=report.program_words,
-        program="\n".join(lines[:PROGRAM_LINES]),
-        program_left_out=max(0, len(lines) - PROGRAM_LINES),
-        formulas=formulas[:_FORMULAS],
-        formulas_left_out=max(0, len(formulas) - _FORMULAS),
+        formulas=_formulas(report),
     )
 
 
@@ -376,26 +314,15 @@ def _numeric(report: ReportInput, traces: tuple[Trace, ...]) -> list[Part]:
     # Numbers of later steps leave no room for earlier ones.
     drawn = tuple(t for t in traces if end is None or not end.precedes(t.name))
     inputs, found = report.input_names, report.comparison
+    made = outputs(traces, inputs), *others(traces, inputs)
     wide = (
         features(traces, FEATURES, "Features", inputs),
         features(traces, GRADIENTS, "Gradients and updates", inputs),
     )
+    key, title, figure = "features", "Features and gradients", feature_figure(drawn, inputs)
     parts = [
-        Part(
-            "outputs",
-            "Outputs",
-            "",
-            _there(outputs(traces, inputs), *others(traces, inputs)),
-            output_figure(drawn, inputs),
-        ),
-        Part(
-            "features",
-            "Features and gradients",
-            "A mean square is the average of the squared coordinates of a vector: of h before the "
-            "activation, of x after it.",
-            _there(*wide),
-            feature_figure(drawn, inputs),
-        ),
+        Part("outputs", "Outputs", "", _there(made), output_figure(drawn, inputs)),
+        Part(key, title, _SQUARES, _there(wide), figure),
     ]
     figure = error_figure(drawn, found, inputs)
     title = "Limit against finite networks"
@@ -407,24 +334,8 @@ def _numeric(report: ReportInput, traces: tuple[Trace, ...]) -> list[Part]:
     return parts
 
 
-def _there(*tables: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in tables if table is not None and table.rows)
-
-
-def _laid(parts: Iterable[Part], most_rows: int) -> tuple[Section, ...]:
-    return tuple(
-        Section(part.key, part.title, part.lead, shown, part.figure)
-        for part in parts
-        if (shown := _fitted(part.tables, most_rows)) or part.figure is not None or part.lead
-    )
-
-
-def _fitted(tables: Iterable[Table], most_rows: int) -> tuple[Shown, ...]:
-    return tuple(
-        Shown(table, table.rows[:most_rows], len(table.rows) > _FOLDED)
-        for table in tables
-        if table.rows
-    )
+def _there(tables: Iterable[Table | None]) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None)
 
 
 def _formulas(report: ReportInput) -> tuple[tuple[str, Formula], ...]:

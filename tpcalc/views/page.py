@@ -16,7 +16,7 @@ from tpcalc import checks
 from tpcalc.doors.write import put
 from tpcalc.errors import StudyError
 from tpcalc.results import Card, Contrast, Formula
-from tpcalc.views.content import Content, compose, content_of
+from tpcalc.views.content import compose
 from tpcalc.views.numbers import typeset
 from tpcalc.views.panels import Figure
 from tpcalc.views.record import FIELDS, ReportInput
@@ -144,6 +144,9 @@ def _fenced(element: ElementTree.Element, children: list[str]) -> str:
 
 _HTML_ROWS = 2000
 _MARKDOWN_ROWS = 200
+PROGRAM_LINES = 400
+"""Lines of a program text that a report shows."""
+_FORMULAS = 40
 _MARKDOWN_SIGNS = str.maketrans({sign: "\\" + sign for sign in "\\`*_[]<>|#"})
 
 
@@ -158,8 +161,7 @@ def render_html(report: ReportInput | View) -> str:
         >>> "<title>Start</title>" in page, "<script" in page
         (True, False)
     """
-    template = _environment("html").get_template("page.html.j2")
-    return template.render(content=_content(report, _HTML_ROWS))
+    return _rendered(report, "html", _HTML_ROWS)
 
 
 def render_markdown(report: ReportInput | View) -> str:
@@ -172,13 +174,13 @@ def render_markdown(report: ReportInput | View) -> str:
         >>> print(render_markdown(ReportInput("Start", limit=limit)).splitlines()[0])
         # Start
     """
-    template = _environment("md").get_template("page.md.j2")
-    return template.render(content=_content(report, _MARKDOWN_ROWS)).strip() + "\n"
+    return _rendered(report, "md", _MARKDOWN_ROWS).strip() + "\n"
 
 
-def _content(report: ReportInput | View, most_rows: int) -> Content:
-    lay_out = compose if isinstance(report, ReportInput) else content_of
-    return lay_out(report, most_rows)  # type: ignore[arg-type]
+def _rendered(report: ReportInput | View, kind: str, most: int) -> str:
+    shown = compose(report) if isinstance(report, ReportInput) else report
+    template = _environment(kind).get_template(f"page.{kind}.j2")
+    return template.render(content=shown, most=most, lines=PROGRAM_LINES, formulas=_FORMULAS)
 
 
 def write(report: ReportInput | View, path: str | Path) -> Path:

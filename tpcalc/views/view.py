@@ -12,7 +12,7 @@ from functools import singledispatch
 from types import MappingProxyType
 from typing import Any
 
-from tpcalc.results import Provenance
+from tpcalc.results import Formula, Provenance
 from tpcalc.views.panels import Figure
 from tpcalc.views.tables import Table
 
@@ -49,6 +49,20 @@ class View:
     provenance: Provenance | None = None  # what it was computed from and with
     text: str = ""  # an answer that is a text, shown letter by letter
 
+    # of a report besides: what was trained, the program in words and in formulas
+    model: tuple[tuple[str, str], ...] = ()
+    words: tuple[str, ...] = ()
+    formulas: tuple[tuple[str, Formula], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Leave out tables without rows, and parts that have nothing of what they are for."""
+        shown = []
+        for part in self.parts:
+            tables = tuple(table for table in part.tables if table.rows)
+            if tables or part.figure or (part.lead and not part.tables):
+                shown.append(replace(part, tables=tables))
+        object.__setattr__(self, "parts", tuple(shown))
+
     @classmethod
     def of(
         cls,
@@ -59,19 +73,16 @@ class View:
         summary: str = "",
         figures: Mapping[str, Figure | None] = MappingProxyType({}),
     ) -> View:
-        """The view of a record, with its notes and its provenance.
-
-        Figures stand in the parts of their keys; tables without rows, and parts that have nothing
-        of what they are for, are left out.
-        """
-        shown = []
-        for part in parts:
-            tables = tuple(table for table in part.tables if table.rows)
-            figure = part.figure or figures.get(part.key)
-            if tables or figure or (part.lead and not part.tables):
-                shown.append(replace(part, tables=tables, figure=figure))
+        """The view of a record, with its notes and its provenance, figures by the key of parts."""
+        drawn = (replace(part, figure=part.figure or figures.get(part.key)) for part in parts)
         notes, made = tuple(getattr(found, "notes", ())), getattr(found, "provenance", None)
-        return cls(title, said, summary, tuple(shown), notes, made)
+        return cls(title, said, summary, tuple(drawn), notes, made)
+
+    @property
+    def opening(self) -> Part | None:
+        """The part whose figure opens a page: outputs of a training run, else the first."""
+        drawn = [part for part in self.parts if part.figure is not None]
+        return next((part for part in drawn if part.key == "outputs"), next(iter(drawn), None))
 
     @property
     def tables(self) -> Iterator[Table]:
