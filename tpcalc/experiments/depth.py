@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
@@ -19,7 +19,7 @@ from tpcalc.doors.numbers import exact
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.growth import GrowthRun, own_law, walks
 from tpcalc.experiments.plans import DepthPlan, Growth, Heat, Shape
-from tpcalc.experiments.records import SOME, digest_of, records
+from tpcalc.experiments.records import SOME, digest_of, records, task_of
 from tpcalc.experiments.transfer import OO, transfer
 from tpcalc.finite.simulate import simulate
 from tpcalc.names import layered
@@ -38,6 +38,7 @@ from tpcalc.results import (
     Profile,
     Samples,
     TrainedRow,
+    Transfer,
 )
 from tpcalc.results.data import grouped
 from tpcalc.results.images import Images
@@ -46,6 +47,9 @@ from tpcalc.tasks.kept import Kept
 from tpcalc.tasks.task import Task
 from tpcalc.training.parameterizations import lookup
 from tpcalc.training.training import Training
+
+Lacking = tuple[tuple[str, str], ...]  # what has no numbers, and why
+Made = tuple[dict[str, tuple[Any, ...]], Lacking]  # fields of the answer
 
 
 def depth_experiment(
@@ -60,58 +64,54 @@ def depth_experiment(
     started = time.perf_counter()
     own, nets = plan.file, plan.file.depths
     checks.whole(nets.seeds, "seeds", each=checks.PART * max(len(nets.widths), 1))
-    parts = sum(one is not None for one in (own.profile, own.transfer, own.start, own.trained))
-    stages = (part(progress, k, k + 1, parts) for k in range(parts))
     digest = digest_of(plan.training, own.profile, nets.seeds, seed, own.start, own.trained)
-    profiles: tuple[Profile, ...] = ()
-    lacking: tuple[tuple[str, str], ...] = ()
-    if own.profile is not None:
-        with Kept(work, f"profiles-{digest}", digest) as kept:
-            profiles, lacking = _Profiles(plan, own.profile, seed).rows(kept, next(stages))
-    found = None
-    if own.transfer is not None:
-        found = transfer(
-            plan.training,
-            [depth for depth in plan.depths if depth != OO or not nets.widths],
-            own.transfer.rates,
-            recipes=nets.recipes,
-            multipliers=own.transfer.multipliers,
-            widths=nets.widths,
-            seeds=nets.seeds,
-            average=own.transfer.average,
-            seed=seed,
-            device=device,
-            work=work,
-            progress=next(stages),
-        )
-    ratios: dict[str, tuple[Any, ...]] = {}
-    if own.start is not None:
-        with Kept(work, f"start-{digest}", digest) as kept:
-            ratios, missing = _grown(plan, own.start, seed, kept, next(stages))
+    stages = [key for key in (*_STAGES, "transfer") if getattr(own, key) is not None]
+    found: dict[str, Any] = {"profiles": (), "transfer": None}
+    lacking: Lacking = ()
+    for place, key in enumerate(stages):
+        told, asked = part(progress, place, place + 1, len(stages)), getattr(own, key)
+        if key == "transfer":
+            found[key] = _compared(plan, seed, device, work, told)
+            continue
+        with Kept(work, f"{key}-{digest}", digest) as kept:
+            made, missing = _STAGES[key](plan, asked, seed, kept, told)
+        found |= made
         lacking += missing
-    if own.trained is not None:
-        with Kept(work, f"trained-{digest}", digest) as kept:
-            ratios["trained"] = _heated(plan, own.trained, seed, kept, next(stages))
-    asked = {"depths": ", ".join(plan.depths), "recipes": ", ".join(nets.recipes)}
-    made_of = provenance(digest, seed, asked, time.perf_counter() - started)
+    settings = {"depths": ", ".join(plan.depths), "recipes": ", ".join(nets.recipes)}
     return DepthExperiment(
         own.name,
         own.title,
         own.source,
-        profiles,
-        found,
-        plan.references,
-        lacking,
-        made_of,
-        own.notes,
-        **ratios,
+        references=plan.references,
+        lacking=lacking,
+        provenance=provenance(digest, seed, settings, time.perf_counter() - started),
+        notes=own.notes,
+        **found,
     )
 
 
-def _grown(
-    plan: DepthPlan, asked: Growth, seed: int, kept: Kept, progress: Progress
-) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
-    """What becomes of the start, by field of the answer, and what has no numbers."""
+def _compared(
+    plan: DepthPlan, seed: int, device: str, work: str | Path | None, told: Progress
+) -> Transfer:
+    """The best learning rates of all recipes, depths and widths."""
+    nets, asked = plan.file.depths, plan.file.transfer
+    assert asked is not None
+    return transfer(
+        plan.training,
+        [depth for depth in plan.depths if depth != OO or not nets.widths],
+        recipes=nets.recipes,
+        widths=nets.widths,
+        seeds=nets.seeds,
+        seed=seed,
+        device=device,
+        work=work,
+        progress=told,
+        **asked.model_dump(),
+    )
+
+
+def _grown(plan: DepthPlan, asked: Growth, seed: int, kept: Kept, progress: Progress) -> Made:
+    """What becomes of the start."""
     network, sizes = plan.training.network, tuple(int(d) for d in plan.depths if d != OO)
     if not isinstance(network, ResNet) or not sizes:
         raise UsageError(
@@ -130,9 +130,7 @@ def _grown(
     return found, (*lacking, *own.lacking)
 
 
-def _heated(
-    plan: DepthPlan, asked: Heat, seed: int, kept: Kept, progress: Progress
-) -> tuple[TrainedRow, ...]:
+def _heated(plan: DepthPlan, asked: Heat, seed: int, kept: Kept, progress: Progress) -> Made:
     """Accuracies of all laws and powers, and what the weights are after training."""
     nets, sizes = plan.file.depths, [int(d) for d in plan.depths if d != OO]
     if not isinstance(plan.training.network, ResNet) or not sizes or not nets.widths:
@@ -161,7 +159,7 @@ def _heated(
         best = max(tries, key=lambda one: one.accuracy.value)
         rates = tuple((one.rate, one.accuracy.value) for one in tries)
         rows.append(replace(best, rates=rates))
-    return tuple(rows)
+    return {"trained": tuple(rows)}, ()
 
 
 @dataclass(frozen=True)
@@ -233,18 +231,14 @@ class _Profiles:
                 hint="Places and the start add up to 1 at most.",
             )
 
-    def rows(
-        self, kept: Kept, progress: Progress
-    ) -> tuple[tuple[Profile, ...], tuple[tuple[str, str], ...]]:
+    def rows(self, kept: Kept, progress: Progress) -> Made:
         """The numbers, and what has none."""
         plan, nets = self.plan, self.plan.file.depths
         widths = (OO, *map(str, nets.widths))
         cells = [(r, d, w) for r, d, w in product(nets.recipes, plan.depths, widths)
                  if w == OO or d != OO]  # fmt: skip
-        tasks = [
-            Task("{}, L = {}, n = {}".format(*cell), (_Profiles.cell, *cell), "|".join(cell))
-            for cell in cells
-        ]
+        named = (("{}, L = {}, n = {}".format(*cell), *cell) for cell in cells)
+        tasks = [task_of(_Profiles.cell, *own) for own in named]
         found: list[Profile] = []
         lacking = []
         made = records(tasks, kept, Profile, DepthGap, shared=self, progress=progress, count=SOME)
@@ -253,7 +247,7 @@ class _Profiles:
                 lacking.append((task.text, rows[0].reason))
             else:
                 found += rows + (_slopes(rows) if self.shape.what == "distance" else [])
-        return tuple(found), tuple(lacking)
+        return {"profiles": tuple(found)}, tuple(lacking)
 
     def cell(
         self, recipe: str, depth: str, width: str, progress: Progress
@@ -317,6 +311,18 @@ class _Profiles:
             roots = np.sqrt(np.mean(found, axis=0))
             error = float(np.std(roots, ddof=1) / len(roots) ** 0.5) if len(roots) > 1 else math.inf
             yield step, place, Estimate(float(roots.mean()), error, Method.PARTICLES)
+
+
+def _profiled(plan: DepthPlan, asked: Shape, seed: int, kept: Kept, progress: Progress) -> Made:
+    return _Profiles(plan, asked, seed).rows(kept, progress)
+
+
+# What is asked of networks by its key in a file: of a plan, the key and a place what was made.
+_STAGES: dict[str, Callable[..., Made]] = {
+    "profile": _profiled,
+    "start": _grown,
+    "trained": _heated,
+}
 
 
 def _check_places(places: Sequence[float], depth: int) -> None:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import groupby, product
+from itertools import chain, groupby, product
 
 import numpy as np
 
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.experiments.plans import Growth
-from tpcalc.experiments.records import ANY, records
+from tpcalc.experiments.records import ANY, records, task_of
 from tpcalc.finite.paths import draw_paths
 from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.program.along import along_of
@@ -25,7 +25,6 @@ from tpcalc.recursions.start import Start
 from tpcalc.results import Agreement, CriticalRow, DepthGap, Estimate, Method, Ratio, WalkRow
 from tpcalc.results.depth_sample import log10_of_root
 from tpcalc.tasks.kept import Kept
-from tpcalc.tasks.task import Task
 
 OO, BEYOND = "oo", "-> oo"
 CLOSE, SURE = 0.05, 5  # of decimal logarithms: what a finite width may add besides noise
@@ -64,23 +63,14 @@ class GrowthRun:
         """The ratios at infinite width, of networks, and of these their limit in the width."""
         asked = self.asked
         tasks = [
-            Task(
-                f"{law}, L = {depth}, n = {width or OO}",
-                (GrowthRun.cell, law, depth, width),
-                f"{law}|{depth}|{width}|{'|'.join(asked.alphas)}",
-            )
+            task_of(GrowthRun.cell, f"{law}, L = {depth}, n = {width or OO}", law, depth, width)
             for law, depth, width in product(asked.along, self.depths, (0, *self.widths))
         ]
-        found: list[Ratio] = []
         made = records(tasks, kept, Ratio, DepthGap, shared=self, progress=progress, count=ANY)
-        for rows in made:
-            for row in rows:
-                if isinstance(row, DepthGap):
-                    self.lacking.append((row.name, row.reason))
-                else:
-                    found.append(row)
-        order = {name: place for place, name in enumerate(asked.ratios)}
-        return tuple(row for row in (*found, *_extrapolated(found)) if row.name in order)
+        rows = [*chain(*made)]
+        self.lacking += [(row.name, row.reason) for row in rows if isinstance(row, DepthGap)]
+        found = [row for row in rows if isinstance(row, Ratio)]
+        return tuple(row for row in (*found, *_extrapolated(found)) if row.name in asked.ratios)
 
     def cell(
         self, law: str, depth: int, width: int, progress: Progress

@@ -30,6 +30,11 @@ def digest_of(run: Training, *more: object) -> str:
     return hashlib.sha256("\n".join(map(str, said)).encode()).hexdigest()[:16]
 
 
+def task_of(make: Callable[..., Iterable[Any]], text: str, *own: Any) -> Task:
+    """The task of records that depend on nothing but the arguments of what makes them."""
+    return Task(text, (make, *own), "|".join(str(one) for one in own))
+
+
 def records(
     tasks: Sequence[Task],
     kept: Kept,

@@ -77,26 +77,14 @@ class TrainingPart(Part):
     widths: _Widths = ()
 
 
-class StandInPart(Part):
+class StandInPart(TrainingPart):
     """``[stand-in]``: numbers that replace those of ``[training]`` where data stand in for others.
 
     Args:
         data: Which kinds of data stand in.
-        width: Neurons of a hidden layer.
-        batch: Samples in a step.
-        steps: Number of updates.
-        trials: Independent networks behind each curve.
-        rank_samples: Training images whose ranks are taken.
-        widths: Where calibrated base rates are compared.
     """
 
     data: Annotated[tuple[str, ...], Field(strict=False)] = ("digits", "mixture")
-    width: Count | None = None
-    batch: Count | None = None
-    steps: Count | None = None
-    trials: Count | None = None
-    rank_samples: Count | None = None
-    widths: _Widths | None = None
 
 
 class NetworkPart(Part):
@@ -246,9 +234,7 @@ def _plan(file: ExperimentFile, data: str) -> Plan:
     networks = [(part, act) for part in file.networks for act in part.act]
     settings = tuple(_setting(file, part, act, data) for part, act in networks)
     return Plan(
-        name=file.name,
-        title=file.title,
-        source=file.source,
+        **file.model_dump(include={"name", "title", "source"}),
         shows=tuple(word for word in SHOWN if word in file.shows),
         settings=settings,
         by_width=tuple(
@@ -272,23 +258,17 @@ def _plan(file: ExperimentFile, data: str) -> Plan:
 
 
 def _setting(file: ExperimentFile, part: NetworkPart, act: str, data: str) -> Setting:
-    training = file.training
-    steps = training.steps
+    training, steps = file.training, file.training.steps
     return Setting(
         act=act,
         parameterization=part.param,
-        depth=training.depth,
-        width=training.width,
         bias=part.bias,
         std=file.std.get(act, 1.0),
-        lr=training.lr,
         calibrated=part.calibrated,
-        cap=training.cap,
         steps=steps[data] if isinstance(steps, dict) else steps,
-        batch=training.batch,
-        optimizer=training.optimizer,
         schedule=training.schedule if isinstance(training.schedule, str) else "",
         factors=tuple(training.schedule) if isinstance(training.schedule, list) else (),
+        **training.model_dump(include={"depth", "width", "lr", "cap", "batch", "optimizer"}),
         groups=tuple(
             (pattern, tuple((name, str(value)) for name, value in settings.items()))
             for pattern, settings in training.groups.items()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,15 +168,11 @@ def _raised(
     """The same with the first rates of all layers multiplied by powers of n."""
     tables = {step: parameterization.exponents(depth, step) for step in (0, 1)}
 
-    def rate(layer: int, step: int) -> Ex:
-        c = tables[min(step, 1)].c[layer - 1]
+    def rate(layer: int, step: int, of: str = "c") -> Ex:
+        c: Ex = getattr(tables[min(step, 1)], of)[layer - 1]
         return c if step else c - added[layer - 1]
 
-    def bias_rate(layer: int, step: int) -> Ex:
-        c = tables[min(step, 1)].bias_c[layer - 1]
-        return c if step else c - added[layer - 1]
-
-    return with_rates(parameterization, rate, bias_rate)
+    return with_rates(parameterization, rate, partial(rate, of="bias_c"))
 
 
 def _update_sizes(verdict: Verdict) -> dict[int, tuple[Fraction, bool, bool]]:
@@ -221,20 +218,17 @@ def _calibrated(growth: Growth) -> str:
     if not growth.layers and not growth.shrinking:
         bounded = "" if all(growth.exact) else ", as far as they are known"
         return f"The calibrated rates tend to constants{bounded}."
-    parts = []
-    if growth.shrinking:
-        found = _powers(growth, growth.shrinking)
-        parts.append(f"The calibrated rates of {_listed(growth.shrinking)} shrink like {found}.")
     known = tuple(layer for layer in growth.layers if growth.exact[layer - 1])
     bounded_below = tuple(layer for layer in growth.layers if layer not in known)
-    if known:
-        found = _powers(growth, known)
-        parts.append(f"The calibrated rates of {_listed(known)} grow like {found}.")
-    if bounded_below:
-        least = _raised_to(min(growth.exponents[layer - 1] for layer in bounded_below))
-        parts.append(
-            f"The calibrated rates of {_listed(bounded_below)} grow at least like {least}."
-        )
+    least = min((growth.exponents[layer - 1] for layer in bounded_below), default=Fraction(0))
+    ways = (
+        (growth.shrinking, "shrink like", _powers(growth, growth.shrinking)),
+        (known, "grow like", _powers(growth, known)),
+        (bounded_below, "grow at least like", _raised_to(least)),
+    )
+    parts = [
+        f"The calibrated rates of {_listed(own)} {way} {power}." for own, way, power in ways if own
+    ]
     chance = tuple(layer for layer in growth.layers if layer in (*growth.by_chance, *bounded_below))
     if chance:
         parts.append(

@@ -22,7 +22,7 @@ from tpcalc.doors.numbers import exact
 from tpcalc.engine.device.devices import known_device, load_torch
 from tpcalc.errors import EvaluationError, LimitError, ScaleError, UsageError
 from tpcalc.evaluate.limit import limit
-from tpcalc.experiments.records import SOME, digest_of, records
+from tpcalc.experiments.records import SOME, digest_of, records, task_of
 from tpcalc.networks.network import Architecture
 from tpcalc.progress import Progress, part
 from tpcalc.questions.depth.at_depth import at_depth
@@ -77,8 +77,7 @@ class Asked:
         """The task of a loss."""
         blocks = f", L = {depth}" if depth else ""
         text = f"{recipe}{blocks}, n = {width}, rate {rate:g}"
-        own = recipe, depth, width, multiplier, rate
-        return Task(text, (_loss_at, *own), "|".join((*own[:3], *map(repr, own[3:]))))
+        return task_of(_loss_at, text, recipe, depth, width, multiplier, rate)
 
     @np.errstate(over="ignore", invalid="ignore")  # far above the best rate losses are huge
     def row(self, recipe: str, depth: str, width: str, multiplier: float, rate: float) -> LossRow:
@@ -298,9 +297,10 @@ def transfer(
     checks.of_type(training, Training, "training", hint="Give tp.Training(network, 'mup', data).")
     if training.data is None:
         raise no_samples(None)
+    named = checks.names(recipes, "recipes")
     asked = Asked(
         training,
-        checks.names(recipes, "recipes") or (training.parameterization.text,),
+        named or (training.parameterization.text,),
         _depths(training, depths),
         tuple(sorted(_positive(rates, "rates", "a learning rate"))),
         _positive(multipliers, "multipliers", "a multiplier"),
@@ -309,7 +309,7 @@ def transfer(
         checks.whole(average, "average", least=1, most=training.steps + 1),
         checks.seed(seed),
         device,
-        bool(recipes),
+        bool(named),
     )
     if asked.widths != (OO,):
         if OO in asked.depths:
@@ -318,27 +318,11 @@ def transfer(
                 hint="Leave 'oo' out of the depths, or the widths.",
             )
         load_torch()
-    cells = list(product(asked.recipes, asked.widths, asked.depths))
-    tries = list(product(asked.multipliers, asked.rates))
     for recipe, multiplier in product(asked.recipes, asked.multipliers):
         asked.run(recipe, multiplier, asked.rates[0])  # what cannot be asked is said at once
-    tasks = [asked.task(*cell, *one) for cell, one in product(cells, tries)]
-    first, whole = len(tasks), len(tasks) + len(cells)
-    told = part(progress, 0, first, whole), part(progress, first, whole, whole)
     digest = digest_of(training, average, seeds, seed, device, asked.named)
     with Kept(work, f"transfer-{digest}", digest) as kept:
-        made = records(tasks, kept, LossRow, shared=asked, progress=told[0], count=SOME)
-        rows = tuple(row for (row,) in made)
-        groups = [rows[k : k + len(tries)] for k in range(0, first, len(tries))]
-        grids = [best for group in groups if (best := best_of(group)) is not None]
-        between = list(filter(searched, grids))
-        tasks = [search(best) for best in between]
-        made = records(tasks, kept, Optimum, shared=asked, progress=told[1])
-    least = {grid: best for grid, (best,) in zip(between, made, strict=True)}
-    optima: list[Optimum] = []
-    for best in grids:
-        optima.append(_sloped(least.get(best, best), optima))
-    told[1](1.0, "best rates")
+        rows, optima = _found(asked, kept, progress)
     last = training.steps
     steps = f"step {last}" if average == 1 else f"steps {last + 1 - average}..{last}"
     asked_for = {"depths": asked.depths, "widths": asked.widths, "recipes": asked.recipes}
@@ -347,7 +331,30 @@ def transfer(
     }
     source = provenance(digest, seed, settings, time.perf_counter() - started)
     measured = f"the mean {training.loss.name} loss of the batch, {steps}"
-    return Transfer(rows, tuple(optima), measured, source, (CAUTION,))
+    return Transfer(rows, optima, measured, source, (CAUTION,))
+
+
+def _found(
+    asked: Asked, kept: Kept, progress: Progress | None
+) -> tuple[tuple[LossRow, ...], tuple[Optimum, ...]]:
+    """All losses, and the least of each recipe, width and depth."""
+    cells = list(product(asked.recipes, asked.widths, asked.depths))
+    tries = list(product(asked.multipliers, asked.rates))
+    tasks = [asked.task(*cell, *one) for cell, one in product(cells, tries)]
+    first, whole = len(tasks), len(tasks) + len(cells)
+    told = part(progress, 0, first, whole), part(progress, first, whole, whole)
+    made = records(tasks, kept, LossRow, shared=asked, progress=told[0], count=SOME)
+    rows = tuple(row for (row,) in made)
+    groups = [rows[k : k + len(tries)] for k in range(0, first, len(tries))]
+    grids = [best for group in groups if (best := best_of(group)) is not None]
+    between = list(filter(searched, grids))
+    made = records(list(map(search, between)), kept, Optimum, shared=asked, progress=told[1])
+    least = {grid: best for grid, (best,) in zip(between, made, strict=True)}
+    optima: list[Optimum] = []
+    for best in grids:
+        optima.append(_sloped(least.get(best, best), optima))
+    told[1](1.0, "best rates")
+    return rows, tuple(optima)
 
 
 def _sloped(best: Optimum, before: Iterable[Optimum]) -> Optimum:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tpcalc.cli.option import many
 
 if TYPE_CHECKING:
-    from tpcalc.experiments.trained import Plan
     from tpcalc.results import DepthExperiment, Experiment
     from tpcalc.study.load import Flag
 
@@ -30,29 +31,40 @@ def experiment(
     as_json: bool = False,
 ) -> None:
     """Networks trained on images, beside what was published and what the limit says."""
-    from tpcalc.cli.show import answer, check_page, write_page
+    from tpcalc.cli.show import answer, check_page, progress_bar, write_page
+    from tpcalc.data import images
     from tpcalc.data.image_sets import image_set
     from tpcalc.engine.device.devices import known_device
-    from tpcalc.experiments.plans import is_depth_file
+    from tpcalc.experiments.depth import depth_experiment
+    from tpcalc.experiments.plans import is_depth_file, load_depth_experiment
     from tpcalc.experiments.settings import load_experiment
+    from tpcalc.experiments.trained import device_for_tasks, trained
 
     check_page(out)
     known_device(device)
-    run = _Run(data, samples, data_seed, device, seed, work)
-    given = {"width": width, "steps": steps, "trials": trials, "batch": batch}
-    found: Experiment | DepthExperiment
+    given: dict[str, Any] = {"width": width, "steps": steps, "trials": trials, "batch": batch}
     model = {"file": str(file)}
+    run: Callable[..., Experiment | DepthExperiment]
     if is_depth_file(file):
-        found = _along_depth(file, given, run)
+        given["width"] = None if width is None else [width]
+        given |= {"samples": samples, "data": None if data == "digits" else data}
+        flags = _flags(given, width="depths.widths", trials="depths.seeds")
+        deep = load_depth_experiment(file, flags)
+        name, run = deep.file.name, partial(depth_experiment, deep)
     else:
-        found = _trained(load_experiment(file, image_set(data), _flags(given)), run)
-        model["data"] = found.data
+        plan = load_experiment(file, image_set(data), _flags(given))
+        device_for_tasks(device)  # before data are read
+        pictures = images(data, train=samples, seed=data_seed)
+        model["data"] = str(pictures)
+        name, run = plan.name, partial(trained, plan, pictures)
+    with progress_bar(name) as progress:
+        found = run(seed=seed, device=device, work=work, progress=progress)
     title = f"{found.name}: {found.title}"
     write_page(out, title, found)
     answer("experiment", model, found, title, as_json, written={"out": out})
 
 
-def _flags(given: dict[str, Any], **keys: str) -> list[Flag]:
+def _flags(given: Mapping[str, Any], **keys: str) -> list[Flag]:
     from tpcalc.study.load import Flag
 
     return [
@@ -60,43 +72,3 @@ def _flags(given: dict[str, Any], **keys: str) -> list[Flag]:
         for name, value in given.items()
         if value is not None
     ]
-
-
-class _Run(NamedTuple):
-    """Where and on what an experiment is run."""
-
-    data: str
-    samples: int | None
-    data_seed: int
-    device: str
-    seed: int
-    work: Path | None
-
-
-def _trained(plan: Plan, run: _Run) -> Experiment:
-    from tpcalc.cli.show import progress_bar
-    from tpcalc.data import images
-    from tpcalc.experiments.trained import device_for_tasks, trained
-
-    device_for_tasks(run.device)  # before data are read
-    pictures = images(run.data, train=run.samples, seed=run.data_seed)
-    with progress_bar(plan.name) as progress:
-        return trained(
-            plan, pictures, seed=run.seed, device=run.device, work=run.work, progress=progress
-        )
-
-
-def _along_depth(file: Path, given: dict[str, Any], run: _Run) -> DepthExperiment:
-    """A file about networks of many blocks."""
-    from tpcalc.cli.show import progress_bar
-    from tpcalc.experiments.depth import depth_experiment
-    from tpcalc.experiments.plans import load_depth_experiment
-
-    widths = None if given["width"] is None else [given["width"]]
-    data = None if run.data == "digits" else run.data
-    typed = given | {"width": widths, "samples": run.samples, "data": data}
-    plan = load_depth_experiment(file, _flags(typed, width="depths.widths", trials="depths.seeds"))
-    with progress_bar(plan.file.name) as progress:
-        return depth_experiment(
-            plan, seed=run.seed, device=run.device, work=run.work, progress=progress
-        )

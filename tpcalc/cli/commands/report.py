@@ -48,10 +48,7 @@ def report(
     """What a network does: verdict, exponents, theorems, limits, finite networks, on one page."""
     from tpcalc.cli import payload
     from tpcalc.cli.depths import deep
-    from tpcalc.cli.runs import limit_of, networks_of, orders_of
     from tpcalc.cli.show import check_place, check_tolerance, put
-    from tpcalc.questions.compare import compare
-    from tpcalc.questions.losses import with_losses
     from tpcalc.questions.studies import check_seeds
     from tpcalc.study import open_model
     from tpcalc.views.page import write
@@ -59,80 +56,77 @@ def report(
 
     check_place("--out", out, (".html", ".md"), "a report")
     asked = deep(model, flags)
+    opened: Model | Network
+    other = limits = None
     if asked is not None:
-        _deep(*asked, out, versus, as_json)
-        return
-    opened = open_model(model, flags)
-    check_seeds(opened)
-    other = None if versus is None else _other(model, flags, versus, opened)
+        opened = asked[0]
+        parts, told, lines = _deep(*asked, versus)
+    else:
+        opened = open_model(model, flags)
+        check_seeds(opened)
+        other = None if versus is None else _other(model, flags, versus, opened)
+        parts, told, lines = _whole(opened, other)
+        limits = told["limit"]
+    title = opened.title[0].upper() + opened.title[1:]
+    beside = "" if other is None else f", beside {other.name}"
+    path = write(ReportInput(title=title + beside, **parts), out)
+    if as_json:
+        result = {"path": str(path), **{key: payload.result(own) for key, own in told.items()}}
+        made = payload.provenance(told["check" if limits is None else "compare"].provenance)
+        put(payload.document("report", opened.description, result, made))
+    else:
+        put("\n".join([opened.title, *lines, str(path)]))
+    if limits is not None:
+        check_tolerance(limits)
+
+
+Parts = dict[str, Any]  # fields of a report
+Told = tuple[Parts, Parts, list[str]]  # what JSON tells besides, and lines
+
+
+def _whole(opened: Model, other: Card | None) -> Told:
+    """The report of a model, beside another parameterization of its network."""
+    from tpcalc.cli.runs import limit_of, networks_of, orders_of
+    from tpcalc.questions.compare import compare
+    from tpcalc.questions.losses import with_losses
+
     own = opened.network is None
     table = limit_of(opened, ("*",) if own else FORMULAS)
     card, why = _card(opened, table)
-    sizes: dict[str, Any] = {"orders": orders_of(opened, {}, True).table} if own else {}
+    sizes: Parts = {"orders": orders_of(opened, {}, True).table} if own else {}
     finite = networks_of(opened)
     found = compare(table, finite)
     shown = table, finite
     if opened.network is not None and opened.study.training.steps:
         shown = with_losses(opened.network.training, table, finite)
-    path = write(
-        ReportInput(
-            title=_title(opened.title, other),
-            model={**opened.facts, **({"Verdict": why} if why else {})},
-            program_words=opened.words,
-            program_text=str(opened.program),
-            formulas=opened.formulas,
-            limit=shown[0],
-            finite=shown[1],
-            comparison=found,
-            input_names=opened.input_names,
-            **sizes,
-            **_answers(replace(card, finite=finite) if card else None, other),
-        ),
-        out,
-    )
-    if as_json:
-        parts = {"limit": table, "compare": found, **sizes, **_answers(card, None)}
-        if other is not None:
-            parts["versus"] = other.check
-        result = {"path": str(path), **{key: payload.result(part) for key, part in parts.items()}}
-        made = payload.provenance(found.provenance)
-        put(payload.document("report", opened.description, result, made))
-    else:
-        verdicts = [f"{each.name}: {each.check.verdict}" for each in (card, other) if each]
-        put("\n".join([opened.title, *verdicts, _agreement(found), str(path)]))
-    check_tolerance(table)
+    parts = {
+        "model": {**opened.facts, **({"Verdict": why} if why else {})},
+        "program_words": opened.words,
+        "program_text": str(opened.program),
+        "formulas": opened.formulas,
+        "limit": shown[0],
+        "finite": shown[1],
+        "comparison": found,
+        "input_names": opened.input_names,
+        **sizes,
+        **_answers(replace(card, finite=finite) if card else None, other),
+    }
+    told = {"limit": table, "compare": found, **sizes, **_answers(card, None)}
+    told |= {} if other is None else {"versus": other.check}
+    verdicts = [f"{each.name}: {each.check.verdict}" for each in (card, other) if each]
+    return parts, told, [*verdicts, _agreement(found)]
 
 
-def _deep(
-    network: Network, depths: Sequence[str], out: Path, versus: str | None, as_json: bool
-) -> None:
+def _deep(network: Network, depths: Sequence[str], versus: str | None) -> Told:
     """The report of a network of L blocks."""
-    from tpcalc.cli import payload
     from tpcalc.cli.depths import page
-    from tpcalc.cli.show import put
-    from tpcalc.views.page import write
-    from tpcalc.views.record import ReportInput
 
     if versus is not None:
         raise UsageError("--versus is for networks of a depth that is a number.",
                          hint="Give --depth a number, or write two reports.")  # fmt: skip
     parts = page(network, depths)
-    path = write(ReportInput(title=_title(network.title, None), **parts), out)
-    if as_json:
-        result = {
-            "path": str(path),
-            "check": payload.result(parts["depth"]),
-            "limit": payload.result(parts["depths"]),
-        }
-        made = payload.provenance(parts["depth"].provenance)
-        put(payload.document("report", network.description, result, made))
-    else:
-        put("\n".join([network.title, parts["depth"].verdict, str(path)]))
-
-
-def _title(words: str, other: Card | None) -> str:
-    beside = "" if other is None else f", beside {other.name}"
-    return words[0].upper() + words[1:] + beside
+    told = {"check": parts["depth"], "limit": parts["depths"]}
+    return parts, told, [parts["depth"].verdict]
 
 
 def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:
