@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
@@ -16,48 +16,25 @@ from tpcalc.cli.option import Option, options, taking
 P = ParamSpec("P")
 
 
-_GROUPS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE, SWEEP = (
-    options(**group) for group in _GROUPS.values()
-)
+def _groups() -> Iterator[tuple[Option, ...]]:
+    """The flags of each group; of one that is part of another with words of its own."""
+    made: dict[str, tuple[Option, ...]] = {}
+    read = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    for key, group in tomllib.loads(read).items():
+        if "of" in group:
+            words, names = group.get("help", {}), group.get("only", ())
+            made[key] = tuple(
+                replace(own, help=words.get(name, own.help), panel=group.get("heading", own.panel))
+                for own in made[group["of"]]
+                if (name := own.name[2:]) in names or not (names or name in group["without"])
+            )
+        else:
+            made[key] = options(**group)
+        yield made[key]
 
-# What an analysis trains by itself: outputs to report are no part of it.
-_TRAINED = {
-    "--data": "digits, or a CSV file with header x1,...,xd,y (generic inputs by default).",
-    "--steps": "Number of updates that are followed.",
-}
-TRAINING = tuple(
-    replace(option, help=_TRAINED.get(option.name, option.help))
-    for option in DATA
-    if option.name not in ("--query", "--watch")
-)
-# Where the learning rates are what is asked for.
-RATES_OPEN = tuple(option for option in TRAINING if option.name != "--lr")
-MEASURE = tuple(
-    replace(option, help=text, panel="With --measure")
-    for option in SIMULATE
-    for name, text in (("--widths", "Widths."), ("--seeds", "Networks of each width."))
-    if option.name == name
-)
-# A kernel is in the parameterization that it is named after unless another is asked for.
-KERNEL = tuple(
-    replace(option, help=option.help.replace("mup by default", "ntk by default"))
-    for option in NETWORK
-)
-# What a kernel is of: inputs alone, many of them.
-_INPUTS = {
-    "--data": "digits, or a CSV file with header x1,...,xd,y (digits by default).",
-    "--samples": "How many inputs (100 digits, all of a file by default).",
-    "--classes": "Which digits (all by default).",
-    "--data-seed": "Seed of the choice of digits (0 by default).",
-}
-INPUTS = tuple(
-    replace(option, help=_INPUTS[option.name], panel="Inputs")
-    for option in DATA
-    if option.name in _INPUTS
-)
-SEED = tuple(option for option in RUN if option.name == "--seed")
-VALUES = tuple(option for option in ASKED if option.name == "--values")
+
+NETWORK, MODULE, DATA, LIMIT, SIMULATE, ASKED, RUN, DEVICE, SWEEP, *_more = _groups()
+TRAINING, RATES_OPEN, MEASURE, KERNEL, INPUTS, SEED, VALUES, OF_BLOCKS = _more
 
 
 def takes(

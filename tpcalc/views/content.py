@@ -90,50 +90,40 @@ def judge(report: ReportInput, traces: tuple[Trace, ...]) -> Judgement:
 def _answer(report: ReportInput, traces: tuple[Trace, ...]) -> str:
     outputs = [t for t in traces if t.key.word == "f" and t.key.step is not None]
     limits = [t for t in outputs if t.limit is not None]
-    if limits and any(t.limit is not None and t.limit.sd is not None for t in limits):
-        return _random_answer(limits, report.input_names)
-    if limits:
-        last = max(t.key.step or 0 for t in limits)
-        final = [t for t in limits if t.key.step == last]
-        subject = "the infinite-width network outputs"
-        texts = [_limit_text(t) for t in final]
-    elif any(t.points for t in outputs):
-        width = max(p.width for t in outputs for p in t.points)
-        last = max(t.key.step or 0 for t in outputs)
-        final = [t for t in outputs if t.key.step == last and t.at(width)]
-        subject = f"networks of width {count(width)} output on average"
-        texts = [measured(p.mean, "f") for t in final if (p := t.at(width))]
-    else:
+    if not limits and not any(t.points for t in outputs):
         return _named(traces)
-    several = len(final) > 1 or bool(report.input_names)
+    last = max(t.key.step or 0 for t in limits or outputs)
+    final, inputs = [t for t in limits or outputs if t.key.step == last], report.input_names
+    if any(t.limit is not None and t.limit.sd is not None for t in limits):
+        said = "; ".join(_few([f"{_random_text(t)} ({place(t.key, inputs)})" for t in final]))
+        return f"{_after(last)} the output f of the infinite-width network is random: {said}."
+    subject, texts = "the infinite-width network outputs", [*map(_limit_text, final)]
+    if not limits:
+        width = max(p.width for t in outputs for p in t.points)
+        known = [(t, p) for t in final if (p := t.at(width))]
+        final, texts = [t for t, _ in known], [measured(p.mean, "f") for _, p in known]
+        subject = f"networks of width {count(width)} output on average"
+    several = len(final) > 1 or bool(inputs)
     parts = [
-        f"f = {text}" + (f" ({place(t.key, report.input_names)})" if several else "")
-        for t, text in list(zip(final, texts, strict=True))[:_NAMED]
+        f"f = {text}" + (f" ({place(t.key, inputs)})" if several else "")
+        for t, text in zip(final, texts, strict=True)
     ]
-    if len(final) > _NAMED:
-        parts.append(f"{len(final) - _NAMED} more (see the table)")
-    return f"{_after(last)} {subject} {_listed(parts)}."
+    return f"{_after(last)} {subject} {_listed(_few(parts))}."
 
 
-def _random_answer(limits: list[Trace], inputs: tuple[str, ...]) -> str:
-    last = max(t.key.step or 0 for t in limits)
-    final = [t for t in limits if t.key.step == last]
-    parts = []
-    for trace in final[:_NAMED]:
-        measure = trace.limit
-        if measure is None:
-            continue
-        where = place(trace.key, inputs)
-        if measure.sd is None:
-            parts.append(f"{_limit_text(trace)} ({where})")
-        else:
-            centre = with_power(mean_of(measure), trace.n_power)
-            sd = with_power(spread(measure.sd, measure.sd_error), trace.n_power)
-            parts.append(f"mean {centre} and standard deviation {sd} ({where})")
-    if len(final) > _NAMED:
-        parts.append(f"{len(final) - _NAMED} more (see the table)")
-    start = _after(last)
-    return f"{start} the output f of the infinite-width network is random: {'; '.join(parts)}."
+def _few(parts: list[str], where: str = " (see the table)") -> list[str]:
+    """The first parts, and how many more there are."""
+    more = len(parts) - _NAMED
+    return [*parts[:_NAMED], *([f"{more} more{where}"] if more > 0 else [])]
+
+
+def _random_text(trace: Trace) -> str:
+    measure = trace.limit
+    if measure is None or measure.sd is None:
+        return _limit_text(trace)
+    centre = with_power(mean_of(measure), trace.n_power)
+    sd = with_power(spread(measure.sd, measure.sd_error), trace.n_power)
+    return f"mean {centre} and standard deviation {sd}"
 
 
 def _after(step: int) -> str:
@@ -152,10 +142,8 @@ def _named(traces: tuple[Trace, ...]) -> str:
     if not shown:
         widths = {p.width for t in traces for p in t.points}
         return f"{counted(len(traces), 'result')} at {counted(len(widths), 'width')}."
-    parts = [f"{sentence(t.key, t.statistic)} → {_limit_text(t)}" for t in shown[:_NAMED]]
-    if len(shown) > _NAMED:
-        parts.append(f"{len(shown) - _NAMED} more")
-    return f"As n → ∞: {_listed(parts)}."
+    parts = [f"{sentence(t.key, t.statistic)} → {_limit_text(t)}" for t in shown]
+    return f"As n → ∞: {_listed(_few(parts, ''))}."
 
 
 def _agreement(comparison: Comparison, inputs: tuple[str, ...]) -> str:

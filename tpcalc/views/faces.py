@@ -90,25 +90,24 @@ def _json(record: Any) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _csv(record: Any) -> str:
+def _lines(record: Any) -> tuple[list[dict[Any, Any]], list[Any]]:
+    """The rows of the first table of an answer, and the names of their columns, in their order."""
     rows = next(iter(rows_of(record).values()))
-    lines = rows.tolist() if hasattr(rows, "ndim") else [flat(row) for row in rows]
-    text = io.StringIO()
-    if hasattr(rows, "ndim"):
-        csv.writer(text).writerows(lines)
-    else:
-        writer = csv.DictWriter(text, list(dict.fromkeys(key for line in lines for key in line)))
+    lines = [dict(enumerate(row)) if hasattr(rows, "ndim") else flat(row) for row in rows]
+    return lines, list(dict.fromkeys(name for line in lines for name in line))
+
+
+def _csv(record: Any) -> str:
+    text, (lines, names) = io.StringIO(), _lines(record)
+    writer = csv.DictWriter(text, names)
+    if not all(isinstance(name, int) for name in names):  # a matrix has no names
         writer.writeheader()
-        writer.writerows(lines)
+    writer.writerows(lines)
     return text.getvalue()
 
 
 def _parquet(record: Any) -> bytes:
-    arrow, sink = needed("pyarrow.parquet", "parquet"), io.BytesIO()
-    rows = next(iter(rows_of(record).values()))
-    matrix = hasattr(rows, "ndim")
-    lines: list[dict[Any, Any]] = [dict(enumerate(row)) if matrix else flat(row) for row in rows]
-    names = dict.fromkeys(name for line in lines for name in line)
+    arrow, sink, (lines, names) = needed("pyarrow.parquet", "parquet"), io.BytesIO(), _lines(record)
     columns = {str(name): _of_one_kind([line.get(name) for line in lines]) for name in names}
     arrow.write_table(needed("pyarrow", "parquet").table(columns), sink)
     return sink.getvalue()

@@ -178,9 +178,15 @@ def limit_tables(table: LimitTable) -> tuple[Table, ...]:
     squares = {trace.name: trace for trace in traces if trace.statistic == "second_moment"}
     made = [uncovered_table(table)] if table.uncovered else []
     if scalars:
-        made.append(_scalar_limits(scalars))
+        rows = ((t.name, limit_cell(t), _method(t)) for t in scalars)
+        head = ("`Name", "#Limit", "Method")
+        made.append(Table.of("Limits of scalars", head, rows, missed_note(scalars)))
     if means:
-        made.append(_vector_limits(means, squares))
+        pairs = ((mean, squares[mean.name]) for mean in means)
+        lines = ((m.name, limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
+        both = ("`Name", "#Mean", "#Mean square", "Method")
+        note = missed_note([*means, *squares.values()])
+        made.append(Table.of("Limits of vectors", both, lines, note))
     return tuple(made)
 
 
@@ -221,19 +227,6 @@ def alone_tables(comparison: Comparison) -> tuple[Table, ...]:
         )
         made.append(shown)
     return tuple(made)
-
-
-def _scalar_limits(scalars: list[Trace]) -> Table:
-    rows = ((t.name, limit_cell(t), _method(t)) for t in scalars)
-    head = ("`Name", "#Limit", "Method")
-    return Table.of("Limits of scalars", head, rows, missed_note(scalars))
-
-
-def _vector_limits(means: list[Trace], squares: dict[str, Trace]) -> Table:
-    pairs = [(mean, squares[mean.name]) for mean in means]
-    rows = ((m.name, limit_cell(m), limit_cell(s), _method(s)) for m, s in pairs)
-    head = ("`Name", "#Mean", "#Mean square", "Method")
-    return Table.of("Limits of vectors", head, rows, missed_note([*means, *squares.values()]))
 
 
 def finite_table(table: FiniteTable) -> Table:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tpcalc.cli.flags import NETWORK, Flags, takes
+from tpcalc.cli.flags import OF_BLOCKS, Flags, takes
 
 if TYPE_CHECKING:
     from tpcalc.networks.architectures.resnet import ResNet
-
-BLOCK = ("--act", "--nonlin", "--layers", "--center", "--multiplier")
-OF_BLOCKS = tuple(option for option in NETWORK if option.name in BLOCK)
 
 
 @takes(OF_BLOCKS)

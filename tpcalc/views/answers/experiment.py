@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tpcalc.results import Experiment, Run, SlopeRow
 from tpcalc.results.data import grouped
 from tpcalc.results.experiment import constant_class
-from tpcalc.views.answers.experiment_plot import experiment_figures, interval
+from tpcalc.views.answers.experiment_plot import CURVES, Rows, experiment_figures, interval
 from tpcalc.views.numbers import Measure, count, counted, duration, measured, plain
 from tpcalc.views.tables import Cell, Table, number
 from tpcalc.views.view import Judgement, Part, View, view
 
-_Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
+_LEADS = {
+    "losses": "The cross-entropy of the batch of each step, before its update.",
+    "outputs": "The mean of |f| over the outputs and the batch of each step, before its update.",
+}
 _INTERVAL = "± is half of a 95% confidence interval for the mean over trials (Student's t)."
 _ONE_TRIAL = "One trial: numbers are as measured, without an interval."
 _STILL = 0.01  # a loss that changed by less than this share has not moved
@@ -61,14 +64,14 @@ def judge_experiment(found: Experiment) -> Judgement:
 
 def experiment_sections(found: Experiment) -> tuple[Part, ...]:
     """The parts of an experiment, in the order of a page."""
-    makers = {
-        "losses": _losses,
-        "outputs": _outputs,
-        "accuracies": _accuracies,
-        "ranks": _ranks,
-        "rates": _rates,
-    }
-    return (_networks(found), *(makers[word](found) for word in found.shows))
+    makers = {"accuracies": _accuracies, "ranks": _ranks, "rates": _rates}
+    return (
+        _networks(found),
+        *(
+            makers[word](found) if word in makers else _curves(found, word, *CURVES[word])
+            for word in found.shows
+        ),
+    )
 
 
 def _networks(found: Experiment) -> Part:
@@ -104,17 +107,7 @@ def _training(found: Experiment) -> Table:
     return Table.of("How they were trained", head, rows, note)
 
 
-def _losses(found: Experiment) -> Part:
-    lead = "The cross-entropy of the batch of each step, before its update."
-    return _curves(found, "losses", "Training loss", lead, lambda run: run.losses)
-
-
-def _outputs(found: Experiment) -> Part:
-    lead = "The mean of |f| over the outputs and the batch of each step, before its update."
-    return _curves(found, "sizes", "Mean absolute output", lead, lambda run: run.outputs)
-
-
-def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> Part:
+def _curves(found: Experiment, word: str, key: str, title: str, of: Rows) -> Part:
     rows: list[tuple[Cell | str, ...]] = []
     for run in found.runs:
         curves = [curve for curve in of(run) if curve]
@@ -123,7 +116,7 @@ def _curves(found: Experiment, key: str, title: str, lead: str, of: _Rows) -> Pa
             rows.append((run.setting.text, *ends, Cell(_diverged(run), tone="bad")))
     head = ("Network", "#First step", "#Last step", "Remark")
     table = Table.of(title, head, rows, _interval_note(run.trials for run in found.runs))
-    return Part(key, title, lead, (table,))
+    return Part(key, title, _LEADS[word], (table,))
 
 
 def _accuracies(found: Experiment) -> Part:
@@ -165,10 +158,8 @@ def _ranks(found: Experiment) -> Part:
     for letter, words in (("h", "preactivations"), ("x", "activations")):
         rows = []
         for run in found.runs:
-            ranks = run.ranks_h if letter == "h" else run.ranks_x
-            if ranks:
-                columns = zip(*ranks, strict=True)
-                rows.append((run.setting.text, *map(_rank, columns)))
+            if ranks := getattr(run, f"ranks_{letter}"):
+                rows.append((run.setting.text, *map(_rank, zip(*ranks, strict=True))))
         tables.append(Table.of(f"Rank of the {words}", _by_layer(rows, f"{letter}^"), rows))
     images = (
         f"the first {count(found.ranked)} training images" if found.ranked else "training images"

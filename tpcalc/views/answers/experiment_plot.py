@@ -15,22 +15,23 @@ CONFIDENCE = 0.95
 
 _POINTS = 150  # of a curve; more steps are averaged in blocks
 _HEADROOM = 1.3  # above the highest mean; bands of two trials may be far wider than the curves
-_Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
+Rows = Callable[[Run], tuple[tuple[float, ...], ...]]
+# What is followed step by step: the key of its part, its title, and where it stands.
+CURVES: dict[str, tuple[str, str, Rows]] = {
+    "losses": ("losses", "Training loss", lambda run: run.losses),
+    "outputs": ("sizes", "Mean absolute output", lambda run: run.outputs),
+}
 
 
 def experiment_figures(found: Experiment) -> dict[str, Figure]:
     """The figures of an experiment, by the key of their section."""
-    makers: dict[str, Callable[[], Figure | None]] = {
-        "losses": lambda: _curves(found, "Training loss", lambda run: run.losses),
-        "outputs": lambda: _curves(found, "Mean absolute output", lambda run: run.outputs),
-        "ranks": lambda: _ranks(found),
-    }
-    keys = {"outputs": "sizes"}
-    made = {keys.get(word, word): makers[word]() for word in found.shows if word in makers}
+    shown = [CURVES[word] for word in found.shows if word in CURVES]
+    made = {key: _curves(found, title, of) for key, title, of in shown}
+    made |= {"ranks": _ranks(found)} if "ranks" in found.shows else {}
     return {key: figure for key, figure in made.items() if figure is not None}
 
 
-def _curves(found: Experiment, title: str, of: _Rows) -> Figure | None:
+def _curves(found: Experiment, title: str, of: Rows) -> Figure | None:
     panels = []
     longest = max((len(curve) for run in found.runs for curve in of(run)), default=1)
     most = math.ceil(longest / _POINTS)
@@ -73,7 +74,7 @@ def _ranks(found: Experiment) -> Figure | None:
         for letter in ("h", "x"):
             series = []
             for run in runs:
-                if ranks := run.ranks_h if letter == "h" else run.ranks_x:
+                if ranks := getattr(run, f"ranks_{letter}"):
                     intervals = map(interval, zip(*ranks, strict=True))
                     points = ((layer, *own) for layer, own in enumerate(intervals, 1))
                     ink = colours[run.setting.act]
@@ -120,16 +121,13 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
         >>> round(mean, 3), round(half, 3)
         (0.92, 0.05)
     """
+    from scipy.special import stdtrit
+
     if not values or not all(map(math.isfinite, values)):
         return math.nan, math.nan
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, math.nan
     variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, _quantile(len(values) - 1) * math.sqrt(variance / len(values))
-
-
-def _quantile(freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    quantile = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2))
+    return mean, quantile * math.sqrt(variance / len(values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tpcalc.results.nonlinearity import LayerRow, MeasuredRow, MeasuredValue, Nonlinearity
+from tpcalc.results.nonlinearity import LayerRow, Nonlinearity
 from tpcalc.views.numbers import count, plain
 from tpcalc.views.panels import Figure, Panel, Series, told
 
@@ -70,7 +70,7 @@ def _sweep(found: Nonlinearity) -> Figure | None:
     rows = [row for row in found.measured if row.layer == last]
     panels = []
     for name in _METRICS:
-        points = sorted((row.width, _value(row, name)) for row in rows)
+        points = sorted((row.width, dict(row.values)[name]) for row in rows)
         limit = points[0][1].limit.value
         if not limit or not all(math.isfinite(value.mean.value) for _, value in points):
             continue
@@ -85,9 +85,3 @@ def _sweep(found: Nonlinearity) -> Figure | None:
         panels.append(Panel(words, f"{words}. {told([dots])}", "width n", (one, dots), log_x=True))
     note = "Points: means over seeds; bars: two standard deviations between seeds."
     return Figure("Networks of growing width", note, tuple(panels)) if panels else None
-
-
-def _value(row: MeasuredRow, name: str) -> MeasuredValue:
-    found = row.value(name)
-    assert found is not None
-    return found

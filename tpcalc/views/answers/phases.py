@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -42,16 +41,6 @@ INKS = {
 _SIZE = (460.0, 380.0)
 _LEARNING = ("feature-learning", "kernel")
 _STEPS = tuple(map(Fraction, ("1/8", "1/4", "1/2", "1")))
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A cell with its corners as numbers."""
-
-    verdict: str
-    fact: str
-    dimension: int
-    corners: tuple[Corner, ...]
 
 
 def by_verdict(diagram: PhaseDiagram) -> tuple[tuple[str, tuple[PhaseCell, ...]], ...]:
@@ -101,19 +90,17 @@ def _fill(axes: Axes, diagram: PhaseDiagram) -> None:
     from matplotlib.path import Path
 
     (low_x, high_x), (low_y, high_y) = box_of(diagram)
-    pieces = [_piece(cell) for cell in diagram.cells]
-    for verdict in _order(pieces):
-        areas = [p.corners for p in pieces if p.verdict == verdict and p.dimension == 2]
+    for verdict, cells in by_verdict(diagram):
+        areas = [cell.vertices for cell in cells if cell.dimension == 2]
         if areas:
             # One path for all of a verdict: no seam shows between neighbours.
-            path = Path.make_compound_path(*(_outline(corners) for corners in areas))
-            axes.add_patch(
-                PathPatch(path, facecolor=_ink(verdict), alpha=_opacity(verdict), linewidth=0)
-            )
-    for piece in _borders(pieces):
-        x, y = ([float(corner[k]) for corner in piece.corners] for k in range(2))
+            alpha = 0.55 if verdict in _LEARNING else 0.28
+            path = Path.make_compound_path(*map(_outline, areas))
+            axes.add_patch(PathPatch(path, facecolor=_ink(verdict), alpha=alpha, linewidth=0))
+    for piece in _borders(diagram.cells):
+        x, y = ([float(corner[k]) for corner in piece.vertices] for k in range(2))
         if piece.dimension == 1:
-            thick = _thickness(piece.verdict)
+            thick = 3.5 if piece.verdict in _LEARNING else 1.4
             axes.plot(x, y, color=_ink(piece.verdict), linewidth=thick, solid_capstyle="butt")
         else:
             axes.plot(
@@ -148,31 +135,22 @@ def box_of(diagram: PhaseDiagram) -> tuple[Corner, Corner]:
     for symbol in diagram.symbols:
         if symbol not in sides or sides[symbol][0] >= sides[symbol][1]:
             raise StudyError(f"the box gives {symbol} no interval.", where="phase diagram")
+    for cell in diagram.cells:
+        if len(cell.vertices) < {0: 1, 1: 2}.get(cell.dimension, 3):
+            raise StudyError(
+                f"a cell of dimension {cell.dimension} has {len(cell.vertices)} corners.",
+                where="phase diagram",
+            )
     return sides[diagram.symbols[0]], sides[diagram.symbols[1]]
 
 
-def _piece(cell: PhaseCell) -> _Piece:
-    least = {0: 1, 1: 2}.get(cell.dimension, 3)
-    if len(cell.vertices) < least:
-        raise StudyError(
-            f"a cell of dimension {cell.dimension} has {len(cell.vertices)} corners.",
-            where="phase diagram",
-        )
-    return _Piece(cell.verdict, cell.fact, cell.dimension, cell.vertices)
-
-
-def _order(pieces: Sequence[_Piece]) -> list[str]:
-    known = {piece.verdict for piece in pieces}
-    return [*(word for word in VERDICTS if word in known), *sorted(known - set(VERDICTS))]
-
-
-def _borders(pieces: Sequence[_Piece]) -> list[_Piece]:
+def _borders(pieces: Sequence[PhaseCell]) -> list[PhaseCell]:
     """Walls, then points, that differ from something around them; what learns comes on top."""
     areas = [piece for piece in pieces if piece.dimension == 2]
     walls = [piece for piece in pieces if piece.dimension == 1]
-    shown = [wall for wall in walls if not _alike(wall, areas, _middle(wall.corners))]
+    shown = [wall for wall in walls if not _alike(wall, areas, _middle(*wall.vertices[:2]))]
     for piece in pieces:
-        at = piece.corners[0]
+        at = piece.vertices[0]
         if piece.dimension == 0 and not (
             _alike(piece, [*areas, *walls], at) or _inside(piece, walls, at)
         ):
@@ -180,20 +158,20 @@ def _borders(pieces: Sequence[_Piece]) -> list[_Piece]:
     return sorted(shown, key=lambda piece: (-piece.dimension, piece.verdict in _LEARNING))
 
 
-def _alike(piece: _Piece, larger: Sequence[_Piece], at: Corner) -> bool:
+def _alike(piece: PhaseCell, larger: Sequence[PhaseCell], at: Corner) -> bool:
     around = {other.verdict for other in larger if _borders_on(other, at)}
     return around == {piece.verdict}
 
 
-def _inside(piece: _Piece, walls: Sequence[_Piece], at: Corner) -> bool:
+def _inside(piece: PhaseCell, walls: Sequence[PhaseCell], at: Corner) -> bool:
     """Whether a point is where two walls go on of which all is said that is said of it."""
     near = [wall for wall in walls if _borders_on(wall, at) and wall.verdict == piece.verdict]
     return len(near) == 2 and all(wall.fact == piece.fact for wall in near)
 
 
-def _borders_on(piece: _Piece, at: Corner) -> bool:
+def _borders_on(piece: PhaseCell, at: Corner) -> bool:
     """Whether a point lies on the closed segment, or on the border of the polygon."""
-    corners = piece.corners
+    corners = piece.vertices
     sides = [(corners[0], corners[1])]
     if piece.dimension == 2:
         sides = [(corners[k - 1], corners[k]) for k in range(len(corners))]
@@ -207,9 +185,8 @@ def _between(a: Corner, b: Corner, at: Corner) -> bool:
     return 0 <= along[0] * to[0] + along[1] * to[1] <= along[0] ** 2 + along[1] ** 2
 
 
-def _middle(corners: Sequence[Corner]) -> Corner:
-    (ax, ay), (bx, by) = corners[0], corners[1]
-    return (ax + bx) / 2, (ay + by) / 2
+def _middle(one: Corner, two: Corner) -> Corner:
+    return (one[0] + two[0]) / 2, (one[1] + two[1]) / 2
 
 
 def _outline(corners: Sequence[Corner]) -> Any:
@@ -233,14 +210,6 @@ def _ticks(low: Fraction, high: Fraction) -> tuple[list[float], list[str]]:
 
 def _ink(verdict: str) -> str:
     return colour(INKS.get(verdict, "ink"))
-
-
-def _opacity(verdict: str) -> float:
-    return 0.55 if verdict in _LEARNING else 0.28
-
-
-def _thickness(verdict: str) -> float:
-    return 3.5 if verdict in _LEARNING else 1.4
 
 
 def _plain(symbol: str) -> str:

@@ -33,9 +33,8 @@ def sheet_figure(found: Sheets) -> Figure:
             if curve.kind == kind and curve.x
         ]
         words = f"{title}. {told(series) or 'Nothing to draw.'}"
-        ends = (
-            (min(one.x[0] for one in series), max(one.x[-1] for one in series)) if series else None
-        )
+        x = [x for one in series for x in one.x]
+        ends = (min(x), max(x)) if x else None
         if kind in _IDENTITY and ends:
             series.append(Series(ends, ends, (0.0, 0.0), "muted", "dash", "identity"))
         panels.append(Panel(title, words, x_label, tuple(series), log, log, x_ends=ends))
