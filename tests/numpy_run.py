@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -31,9 +32,19 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Program
 
-__all__ = ["draw", "is_input", "key", "run"]
-
 ROUNDING = 1e-12  # of the terms of a sum
+
+
+@dataclass(frozen=True)
+class World:
+    """A width, what is drawn at it, and a depth."""
+
+    width: int
+    inputs: Mapping[str, Any]
+    depth: int = 0
+
+
+Rule = Callable[[Any, Any, World], Any]  # of a node, the values before it, and the world
 
 
 def run(program: Program, width: int, inputs: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
@@ -46,8 +57,10 @@ def run(program: Program, width: int, inputs: Mapping[str, Any], depth: int = 0)
             what a repeated block draws ``"W.2"``, or the number of the repetition for ``{l}``.
         depth: L.
     """
+    assert not program.has_blocks
     values: dict[int, Any] = {}
     every: dict[str, Any] = {}
+    world = World(width, inputs, depth)
     loops = {
         repeat.carry: ref for ref in program.repeats if (repeat := repeat_of(program.nodes[ref]))
     }
@@ -78,7 +91,7 @@ def run(program: Program, width: int, inputs: Mapping[str, Any], depth: int = 0)
             values[ref] = (
                 _of_turn(node.family.name, turn, inputs)
                 if drawn
-                else _value(program, ref, values, width, inputs, depth)
+                else RULES[type(node)](node, values, world)
             )
         ref += 1
     return every | {
@@ -139,7 +152,8 @@ def _number(fn: Fn, numbers: list[Any]) -> float:
     return 0.0 if sizes and abs(found) <= ROUNDING * max(sizes) else found
 
 
-def _given(node: Input | Data, inputs: Mapping[str, Any]) -> Any:
+def _given(node: Input | Data, values: Any, world: World) -> Any:
+    inputs = world.inputs
     if isinstance(node, Data):  # a slot has no values
         return float(inputs.get(node.name, *(node.values or (inputs[node.name],))))
     if node.family.width:
@@ -147,7 +161,7 @@ def _given(node: Input | Data, inputs: Mapping[str, Any]) -> Any:
     return float(inputs.get(node.name, *(node.family.mean or (0,))))
 
 
-def _sum(node: LinComb, values: Mapping[int, Any]) -> Any:
+def _sum(node: LinComb, values: Any, world: World) -> Any:
     triples = zip(node.numbers, node.scalars, node.vectors, strict=True)
     terms = [
         float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
@@ -157,43 +171,47 @@ def _sum(node: LinComb, values: Mapping[int, Any]) -> Any:
     return np.where(np.abs(total) <= ROUNDING * sum(map(np.abs, terms)), 0.0, total)
 
 
-def _value(
-    program: Program,
-    ref: int,
-    values: Mapping[int, Any],
-    width: int,
-    inputs: Mapping[str, Any],
-    depth: int,
-) -> Any:
-    node = program.nodes[ref]
+def _product(node: MatMul, values: Any, world: World) -> Any:
+    matrix = values[node.matrix]
+    return (matrix.T if node.transpose else matrix) @ values[node.vector]
 
-    def get(refs: tuple[int, ...]) -> list[Any]:
-        return [values[ref] for ref in refs]
 
-    if isinstance(node, Input | Data):
-        assert not program.types[ref].axes
-        return _given(node, inputs)
-    if isinstance(node, MatMul):
-        matrix = values[node.matrix]
-        return (matrix.T if node.transpose else matrix) @ values[node.vector]
-    if isinstance(node, Nonlin) and node.vectors:
-        size = len(values[node.vectors[0]])
-        return np.broadcast_to(evaluate(node.fn, get(node.vectors), get(node.scalars)), size)
-    if isinstance(node, LinComb):
-        return _sum(node, values)
-    if isinstance(node, Moment):
-        return float(np.mean(evaluate(node.fn, get(node.vectors), get(node.scalars))))
-    if isinstance(node, OuterNonlin):
-        outer = [r[:, None] for r in get(node.rows)] + [c[None, :] for c in get(node.cols)]
-        block, x = evaluate(node.fn, outer, get(node.scalars)), values[node.vector]
-        return np.broadcast_to(block, (len(values[node.rows[0]]), len(x))) @ x / len(x)
-    if isinstance(node, Nonlin):
-        return _number(node.fn, get(node.scalars))
-    if isinstance(node, Scale):
-        powers = node.n_power.constant, node.depth_power.constant
-        assert None not in powers
-        return values[node.of] * float(width) ** float(powers[0]) * float(depth) ** float(powers[1])
-    raise AssertionError(type(node))
+def _apply(node: Any, values: Any, world: World) -> Any:
+    vectors, scalars = ([values[ref] for ref in refs] for refs in (node.vectors, node.scalars))
+    if not vectors:
+        return _number(node.fn, scalars)
+    return np.broadcast_to(evaluate(node.fn, vectors, scalars), len(vectors[0]))
+
+
+def mean(node: Any, values: Any, world: World) -> float:
+    """The average of a function of vectors."""
+    return float(np.mean(_apply(node, values, world)))
+
+
+def outer(node: Any, values: Any, world: World) -> Any:
+    """The average over columns of a function of rows and columns, times a vector."""
+    sides = [values[r][:, None] for r in node.rows] + [values[c][None, :] for c in node.cols]
+    block, x = evaluate(node.fn, sides, [values[s] for s in node.scalars]), values[node.vector]
+    return np.broadcast_to(block, (len(values[node.rows[0]]), len(x))) @ x / len(x)
+
+
+def _scale(node: Scale, values: Any, world: World) -> Any:
+    powers = node.n_power.constant, node.depth_power.constant
+    assert None not in powers
+    factors = float(world.width) ** float(powers[0]), float(world.depth) ** float(powers[1])
+    return values[node.of] * factors[0] * factors[1]
+
+
+RULES: dict[type, Rule] = {
+    Input: _given,
+    Data: _given,
+    MatMul: _product,
+    Nonlin: _apply,
+    LinComb: _sum,
+    Moment: mean,
+    OuterNonlin: outer,
+    Scale: _scale,
+}
 
 
 def draw(program: Program, width: int, rng: np.random.Generator) -> dict[str, Any]:

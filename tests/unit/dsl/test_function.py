@@ -73,7 +73,6 @@ def test_code_with_a_derivative(code: Any, derivative_given: Any) -> None:
     assert made(POINTS) == pytest.approx(np.tanh(POINTS))
     assert slope(made) == pytest.approx(1 - np.tanh(POINTS) ** 2)
     atom = made.atom
-    assert atom is not None
     assert (atom.text, atom.facts.parity, atom.facts.growth) == ("mine", "odd", Fraction(0))
     assert (atom.facts.value_at_zero, atom.facts.slope_at_zero) == (0.0, 1.0)
 
@@ -100,7 +99,6 @@ def test_a_constant_derivative() -> None:
     assert slope(made).tolist() == [3.0] * 5
     surrogate = function("sign", np.sign, 1, check=False, kinks=[0])
     assert slope(surrogate).tolist() == [1.0] * 5
-    assert surrogate.atom is not None
     assert surrogate.atom.facts.kinks == (0.0,)
     assert surrogate.atom.facts.slope_at_zero is None
 
@@ -119,14 +117,12 @@ def test_a_constant_derivative() -> None:
 )
 def test_growth_is_measured(code: Any, growth: Any) -> None:
     atom = function("f", code).atom
-    assert atom is not None
     assert atom.facts.growth == growth
 
 
 def test_declared_facts_make_a_named_function() -> None:
     made = function("cube", lambda z: z**3, parity="odd", homogeneity=3, growth=3)
     atom = made.atom
-    assert atom is not None
     assert (atom.facts.homogeneity, atom.facts.growth, atom.facts.parity) == (3, 3, "odd")
     assert slope(made) == pytest.approx(3 * POINTS**2)
     stepwise = function("stair", lambda z: Atom_step(z) * 2, kinks=[0])
@@ -242,7 +238,6 @@ def test_numpy_code_on_torch_tensors() -> None:
     made = function("mine", lambda z: np.tanh(z), lambda z: 1 / np.cosh(z) ** 2)
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
         z = torch.linspace(-2, 2, 6, dtype=dtype).reshape(2, 3)
-        assert made.atom is not None
         found = made.atom.evaluate(torch, z)
         assert (found.dtype, found.shape) == (dtype, z.shape)
         assert torch.allclose(found, torch.tanh(z), rtol=1e-2 if dtype == torch.bfloat16 else 1e-6)

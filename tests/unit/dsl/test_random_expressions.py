@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy_run import run
 from unit.dsl.activations import relu, tanh
-from unit.dsl.small_width import DEPTH, run
 
 from tpcalc.dsl import L, Tracer, n, program
 
-WIDTH = 8
+WIDTH, DEPTH = 8, 9
 RATIO = Fraction(3, 2)
 SIZES = {"n": WIDTH, "d": int(RATIO * WIDTH)}
 numbers = st.sampled_from(
@@ -53,9 +53,9 @@ class Machine:
         x, y = t.gaussians(["x", "y"])
         z = t.gaussian("z", dim="d")
         self.vectors = [
-            Pair(x, inputs["x..y", 0], "n"),
-            Pair(y, inputs["x..y", 1], "n"),
-            Pair(z, inputs["z", 0], "d"),
+            Pair(x, inputs["x..y[0]"], "n"),
+            Pair(y, inputs["x..y[1]"], "n"),
+            Pair(z, inputs["z[0]"], "d"),
         ]
         self.scalars = [Pair(t.scalar("s", 0.6), 0.6, None)]
         self.matrices = {
@@ -204,9 +204,9 @@ STEPS = {
 def test_handles_and_arrays_compute_the_same(data: st.DataObject) -> None:
     rng = np.random.default_rng(1)
     inputs: dict[Any, Any] = {
-        ("x..y", 0): rng.normal(size=SIZES["n"]),
-        ("x..y", 1): rng.normal(size=SIZES["n"]),
-        ("z", 0): rng.normal(size=SIZES["d"]),
+        "x..y[0]": rng.normal(size=SIZES["n"]),
+        "x..y[1]": rng.normal(size=SIZES["n"]),
+        "z[0]": rng.normal(size=SIZES["d"]),
         "W": rng.normal(size=(SIZES["n"], SIZES["n"])),
         "V": rng.normal(size=(SIZES["d"], SIZES["n"])),
     }
@@ -222,7 +222,7 @@ def test_handles_and_arrays_compute_the_same(data: st.DataObject) -> None:
                 t.output(f"{kind} {i}", pair.handle)
                 expected[f"{kind} {i}"] = pair.value
 
-    found = run(whole.build(), WIDTH, inputs)
+    found = run(whole.build(), WIDTH, inputs, DEPTH)
     largest = max(float(np.max(np.abs(value))) for value in expected.values())
     for name, value in expected.items():
         assert np.shape(found[name]) == np.shape(value)

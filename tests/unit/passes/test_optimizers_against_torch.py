@@ -63,14 +63,12 @@ class Twin:
 
     def __post_init__(self) -> None:
         run = self.run
-        assert run.data is not None
         rule, outputs = run.parameterization, run.data.outputs
         program = network_program(run.network, rule, run.data.dimension, outputs)
         self.network = DrawnNetwork(program, WIDTH)
         self.weights: dict[str, Weight] = {}
         for family in program.families.values():
             mark = family.mark
-            assert mark is not None
             own = {"name": self.name, "lr": 1, "power": 0, **self.own(mark)}
             text, make, given = SETTINGS[own.pop("name")]
             under = rule.under(lookup(text).degree)
@@ -89,7 +87,6 @@ class Twin:
     def steps(self) -> Iterator[tuple[Any, Any]]:
         """For every step the inputs and the outputs; the network holds the weights."""
         run, data = self.run, self.run.data
-        assert data is not None
         for step in range(run.steps + 1):
             for name, weight in self.weights.items():
                 self.network.parameters[name] = weight.value / weight.start

@@ -149,7 +149,7 @@ ILL_TYPED: list[tuple[Any, str]] = [
 def test_ill_typed_nodes_are_named(node: Node, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         _ = program(node).types
-    assert caught.value.where is not None and caught.value.where.startswith("%4")
+    assert caught.value.where.startswith("%4")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_one_name_is_one_family() -> None:
         ProgramError, match=r"'x' is declared twice, as n\[k:2\] and as n;"
     ) as caught:
         _ = program(Input(Family.group("x", "n", (ONE,)))).types
-    assert caught.value.where is not None and caught.value.where.startswith("%4")
+    assert caught.value.where.startswith("%4")
 
 
 def square(*rows: tuple[float, ...]) -> Family:

@@ -98,7 +98,6 @@ def test_a_product_with_too_many_terms_is_refused() -> None:
 )
 def test_affine_functions(expr: Expr, coefficients: dict[int, str], constant: str) -> None:
     found = affine(expr)
-    assert found is not None
     assert {place: factor.text for place, factor in found[0]} == coefficients
     assert found[1].text == constant
 

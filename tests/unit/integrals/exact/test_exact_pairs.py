@@ -62,7 +62,6 @@ def test_pairs_at_random_covariances(f: str, g: str) -> None:
         if max(pair.variances) > 1e4 and "exp" in (f, g):
             continue
         found = expectation([function(f), function(g)], pair.means, pair.rows)
-        assert found is not None
         scale = size_of(f, pair.means[0], pair.variances[0])
         scale *= size_of(g, pair.means[1], pair.variances[1])
         wanted = mean_of_pair(f, g, pair)
@@ -83,16 +82,13 @@ def test_single_functions_and_their_squares(name: str) -> None:
         scale = size_of(name, mean, variance)
         alone = expectation([f], [mean], [[variance]])
         apart = Two((mean, 0.0), (variance, 1.0), 0.0)
-        assert alone is not None
         assert abs(alone.value - mean_of_pair(name, "cos", apart) / np.exp(-0.5)) <= (
             alone.error + 3e-13 * scale
         )
         squared = expectation([f**2], [mean], [[variance]])
-        assert squared is not None
         assert abs(squared.value - scale**2) <= squared.error + 1e-12 * scale**2
         both = Two((mean, mean), (variance, variance), variance)
         weighed = expectation([z * f], [mean], [[variance]])
-        assert weighed is not None
         size = scale * np.sqrt(variance + mean**2)
         wanted = mean_of_pair(name, "identity", both)
         assert abs(weighed.value - wanted) <= weighed.error + 3e-13 * size
@@ -113,7 +109,6 @@ def test_the_error_is_a_bound(f: str, g: str) -> None:
     for means in ((0.0, 0.0), shifted)[int(rng.integers(2)) :]:
         pair = Two(means, (q, q), rho * q)
         found = expectation([function(f), function(g)], pair.means, pair.rows)
-        assert found is not None
         wanted = precise(f, g, pair)
         assert abs(mp.mpf(found.value) - wanted) <= found.error + 1e-22, pair
         scale = size_of(f, means[0], q) * size_of(g, means[1], q)
@@ -134,7 +129,6 @@ def test_arrays_are_the_same_as_their_entries() -> None:
                 one = expectation(
                     [f, f], [mean, mean], [[q[i], kernel[i, j]], [kernel[i, j], q[j]]]
                 )
-                assert one is not None
                 assert abs(many.value[i, j] - one.value) <= many.error[i, j] + one.error
 
 
@@ -149,7 +143,6 @@ def test_large_arrays_are_cut_into_blocks() -> None:
     part = expectation(
         [f, f], [0, 0], [[q[100:, None], kernel[100:, :9]], [kernel[100:, :9], q[None, :9]]]
     )
-    assert part is not None
     np.testing.assert_array_equal(whole.value[100:, :9], part.value)
     long = np.linspace(0.1, 2.0, 20000)
     row = expectation([f], [0], [[long]])
@@ -164,7 +157,6 @@ def test_equal_variables_beside_others_in_an_array() -> None:
         alone = expectation([f, f], [0, 0], [[1.0, 1.0], [1.0, 1.0]])
         for cov in ([[q, one], [one, one]], [[one, one], [one, q]]):
             found = expectation([f, f], [0, 0], cov)
-            assert alone is not None and found is not None
             assert found.value[[0, 2]].tolist() == [alone.value] * 2
             assert found.error.max() < 1e-13
 

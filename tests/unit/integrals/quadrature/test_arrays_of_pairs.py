@@ -81,9 +81,7 @@ def test_series_bound_their_truncation(name: str) -> None:
     rho = np.concatenate([[0.1, -0.5, 0.9, 0.97], near, -near])[None]
     ones = np.ones(20)
     function = shape(FACTORS[name])
-    assert function is not None
     part = family(function, np.zeros(1), np.ones(1))
-    assert part is not None
     nothing = np.zeros((1, 1), dtype=np.intp)
     value, error = mehler(part, part, nothing, nothing, rho)
     pairs = plane(0 * ones, 0 * ones, ones, ones, rho[0])
@@ -107,7 +105,6 @@ def test_equal_inputs_and_opposite_ones() -> None:
     found = kernel(FACTORS["softplus"], cov)
     assert found.value[0, 1] == pytest.approx(found.value[0, 0], rel=1e-13)
     alone = expectation([FACTORS["softplus"] ** 2], [0.0], [[cov[0, 0]]])
-    assert alone is not None
     assert found.value[0, 0] == pytest.approx(float(alone.value), rel=1e-13)
     assert np.linalg.eigvalsh(found.value)[0] > -1e-12
 
@@ -123,8 +120,6 @@ def test_three_axes() -> None:
     c = np.linspace(-0.5, 0.5, 12).reshape(2, 3, 2)
     found = expectation([FACTORS["tanh"]] * 2, [0.0, 0.0], [[1.0, c], [c, 1.0]])
     alone = expectation([FACTORS["tanh"]] * 2, [0.0, 0.0], [[1.0, c[1, 2, 0]], [c[1, 2, 0], 1.0]])
-    assert found is not None
-    assert alone is not None
     assert found.value.shape == (2, 3, 2)
     assert found.value[1, 2, 0] == pytest.approx(float(alone.value), rel=1e-12)
 

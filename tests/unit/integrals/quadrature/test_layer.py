@@ -38,7 +38,6 @@ def act(name: str) -> Expr:
 
 def _general_gap(expr: Expr, q: float, delta: float) -> tuple[float, float]:
     pair = prepared(expr)
-    assert pair is not None
     value, error = _general(pair.function, pair.slope, np.array([q]), np.array([delta]))
     return float(value[0]), float(error[0])
 
@@ -48,14 +47,11 @@ def _general_gap(expr: Expr, q: float, delta: float) -> tuple[float, float]:
 def test_moments(name: str, q: float) -> None:
     expr = act(name)
     found = layer_moments(expr, q)
-    assert found is not None
     slope = derivative(expr, Z)
     for factors, part in (((expr,), found.mean), ((expr,) * 2, found.square)):
         truth = expectation(factors, [0.0] * len(factors), [[q] * len(factors)] * len(factors))
-        assert truth is not None
         assert abs(part.value - truth.value) <= part.error + truth.error
     energy = expectation((slope, slope), [0.0, 0.0], [[q, q], [q, q]])
-    assert energy is not None
     assert abs(found.slope.value - energy.value) <= found.slope.error + energy.error
     assert found.square.error <= 1e-11 * found.square.value
 
@@ -94,7 +90,6 @@ def test_a_kink_without_a_closed_form() -> None:
     assert abs(found.value - value) <= found.error + error
     small = carried_gap(expr, 2.0, 2e-24)
     moments = layer_moments(expr, 2.0)
-    assert moments is not None
     assert small.value == pytest.approx(2e-24 * moments.slope.value, rel=1e-11)
 
 
@@ -137,8 +132,6 @@ def test_what_is_no_broken_line() -> None:
 
 def test_a_line_known_up_to_a_reach_is_left_beyond_it() -> None:
     pair = prepared(act("sawtooth"))
-    assert pair is not None
-    assert pair.line is not None
     assert broken_gap(pair.line, 1.0, 0.5) is not None
     assert broken_gap(pair.line, pair.line.reach**2, 0.5) is None
 
@@ -147,7 +140,6 @@ def test_a_line_known_up_to_a_reach_is_left_beyond_it() -> None:
 def test_three_ways_of_relu(share: float) -> None:
     """Between kinks, on both sides of them, and by the angle: the same number."""
     pair = prepared(act("relu"))
-    assert pair is not None
     assert pair.line is not None
     assert pair.slope is not None
     moments = layer_moments(act("relu"), 1.0)
@@ -159,9 +151,6 @@ def test_three_ways_of_relu(share: float) -> None:
         return exact.expectation((act("step"),) * 2, [0.0, 0.0], [[q, c], [c, q]])
 
     angle = gap_by_angle(product, 1.0, share, 1.0)
-    assert line is not None
-    assert sides is not None
-    assert angle is not None
     assert abs(line.value - sides.value) <= line.error + sides.error
     assert abs(line.value - angle.value) <= line.error + angle.error
     slope = 0.5 - acos(1.0 - share) / (2 * pi)

@@ -117,7 +117,6 @@ def test_coefficients() -> None:
     assert coefficients(1 / Z) is None
     assert coefficients(Z**60) is None
     constant = coefficients(lookup("exp")(Z * 0 + 1) * Z)
-    assert constant is not None
     assert float(constant[1]) == np.e
     assert shifted((Fraction(1), Fraction(2), Fraction(3)), Fraction(2)) == (17, 14, 3)
 
@@ -148,15 +147,12 @@ def test_conditional_means_of_polynomials() -> None:
 
 def test_features_of_functions() -> None:
     function = shape(lookup("tanh").function(3 * Z - 1))
-    assert function is not None
     assert function.smooth
     assert [(f.place, f.unit) for f in function.features] == [
         (pytest.approx(1 / 3), pytest.approx(1 / 3))
     ]
     bent = shape(lookup("relu").function(Z**2 - 4))
-    assert bent is not None
     assert [f.place for f in bent.features if f.kink] == pytest.approx([-2.0, 2.0])
     nested = shape(lookup("tanh").function(lookup("abs").function(Z) - 1))
-    assert nested is not None
     assert [f.place for f in nested.features] == pytest.approx([-1.0, 0.0, 1.0])
     assert [f.kink for f in nested.features] == [False, True, False]

@@ -46,7 +46,6 @@ def judged(factors: tuple[Expr, Expr], known: tuple[Known, Known], pair: tuple[f
     mu, mv, qu, qv, rho = pair
     c = rho * sqrt(qu * qv)
     found = expectation(factors, [mu, mv], [[qu, c], [c, qv]])
-    assert found is not None
     frame = plane(*(np.array([x]) for x in (mu, mv, qu, qv, c)))
     sizes = (float(part[0]) for part in (frame.su, frame.sv, frame.rho, frame.kappa))
     truth = two(known[0], known[1], (mu, mv), tuple(sizes))  # type: ignore[arg-type]
@@ -119,8 +118,6 @@ def test_closed_forms(q: float, rho: float) -> None:
         factor = lookup(name)(Z)
         found = expectation([factor, factor], [0.0, 0.0], [[q, c], [c, q]])
         square = expectation([factor * factor], [0.0], [[q]])
-        assert found is not None
-        assert square is not None
         assert abs(found.value - truth) <= found.error + 1e-15 * square.value, name
         assert found.error <= 1e-12 * square.value, name
 
@@ -129,8 +126,6 @@ def test_a_constant_beside_a_gaussian() -> None:
     relu, tanh = lookup("relu")(Z), lookup("tanh")(Z)
     found = expectation([relu, tanh], [2.0, 0.5], [[0.0, 0.0], [0.0, 1.0]])
     alone = expectation([tanh], [0.5], [[1.0]])
-    assert found is not None
-    assert alone is not None
     assert found.value == pytest.approx(2.0 * float(alone.value), rel=1e-14)
 
 
@@ -155,5 +150,4 @@ def test_what_is_no_covariance(cov: list[list[float]]) -> None:
 def test_rounded_correlations_above_one() -> None:
     relu = lookup("relu")(Z)
     found = expectation([relu, relu], [0.0, 0.0], [[1.0, 1 + 1e-15], [1 + 1e-15, 1.0]])
-    assert found is not None
     assert found.value == pytest.approx(0.5, rel=1e-14)

@@ -47,13 +47,11 @@ def test_the_wide_form_meets_the_sum_over_kinks() -> None:
             for x in (1e-20, 1e-9, 1e-4, 1e-3, 0.01, 0.1, 0.9, 1.3, 1.99, 1.9999):
                 left = broken_gap(pair.line, q, x * q)
                 right = wave_gap(pair.wave, q, x * q)
-                assert left is not None and right is not None
                 assert abs(left.value - right.value) <= left.error + right.error
                 assert right.error <= 1e-9 * right.value + 1e-13
                 if x > 1.5:
                     continue
                 less, more = (wave_gap(pair.wave, q, x * q * (1 + h)) for h in (-1e-5, 1e-5))
-                assert less is not None and more is not None
                 assert right.by_gap * x * q == pytest.approx(
                     (more.value - less.value) / 2e-5, rel=1e-5, abs=1e-9
                 )
