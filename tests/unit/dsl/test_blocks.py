@@ -90,21 +90,6 @@ def test_softmax_is_a_share_for_each_cell() -> None:
     np.testing.assert_allclose(rows[1], [1, 0, 0], atol=1e-12)
 
 
-def test_attention_agrees_with_networks() -> None:
-    def attention(t: tp.Tracer) -> None:
-        e = t.gaussian("e", axes={"p": 2})
-        q, k, v = (n ** "-1/2" * (t.matrix(name) @ e) for name in "QKV")
-        share = tp.softmax(t.inner(q, k.renamed(p="q")), along="q")
-        t.output("y", t.sum(share * v.renamed(p="q"), "q"))
-
-    program = traced(attention)
-    limit = tp.limit(program, seed=0)["y[0]"].second_moment
-    rows = tp.simulate(program, [512], seeds=16, seed=1).rows
-    found = next(r.values for r in rows if r.name == "y[0]" and r.statistic == "second_moment")
-    error = np.std(found, ddof=1) / 4
-    assert limit.value == pytest.approx(0.5) and abs(np.mean(found) - 0.5) < 5 * error
-
-
 Body = Any
 
 

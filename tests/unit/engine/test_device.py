@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.engine.test_replicates import COUNT, KINDS, SIZE, inputs, make, products, trained
+from unit.engine.test_replicates import COUNT, SIZE, STEPS, inputs, make, products, root, trained
 
 import tpcalc as tp
 from tpcalc.engine.directions import SampleSpace
@@ -57,19 +57,8 @@ def products_of(matrix, place, vectors, transpose):
 @given(
     st.sampled_from(["gaussian", "orthogonal"]),
     st.sampled_from(["finite", "limit"]),
-    st.lists(
-        st.integers(1, 3).flatmap(
-            lambda batch: st.tuples(
-                st.booleans(),
-                st.lists(
-                    st.lists(KINDS, min_size=batch, max_size=batch),
-                    min_size=COUNT, max_size=COUNT,
-                ),
-            )
-        ),
-        min_size=1, max_size=5,
-    ),
-)  # fmt: skip
+    STEPS,
+)
 def test_products_of_replicates_that_differ(kind, law, steps):
     """New, repeated, zero, nearly dependent and very large vectors, not alike in replicates."""
     rngs = [np.random.default_rng(r) for r in range(COUNT)]
@@ -174,11 +163,6 @@ def test_the_record_says_where_and_in_which_precision():
 
 
 def test_numbers_outside_the_range_are_said_as_by_the_compiled_engine():
-    @tp.program
-    def root(t):
-        v = t.gaussian("v")
-        t.output("root", tp.sqrt(t.inner(v, v) - 1))
-
     @tp.program
     def product(t):
         v = t.gaussian("v")

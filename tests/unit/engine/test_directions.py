@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -155,20 +154,6 @@ def test_a_batch_is_the_same_as_one_by_one(kind, storage):
     assert batch.side(False).rows == single.side(False).rows == 8
 
 
-def test_materialise_a_batch_at_once():
-    space = SampleSpace(600)
-    matrix, _ = limit_matrix(space, space)
-    rng = np.random.default_rng(2)
-    x = [padded(space, rng.standard_normal(600)) for _ in range(3)]
-    back = matrix.multiply(x, True)
-    x = [form(matrix, back, True, j) for j in range(3)]
-    product = matrix.multiply(x, False)
-    outs = [space.zeros() for _ in range(3)]
-    materialise(outs, [(matrix.forward.e, product.coords), (matrix.transposed.q, product.echo)])
-    for j, out in enumerate(outs):
-        np.testing.assert_allclose(out, form(matrix, product, False, j), atol=1e-12)
-
-
 # ------------------------------------------------------------------------- the law at finite size
 
 
@@ -231,24 +216,6 @@ def test_finite_law_is_that_of_a_dense_gaussian_matrix(ratios):
         assert np.max(np.abs(z)) < Z, z
 
 
-@pytest.mark.slow
-def test_finite_covariance_of_entries():
-    n, seeds = 4, 4000
-    sums = np.zeros((2, 4, 4))
-    for seed in range(seeds):
-        matrix = finite_matrix(n, (1.0, 1.0), seed, capacity=2)
-        space = matrix.forward.space
-        columns = [padded(space, np.eye(4)[0]), padded(space, [0.0, 1.0, 1.0, 0.0])]
-        product = matrix.multiply(columns)
-        first, both = (form(matrix, product, False, j)[:4] for j in (0, 1))
-        sums[0] += np.outer(first, first)
-        sums[1] += np.outer(first, both)
-    sums /= seeds
-    error = Z * np.sqrt(2 / seeds) / n
-    np.testing.assert_allclose(sums[0], np.eye(4) / n, atol=error)
-    np.testing.assert_allclose(sums[1], 0.0, atol=2 * error)
-
-
 @pytest.mark.parametrize(("r1", "r2"), [(1.0, 1.0), (0.5, 1.0), (2.0, 1.0)])
 def test_iterated_products_have_marchenko_pastur_moments(r1, r2):
     """<v, (W W^T)^k v> for W of shape (r1 n, r2 n): Catalan numbers at ratio one."""
@@ -282,40 +249,27 @@ def test_iterated_products_have_marchenko_pastur_moments(r1, r2):
 # --------------------------------------------------------------------------------- housekeeping
 
 
-def test_reset_forgets_everything_but_the_memory():
+@pytest.mark.parametrize("kind", ["limit", "finite"])
+def test_reset_forgets_everything_but_the_memory(kind):
     space = SampleSpace(800)
-    matrix, _ = limit_matrix(space, space, seed=1)
+    if kind == "limit":
+        matrix, draws = limit_matrix(space, space, seed=1)[0], Recorded
+    else:
+        matrix, draws = finite_matrix(800, (1.0, 1.0), seed=1), PlainDraws
     x = padded(space, np.random.default_rng(4).standard_normal(800))
 
-    def run():
+    def run(seed):
+        assert matrix.reset(draws(800, seed), draws(800, seed + 1)) is None
+        assert matrix.min_ratio == 1.0
         y = form(matrix, matrix.multiply([x, x + 1e-3 * x**2 * (x > 0)], True), True)
         return form(matrix, matrix.multiply([np.tanh(y), y], False), False, 1)
 
-    first = run()
+    first = run(3)
     assert matrix.min_ratio < 0.01
     data = matrix.forward.q.data
-    other = matrix.reset(Recorded(800, 9), Recorded(800, 10))
-    assert other is None
-    assert matrix.min_ratio == 1.0
-    assert not np.allclose(run(), first)
-    matrix.reset(Recorded(800, 1), Recorded(800, 1001))
-    np.testing.assert_array_equal(run(), first)
-    assert matrix.forward.q.data is data
-
-
-def test_finite_matrix_can_be_reset():
-    matrix = finite_matrix(50, (1.0, 1.0), seed=1)
-    space = matrix.forward.space
-    x = padded(space, np.arange(50.0))
-
-    def run(seed):
-        matrix.reset(PlainDraws(50, seed), PlainDraws(50, seed + 1))
-        y = form(matrix, matrix.multiply([x], True), True)
-        return form(matrix, matrix.multiply([y], False), False)
-
-    first = run(3)
     assert not np.allclose(run(5), first)
     np.testing.assert_array_equal(run(3), first)
+    assert matrix.forward.q.data is data
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (2.0, 0.5)])
@@ -338,41 +292,6 @@ def test_projected_draws_make_the_transpose_one_on_samples(ratios):
         right = np.array([[wy @ x for x in ins[False]] for wy in outs[True]]) * ratios[1]
         gaps[adjoint] = np.abs(left - right).max() / 512
     assert gaps[True] < 1e-12 < 1e-2 < gaps[False]
-
-
-def test_same_bits_on_one_thread_and_on_two():
-    def replicate(seed):
-        space = SampleSpace(4096)
-        draws = SobolDraws(12, 12, [seed, 0]), SobolDraws(12, 12, [seed, 1])
-        matrix = LimitMatrix((space, space), (12, 12), draws)
-        x = [padded(space, np.cos(np.arange(4096) * (k + 1))) for k in range(3)]
-        for transpose in (True, False, True, False):
-            product = matrix.multiply(x, transpose)
-            x = [np.tanh(form(matrix, product, transpose, j)) for j in range(3)]
-        return x[0]
-
-    alone = [replicate(seed) for seed in range(4)]
-    with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(replicate, range(4)))
-    np.testing.assert_array_equal(alone, together)
-    assert not np.array_equal(alone[0], alone[1])
-
-
-@pytest.mark.parametrize("ratio", [1.0, 0.5])
-def test_single_precision_storage(ratio):
-    rows, cols = SampleSpace(4096, ratio), SampleSpace(4096)
-    results = []
-    for storage in ("float64", "float32"):
-        matrix, _ = limit_matrix(rows, cols, seed=2, storage=storage)
-        assert matrix.forward.q.data.dtype == storage
-        v = padded(rows, np.random.default_rng(5).standard_normal(4096))
-        outs = []
-        for _ in range(6):
-            y = form(matrix, matrix.multiply([np.tanh(v)], True), True)
-            v = form(matrix, matrix.multiply([np.tanh(y)], False), False)
-            outs.append([v @ v / 4096, y @ y / 4096])
-        results.append(outs)
-    np.testing.assert_allclose(*results, atol=1e-6)
 
 
 def test_zero_inputs_have_zero_products():

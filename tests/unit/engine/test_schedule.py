@@ -114,14 +114,3 @@ def test_factor_of_zero_and_of_nonsense() -> None:
         factor(np.array([[1.0, 2.0], [2.0, 1.0]]), "g")
     with pytest.raises(ProgramError, match="positive semidefinite"):
         factor(np.array([[0.0, 1.0], [1.0, 0.0]]), "g")
-
-
-def test_a_workspace_forgets() -> None:
-    """Replicates do not depend on what ran before in the same workspace."""
-    program = tp.train(tp.MLP(3, "relu"), "mup", data(4, 3), steps=3, batch=2, watch=())
-    found = planned(program)
-    setting = Setting("limit", 2**9)
-    space = Workspace(found, setting)
-    first = space.run([(5,)])[0].scalars
-    space.run([(6,)])
-    assert space.run([(5,)])[0].scalars == first == Workspace(found, setting).run([(5,)])[0].scalars

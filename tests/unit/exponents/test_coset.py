@@ -54,37 +54,21 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_operations_are_those_of_sets(steps: list[tuple[int, int, int]]) -> None:
-    twins = Twins()
-    for step in steps:
-        twins.step(*step)
-    for coset, points in zip(twins.cosets, twins.sets, strict=True):
-        assert twins.lattice.has_zero(coset) == (0 in points)
-        support = 0
-        for point in points:
-            support |= point
-        assert twins.lattice.support(coset) == support
-
-
-@given(STEPS)
-def test_equal_sets_are_one_coset(steps: list[tuple[int, int, int]]) -> None:
+def test_cosets_are_sets(steps: list[tuple[int, int, int]]) -> None:
+    """In what operations make of them, in what is equal and in what holds what."""
     twins = Twins()
     for step in steps:
         twins.step(*step)
     pairs = list(zip(twins.cosets, twins.sets, strict=True))
     for coset, points in pairs:
+        place, space = coset
+        assert twins.lattice.has_zero(coset) == (0 in points)
+        support = 0
+        for point in points:
+            support |= point
+        assert twins.lattice.support(coset) == support
         for other, others in pairs:
             assert (coset == other) == (points == others)
-
-
-@given(STEPS)
-def test_cosets_hold_what_their_sets_hold(steps: list[tuple[int, int, int]]) -> None:
-    twins = Twins()
-    for step in steps:
-        twins.step(*step)
-    pairs = list(zip(twins.cosets, twins.sets, strict=True))
-    for (place, space), points in pairs:
-        for other, others in pairs:
             assert twins.lattice.holds({space: {place}}, other) == (others <= points)
 
 

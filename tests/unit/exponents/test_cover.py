@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import pytest
+from properties.test_cover import area
 
 from tpcalc.errors import ScaleError
 from tpcalc.exponents import Ex
@@ -94,15 +95,6 @@ def test_a_cell_says_where_it_is() -> None:
         assert len(cell.corners) == 1 if cell.dimension == 0 else len(cell.corners) >= 2
 
 
-def test_a_polygon_goes_round() -> None:
-    cells = cover(asking(learning), SQUARE)
-    trivial = at(cells, Fraction(3, 2), 0)
-    size = len(trivial.corners)
-    for k in range(size):
-        (x0, y0), (x1, y1), (x2, y2) = (trivial.corners[(k + i) % size] for i in range(3))
-        assert (x1 - x0) * (y2 - y1) > (y1 - y0) * (x2 - x1)
-
-
 def test_an_edge_faces_several_regions() -> None:
     def tee(chamber: Chamber) -> str:
         if chamber.sign(A - 1) <= 0:
@@ -177,12 +169,6 @@ def test_a_region_cut_by_no_line_of_the_other() -> None:
     assert set(half[0].corners) == corners((-1, -1), (0, -1), (0, 0), (-1, 0))
     for x, y in itertools.product(range(-4, 9), repeat=2):
         assert at(cells, Fraction(x, 4), Fraction(y, 4)).answer == "same"
-
-
-def area(cell: Cell[str]) -> Fraction:
-    points = cell.corners
-    pairs = zip(points, (*points[1:], points[0]), strict=True)
-    return sum(((a[0] * b[1] - a[1] * b[0]) for a, b in pairs), Fraction(0)) / 2
 
 
 def test_one_symbol_and_four() -> None:

@@ -70,14 +70,6 @@ def two_matrices() -> Builder:
     return builder
 
 
-def test_a_family_of_matrices_is_one_matrix_for_each_cell() -> None:
-    program = two_matrices().finish()
-    same(run_dense(program, 20, range(3)), run_dense(split(program), 20, range(3)))
-    dense, lazy = run_dense(program, 20, range(100)), run_lazy(program, 20, range(100, 200))
-    for key, values in dense.items():
-        agree(summary(values), summary(lazy[key]))
-
-
 @pytest.mark.parametrize("run", [run_dense, run_lazy])
 def test_cells_of_a_family_of_matrices_differ(run: object) -> None:
     builder = Builder()

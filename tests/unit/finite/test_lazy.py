@@ -27,17 +27,6 @@ def values(table: tp.FiniteTable, name: str) -> tuple[float, ...]:
     return next(row.values for row in table.rows if row.name == name)
 
 
-def test_a_network_depends_on_its_own_seed_only() -> None:
-    many = tp.simulate(program(), widths=[128], seeds=5, seed=3)
-    one = tp.simulate(program(), widths=[128], seeds=1, seed=5, threads=1)
-    assert values(many, "f[3,0]")[2] == values(one, "f[3,0]")[0]
-
-
-def test_threads_do_not_matter() -> None:
-    tables = [tp.simulate(program(), widths=[100], seeds=4, threads=n) for n in (1, 2)]
-    assert values(tables[0], "f[3,0]") == values(tables[1], "f[3,0]")
-
-
 def test_a_step_that_explodes_is_said_and_leaves_earlier_ones() -> None:
     table = tp.simulate(program(lr=1e60, steps=12), widths=[64, 128], seeds=2)
     (note,) = table.notes

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from trials import initial_rates, train_setting
-from unit.finite.training_images import Shape, biases, mixture, start, updates, weights
+from unit.finite.training_images import begin, biases, mixture, weights
 
 from tpcalc.errors import UsageError
 from tpcalc.finite.networks.gradients import Forward
@@ -18,17 +18,30 @@ from tpcalc.results import Setting
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.parametrize("word", ["ip-llr", "hp", "mup"])
 @pytest.mark.parametrize("bias", ["none", "all"])
-def test_S0_38_each_update_contributes_1_to_the_second_batch(word: str, bias: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "optimizer"),
+    [
+        *((word, "sgd") for word in ("ip-llr", "hp", "mup")),
+        ("ip-llr", "momentum"),
+        ("hpz", "nesterov(decay=0.1)"),
+        ("mup", "adam"),
+        ("mup", "adamw(eps=1e-3, decay=0.5)"),
+        ("standard", "adamw(decay=0.5)"),
+        ("ntk", "lion"),
+    ],
+)
+def test_S0_38_each_update_contributes_1_to_the_second_batch(
+    word: str, optimizer: str, bias: str
+) -> None:
     """Take the calibrated step, then look at Delta W^l x + Delta B^l in the trained network."""
     import torch
 
-    shape = Shape(6, 24, 3, 3, bias)
     data = mixture(64)
+    setting = Setting("relu", word, 3, 24, bias, steps=2, optimizer=optimizer)
+    steps, before = begin(setting, data), begin(setting, data).network
     inputs, labels = torch.tensor(data.train).double(), torch.tensor(data.train_labels)
-    network, before = start(word, shape, "relu"), start(word, shape, "relu")
-    steps = updates(network, word)
+    network = steps.network
     forward = Forward(network, inputs[:32])
     gradients = forward.gradients(cross_entropy(forward.outputs, labels[:32])[2])
     rates = calibrated_rates(gradients, inputs[32:], steps, 1e9)

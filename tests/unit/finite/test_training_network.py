@@ -117,36 +117,6 @@ def test_activations_and_biases(act: str, function: str, bias: str) -> None:
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
 
 
-def test_two_steps_of_mup_in_numpy() -> None:
-    shape = Shape(6, 8, 2, 3, "first")
-    data = batches(shape, 3)
-    network = start("mup", shape, "relu")
-    w1, w2, w3 = (matrix.numpy().copy() for matrix in weights(network))
-    b1 = network.parameters["b1"].numpy().copy()
-    n = shape.width
-    for inputs, labels in data[:2]:
-        x, count = inputs.numpy(), len(labels)
-        h1 = x @ w1.T + b1
-        x1 = np.maximum(h1, 0)
-        h2 = x1 @ w2.T
-        x2 = np.maximum(h2, 0)
-        f = x2 @ w3.T
-        chance = np.exp(f) / np.exp(f).sum(axis=1, keepdims=True)
-        chance[np.arange(count), labels.numpy()] -= 1
-        chi = chance / count
-        d2 = (chi @ w3) * (h2 > 0)
-        d1 = (d2 @ w2) * (h1 > 0)
-        # W = n^(-a) w with a = (0, 1/2, 1) and c = -1: rates n^(1 - 2a) = n, 1, 1/n
-        w3 -= RATE / n * chi.T @ x2
-        w2 -= RATE * d2.T @ x1
-        w1 -= RATE * n * d1.T @ x
-        b1 -= RATE * n * d1.sum(axis=0)
-    x = data[2][0].numpy()
-    f = np.maximum(np.maximum(x @ w1.T + b1, 0) @ w2.T, 0) @ w3.T
-    train(network, "mup", data[:2])
-    np.testing.assert_allclose(network(data[2][0]).numpy(), f, rtol=1e-11, atol=1e-14)
-
-
 def test_S0_24_case22_hp_is_ip_llr_in_trained_networks() -> None:
     """With the first rate corrected by the ratio of chi; two classes and one sample: a number."""
     import torch

@@ -11,18 +11,14 @@ import numpy as np
 import pytest
 from torch_optimizers import SETTINGS
 from trials import NOWHERE, Stop, initial_rates, silent, stopping, train_setting
-from unit.finite.training_images import biases, mixture, weights
+from unit.finite.training_images import SEED, begin, mixture
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
-from tpcalc.finite.networks.gradients import Forward
-from tpcalc.finite.training.calibrate import calibrated_rates
 from tpcalc.finite.training.checkpoint import Checkpoint
-from tpcalc.finite.training.loop import Common, cross_entropy, train_trial
+from tpcalc.finite.training.loop import Common, train_trial
 from tpcalc.finite.training.samples import Batches, load_pixels
-from tpcalc.finite.training.scales import Scales
-from tpcalc.finite.training.steps import Updates, begun, marks_of
-from tpcalc.networks.network import written
+from tpcalc.finite.training.steps import marks_of
 from tpcalc.results import Setting
 from tpcalc.results.images import Images
 from tpcalc.training.optimizers import lookup
@@ -31,7 +27,7 @@ from tpcalc.training.setting import run_of
 pytestmark = pytest.mark.torch
 
 DATA = mixture(64)
-STEPS, LR, SEED = 5, 0.125, 7
+STEPS, LR = 5, 0.125
 # What groups say of a role, in torch: an optimizer and its other numbers, lr, the power of n.
 Own = Mapping[str, tuple[str, dict[str, Any], float, float]]
 
@@ -44,20 +40,12 @@ def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
     )
 
 
-def begin(setting: Setting) -> Updates:
-    """The network of trial 0 at its start."""
-    run = run_of(setting)
-    scales = Scales(run, setting.width)
-    program = written(run.network, DATA.dimension, DATA.classes)
-    return Updates(begun(program, scales, setting.std, SEED), scales)
-
-
 def by_torch(setting: Setting, name: str, own: Own = {}) -> list[float]:  # noqa: B006
     """The losses of all steps where torch trains the weights that the parameterization stores."""
     import torch
 
     run, n = run_of(setting), float(setting.width)
-    network = begin(setting).network
+    network = begin(setting, DATA).network
     held: dict[str, tuple[Any, float]] = {}
     optimizers = []
     for parameter, mark in marks_of(network.program).items():
@@ -278,41 +266,6 @@ def test_a_file_that_changed_is_another_optimizer(tmp_path: Path) -> None:
     assert Common(DATA).facts(setting) == facts
     file.write_text(OWN.replace("4/5", "1/5"), encoding="utf-8")
     assert Common(DATA).facts(setting) != facts
-
-
-@pytest.mark.parametrize("bias", ["none", "all"])
-@pytest.mark.parametrize(
-    ("word", "optimizer"),
-    [
-        ("ip-llr", "momentum"),
-        ("hpz", "nesterov(decay=0.1)"),
-        ("mup", "adam"),
-        ("mup", "adamw(eps=1e-3, decay=0.5)"),
-        ("standard", "adamw(decay=0.5)"),
-        ("ntk", "lion"),
-    ],
-)
-def test_each_calibrated_update_contributes_1(word: str, optimizer: str, bias: str) -> None:
-    import torch
-
-    setting = Setting("relu", word, 3, 24, bias, steps=2, optimizer=optimizer)
-    updates, before = begin(setting), begin(setting).network
-    inputs, labels = torch.tensor(DATA.train).double(), torch.tensor(DATA.train_labels)
-    forward = Forward(updates.network, inputs[:32])
-    gradients = forward.gradients(cross_entropy(forward.outputs, labels[:32])[2])
-    rates = calibrated_rates(gradients, inputs[32:], updates, 1e9)
-    for matrix, old in zip(weights(updates.network), weights(before), strict=True):
-        assert bool((matrix == old).all())
-    kept = updates.scales.kept(0)
-    updates.take(gradients, 0, rates)
-    x = inputs[32:]
-    pairs = zip(weights(updates.network), weights(before), strict=True)
-    for layer, (now, then) in enumerate(pairs):
-        left, z = x @ (kept[layer] * then).T, x @ now.T
-        if biases(before)[layer] is not None:
-            left, z = left + biases(before)[layer], z + biases(updates.network)[layer]
-        assert float((z - left).abs().mean()) == pytest.approx(1, rel=1e-9)
-        x = torch.relu(z)
 
 
 def test_calibrated_rates_under_adam_are_used() -> None:

@@ -15,7 +15,9 @@ from tpcalc.finite.training.scales import Scales
 from tpcalc.finite.training.steps import Updates, begun
 from tpcalc.networks.architectures.mlp import MLP
 from tpcalc.networks.network import written
+from tpcalc.results import Setting
 from tpcalc.results.images import Images
+from tpcalc.training.setting import run_of
 from tpcalc.training.training import Training
 
 
@@ -30,6 +32,17 @@ def mixture(
     return Images(
         pixels[:images], labels[:images], pixels[images:], labels[images:], classes, "a mixture"
     )
+
+
+SEED = 7
+
+
+def begin(setting: Setting, data: Images) -> Updates:
+    """The network of trial 0 at its start, and its steps."""
+    run = run_of(setting)
+    scales = Scales(run, setting.width)
+    program = written(run.network, data.dimension, data.classes)
+    return Updates(begun(program, scales, setting.std, SEED), scales)
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ def start(
     network = MLP(shape.depth, act, shape.bias)
     program = written(network, shape.inputs, shape.outputs)
     scales = Scales(Training(network, parameterization, steps=1), shape.width)
-    return begun(program, scales, std, 7, trial)
+    return begun(program, scales, std, SEED, trial)
 
 
 def weights(network: DrawnNetwork) -> list[Any]:

@@ -58,8 +58,12 @@ def value(expr: Expr, vectors: int = 2, scalars: int = 1) -> float:
 # -------------------------------------------------------------------------------- algebraic laws
 
 
-@given(st.lists(EXACT, min_size=2, max_size=4), st.randoms())
-def test_sums_and_products_commute(parts: list[Expr], random: object) -> None:
+@pytest.mark.parametrize("kind", [EXACT, polynomials(2, 1, FLOATS)], ids=["exact", "floats"])
+@given(data=st.data(), random=st.randoms())
+def test_sums_and_products_commute(
+    kind: st.SearchStrategy[Expr], data: st.DataObject, random: object
+) -> None:
+    parts = data.draw(st.lists(kind, min_size=2, max_size=4))
     shuffled = list(parts)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert add(parts) == add(shuffled)
@@ -86,14 +90,6 @@ def test_differences_and_quotients_undo(a: Expr, b: Expr) -> None:
 def test_numbers_distribute(a: Expr, p: Fraction, q: Fraction) -> None:
     assert p * a + q * a == (p + q) * a
     assert p * (q * a) == (p * q) * a
-
-
-@given(st.lists(polynomials(2, 1, FLOATS), min_size=2, max_size=4), st.randoms())
-def test_floats_commute_too(parts: list[Expr], random: object) -> None:
-    shuffled = list(parts)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert add(parts) == add(shuffled)
-    assert mul(parts) == mul(shuffled)
 
 
 @given(polynomials(2, 1), polynomials(2, 1))

@@ -107,10 +107,3 @@ def test_registers_are_dropped_after_their_last_use() -> None:
 def test_a_constant_is_a_float_and_an_argument_itself() -> None:
     assert evaluate(Fn(Const(Fraction(3, 2)), 1), [X[0]]) == 1.5
     assert evaluate(Fn(Var(1), 2), X) is X[1]
-
-
-def test_a_second_function_of_the_same_name_is_another_function() -> None:
-    first = Fn(Atom("phi", lambda xp, z: z + 1, None)(Var(0)), 1)
-    second = Fn(Atom("phi", lambda xp, z: z - 1, None)(Var(0)), 1)
-    assert first != second
-    assert (evaluate(first, [1.0]), evaluate(second, [1.0])) == (2.0, 0.0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from unit.limit.test_certainty import same, undone
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
 from tpcalc.errors import LimitError
 
-Build = Callable[[tp.Tracer, Vector], Vector]
+Build = Callable[..., Vector]
 
 
 def _gate(cov: list[list[float]]) -> tp.Program:
@@ -40,37 +41,28 @@ def test_equal_start_vectors_have_no_density_between_them() -> None:
     assert found.value == pytest.approx(0.5, abs=1e-3)  # not the step of 0, which is 0
 
 
-same = tp.function("same", lambda z: 1.0 * z, lambda z: 1.0 + 0.0 * z, growth=1)
-
-
-def _twice(t: tp.Tracer, v: Vector) -> Vector:
+def _twice(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
     """W v - W v, of which forms do not see that both are the same."""
     matrix = t.matrix("W")
     return tp.n**-0.5 * (matrix @ v) - tp.n**-0.5 * (matrix @ same(v))
 
 
-def _nothing(t: tp.Tracer, v: Vector) -> Vector:
+def _nothing(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
     """W of 0: one of two gates is shut."""
     return tp.n**-0.5 * (t.matrix("W") @ (tp.relu(v) * tp.relu(-v)))
 
 
-def _nothings(t: tp.Tracer, v: Vector) -> Vector:
+def _nothings(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
     """V 0 + W 0: that each has a direction of its own does not help."""
     zeros = tp.relu(v) * tp.relu(-v), tp.relu(2 * v) * tp.relu(-v)
     first, second = (t.matrix(name) @ zero for name, zero in zip("VW", zeros, strict=True))
     return tp.n**-0.5 * first + tp.n**-0.5 * second
 
 
-def _undone(t: tp.Tracer, v: Vector) -> Vector:
-    """Q^T Q v - v, which is 0 where Q keeps angles."""
-    matrix = t.matrix("Q", law="orthogonal")
-    return tp.n**-0.5 * (matrix.T @ same(tp.n**-0.5 * (matrix @ v))) - v
-
-
 def _gap(zero: Build) -> tp.Program:
     @tp.program
     def program(t: tp.Tracer) -> None:
-        gap = zero(t, t.gaussian("v"))
+        gap = zero(t, t.gaussian("v"), None)
         t.output("gap", t.mean(tp.step(gap + tp.n**-0.5 * t.gaussian("w"))))
 
     return program
@@ -85,4 +77,4 @@ def test_products_that_are_0_have_no_density(zero: Build) -> None:
 def test_what_a_haar_matrix_undoes_has_no_density_beside_what_it_was() -> None:
     """No number is told: samples find the argument at 0 but for rounding."""
     with pytest.raises(LimitError, match="may be 0"):
-        tp.limit(_gap(_undone), samples=2**12)
+        tp.limit(_gap(undone), samples=2**12)

@@ -221,7 +221,7 @@ def _equals_autograd(
         loss=loss,
         batch=batch,
         queries=[query],
-        watch=("h", "dW_x", "dB"),
+        watch=("x", "dW_x", "dB"),
         **(more or {}),
     )
     inputs = _draw(program, seed=3)
@@ -234,6 +234,9 @@ def _equals_autograd(
         total = torch.zeros((), dtype=torch.float64)
         for i, x in enumerate([*(xs[r] for r in rows), np.array(query)]):
             *layers, f = net.inputs_of(torch.tensor(x), rule.exponents(depth, t), ACTS[act])
+            for layer, wanted in enumerate(layers[1:], start=1):
+                x = wanted.detach().numpy()
+                np.testing.assert_allclose(found[f"x[{layer},{t},{i}]"], x, 1e-8, 1e-13)
             if t > 0:
                 _check_contributions(found, changes, layers, t, i, net)
             for k in range(outputs):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agreements.optimizer_networks import heads
 from agreements.own_networks import NETWORKS
 
 import tpcalc as tp
@@ -41,14 +42,6 @@ def at_tokens_and_sums(t: Any, x: Any) -> Any:
     h = w(tp.tanh(t.linear(t.n, "in", name="u")(x)))
     y = w(tp.tanh(t.sum(h, "p"))) + w.T(h.at(p=1))
     return t.linear(t.outputs, t.n, name="r")(tp.tanh(y))
-
-
-@tp.network(axes={"p": 2})
-def heads(t: Any, x: Any) -> Any:
-    """A block of matrices, at every token and at their sum."""
-    w = t.linear(t.n, t.n, name="w", axes={"h": 2})
-    h = t.sum(w(tp.tanh(t.linear(t.n, "in", name="u")(x))), "h")
-    return t.linear(t.outputs, t.n, name="r")(t.sum(tp.tanh(w(t.sum(h, "p"))), "h"))
 
 
 @tp.network(axes={"p": 2})

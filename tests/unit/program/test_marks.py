@@ -138,20 +138,13 @@ def changed(line: str, by: str) -> str:
     ("text", "line", "message"),
     [
         (changed('param "1" input', 'param "1" weights'), 3, "input, hidden, .*, not 'weights'"),
-        (changed('param "1" input', 'param "1" hidden'), 3, "'hidden' is a matrix"),
         (changed('param "1" input', 'param "1" finite'), 3, "'finite' is a number"),
         (changed('"the map" hidden', '"the map" bias'), 4, "'bias' is a number or a vector"),
-        (changed("K finite", "K readout"), 7, "'readout' is a vector"),
-        (changed('"1" input 1', '"1" input 0'), 3, "a layer from 1.* not '1', 0, 1, 1"),
-        (changed('"1" input', '"" input'), 3, "a parameter has a label.* not '', 1, 1, 1"),
         (changed("start 1.5", "start -1"), 6, "a deviation from 0, not 'v', 3, 1, -1"),
         (changed("rate 1/3", "rate 1/0"), 4, "'1/0' is not a number"),
         (changed("rate 1/3", "rate fast"), 4, r"cannot be read.*\[rate NUMBER\]"),
         (changed("hidden 2 rate 1/3 start 0", "hidden 2 start 0 rate 1/3"), 4, "cannot be read"),
         (changed("param v readout 3 rate 2", "param v readout"), 5, "cannot be read.*LAYER"),
-        (changed("data y", "data y 1, 2"), 9, "needs one number for each cell; 2 are given"),
-        (changed("data x[in:2]", "data x[in:2] 1"), 8, "needs one number for each cell; 1 are"),
-        (changed("data x[in:2]", "data x[in:3]"), 8, "the type of the node is"),
     ],
 )
 def test_errors_carry_the_line(text: str, line: int, message: str) -> None:

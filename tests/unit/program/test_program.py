@@ -12,7 +12,6 @@ from properties.programs import TANH, atoms, programs
 from tpcalc.errors import Exploded, ProgramError, UnknownName
 from tpcalc.exponents import as_ex
 from tpcalc.functions import Fn, Var
-from tpcalc.program.codec import from_json, to_json
 from tpcalc.program.nodes import Data, Dim, Family, Input, LinComb, MatMul, Moment, Nonlin, Scale
 from tpcalc.program.parse import from_text
 from tpcalc.program.program import Builder, Program, prune
@@ -81,30 +80,6 @@ def test_declarations_may_repeat_but_not_change() -> None:
     with pytest.raises(ProgramError, match="output 'out': named twice"):
         builder.output("out", builder.add(Input(X, 1)))
     assert dict(builder.outputs) == {"out": x}
-
-
-def test_one_name_is_one_random_object() -> None:
-    builder = Builder()
-    first = builder.add(Input(W))
-    assert builder.add(Input(Family("W", ("n", "n")))) == first
-    with pytest.raises(ProgramError, match="the input 'W' is declared twice"):
-        builder.add(Input(TURNED))
-    builder.add(Data("lr", (Fraction(1, 2),)))
-    with pytest.raises(ProgramError, match="the input 'lr' is declared twice"):
-        builder.add(Data("lr", (Fraction(1, 3),)))
-
-
-def test_one_name_is_one_kind_of_input() -> None:
-    builder = Builder()
-    builder.add(Input(W))
-    builder.add(Data("lr", (Fraction(1, 2),)))
-    with pytest.raises(ProgramError, match=r"'W' is declared twice, as n\*n and as n;"):
-        builder.add(Input(Family("W", ("n",))))
-    with pytest.raises(ProgramError, match="the input 'W' is declared twice"):
-        builder.add(Data("W", (Fraction(1),)))
-    with pytest.raises(ProgramError, match="the input 'lr' is declared twice"):
-        builder.add(Input(Family.scalar("lr")))
-    assert len(builder) == 2
 
 
 def test_a_copy_goes_on_where_the_program_stopped() -> None:
@@ -208,8 +183,3 @@ def test_a_hundred_thousand_nodes() -> None:
     assert Builder.copy(program).finish() == program
     assert Program(program.dims, program.nodes, program.outputs).types
     assert time.process_time() - began < 40  # about 4 s; anything quadratic takes hours
-
-
-def test_long_programs_as_json() -> None:
-    program = chain(20_000)
-    assert from_json(to_json(program), atoms) == program

@@ -95,17 +95,6 @@ def grid(centres: Sequence[float]) -> tuple[NDArray[np.intp], Array, Array]:
     return np.concatenate(owner), np.concatenate(offsets), np.concatenate(weights)
 
 
-def one(values: Known, mean: float, variance: float) -> float:
-    """E f(u)."""
-    spread = np.sqrt(variance)
-    kinks = [k for k in values.kinks if abs(k - mean) < 13 * spread] or [mean]
-    centres = [(k - mean) / spread for k in kinks]
-    owner, offset, weight = grid(centres)
-    z = np.asarray(centres)[owner] + offset
-    x = np.asarray(kinks)[owner] + spread * offset
-    return float((values.values(x) * density(z) * weight).sum())
-
-
 def two(
     first: Known, second: Known, mean: Sequence[float], plane: tuple[float, float, float, float]
 ) -> float:
