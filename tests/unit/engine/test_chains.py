@@ -35,46 +35,6 @@ RESIDUAL_BIAS = replace(RESIDUAL, bias_variance=0.1, first_bias=0.2)
 RESIDUAL_ERF = replace(ERF, residual=0.5, b=0.8, first_weight=1.0)
 CHAINS = {name: chain for name, chain in globals().items() if isinstance(chain, Chain)}
 
-# Two inputs with G = (1, 1/2), weight and bias standard deviations, then NNGP(1,1), NNGP(1,2),
-# NTK(1,1), NTK(1,2): neural-tangents 0.6.5, float64.
-PLAIN = [
-    ("abrelu", 0.5, 0.5, math.sqrt(2), 0, 1, (1, 0.608997781044, 2, 0.942331114378)),
-    ("abrelu", 0.5, 0.5, math.sqrt(2), 0, 3, (1, 0.738128192301, 4, 1.73784467922)),
-    ("abrelu", 0.5, 0.5, math.sqrt(2), 0, 10, (1, 0.897646729807, 11, 4.10835152642)),
-    ("abrelu", 0.5, 0.5, math.sqrt(2), 0, 30, (1, 0.974778670142, 31, 9.83540782676)),
-    ("abrelu", 0.4, 0.6, math.sqrt(2 / 1.04), 0, 10, (1, 0.830909887786, 11, 4.39453656754)),
-    ("abrelu", 1, 0, 1, 0.1, 30, (1.3, 1.29141521181, 35.95, 12.0284202364)),
-    ("erf", 1, 1, 1.5, 0.1, 1, (0.610765546545, 0.269802703909, 1.51890323866, 0.557010067783)),
-    ("erf", 1, 1, 1.5, 0.1, 3, (0.497636964459, 0.18622974749, 3.16564568892, 0.777367377701)),
-    ("erf", 1, 1, 1.5, 0.1, 10, (0.481431998871, 0.111300561363, 20.6831169151, 1.17779335689)),
-    ("erf", 1, 1, 1.5, 0.1, 30, (0.481411182766, 0.0490451822172, 1571.32431391, 0.737849078581)),
-]
-BLOCKS = [
-    (0.5, 4, (2.44140625, 1.4137600224, 6.8359375, 3.47061027295)),
-    (0.5, 16, (2.63792849737, 1.55433349686, 7.75861322755, 3.92011230511)),
-    (0.5, 64, (2.69734495257, 1.59735224911, 8.05053724304, 4.06062793154)),
-    (1.0, 4, (1.27442932129, 0.668958200868, 2.84872436523, 1.43742460355)),
-    (1.0, 64, (1.01574577152, 0.509597948094, 2.0473586969, 1.02448270895)),
-]
-
-
-def four(chain):
-    found = chain_kernels(Gram(np.array([[1.0, 0.0], [0.5, math.sqrt(0.75)]])), chain)
-    return [*found.nngp[0], *found.ntk[0]]
-
-
-@pytest.mark.parametrize(("family", "a", "b", "weight", "bias", "depth", "expected"), PLAIN)
-def test_published_values(family, a, b, weight, bias, depth, expected):
-    chain = Chain(family, a, b, depth, weight**2, bias**2, None, weight**2, bias**2)
-    np.testing.assert_allclose(four(chain), expected, rtol=1e-11)
-
-
-@pytest.mark.parametrize(("alpha", "depth", "expected"), BLOCKS)
-def test_published_values_of_residual_chains(alpha, depth, expected):
-    chain = Chain("abrelu", 0.5, 0.5, depth, 2.0, 0.0, depth**-alpha, 1.0, 0.0)
-    np.testing.assert_allclose(four(chain), expected, rtol=1e-11)
-    assert four(chain)[0] == pytest.approx((1 + depth ** (-2 * alpha)) ** depth, rel=1e-13)
-
 
 def moments(chain, q, p, c):
     """E phi phi and E phi' phi' in mpmath, for variances q, p and covariance c."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.errors import (
@@ -248,36 +249,22 @@ def test_a_hundred_thousand_nodes() -> None:
     assert np.isfinite(found["h"].second_moment.value)
 
 
-def quotient(below: str) -> tp.Limit:
-    @tp.program
-    def divide(t: tp.Tracer) -> None:
-        u, v = t.gaussian("u"), t.gaussian("v")
-        x, y = tp.tanh(u), tp.tanh(v)
-        divisor = {
-            "odd": lambda: t.inner(x, y),
-            "accident": lambda: t.inner(u, u) - 1,
-            "one": lambda: t.inner(x, x),
-        }[below]
-        t.output("q", t.inner(y, y) / divisor())
-
-    return tp.limit(divide, samples=2**10)
-
-
 def test_division_by_an_average_that_vanishes_is_refused() -> None:
     """E tanh u tanh v is 0 by symmetry: the quotient grows like n^(1/2)."""
+
+    def quotient(t: tp.Tracer, u: tp.Vector, v: tp.Vector, w: tp.Vector) -> tp.Scalar:
+        return t.inner(tp.tanh(v), tp.tanh(v)) / t.inner(tp.tanh(u), tp.tanh(w))
+
     with pytest.raises(ScaleError, match=r"q grows like n\^\(1/2\)"):
-        quotient("odd")
-    assert quotient("one")["q"].z(1.0) < 5
+        tp.limit(made(quotient, "uvw"), samples=2**10)
+    one = made(lambda t, u, v: quotient(t, u, v, u), "uv")
+    assert tp.limit(one, samples=2**10)["q"].z(1.0) < 5
 
 
 @pytest.mark.parametrize("jump", [tp.step, tp.sign])
 def test_a_jump_at_a_sampled_zero_is_refused(jump: object) -> None:
     """E u^2 - 1 is 0, so that its step is a coin; the replicates differ, and no mean means much."""
 
-    @tp.program
-    def vote(t: tp.Tracer) -> None:
-        u = t.gaussian("u")
-        t.output("s", jump(t.inner(u, u) - 1))  # type: ignore[operator]
-
+    vote = made(lambda t, u: jump(t.inner(u, u) - 1), "u")  # type: ignore[operator]
     with pytest.raises(LimitError, match="read at a number"):
         tp.limit(vote, samples=2**10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
@@ -17,11 +18,7 @@ Build = Callable[[tp.Tracer, Vector, Vector], object]
 def finding(build: Build, seed: int = 0) -> Finding:
     """Of the leading coefficient of an output made of two independent N(0, 1) vectors."""
 
-    @tp.program
-    def program(t: tp.Tracer) -> None:
-        t.output("q", build(t, t.gaussian("v"), t.gaussian("w")))  # type: ignore[arg-type]
-
-    run = scales(program.build())
+    run = scales(made(build, "vw"))
     node = run.scale("q").node
     assert node is not None
     return nonzero(run.context, [node], seed)[node]

@@ -8,6 +8,7 @@ from math import factorial, inf
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.evaluate.particles.estimate import sampled_degrees
@@ -18,17 +19,12 @@ XI = ((0.6, -0.3, 0.5, 0.2), (0.1, 0.7, -0.2, 0.9))
 
 
 def power(degree: int) -> tp.Program:
-    @tp.program
-    def average(t: tp.Tracer) -> None:
-        v = t.gaussian("v")
-        t.output("m", tp.mean(v**degree))
-
-    return average.build()
+    return made(lambda t, v: tp.mean(v**degree), "v")
 
 
 @pytest.mark.parametrize(("degree", "rare"), [(2, False), (6, False), (12, True), (24, True)])
 def test_high_moments_are_marked(degree: int, rare: bool) -> None:
-    found = tp.limit(power(degree), method="particles", seed=3)["m"]
+    found = tp.limit(power(degree), method="particles", seed=3)["q"]
     assert (found.status is Status.RARE) is rare
     assert ("rare samples" in str(found)) is rare
 
@@ -37,16 +33,16 @@ def test_the_mark_is_deserved() -> None:
     """E v^24 is missed by far more than the spread of replicates says; closed forms have it."""
     exact = factorial(24) / (2**12 * factorial(12))
     sampled = tp.limit(power(24), method="particles", seed=3)
-    assert abs(sampled["m"].value - exact) > 5 * sampled["m"].stderr
-    assert any("degrees up to 24" in note and ": m" in note for note in sampled.table.notes)
-    closed = tp.limit(power(24))["m"]
+    assert abs(sampled["q"].value - exact) > 5 * sampled["q"].stderr
+    assert any("degrees up to 24" in note and ": q" in note for note in sampled.table.notes)
+    closed = tp.limit(power(24))["q"]
     assert closed.value == pytest.approx(exact, rel=1e-12)
     assert closed.status is not Status.RARE
 
 
 def test_more_samples_reach_further() -> None:
-    few = tp.limit(power(8), method="particles", samples=2**10, replicates=4)["m"]
-    many = tp.limit(power(8), method="particles", samples=2**18, replicates=16)["m"]
+    few = tp.limit(power(8), method="particles", samples=2**10, replicates=4)["q"]
+    many = tp.limit(power(8), method="particles", samples=2**18, replicates=16)["q"]
     assert (few.status, many.status) == (Status.RARE, Status.CONVERGED)
 
 
@@ -56,11 +52,8 @@ def test_a_bounded_function_of_what_no_polynomial_bounds_is_sampled() -> None:
     weights = weights / weights.sum()
     value = float(weights @ np.tanh(np.exp(nodes[:, None] * nodes)) @ weights)
 
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        t.output("m", t.moment(lambda x, y: tp.tanh(tp.exp(x * y)), *map(t.gaussian, "xy")))
-
-    agree(tp.limit(made, samples=2**10)["m"], value, rounding=1e-6)
+    bounded = made(lambda t, u, v: t.moment(lambda x, y: tp.tanh(tp.exp(x * y)), u, v), "xy")
+    agree(tp.limit(bounded, samples=2**10)["q"], value, rounding=1e-6)
 
 
 def trained(act: str, param: str, steps: int) -> tp.Program:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.errors import TpcalcError
@@ -64,8 +65,8 @@ PROGRAMS = {
 
 
 def derived(build: object) -> tuple[Scales, LRef]:
-    run = scales(tp.program(lambda t: t.output("y", build(t))).build())  # type: ignore[operator]
-    node = run.scale("y").node
+    run = scales(made(build, ""))  # type: ignore[arg-type]
+    node = run.scale("q").node
     assert node is not None
     return run, node
 
@@ -77,7 +78,7 @@ def test_mean_squares_are_those_of_the_limit(name: str) -> None:
     found = Sweep(run.context, budget, 0).run([node])[node]
     squares = np.mean(found.value[:, : budget.own] ** 2, axis=1)
     error = np.std(squares, ddof=1) / np.sqrt(len(squares))
-    right = tp.limit(run.program)["y"].second_moment
+    right = tp.limit(run.program)["q"].second_moment
     bias = 5.0 / budget.own  # of averages over as many samples
     assert abs(np.mean(squares) - right.value) < 5 * np.hypot(error, right.stderr) + bias
 
@@ -130,34 +131,32 @@ def test_mass_at_points(build: object, points: tuple[float, ...], answer: Law | 
 def test_a_claim_is_tested_once_and_kept() -> None:
     """W relu(2 u) - 2 W relu(u) is 0: the second derivation knows it, and claims nothing."""
 
-    def build(t: tp.Tracer) -> tp.Vector:
-        u, v, W = t.gaussian("u"), t.gaussian("v"), t.matrix("W")
+    def build(t: tp.Tracer, u: tp.Vector, v: tp.Vector) -> tp.Vector:
+        W = t.matrix("W")
         a, b = (tp.n**-H * (W @ tp.relu(k * u)) for k in (2, 1))
         return tp.step(a - 2 * b + tp.n**-H * v)
 
-    program = tp.program(lambda t: t.output("y", build(t))).build()
+    program = made(build, "uv")
     first = scales(program)
-    (claim,) = first.claims(["y"])
+    (claim,) = first.claims(["q"])
     assert claim.kind == "clear" and settle(first.context, [claim], 0)
     record = first.context.record
     assert record.verdicts[claim].holds is False
     again = scales(program, record=record)
-    assert [one.kind for one in again.claims(["y"])] == ["told"]
-    assert not settle(again.context, again.claims(["y"]), 0)
-    assert not record.fault(again.claims(["y"]))
+    assert [one.kind for one in again.claims(["q"])] == ["told"]
+    assert not settle(again.context, again.claims(["q"]), 0)
+    assert not record.fault(again.claims(["q"]))
 
 
 @pytest.mark.parametrize(("power", "right"), [(1, 0.5 / np.sqrt(2 * np.pi)), (2, 0.5)])
 def test_powers_of_relu_where_the_leading_term_is_0(power: int, right: float) -> None:
     """The part of relu(c + n^(-1/2) v)^p - relu(c)^p on c = 0, which is half of the coordinates."""
 
-    def build(t: tp.Tracer) -> tp.Scalar:
-        u, w, v = (t.gaussian(name) for name in "uwv")
+    def build(t: tp.Tracer, u: tp.Vector, w: tp.Vector, v: tp.Vector) -> tp.Scalar:
         act, c = tp.relu_pow(power), tp.relu(u) * w
         return tp.n ** (H * power) * tp.mean(act(c + tp.n**-H * v) - act(c))
 
-    program = tp.program(lambda t: t.output("y", build(t)))
-    found = tp.limit(program, samples=2**9, replicates=2048)["y"]
+    found = tp.limit(made(build, "uwv"), samples=2**9, replicates=2048)["q"]
     assert found.stderr < 0.05
     assert abs(found.value - right) < 5 * found.stderr
 
@@ -166,12 +165,12 @@ def test_powers_of_relu_where_the_leading_term_is_0(power: int, right: float) ->
 def test_a_direction_that_forms_show_must_bring_something_new(by: int, known: bool) -> None:
     """W (q x) - W x with q a sampled 1: to the form W x is a product of its own."""
 
-    def build(t: tp.Tracer) -> tp.Vector:
-        x, v, W = t.gaussian("x"), t.gaussian("v"), t.matrix("W")
+    def build(t: tp.Tracer, x: tp.Vector, v: tp.Vector) -> tp.Vector:
+        W = t.matrix("W")
         y = tp.n**-H * (W @ (t.inner(x, x) * x + by * tp.relu(x)) - W @ x)
         return tp.abs(y + tp.n**-1 * v) - tp.abs(y)
 
-    order = tp.orders(tp.program(lambda t: t.output("y", build(t))))["y"]
+    order = tp.orders(made(build, "xv"))["q"]
     assert (order.status == "exact") is known
 
 
@@ -181,14 +180,12 @@ def test_a_part_that_was_sampled_beside_an_exact_0_is_not_told() -> None:
     There the next term decides, so that the average is 1 / (2 (2 pi)^(1/2)).
     """
 
-    def build(t: tp.Tracer) -> tp.Scalar:
-        x, z, v = (t.gaussian(name) for name in "xzv")
+    def build(t: tp.Tracer, x: tp.Vector, z: tp.Vector, v: tp.Vector) -> tp.Scalar:
         y = (t.inner(x, x) - 1) * tp.relu(x) + tp.relu(z)
         return t.inner(tp.step(y + tp.n ** Fraction(-1, 4) * v), v)
 
-    program = tp.program(lambda t: t.output("gate", build(t)))
     try:
-        found = tp.limit(program)["gate"]
+        found = tp.limit(made(build, "xzv"))["q"]
     except TpcalcError as error:
         assert "on a part of the coordinates decides" in error.message
     else:
@@ -198,11 +195,8 @@ def test_a_part_that_was_sampled_beside_an_exact_0_is_not_told() -> None:
 def test_a_sum_that_is_on_a_jump_but_for_rounding_is_on_it() -> None:
     """step(h + |y| / 2 - y / 2 - h) is 1 where y < 0, and step(0) = 0 elsewhere."""
 
-    def build(t: tp.Tracer) -> tp.Scalar:
-        h, y = t.gaussian("h"), t.gaussian("y")
-        return tp.mean(tp.step((h + tp.abs(y) / 2 - y / 2) - h))
-
-    found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
+    jump = made(lambda t, h, y: tp.mean(tp.step((h + tp.abs(y) / 2 - y / 2) - h)), "hy")
+    found = tp.limit(jump)["q"]
     assert abs(found.value - 0.5) <= 5 * found.stderr + 1e-9
 
 
@@ -225,11 +219,11 @@ def test_a_sum_of_products_with_one_matrix_is_on_a_jump_but_for_rounding(rescale
 def test_what_hangs_on_no_part_of_the_coordinates_is_not_random() -> None:
     """A smaller term with a random number would decide where tanh(u) v is 0, which is nowhere."""
 
-    def build(t: tp.Tracer) -> tp.Scalar:
-        u, v, w, a, b = (t.gaussian(name) for name in "uvwab")
+    def build(t: tp.Tracer, *given: tp.Vector) -> tp.Scalar:
+        u, v, w, a, b = given
         random = tp.n ** Fraction(1, 2) * t.inner(a, b)
         return tp.mean(tp.step(tp.tanh(u) * v + tp.n ** Fraction(-1, 4) * random * w))
 
-    found = tp.limit(tp.program(lambda t: t.output("q", build(t))))["q"]
+    found = tp.limit(made(build, "uvwab"))["q"]
     assert found.std is None
     assert abs(found.value - 0.5) <= 5 * found.stderr

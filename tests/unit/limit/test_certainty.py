@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
@@ -15,16 +16,8 @@ Build = Callable[[tp.Tracer, Vector, Vector], object]
 small = tp.n**-0.5
 
 
-def made(build: Build) -> tp.Program:
-    @tp.program
-    def program(t: tp.Tracer) -> None:
-        t.output("q", build(t, t.gaussian("v"), t.gaussian("w")))  # type: ignore[arg-type]
-
-    return program.build()
-
-
 def scale(build: Build) -> Scale:
-    return scales(made(build)).scale("q")
+    return scales(made(build, "vw")).scale("q")
 
 
 def twice(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
@@ -71,7 +64,7 @@ CERTAIN: dict[str, Build] = {
 def test_certain(name: str) -> None:
     """And not 0 in a network either."""
     assert scale(CERTAIN[name]).certain
-    for row in tp.simulate(made(CERTAIN[name]), widths=[256], seeds=2).rows:
+    for row in tp.simulate(made(CERTAIN[name], "vw"), widths=[256], seeds=2).rows:
         if row.statistic != "mean":
             assert min(np.abs(row.values)) > 0
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError
@@ -17,10 +18,7 @@ HALF = Fraction(1, 2)
 
 
 def mean(build: Callable[..., tp.Vector], vectors: int = 1) -> tp.Estimate:
-    def program(t: tp.Tracer) -> None:
-        t.output("y", tp.mean(build(*(t.gaussian(name) for name in "uvw"[:vectors]))))
-
-    return tp.limit(tp.program(program))["y"]
+    return tp.limit(made(lambda t, *given: tp.mean(build(*given)), "uvw"[:vectors]))["q"]
 
 
 @pytest.mark.parametrize(
@@ -68,10 +66,9 @@ def test_what_comes_near_0_is_no_divisor(build: Callable[..., tp.Vector]) -> Non
 def test_the_calculus_sees_through_a_chain() -> None:
     """x n^(-1/2) / (1 + x^2 / n) is n^(-1/2) x to leading order."""
 
-    def build(t: tp.Tracer) -> None:
-        x = t.gaussian("x")
+    def build(t: tp.Tracer, x: tp.Vector) -> tp.Vector:
         small = tp.n**-HALF * x
-        t.output("small", small / (1 + small**2))
+        return small / (1 + small**2)
 
-    found = tp.orders(tp.program(build))["small"]
+    found = tp.orders(made(build, "x"))["q"]
     assert found.status == "exact" and found.n.constant == -HALF

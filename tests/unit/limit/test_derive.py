@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
@@ -197,13 +198,11 @@ def test_what_samples_cannot_tell_is_noted(gate: bool, words: tuple[str, str]) -
     """Of relu^p there are no samples; E relu(v)^(2p) is 1 for one p, where v/(s - 1) is not."""
     act = tp.relu_pow(tp.symbol("p"))
 
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w = t.gaussian("v"), t.gaussian("w")
+    def divided(t: tp.Tracer, v: tp.Vector, w: tp.Vector) -> tp.Vector:
         s = t.inner(act(v), act(v))
-        t.output("q", tp.step((s - 1) * v + tp.n**-1 * w) if gate else v / (s - 1))
+        return tp.step((s - 1) * v + tp.n**-1 * w) if gate else v / (s - 1)
 
-    (note,) = tp.orders(made, at={"p": 2}).table.notes
+    (note,) = tp.orders(made(divided, "vw"), at={"p": 2}).table.notes
     assert note.startswith(words[0]) and note.endswith(words[1])
 
 
@@ -229,16 +228,12 @@ def test_ntk_with_a_loss_that_is_not_a_polynomial(loss: str) -> None:
 def test_a_vector_that_grows_is_noted() -> None:
     """v + n^(1/2) E tanh(v)^2 w: its size is a bound where a moment may vanish."""
 
-    @tp.program
-    def growing(t: tp.Tracer) -> None:
-        v, w = t.gaussian("v"), t.gaussian("w")
-        t.output("big", v + tp.n**0.5 * t.inner(tp.tanh(v), tp.tanh(v)) * w)
-
+    growing = made(lambda t, v, w: v + tp.n**0.5 * t.inner(tp.tanh(v), tp.tanh(v)) * w, "vw")
     found = tp.limit(growing, samples=2**10)
-    assert str(found["big"].n_power) == "1/2"
+    assert str(found["q"].n_power) == "1/2"
     square = 0.394294  # E tanh(v)^2 by quadrature
-    agree(found["big"].second_moment, square**2, rounding=1e-6)
-    assert any("less if a moment vanishes: big" in note for note in found.table.notes)
+    agree(found["q"].second_moment, square**2, rounding=1e-6)
+    assert any("less if a moment vanishes: q" in note for note in found.table.notes)
 
 
 def test_the_mean_of_a_product_with_a_start_vector_fluctuates() -> None:
@@ -253,10 +248,7 @@ def test_the_mean_of_a_product_with_a_start_vector_fluctuates() -> None:
 
 
 def test_growth_beyond_polynomials_is_said() -> None:
-    @tp.program
-    def fast(t: tp.Tracer) -> None:
-        t.output("m", t.mean(tp.exp(t.gaussian("v"))))
-
+    fast = made(lambda t, v: t.mean(tp.exp(v)), "v")
     notes = tp.limit(fast, samples=2**8, replicates=2).table.notes
     assert any("exp grows faster" in note for note in notes)
 
@@ -274,16 +266,14 @@ def test_taylors_formula_has_one_over_factorial(order: int, value: int) -> None:
         lambda v, w: w**3 * tp.cos(v),
     ]
 
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w = t.gaussian("v"), t.gaussian("w")
+    def rest(t: tp.Tracer, v: tp.Vector, w: tp.Vector) -> tp.Scalar:
         left = tp.sin(v + tp.n**-0.5 * w)
         for k in range(order):
             left = left - tp.n ** Fraction(-k, 2) * t.nonlin(terms[k], v, w)
-        t.output("q", tp.n ** Fraction(order, 2) * t.inner(left, t.nonlin(terms[order], v, w)))
+        return tp.n ** Fraction(order, 2) * t.inner(left, t.nonlin(terms[order], v, w))
 
     square = (1 - math.exp(-2)) / 4 if order == 2 else (1 + math.exp(-2)) / 2
-    agree(tp.limit(made)["q"], value * square / math.factorial(order))
+    agree(tp.limit(made(rest, "vw"))["q"], value * square / math.factorial(order))
 
 
 @pytest.mark.parametrize("own", [0, 1])
@@ -322,15 +312,11 @@ def test_a_divisor_that_stays_away_from_zero() -> None:
     """E 1/(1 + v^2) = (pi e/2)^(1/2) erfc(2^(-1/2)); 1/(v^2 - 1) has no mean."""
 
     def inverse(number: int) -> tp.Program:
-        @tp.program
-        def made(t: tp.Tracer) -> None:
-            moved = t.gaussian("v") + tp.n**-0.5 * t.gaussian("w")
-            t.output("inverse", t.moment(lambda x: 1 / (number + x**2), moved))
-
-        return made.build()
+        one = lambda x: 1 / (number + x**2)  # noqa: E731
+        return made(lambda t, v, w: t.moment(one, v + tp.n**-0.5 * w), "vw")
 
     value = math.sqrt(math.pi * math.e / 2) * math.erfc(math.sqrt(0.5))
-    agree(tp.limit(inverse(1), samples=2**10)["inverse"], value)
+    agree(tp.limit(inverse(1), samples=2**10)["q"], value)
     with pytest.raises(ScaleError, match="near 0"):
         tp.limit(inverse(-1))
 

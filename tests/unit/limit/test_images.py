@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from one_output import made
 from unit.limit.test_certainty import same, undone
 
 import tpcalc as tp
@@ -60,18 +61,13 @@ def _nothings(t: tp.Tracer, v: Vector, w: Vector) -> Vector:
 
 
 def _gap(zero: Build) -> tp.Program:
-    @tp.program
-    def program(t: tp.Tracer) -> None:
-        gap = zero(t, t.gaussian("v"), None)
-        t.output("gap", t.mean(tp.step(gap + tp.n**-0.5 * t.gaussian("w"))))
-
-    return program
+    return made(lambda t, v, w: t.mean(tp.step(zero(t, v, w) + tp.n**-0.5 * w)), "vw")
 
 
 @pytest.mark.parametrize("zero", [_twice, _nothing, _nothings])
 def test_products_that_are_0_have_no_density(zero: Build) -> None:
     """They leave the step to the small term, whose sign is as often one as the other."""
-    assert tp.limit(_gap(zero), samples=2**12)["gap"].value == pytest.approx(0.5, abs=1e-3)
+    assert tp.limit(_gap(zero), samples=2**12)["q"].value == pytest.approx(0.5, abs=1e-3)
 
 
 def test_what_a_haar_matrix_undoes_has_no_density_beside_what_it_was() -> None:

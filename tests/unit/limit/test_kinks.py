@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl import Scalar
@@ -27,18 +28,18 @@ leaky = tp.leaky_relu(0.2)
 def number(build: Build, samples: int = 2**12) -> Estimate:
     """The limit of a scalar made of three independent N(0, 1) vectors."""
 
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w, u = (t.gaussian(name) for name in "vwu")
-        t.output("q", build(t, v, w, u))
-
-    found: Estimate = tp.limit(made, samples=samples, seed=1)["q"]
+    found: Estimate = tp.limit(made(build), samples=samples, seed=1)["q"]
     return found
 
 
+def gap(act: Callable[..., Vector], x: Vector, by: Vector, power: object = small) -> Vector:
+    """act(x + n^(-1/2) by) - act(x)."""
+    return act(x + power * by) - act(x)
+
+
 def moved(t: tp.Tracer, act: Callable[..., Vector], x: Vector, by: Vector) -> Scalar:
-    """n^(1/2) times the mean of act(x + n^(-1/2) by) - act(x)."""
-    return tp.n**0.5 * t.mean(act(x + small * by) - act(x))
+    """n^(1/2) times the mean of that."""
+    return tp.n**0.5 * t.mean(gap(act, x, by))
 
 
 @pytest.mark.parametrize(
@@ -134,15 +135,9 @@ def test_a_kink_of_a_number_that_vanishes_is_drawn() -> None:
 
 def test_a_moved_jump_is_large_in_mean_square() -> None:
     """Gates differ on a part n^(-1/2) of the coordinates, and so does their squared difference."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        u, v = t.gaussian("u"), t.gaussian("v")
-        change = tp.step(v + small * u) - tp.step(v)
-        t.output("q", tp.n**0.5 * t.inner(change, change) + 1)
-
+    change = made(lambda t, v, w, u: tp.n**0.5 * t.moment(lambda z: z**2, gap(tp.step, v, u)) + 1)
     with pytest.raises(LimitError, match="depends on terms"):  # and not 1
-        derive(made.build())
+        derive(change)
 
 
 @pytest.mark.parametrize(
@@ -158,52 +153,28 @@ def test_gates_flip_by_the_root_of_what_moves_them(
     at: Callable[..., Vector], power: Fraction, order: str
 ) -> None:
     """Where the argument has a bounded density, a part n^power of the coordinates flips."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w, u = (t.gaussian(name) for name in "vwu")
-        x = at(t, v, u)
-        t.output("q", tp.step(x + tp.n**power * w) - tp.step(x))
-
-    assert (orders(made)["q"].text, orders(made)["q"].status) == (order, "upper")
+    found = orders(made(lambda t, v, w, u: gap(tp.step, at(t, v, u), w, tp.n**power)))["q"]
+    assert (found.text, found.status) == (order, "upper")
 
 
 def test_a_bound_on_flips_holds_where_the_density_has_none() -> None:
     """u + s (u^3 - u) tends to u^3, which is in [-n^(-1/2), n^(-1/2)] on a part n^(-1/6)."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        u, w, s = (t.gaussian(name) for name in "uws")
-        x = u + t.inner(s, s) * (u**3 - u)
-        t.output("q", tp.step(x + small * w) - tp.step(x))
-
-    order = orders(made)["q"].n
+    changed = made(lambda t, u, w, s: gap(tp.step, u + t.inner(s, s) * (u**3 - u), w))
+    order = orders(changed)["q"].n
     assert order is None or order.constant >= Fraction(-1, 12)
 
 
 @pytest.mark.parametrize("gate", [lambda v: v, tp.relu])
 def test_the_density_of_a_product_of_gaussians_is_not_bounded(gate: Callable[..., Vector]) -> None:
     """v (w + 1) is in [-e, e] on a part e log(1/e), so the bound of a density is none here."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w, u = (t.gaussian(name) for name in "vwu")
-        x = gate(v) * w + v
-        t.output("q", tp.step(x + small * u) - tp.step(x))
-
-    order = orders(made)["q"].n
+    order = orders(made(lambda t, v, w, u: gap(tp.step, gate(v) * w + v, u)))["q"].n
     assert order is not None and order.constant > Fraction(-1, 4)
 
 
 def test_a_gate_at_zero_of_a_power_with_a_symbol_is_bounded() -> None:
     """Where v > 0 a power of relu(v) + n^(-1/2) w moves by n^(-1/2), elsewhere by n^(-p/2)."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        act, x = tp.relu_pow(tp.symbol("p")), tp.relu(t.gaussian("v"))
-        t.output("q", act(x + small * t.gaussian("w")) - act(x))
-
-    found = orders(made, at={"p": 2})["q"]
+    act = tp.relu_pow(tp.symbol("p"))
+    found = orders(made(lambda t, v, w, u: gap(act, tp.relu(v), w)), at={"p": 2})["q"]
     assert found.status == "upper" and found.n is not None and found.n.constant >= Fraction(-1, 2)
 
 
@@ -217,8 +188,7 @@ def test_what_moves_few_gates_vanishes() -> None:
     """Gates that differ on a part n^(-1/4) of the coordinates."""
 
     def build(t: tp.Tracer, v: Vector, w: Vector, u: Vector) -> Scalar:
-        change = tp.step(v + tp.n**-0.25 * w) - tp.step(v)
-        return t.inner(change, change)
+        return t.moment(lambda z: z**2, gap(tp.step, v, w, tp.n**-0.25))
 
     assert str(number(build)) == "0 (exact)"
 
@@ -227,19 +197,14 @@ def test_what_samples_find_of_one_vector_says_nothing_of_another() -> None:
     """v w is 0 nowhere, relu(v) on half of the coordinates: there the next term decides."""
 
     @tp.program
-    def made(t: tp.Tracer) -> None:
+    def both(t: tp.Tracer) -> None:
         v, w, u = (t.gaussian(name) for name in "vwu")
         t.output("nowhere", t.inner(u, tp.step(v * w + small * u)))
         t.output("half", t.inner(u, tp.step(tp.relu(v) + small * u)))
 
-    found = tp.limit(made, samples=2**12)
+    found = tp.limit(both, samples=2**12)
     agree(found["nowhere"], 0.0)
     agree(found["half"], HALF_NORMAL / 2)
-
-
-def gap(act: Callable[..., Vector], v: Vector, w: Vector) -> Vector:
-    """act(v + n^(-1/2) w) - act(v)."""
-    return act(v + small * w) - act(v)
 
 
 @pytest.mark.parametrize(
@@ -352,28 +317,17 @@ def root(v: Vector, w: Vector) -> Vector:
 
 def test_what_a_kink_leaves_of_taylors_formula_is_larger_in_mean_square() -> None:
     """E left^2 = n^(-3/2) (2 pi)^(-1/2) E |u|^3/3, so that its order is n^(-3/4) at least."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        t.output("left", left(t, t.gaussian("v"), t.gaussian("u")))
-
-    assert Fraction(orders(made)["left"].text) >= Fraction(-3, 4)
+    found = orders(made(lambda t, v, w, u: left(t, v, u)))["q"]
+    assert Fraction(found.text) >= Fraction(-3, 4)
 
 
 def test_the_inverse_of_what_may_vanish_has_no_known_order() -> None:
     """Of the divisor only a bound is known."""
-
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        v, w = t.gaussian("v"), t.gaussian("w")
-        t.output("q", 1 / t.mean(gap(tp.step, v, w)))
-        t.output("v", v)
-
+    inverse = made(lambda t, v, w, u: 1 / t.mean(gap(tp.step, v, w)))
     with pytest.raises(LimitError):
-        derive(made.build())
-    found = orders(made)
-    assert (found["q"].n, found["q"].status) == (None, "upper")
-    assert (found["v"].text, found["v"].status) == ("0", "exact")
+        derive(inverse)
+    found = orders(inverse)["q"]
+    assert (found.n, found.status) == (None, "upper")
 
 
 def test_a_kink_where_the_argument_tends_leaves_the_value() -> None:

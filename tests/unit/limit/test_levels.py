@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
@@ -24,7 +25,7 @@ def about(t: tp.Tracer, shift: float) -> Vector:
 
 
 def limit(build: Callable[[tp.Tracer], object]) -> tp.Limit:
-    return tp.limit(tp.program(lambda t: t.output("q", build(t))), samples=2**12, seed=1)
+    return tp.limit(made(build, ""), samples=2**12, seed=1)
 
 
 @pytest.mark.parametrize("power", [0.25, 1.0, 3.0])
@@ -46,7 +47,7 @@ def test_what_is_shut_on_all_coordinates_is_0(power: float) -> None:
         return tp.n**power * t.mean(tp.relu(t.matrix("W") @ tp.relu(about(t, -1.0))))
 
     assert str(limit(build)["q"]) == "0 (exact)"
-    run = tp.simulate(tp.program(lambda t: t.output("q", build(t))), widths=[4096], seeds=3)
+    run = tp.simulate(made(build, ""), widths=[4096], seeds=3)
     assert all(value == 0 for row in run.rows for value in row.values)
 
 
@@ -105,7 +106,7 @@ def test_a_jump_beside_a_direction_keeps_the_density_bounded() -> None:
     """v + step(v) is as near 0 as v is: n^(-1/2) w flips a share n^(-1/2) of the gates."""
 
     @tp.program
-    def made(t: tp.Tracer) -> None:
+    def beside(t: tp.Tracer) -> None:
         v, w, u = (t.gaussian(name) for name in "vwu")
         s = t.mean(tp.relu(u))
         h = v - s * tp.step(v) * tp.step(u)
@@ -113,25 +114,25 @@ def test_a_jump_beside_a_direction_keeps_the_density_bounded() -> None:
         t.output("q", change)
         t.output("few", tp.n**0.125 * t.inner(u, change * u))
 
-    assert orders(made)["q"].n.constant == Fraction(-1, 4)
-    assert str(tp.limit(made, samples=2**12)["few"]) == "0 (exact)"
+    assert orders(beside)["q"].n.constant == Fraction(-1, 4)
+    assert str(tp.limit(beside, samples=2**12)["few"]) == "0 (exact)"
 
 
 def test_what_is_left_of_an_average_that_is_taken_off() -> None:
     """sigmoid(n^(-1/2) z) less an average of 1/2: what that drifts by bounds what is left."""
 
     @tp.program
-    def made(t: tp.Tracer) -> None:
+    def drifting(t: tp.Tracer) -> None:
         x, m = tp.sigmoid(small * t.gaussian("z")), t.mean(tp.sigmoid(small * t.gaussian("w")))
         least = tp.sigmoid(small * small * t.gaussian("v"))
         t.output("first", t.mean(x - m))
         t.output("variance", t.mean((x - t.mean(x)) ** 2))
         t.output("least", t.mean((least - m) ** 2))
 
-    found = orders(made)
+    found = orders(drifting)
     said = {name: (found[name].status, found[name].text) for name in ("first", "variance", "least")}
     assert said == {"first": ("upper", "-1"), "variance": ("exact", "-1"), "least": ("upper", "-2")}
-    table = tp.simulate(made, widths=[1024], seeds=32, seed=1)
+    table = tp.simulate(drifting, widths=[1024], seeds=32, seed=1)
     wanted = {"first": 2**0.5 / 4, "variance": 1 / 16}
     for row in table.rows:
         if row.name in wanted:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl.vectors import Vector
@@ -16,14 +17,6 @@ from tpcalc.limit.degrees import Degree, degree_of
 
 Build = Callable[[tp.Tracer, Vector, Vector, Vector], object]
 small = tp.n**-0.5
-
-
-def made(build: Build) -> tp.Program:
-    @tp.program
-    def program(t: tp.Tracer) -> None:
-        t.output("y", build(t, *map(t.gaussian, "uvw")))
-
-    return program.build()
 
 
 # Zeros by symmetry, if they exist.
@@ -64,9 +57,9 @@ TAME: dict[str, Build] = {
 @pytest.mark.parametrize("build", [*WILD.values(), *POSITIVE.values()], ids=[*WILD, *POSITIVE])
 def test_what_may_have_no_mean_has_neither_limit_nor_size(build: Build) -> None:
     with pytest.raises(TpcalcError, match=r"infinite|not known|no mean"):
-        tp.limit(made(build), samples=2**8)
+        tp.limit(made(build, "uvw"), samples=2**8)
     try:
-        order = tp.orders(made(build))["y"]
+        order = tp.orders(made(build, "uvw"))["q"]
     except TpcalcError:
         return
     assert (order.n, order.status) == (None, "upper")
@@ -74,10 +67,10 @@ def test_what_may_have_no_mean_has_neither_limit_nor_size(build: Build) -> None:
 
 @pytest.mark.parametrize("name", TAME)
 def test_zeros_by_symmetry_of_what_has_moments_are_exact(name: str) -> None:
-    program = made(TAME[name])
-    found = tp.limit(program, samples=2**8)["y"]
+    program = made(TAME[name], "uvw")
+    found = tp.limit(program, samples=2**8)["q"]
     assert (found.value, found.stderr) == (0, 0)
-    assert repr(tp.orders(program)["y"]) == "n**(-1/2)"
+    assert repr(tp.orders(program)["q"]) == "n**(-1/2)"
 
 
 @pytest.mark.parametrize(
@@ -109,12 +102,12 @@ def test_nothing_is_told_from_surrogate_slopes(sign: Callable[[Vector], Vector])
         """What is read beside the jump is 0 on all coordinates, so that w decides."""
         return t.inner(tp.step(sign(u) - tp.sign(u) + small * w), w)
 
-    agree(tp.limit(made(hidden), samples=2**10)["y"], 1 / np.sqrt(2 * np.pi), rounding=1e-6)
+    agree(tp.limit(made(hidden, "uvw"), samples=2**10)["q"], 1 / np.sqrt(2 * np.pi), rounding=1e-6)
 
     def moved(t: tp.Tracer, u: Vector, v: Vector, w: Vector) -> object:
         """The slope of a jump is no function."""
         return tp.n**0.5 * t.inner(sign(v + small * w) - sign(v), w)
 
     with pytest.raises(TpcalcError, match="not covered"):
-        tp.limit(made(moved), samples=2**8)
-    assert tp.orders(made(moved))["y"].status == "upper"
+        tp.limit(made(moved, "uvw"), samples=2**8)
+    assert tp.orders(made(moved, "uvw"))["q"].status == "upper"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl import Scalar
@@ -20,13 +21,11 @@ STEP = 1 / math.sqrt(2 * math.pi)  # E[w step(w)], w ~ N(0, 1)
 def jumps(build: Build) -> tp.Limit:
     """The mean of w step(y + n^(-1/2) w), which is STEP times the share on which y is 0."""
 
-    @tp.program
-    def made(t: tp.Tracer) -> None:
-        u, v, w = (t.gaussian(name) for name in "uvw")
-        y: Vector | Scalar = build(t, u, v, t.matrix("W") @ tp.tanh(u))
-        t.output("q", t.inner(tp.step(y + tp.n**-0.5 * w), w))
+    def jump(t: tp.Tracer, u: Vector, v: Vector, w: Vector) -> Scalar:
+        y = build(t, u, v, t.matrix("W") @ tp.tanh(u))
+        return t.inner(tp.step(y + tp.n**-0.5 * w), w)
 
-    return tp.limit(made, samples=2**12, seed=1)
+    return tp.limit(made(jump, "uvw"), samples=2**12, seed=1)
 
 
 # y is 0 on no part of the coordinates, though no factor of it says so by itself.

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from agree import agree
+from one_output import made
 
 import tpcalc as tp
 from tpcalc.dsl import Scalar
@@ -22,11 +23,6 @@ _GRID = np.linspace(-9, 9, 20001)
 _MASS = np.exp(-(_GRID**2) / 2) / np.exp(-(_GRID**2) / 2).sum()
 TANH = float(_MASS @ np.tanh(_GRID) ** 2)
 Build = Callable[..., Scalar | Vector]
-
-
-def made(build: Build) -> tp.Program:
-    """A program of three independent N(0, 1) vectors."""
-    return tp.program(lambda t: t.output("q", build(t, *(t.gaussian(name) for name in "vwu"))))
 
 
 def number(build: Build) -> Estimate:

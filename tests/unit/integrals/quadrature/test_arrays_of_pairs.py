@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from unit.integrals.quadrature.test_one_variable import CLIP
 
 from tpcalc.activations.entries import lookup
-from tpcalc.functions import Atom, Expr, Facts, Var
+from tpcalc.functions import Expr, Var
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.integrals.quadrature import expectation
 from tpcalc.integrals.quadrature.families import Pairs, distinct, family
@@ -41,11 +39,6 @@ def kernel(factor: Expr, cov: Array, mean: float = 0.0) -> Bounded:
     return found
 
 
-def _clip(xp: Any, x: Any) -> Any:
-    return xp.maximum(xp.minimum(x, 0.7), -0.7)
-
-
-CLIP = Atom("clip", _clip, None, Facts(parity="odd", kinks=(-0.7, 0.7), growth=Fraction(0)))
 FACTORS = {
     **{name: lookup(name)(Z) for name in ("tanh", "softplus", "relu", "step", "swish", "cos")},
     "clip": CLIP(Z),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
+from unit.integrals.quadrature.test_one_variable import CLIP
 
 from tpcalc.activations.entries import lookup
 from tpcalc.errors import EvaluationError
-from tpcalc.functions import Atom, Facts, Var
+from tpcalc.functions import Var
 from tpcalc.integrals.quadrature import expectation, gap
 
 Z = Var(0)
@@ -86,17 +86,11 @@ def test_small_gaps_are_slopes(name: str, share: float) -> None:
     assert found.value == pytest.approx(share * energy.value, rel=2 * share**0.5 + 1e-13)
 
 
-def _clip(xp: Any, x: Any) -> Any:
-    return xp.maximum(xp.minimum(x, 0.7), -0.7)
-
-
 def test_kinks_of_a_user_without_a_derivative() -> None:
     """Clipping at 0.7: the slope is 1 inside, so the gap is delta P(|z| < 0.7) to first order."""
-    facts = Facts(parity="odd", kinks=(-0.7, 0.7), growth=Fraction(0))
-    clip = Atom("clip", _clip, None, facts)
     inside = float(mp.erf(mp.mpf(0.7) / mp.sqrt(2)))
     for delta in (1e-10, 1e-7):
-        found = gap(clip(Z), 1.0, delta)
+        found = gap(CLIP(Z), 1.0, delta)
         assert found.error <= 1e-8 * found.value
         assert found.value == pytest.approx(delta * inside, rel=2 * delta**0.5)
 
