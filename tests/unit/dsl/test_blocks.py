@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc import n
 from tpcalc.errors import ProgramError, TraceError
 from tpcalc.passes.split import split
 from tpcalc.program.program import Program
@@ -18,39 +17,6 @@ X = [[1, 0.5], [0, 1], [-1, 2]]
 
 def traced(function: Any) -> Program:
     return tp.program(function).build()
-
-
-def network(t: tp.Tracer) -> None:
-    x = t.data("x", X, ("b", "in"))
-    a = tp.relu(t.sum(x * t.gaussian("U", axes={"in": 2}), "in"))
-    h = n ** "-1/2" * (t.matrix("W") @ a)
-    t.output("h", h)
-    t.output("K", t.inner(a, a.renamed(b="c")))
-    t.output("f", n ** "1/2" * t.inner(t.gaussian("V"), tp.tanh(h)))
-
-
-def by_hand(t: tp.Tracer) -> None:
-    U = t.gaussians(["U[0]", "U[1]"])
-    W, V = t.matrix("W"), t.gaussian("V")
-    a = [tp.relu(sum(value * u for value, u in zip(row, U, strict=True))) for row in X]
-    h = [n ** "-1/2" * (W @ one) for one in a]
-    for i, one in enumerate(h):
-        t.output(f"h[{i}]", one)
-    for i, left in enumerate(a):
-        for j, right in enumerate(a):
-            t.output(f"K[{i},{j}]", t.inner(left, right))
-    for i, one in enumerate(h):
-        t.output(f"f[{i}]", n ** "1/2" * t.inner(V, tp.tanh(one)))
-
-
-def test_a_block_is_what_is_written_by_hand() -> None:
-    block, single = traced(network), traced(by_hand)
-    assert [name for name, _ in split(block).outputs] == [name for name, _ in single.outputs]
-    ours, theirs = (tp.limit(one, seed=0) for one in (block, single))
-    names = [name for name, _ in single.outputs if not name.startswith("h")]
-    for name in names:
-        assert ours[name].value == pytest.approx(theirs[name].value, abs=1e-12)
-    assert tp.orders(block)["f[1]"].text == tp.orders(single)["f[1]"].text
 
 
 def test_the_program_has_few_nodes_however_many_cells() -> None:

@@ -59,12 +59,12 @@ def test_points_are_those_of_scipy(dimensions, log2):
 
 def test_fill_takes_the_dimensions_in_order():
     source = SobolDraws(3, 10, 5)
-    got = rows(source, 3, 1024)
+    got = rows(source, 3, 1024, scale=2.0)
     digits, shift = scrambled(3, _child(5, 0))
     for d in range(3):
         want = np.zeros((2, BLOCK))
         sobol_normals(digits[d], shift[d], 1024, 1.0, want, 0)
-        np.testing.assert_array_equal(got[d], want.reshape(-1))
+        np.testing.assert_array_equal(got[d], 2 * want.reshape(-1))
 
 
 def test_quantiles():
@@ -79,14 +79,6 @@ def test_quantiles():
     tail = np.minimum(odd, 2.0**31 - odd) * 2.0**-31
     want = np.where(odd < 2.0**30, 1, -1) * ndtri(tail)
     np.testing.assert_allclose(out, want, rtol=1e-14)
-
-
-def test_rows_are_balanced_and_of_the_right_law():
-    normals = rows(SobolDraws(8, 12, 1), 8, 4096, scale=2.0)
-    assert np.max(np.abs(normals.mean(axis=1))) < 2e-3
-    np.testing.assert_allclose((normals**2).mean(axis=1), 4.0, atol=0.02)
-    correlation = normals @ normals.T / 4096 / 4
-    assert np.max(np.abs(correlation - np.eye(8))) < 5 / np.sqrt(4096)
 
 
 @pytest.mark.parametrize("log2", [0, 3, 9, 11])

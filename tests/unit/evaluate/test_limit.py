@@ -16,7 +16,6 @@ from tpcalc.errors import (
     EvaluationError,
     Exploded,
     LimitError,
-    OutOfMemory,
     ScaleError,
     UnknownName,
     UsageError,
@@ -93,12 +92,6 @@ def test_float32_storage_is_close() -> None:
     narrow = tp.limit(program(), samples=2**10, seed=3, outputs=names, storage="float32")["f[3,0]"]
     assert wide.value != narrow.value
     assert abs(wide.value - narrow.value) < 1e-5
-
-
-def test_memory_is_said_beforehand() -> None:
-    with pytest.raises(OutOfMemory, match=r"needs .* MiB and 9\.77 KiB") as error:
-        tp.limit(program(), samples=2**14, memory_limit=10_000)
-    assert "fewer samples" in str(error.value)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.cli import payload
-from tpcalc.errors import Exploded, OutOfMemory, StudyError, UnknownName
+from tpcalc.errors import Exploded, StudyError, UnknownName
 from tpcalc.finite import statistics
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import Dim, Family, Input, Moment
@@ -59,11 +59,6 @@ def test_large_numbers_have_errors() -> None:
         assert one.stderr / one.value == pytest.approx(row.stderr / row.mean, rel=1e-9)
     fit = statistics.slope([64, 128, 256], [row.values for row in table.rows])
     assert fit.value == pytest.approx(100, abs=0.5)
-
-
-def test_memory_is_said_beforehand() -> None:
-    with pytest.raises(OutOfMemory, match=r"width 1000000 needs .* MiB"):
-        tp.simulate(program(), widths=[10**6], seeds=1, memory_limit=10**6)
 
 
 @pytest.mark.parametrize("width", [100, 8192, 10000])

@@ -1,9 +1,10 @@
-"""Trained networks under every optimizer, with schedules and groups: torch's, and the program's."""
+"""Trained networks under every optimizer, with schedules and groups, beside their programs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,20 @@ import numpy as np
 import pytest
 from torch_optimizers import SETTINGS
 from trials import NOWHERE, Stop, initial_rates, silent, stopping, train_setting
-from unit.finite.training_images import SEED, begin, mixture
+from unit.finite.training_images import SEED, mixture
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError, StudyError, TpcalcError, UnknownName, UsageError
 from tpcalc.finite.training.checkpoint import Checkpoint
 from tpcalc.finite.training.loop import Common, train_trial
-from tpcalc.finite.training.samples import Batches, load_pixels
-from tpcalc.finite.training.steps import marks_of
 from tpcalc.results import Setting
 from tpcalc.results.images import Images
 from tpcalc.training.optimizers import lookup
-from tpcalc.training.setting import run_of
 
 pytestmark = pytest.mark.torch
 
 DATA = mixture(64)
 STEPS, LR = 5, 0.125
-# What groups say of a role, in torch: an optimizer and its other numbers, lr, the power of n.
-Own = Mapping[str, tuple[str, dict[str, Any], float, float]]
 
 
 def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -40,42 +36,6 @@ def pairs(groups: Mapping[str, Mapping[str, Any]]) -> Any:
     )
 
 
-def by_torch(setting: Setting, name: str, own: Own = {}) -> list[float]:  # noqa: B006
-    """The losses of all steps where torch trains the weights that the parameterization stores."""
-    import torch
-
-    run, n = run_of(setting), float(setting.width)
-    network = begin(setting, DATA).network
-    held: dict[str, tuple[Any, float]] = {}
-    optimizers = []
-    for parameter, mark in marks_of(network.program).items():
-        of_role, more, lr, power = own.get(mark.role, (name, {}, 1.0, 0.0))
-        text, make, given = SETTINGS[of_role]
-        degree = lookup(text).degree
-        rule = run.parameterization.under(degree)
-        table = rule.exponents(setting.depth, 0)
-        a, stored = (float(part(mark, table).constant or 0) for part in (rule.power, rule.stored))
-        c = float(rule.rate(mark, table).constant or 0) + (1 + degree) * stored
-        value = (network.parameters[parameter] * n ** (a - stored)).requires_grad_(True)
-        held[parameter] = value, n ** (stored - a)
-        rate = setting.lr * lr * n ** (power - c)
-        optimizers.append((make([{"params": [value], "lr": rate}], **{**given, **more}), rate))
-    batches = Batches(load_pixels(DATA, "cpu")[0], setting.batch, SEED, 0)
-    losses = []
-    for step, factor in enumerate(run.factors):
-        inputs, labels = batches(step, torch.float64)
-        for parameter, (value, back) in held.items():
-            network.parameters[parameter] = value * back
-            value.grad = torch.zeros_like(value)
-        loss = torch.nn.functional.cross_entropy(network(inputs), labels)
-        losses.append(float(loss.detach()))
-        loss.backward()
-        for optimizer, rate in optimizers:
-            optimizer.param_groups[0]["lr"] = rate * float(factor)
-            optimizer.step()
-    return losses
-
-
 def trained(setting: Setting, data: Images = DATA) -> list[float]:
     return list(train_setting(setting, data, trials=1, seed=SEED, dtype="float64").losses[0])
 
@@ -84,45 +44,6 @@ def close(found: list[float], expected: list[float]) -> None:
     assert len(found) == len(expected)
     assert abs(found[-1] - found[0]) > 1e-3  # it moved
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=0)
-
-
-SCHEDULES: tuple[Any, ...] = ("", "warmup:2,cosine", (1, 0.25, 0, 1, 0.5))
-# Each pair of an optimizer, a rule and a schedule in one case.
-PAIRED = [
-    (name, rule, SCHEDULES[(i + k) % 3])
-    for i, name in enumerate(SETTINGS)
-    for k, rule in enumerate(("mup", "standard", "ntk"))
-]
-
-
-@pytest.mark.parametrize(("name", "rule", "schedule"), PAIRED)
-def test_steps_are_those_of_torch(name: str, rule: str, schedule: Any) -> None:
-    lr = LR if rule == "mup" else LR / 8
-    setting = Setting("tanh", rule, 2, 16, "all", lr=lr, steps=STEPS, batch=16)
-    own = "schedule" if isinstance(schedule, str) else "factors"
-    setting = replace(setting, optimizer=SETTINGS[name][0], **{own: schedule})
-    close(trained(setting), by_torch(setting, name))
-
-
-GROUPS = {
-    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
-    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
-    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
-}
-IN_TORCH: Own = {
-    "hidden": ("adamw", {}, 0.5, 0.0),
-    "bias": ("lion", {}, 3.0, 0.5),
-    "readout": ("momentum", {"momentum": 0.5}, 1.0, 0.0),
-}
-
-
-@pytest.mark.parametrize("name", ["sgd", "adam without eps", "adagrad"])
-def test_groups_with_optimizers_of_their_own(name: str) -> None:
-    setting = Setting("relu", "mup", 2, 16, "all", lr=LR, steps=STEPS, batch=16)
-    setting = replace(
-        setting, optimizer=SETTINGS[name][0], groups=pairs(GROUPS), schedule="warmup:1,linear"
-    )
-    close(trained(setting), by_torch(setting, name, IN_TORCH))
 
 
 def test_powers_of_the_width_in_numbers() -> None:
@@ -141,36 +62,58 @@ v = b1 v + (1 - b1) g^2
 w = (1 - lr decay) w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b1^t)) + eps)"""
 
 
-@pytest.mark.parametrize("optimizer", ["adamw(decay=0.25)", OWN])
-@pytest.mark.parametrize("act", ["tanh", "relu"])
-def test_steps_are_those_of_the_program(optimizer: str, act: str) -> None:
-    """The same draws: dense weights of tp.simulate, with an optimizer of one's own."""
+GROUPS = {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"lr": "1/2"}}
+RULES = {
+    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
+    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
+    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
+}
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(
+        (text, rule, GROUPS)
+        for text, _, _ in SETTINGS.values()
+        for rule in ("mup", "standard", "ntk")
+    ),
+    *((text, "mup", {**GROUPS, "bias": {"decay": "1/2"}}) for text in ("adamw(decay=0.25)", OWN)),
+    *((name, "mup", RULES) for name in ("sgd", "adam", "adagrad")),
+    # Initial weights that are replaced: the state of momentum with decay holds a part of them.
+    *(("momentum(decay=0.25)", rule, {}) for rule in ("hp", "hpz")),
+]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "rule", "groups", "act"),
+    [(*case, act) for case, act in zip(CASES, cycle(("tanh", "relu")))],
+)
+def test_steps_are_those_of_the_program(
+    optimizer: str, rule: str, groups: dict[str, Any], act: str
+) -> None:
+    """The same draws: dense weights of tp.simulate, which are those of torch in other tests."""
     inputs = np.array([[0.5, -0.75, 1.25], [1.0, 0.25, -0.5], [-0.25, 1.5, 0.75]])
-    labels, std, width, steps = np.array([0, 1, 1]), 1.5, 16, 3
-    given: dict[str, Any] = {
-        "optimizer": optimizer,
-        "schedule": [0.5, 1, 0.25, 1],
-        "groups": {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"decay": "1/2"}},
-    }
+    labels, std, width, steps, depth = np.array([0, 1, 1]), 1.5, 16, 3, 2 if groups else 3
+    bias, lr = "first" if groups else "none", 0.25 if rule == "mup" or not groups else 1 / 16
+    schedule = [0.5, 1, 0.25, 1]
     spread = std**2 / (inputs.shape[1] + 1)
     network = tp.MLP(
-        2,
+        depth,
         act,
-        bias="first",
-        weight_variance=(spread, std**2),
-        bias_variance=spread,
+        bias=bias,
+        weight_variance=(spread, *(std**2,) * (depth - 1)),
+        bias_variance=spread if groups else None,
         variances="initial",
     )
     program = tp.train(
         network,
-        "mup",
+        rule,
         tp.Samples(inputs.tolist(), np.eye(2)[labels].tolist()),
         steps=steps,
-        lr=0.25,
+        lr=lr,
         loss="xent",
         batch=len(labels),
         watch=(),
-        **given,
+        optimizer=optimizer,
+        schedule=schedule,
+        groups=groups,
     )
     found = tp.simulate(program, [width], 1, seed=SEED, backend="dense")
     rows = {row.name: row.values[0] for row in found.rows}
@@ -178,35 +121,12 @@ def test_steps_are_those_of_the_program(optimizer: str, act: str) -> None:
         [[[rows[f"f[{t},{i},{k}]"] for k in range(2)] for i in range(3)] for t in range(steps + 1)]
     )
     logs = outputs - np.log(np.exp(outputs).sum(-1, keepdims=True))
-    given["factors"] = tuple(map(float, given.pop("schedule")))
-    given["groups"] = pairs(given["groups"])
-    setting = Setting(act, "mup", 2, width, std=std, lr=0.25, steps=steps + 1, batch=3, **given)
+    setting = Setting(act, rule, depth, width, bias, std=std, lr=lr, steps=steps + 1, batch=3)
+    own = {"optimizer": optimizer, "factors": tuple(schedule), "groups": pairs(groups)}
     images = Images(inputs, labels, inputs, labels, 2, "by hand")
-    run = train_setting(setting, images, trials=1, seed=SEED, dtype="float64")
+    run = train_setting(replace(setting, **own), images, trials=1, seed=SEED, dtype="float64")
     close(list(run.losses[0]), list(-logs[:, np.arange(3), labels].mean(-1)))
     close(list(run.outputs[0]), list(np.abs(outputs).mean((1, 2))))
-
-
-@pytest.mark.parametrize("rule", ["hp", "hpz"])
-def test_initial_weights_that_are_replaced(rule: str) -> None:
-    """Momentum with decay, whose state holds a part of the start, beside the program."""
-    inputs, labels = np.array([[0.5, -0.75], [1.0, 0.25]]), np.array([0, 1])
-    given = {"optimizer": "momentum(decay=0.25)", "lr": 0.5}
-    spread = 1 / (inputs.shape[1] + 1)
-    network = tp.MLP(3, "relu", bias="none", weight_variance=(spread, 1, 1), variances="initial")
-    data = tp.Samples(inputs.tolist(), np.eye(2)[labels].tolist())
-    program = tp.train(network, rule, data, steps=3, loss="xent", batch=2, watch=(), **given)  # type: ignore[arg-type]
-    found = tp.simulate(program, [16], 1, seed=SEED, backend="dense")
-    rows = {row.name: row.values[0] for row in found.rows}
-    sizes = [
-        np.mean([abs(rows[f"f[{t},{i},{k}]"]) for i in range(2) for k in range(2)])
-        for t in range(4)
-    ]
-    setting = Setting("relu", rule, 3, 16, "none", lr=0.5, steps=4, batch=2)
-    setting = replace(setting, optimizer="momentum(decay=0.25)")
-    images = Images(inputs, labels, inputs, labels, 2, "by hand")
-    run = train_setting(setting, images, trials=1, seed=SEED, dtype="float64")
-    np.testing.assert_allclose(run.outputs[0], sizes, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["momentum", "adam", "adamw", "lion"])

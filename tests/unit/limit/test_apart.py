@@ -4,48 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
-from numpy_run import draw, run
 
 import tpcalc as tp
 from tpcalc.errors import LimitError
 
 H = Fraction(1, 2)
-SAMPLE = tp.Samples(((1.0, 0.5),), ((1.0,),))
-
-
-def trained(act: str, parameterization: str, steps: int) -> tp.Program:
-    net = tp.MLP(2, act, norm="layer")
-    return tp.train(net, parameterization, SAMPLE, steps=steps, loss="linear")
-
-
-def test_layer_norm_in_the_tangent_kernel_regime() -> None:
-    """The means that layer norm takes off are random and multiply averages that are 0.
-
-    For ReLU each of the three layers moves the output by 1/2: E relu(z)^2 = E relu'(z)^2 = 1/2, and
-    what one normalisation divides by is what the layer before it multiplies with.
-    """
-    found = tp.limit(trained("relu", "ntk", 2))
-    start = found["f[0,0]"]
-    for step, moved in ((1, 1.5), (2, 3.0)):
-        here = found[f"f[{step},0]"]
-        assert here.value == pytest.approx(start.value + moved, abs=1e-12)
-        assert here.std == pytest.approx(H**0.5, abs=1e-12)
-
-
-@pytest.mark.parametrize("parameterization", ["ntk", "standard:1"])
-def test_networks_with_layer_norm_agree(parameterization: str) -> None:
-    program = trained("tanh", parameterization, 2)
-    found = tp.limit(program)
-    width, seeds = 1024, 48
-    values = [
-        run(program, width, draw(program, width, np.random.default_rng(s))) for s in range(seeds)
-    ]
-    for name in ("f[1,0]", "f[2,0]"):
-        moved = np.array([value[name] - value["f[0,0]"] for value in values])
-        error = float(np.std(moved)) / seeds**0.5
-        assert abs(float(np.mean(moved)) - found[name].value) < 5 * error + 1 / width
 
 
 def test_products_with_matrices_leave_the_number_in_front() -> None:

@@ -308,19 +308,6 @@ def test_only_what_rounding_leaves_of_floats_is_zero(size: float) -> None:
     assert found["zero"].second_moment.value == 0
 
 
-def test_a_divisor_that_stays_away_from_zero() -> None:
-    """E 1/(1 + v^2) = (pi e/2)^(1/2) erfc(2^(-1/2)); 1/(v^2 - 1) has no mean."""
-
-    def inverse(number: int) -> tp.Program:
-        one = lambda x: 1 / (number + x**2)  # noqa: E731
-        return made(lambda t, v, w: t.moment(one, v + tp.n**-0.5 * w), "vw")
-
-    value = math.sqrt(math.pi * math.e / 2) * math.erfc(math.sqrt(0.5))
-    agree(tp.limit(inverse(1), samples=2**10)["q"], value)
-    with pytest.raises(ScaleError, match="near 0"):
-        tp.limit(inverse(-1))
-
-
 def test_fluctuations_are_linear_in_their_vectors() -> None:
     """|v| is 2 relu(v) - v, and so are the averages with u, draw by draw."""
 

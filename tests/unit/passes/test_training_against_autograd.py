@@ -273,40 +273,6 @@ def _check_contributions(
                 )
 
 
-def test_gradient_of_a_recurrent_program() -> None:
-    """Weight sharing: one matrix used three times collects three outer products."""
-    from tpcalc.passes.backward import backward
-    from tpcalc.program.program import Builder
-
-    @tp.program
-    def rnn(t: tp.Tracer) -> None:
-        u = t.gaussian("u")
-        w = t.matrix("W")
-        state = t.gaussian("s")
-        for _ in range(3):
-            state = tp.tanh(tp.n**-0.5 * (w @ state))
-        t.output("f", t.inner(u, state))
-
-    program = rnn.build()
-    builder = Builder.copy(program)
-    matrix = next(i for i, n in enumerate(program.nodes) if is_input(n, Kind.MATRIX))
-    gradients = backward(builder, [(program.ref("f"), None)], [matrix])
-    pairs = gradients.matrices[matrix]
-    assert len(pairs) == 3
-    for index, (row, col) in enumerate(pairs):
-        builder.output(f"r{index}", row)
-        builder.output(f"c{index}", col)
-    inputs = _draw(program, seed=1)
-    found = run(builder.finish(), WIDTH, inputs)
-    ours = sum(np.outer(found[f"r{i}"], found[f"c{i}"]) for i in range(3))
-    w = torch.tensor(inputs["W"], requires_grad=True)
-    state = torch.tensor(inputs["s[0]"])
-    for _ in range(3):
-        state = torch.tanh(WIDTH**-0.5 * (w @ state))
-    (torch.tensor(inputs["u[0]"]) @ state / WIDTH).backward()
-    np.testing.assert_allclose(ours, w.grad.numpy(), rtol=1e-10, atol=1e-14)
-
-
 def test_an_output_that_another_output_uses() -> None:
     """The gradient of f + f^2, with the seeds 1, is 1 + 2 f times that of f."""
     from tpcalc.passes.backward import backward
