@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_run import key, run
+from numpy_run import draw, run
 
 import tpcalc as tp
 from tpcalc.errors import ProgramError, StudyError
@@ -75,24 +75,13 @@ def test_they_are_left_out_unless_asked_for(param: str) -> None:
             assert rest == plain
 
 
-def draws(program: Program, width: int) -> dict[str, Any]:
-    rng = np.random.default_rng(5)
-    found: dict[str, Any] = {}
-    for node in program.nodes:
-        if isinstance(node, Input):
-            found.setdefault(key(node), rng.standard_normal((width,) * len(node.family.width)))
-        elif isinstance(node, Data):
-            found.setdefault(key(node), rng.standard_normal())
-    return found
-
-
 @pytest.mark.parametrize("param", ["mup", "ip-bias"])
 def test_no_bit_of_the_other_outputs_changes(param: str) -> None:
     plain, asked = (
         training(3, "all", param),
         training(3, "all", param, watch=(*WATCH, "dW_x", "dB")),
     )
-    inputs = draws(plain, 16)
+    inputs = draw(plain, 16, np.random.default_rng(5))
     one, two = run(plain, 16, inputs), run(asked, 16, inputs)
     assert set(one) < set(two)
     for name, value in one.items():
@@ -233,7 +222,7 @@ def test_what_a_parameter_is_multiplied_with_is_that_of_now() -> None:
     """f = E[x u] with x = u^2 + u: the contribution to this use of u is E[x_1 (u_1 - u_0)]."""
     template, schedule = hidden("f")
     program = unroll(template, schedule).cells
-    inputs = draws(program, 5)
+    inputs = draw(program, 5, np.random.default_rng(5))
     found, (u,) = run(program, 5, inputs), inputs.values()
     moved = -((u**2 + u) + u * (2 * u + 1)) / 5
     now = (u + moved) ** 2 + u + moved
@@ -248,7 +237,7 @@ def test_numbers_in_front_of_weights_are_in_their_contributions(residual: bool) 
     if residual:
         net = tp.ResNet(3, "tanh", alpha=1, weight_variance=4, bias_variance=9)
     program = tp.train(net, "naive-ip", DATA, steps=1, batch=2, watch=("h", "x", "dW_x", "dB"))
-    inputs = draws(program, 20)
+    inputs = draw(program, 20, np.random.default_rng(5))
     found = run(program, 20, inputs)
     powers = lookup("naive-ip").exponents(2)
     weight, bias = (20.0 ** -float(e[1].constant or 0) for e in (powers.a, powers.bias_a))

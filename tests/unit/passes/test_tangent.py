@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_run import is_input, key, run
+from numpy_run import draw, is_input, key, run
 
 import tpcalc as tp
 from tpcalc.activations.entries.tanh import TANH
@@ -58,18 +58,10 @@ def tangent(
     )
 
 
-def draw(program: Program, seed: int, sizes: Mapping[str, int] | None = None) -> dict[str, Any]:
+def drawn(program: Program, seed: int) -> dict[str, Any]:
     """Start values of a program, without those that stand for products with the data."""
-    rng = np.random.default_rng(seed)
-    sizes = sizes or {"n": WIDTH}
-    inputs: dict[str, Any] = {}
-    for node in program.nodes:
-        if isinstance(node, Input) and node.family.name != DATA:
-            shape = tuple(sizes[dim] for dim in node.family.width)
-            inputs.setdefault(key(node), rng.standard_normal(shape))
-        elif isinstance(node, Data):
-            inputs.setdefault(key(node), rng.standard_normal())
-    return inputs
+    found = draw(program, WIDTH, np.random.default_rng(seed))
+    return {name: value for name, value in found.items() if not name.startswith(f"{DATA}[")}
 
 
 def layer_of(name: str) -> int:
@@ -157,7 +149,7 @@ def test_tangent_of_a_network_equals_autograd(name: str, part: str) -> None:
     rule = lookup(parameterization).exponents(net.hidden, 0)
     found = tangent(net, parameterization, 2, layers)
     tokens = found.tokens
-    inputs = draw(found.program, seed=4)
+    inputs = drawn(found.program, seed=4)
     rng = np.random.default_rng(9)
     data = rng.standard_normal((2, tokens, FEATURES))
     first = rng.standard_normal((WIDTH, FEATURES))
@@ -216,14 +208,13 @@ def shared(t: tp.Tracer) -> None:
 
 
 SHARED = tp.program(shared).build()
-SIZES = {"n": WIDTH, "m": 2 * WIDTH}
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("names", [("M", "u", "v", "w", "b"), ("M",), ("u", "b"), ("v",)])
 def test_tangent_of_a_program_equals_autograd(names: Sequence[str]) -> None:
     torch = pytest.importorskip("torch")
-    inputs = draw(SHARED, 6, SIZES)
+    inputs = drawn(SHARED, 6)
     own: dict[str, int] = {}
     for ref, node in enumerate(SHARED.nodes):
         if is_input(node, Kind.VECTOR):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numpy_run import is_input, key, run
+from numpy_run import draw, is_input, run
 
 import tpcalc as tp
 from tpcalc.exponents import as_ex
@@ -26,19 +26,6 @@ pytestmark = pytest.mark.torch
 
 WIDTH = 12
 Own = Callable[[str, int], float]
-
-
-def _draw(program: tp.Program, seed: int) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    inputs: dict[str, np.ndarray] = {}
-    for node in program.nodes:
-        if is_input(node, Kind.VECTOR):
-            inputs.setdefault(key(node), rng.standard_normal(WIDTH))
-        elif is_input(node, Kind.MATRIX):
-            inputs.setdefault(node.name, rng.standard_normal((WIDTH, WIDTH)))
-    for name in ("b4[0]", "b4[1]", "b4[2]", "b4"):  # of three outputs, and of one
-        inputs[name] = rng.standard_normal()
-    return inputs
 
 
 class Net:
@@ -68,7 +55,7 @@ class Net:
         self.biases = [tensor(b) for b in hidden]
         last = f"b{depth + 1}"
         ends = [last] if k == 1 else [f"{last}[{i}]" for i in range(k)]
-        self.biases.append(tensor([inputs[name] for name in ends]))
+        self.biases.append(tensor([inputs.get(name, 0.0) for name in ends]))
 
     def uses(self, layer: int) -> bool:
         return self.bias == "all" or (self.bias == "first" and layer == 1)
@@ -224,7 +211,7 @@ def _equals_autograd(
         watch=("x", "dW_x", "dB"),
         **(more or {}),
     )
-    inputs = _draw(program, seed=3)
+    inputs = draw(program, WIDTH, np.random.default_rng(3))
     found = run(program, WIDTH, inputs)
     rule = lookup(param)
     net = Net(inputs, (d, depth, outputs), bias, rule.exponents(depth).mean)
@@ -289,7 +276,7 @@ def test_an_output_that_another_output_uses() -> None:
     vector = next(i for i, n in enumerate(program.nodes) if is_input(n, Kind.VECTOR))
     outputs = [(program.ref(name), None) for name in ("f", "g")]
     builder.output("du", backward(builder, outputs, [vector]).adjoints[vector])
-    inputs = _draw(program, seed=1)
+    inputs = draw(program, WIDTH, np.random.default_rng(1))
     found = run(builder.finish(), WIDTH, inputs)
     u, v = inputs["u[0]"], np.tanh(inputs["v[0]"])
     np.testing.assert_allclose(found["du"], (1 + 2 * (u @ v) / WIDTH) * v / WIDTH, rtol=1e-12)
