@@ -108,12 +108,6 @@ def test_simulate_gives_the_numbers_of_the_function(tpcalc: Run, program: Any) -
         assert shown["stderr"] == pytest.approx(spread / 2, rel=1e-9)
 
 
-def test_simulate_as_a_table(tpcalc: Run) -> None:
-    ran = tpcalc("simulate", *NETWORK, "--widths", 16, "--seeds", 2)
-    assert ran.code == 0
-    assert "f[1,0]" in ran.out and "16" in ran.out
-
-
 @pytest.mark.torch
 def test_simulate_dense(tpcalc: Run) -> None:
     words = ("--backend", "dense", "--dtype", "float32", "--widths", 16, "--seeds", 3)
@@ -143,13 +137,6 @@ def test_compare_gives_the_numbers_of_the_function(tpcalc: Run, program: Any) ->
     for slope, shown in zip(found.slopes, result["slopes"], strict=True):
         assert shown | parts(slope.name) == shown
         assert (shown["slope"], shown["low"], shown["high"]) == (slope.slope, slope.low, slope.high)
-
-
-def test_compare_as_a_table(tpcalc: Run) -> None:
-    ran = tpcalc("compare", *NETWORK, *LIMIT, *FINITE)
-    assert ran.code == 0
-    for text in ("Limit and finite networks", "Slope", " 64 "):
-        assert text in ran.out
 
 
 @pytest.mark.parametrize("name", ["page.html", "page.md"])

@@ -39,6 +39,7 @@ def program(t):
     fail()
 
 CALLS = []
+print("noise")
 
 @tp.network
 def later(t, x):

@@ -82,38 +82,6 @@ def test_orders_of_contributions_are_asked_for(tpcalc: Run, asked: Asked) -> Non
     assert letters == {"f", "h", "x", "dh", "dx", "dW_x", "dB"}
 
 
-def test_orders_as_json(tpcalc: Run) -> None:
-    found = tpcalc("orders", "mlp", *SMALL, "--json").json
-    assert found["command"] == "orders" and found["tpcalc"] == tp.__version__
-    result = found["result"]
-    assert set(result["rows"][0]) >= {"slope", "low", "high", "agrees", "note"}
-    assert (
-        result["rows"][0].items()
-        >= {
-            "name": "h[1,0,0]",
-            "layer": 1,
-            "step": 0,
-            "input": 0,
-            "n": "0",
-            "status": "exact",
-            "reason": "parity",
-        }.items()
-    )
-    assert (
-        result["rows"][-1].items()
-        >= {
-            "name": "alignment",
-            "n": "-1/2",
-            "status": "upper",
-            "reason": "parity of W[2]",
-        }.items()
-    )
-    assert len(result["rows"]) == len(ORDERS.rows)
-    assert result["region"] == ["a > 1/2", "p > 0"]
-    assert result["point"] == [["a", "3/4"], ["p", "2"]]
-    assert found["provenance"]["program"] == "ab12cd34"
-
-
 def test_orders_of_a_program_in_a_file(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
@@ -162,6 +130,22 @@ def test_check_takes_data(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     samples = Samples(((1.0, 0.0), (0.0, 1.0)), ((1.0,), (-1.0,)), str(data))
     assert args == (tp.Training(tp.MLP(3), "mup", samples, steps=2, loss="linear", batch=2),)
     assert named == {"at": None, "verify": False, "seed": 0, "deep": 0}
+
+
+@pytest.mark.parametrize(
+    ("words", "record"),
+    [
+        (("orders", "mlp", *SMALL), ORDERS),
+        (("solve", "mlp"), SOLUTION),
+        (("phases", "mlp", *BOX, "--steps", 1), DIAGRAM),
+    ],
+)
+def test_json_is_the_record(tpcalc: Run, words: tuple[object, ...], record: Any) -> None:
+    found = tpcalc(*words, "--json").json
+    assert (found["command"], found["tpcalc"]) == (words[0], tp.__version__)
+    assert found["provenance"]["program"] == record.provenance.program_digest
+    written = {key: value for key, value in record.to_dict().items() if key != "provenance"}
+    assert found["result"] == written
 
 
 def test_check_as_json(tpcalc: Run) -> None:
@@ -242,27 +226,6 @@ def test_solve(tpcalc: Run, asked: Asked) -> None:
         assert text in ran.out
 
 
-def test_solve_as_json(tpcalc: Run) -> None:
-    assert tpcalc("solve", "mlp", "--json").json["result"] == {
-        "steps": [
-            {"step": 0, "c": ["-2", "-5/2", "-2"], "bias_c": ["-2", "-2", "-2"]},
-            {"step": 1, "c": ["-1", "-2", "-1"], "bias_c": []},
-        ],
-        "region": ["p > 0"],
-        "point": [["p", "1"]],
-        "closed": [["c_1", "-(L + 1)/2"], ["c_l", "-(L + 2)/2"]],
-        "names": [],
-        "bias_names": [],
-        "largest": [],
-        "edits": [],
-        "stored": [
-            {"name": "1", "role": "input", "b": "0", "c": ["-2", "-1"]},
-            {"name": "1", "role": "bias", "b": "0", "c": ["-2", "-2"]},
-        ],
-        "notes": [],
-    }
-
-
 def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     out = tmp_path / "phases.svg"
     ran = tpcalc("phases", "mlp", *BOX, "--svg", out)
@@ -272,22 +235,6 @@ def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
     assert named == {"box": {"a": (0, 1), "c": (-2, 1)}, "values": None}
     assert "feature-learning" in ran.out and ran.out.splitlines()[-1] == str(out)
     assert out.read_text(encoding="utf-8") == phase_svg(DIAGRAM)
-
-
-def test_phases_as_json(tpcalc: Run) -> None:
-    result = tpcalc("phases", "mlp", *BOX, "--steps", 1, "--json").json["result"]
-    assert result["symbols"] == ["a", "c"]
-    assert result["box"] == [["a", "0", "1"], ["c", "-2", "1"]]
-    assert (result["complete"], result["runs"]) == (True, 11)
-    assert result["cells"][-1] == {
-        "dimension": 0,
-        "verdict": "feature-learning",
-        "conditions": ["a = 1/2", "c = -1"],
-        "vertices": [["1/2", "-1"]],
-        "sample": [["a", "1/2"], ["c", "-1"]],
-        "fact": "x[2] moves",
-    }
-    assert len(result["cells"]) == len(DIAGRAM.cells)
 
 
 @pytest.mark.parametrize(

@@ -216,66 +216,51 @@ def broken(*path: Any, value: Any) -> dict[str, Any]:
     return data
 
 
+def place(path: tuple[Any, ...]) -> str:
+    return "LimitTable" + "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in path)
+
+
+NUMBER = "input should be a valid number"
+FIRST = ("scalars", 0, "estimate")
+
+
 @pytest.mark.parametrize(
-    ("data", "where", "message"),
+    ("path", "value", "message"),
     [
-        ([], "$", "no schema version"),
-        ({"type": "LimitTable"}, "$", "no schema version"),
-        (broken("schema", value=2), "$.schema", "schema version 2; this release reads version 1"),
+        (("notes",), "abc", "'abc' does not fit: input should be a valid tuple"),
+        (("notes", 0), 3, "3 does not fit: input should be a valid string"),
+        (("provenance",), KeyError, "LimitTable .* field required"),
+        (("provenance",), None, "None does not fit"),
+        (("colour",), 1, "unexpected keyword"),
+        ((*FIRST, "value"), "0.5", f"'0.5' does not fit: {NUMBER}"),
+        ((*FIRST, "value"), True, f"True does not fit: {NUMBER}"),
+        ((*FIRST, "value"), 10**400, NUMBER),
+        ((*FIRST, "samples"), 1.5, "1.5 does not fit: input should be a valid integer"),
         (
-            broken("notes", value="abc"),
-            "LimitTable.notes",
-            "'abc' does not fit: input should be a valid tuple",
-        ),
-        (
-            broken("notes", 0, value=3),
-            "LimitTable.notes[0]",
-            "3 does not fit: input should be a valid string",
-        ),
-        (
-            broken("provenance", value=KeyError),
-            "LimitTable.provenance",
-            "LimitTable .* field required",
-        ),
-        (broken("provenance", value=None), "LimitTable.provenance", "None does not fit"),
-        (broken("colour", value=1), "LimitTable.colour", "unexpected keyword"),
-        (
-            broken("provenance", "settings", 0, value=["a"]),
-            "LimitTable.provenance.settings[0][1]",
-            "field required",
-        ),
-        (
-            broken("scalars", 0, "estimate", "value", value="0.5"),
-            "LimitTable.scalars[0].estimate.value",
-            "'0.5' does not fit: input should be a valid number",
-        ),
-        (
-            broken("scalars", 0, "estimate", "value", value=True),
-            "LimitTable.scalars[0].estimate.value",
-            "True does not fit: input should be a valid number",
-        ),
-        (
-            broken("scalars", 0, "estimate", "value", value=10**400),
-            "LimitTable.scalars[0].estimate.value",
-            "input should be a valid number",
-        ),
-        (
-            broken("scalars", 0, "estimate", "samples", value=1.5),
-            "LimitTable.scalars[0].estimate.samples",
-            "1.5 does not fit: input should be a valid integer",
-        ),
-        (
-            broken("scalars", 0, "estimate", "method", value="GUESS"),
-            "LimitTable.scalars[0].estimate.method",
+            (*FIRST, "method"),
+            "GUESS",
             "'GUESS' does not fit: .* 'EXACT', 'QUADRATURE', 'PARTICLES' or 'FINITE'",
         ),
     ],
 )
-def test_errors_say_where(data: Any, where: str, message: str) -> None:
+def test_errors_say_where(path: tuple[Any, ...], value: Any, message: str) -> None:
+    assert_told(broken(*path, value=value), place(path), message)
+
+
+def assert_told(data: Any, where: str, message: str) -> None:
     with pytest.raises(StudyError, match=message) as caught:
         from_json(data)
     assert caught.value.where == where
     assert "\n" not in str(caught.value)
+
+
+def test_errors_of_the_whole_and_of_pairs() -> None:
+    for data in ([], {"type": "LimitTable"}):
+        assert_told(data, "$", "no schema version")
+    told = "schema version 2; this release reads version 1"
+    assert_told(broken("schema", value=2), "$.schema", told)
+    cut = broken("provenance", "settings", 0, value=["a"])
+    assert_told(cut, "LimitTable.provenance.settings[0][1]", "field required")
 
 
 def test_unknown_records() -> None:

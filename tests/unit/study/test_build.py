@@ -74,8 +74,6 @@ def test_cross_entropy_makes_two_classes_one_hot() -> None:
     ("part", "message"),
     [
         ({"data": "mnist"}, "there is no data set called 'mnist'"),
-        ({"data": "nowhere.csv"}, "nowhere.csv: there is no such file"),
-        ({"samples": 9999}, "These classes have 360"),
         ({"inputs": [[1]], "targets": [1], "samples": 2}, "samples is 2; it must be at most 1"),
         ({"inputs": [[1], [1, 2]], "targets": [1, 2]}, "input row 1 has 2 numbers"),
         ({"inputs": [[1]], "targets": [1, 2]}, "1 inputs and 2 targets"),

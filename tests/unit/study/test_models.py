@@ -57,14 +57,6 @@ def test_decorated_functions_and_programs_are_programs(file: Path) -> None:
     assert [name for name, _ in load_named(file, "there")[1].outputs] == ["size"]
 
 
-def test_what_a_file_prints_stays_off_the_output(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    load_named(file, "there")
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "noise\n")
-
-
 def test_the_import_path_is_left_as_it_was(file: Path) -> None:
     before = list(sys.path)
     load_named(file, "there")
@@ -97,14 +89,6 @@ def test_without_a_name(file: Path, tmp_path: Path) -> None:
         load_named(none)
 
 
-def test_missing_file_and_folder(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="there is no such file"):
-        load_named(tmp_path / "nowhere.py", "p")
-    (tmp_path / "folder.py").mkdir()
-    with pytest.raises(StudyError, match="this is a folder"):
-        load_named(tmp_path / "folder.py", "p")
-
-
 def test_errors_in_the_file_are_told_with_its_line(tmp_path: Path) -> None:
     told = failing(tmp_path, "def f():\n    return 1 / 0\n\nf()\n")
     assert told.endswith("bad.py, line 2, in `return 1 / 0`: ZeroDivisionError: division by zero")
@@ -123,13 +107,6 @@ def test_errors_while_tracing_are_told_with_the_user_s_line(tmp_path: Path) -> N
     told = failing(tmp_path, start + "    t.output('h', t.matrix('W', 'n', 'm') @ t.gaussian('v'))")
     assert "bad.py:4: there is no dimension class called 'm'" in told
     assert "has no output" in failing(tmp_path, start + "    t.gaussian('v')\n")
-
-
-def test_catalogue_words_and_study_files(tmp_path: Path) -> None:
-    flags = [Flag("--depth", "model.depth", 1), Flag("--steps", "training.steps", 0)]
-    study = tmp_path / "s.toml"
-    study.write_text("[model]\ndepth = 1\n[training]\nsteps = 0\n")
-    assert open_model("mlp", flags).program == open_model(str(study)).program
 
 
 def test_what_a_command_watches_yields_to_what_was_said(tmp_path: Path) -> None:
@@ -168,11 +145,6 @@ def test_saved_programs(file: Path, tmp_path: Path) -> None:
 def test_files_of_other_kinds(word: str) -> None:
     with pytest.raises(UsageError, match="MODEL is a study file"):
         open_model(word)
-
-
-def test_misspelt_architecture() -> None:
-    with pytest.raises(UnknownName, match="Did you mean 'mlp'"):
-        open_model("mpl")
 
 
 def test_the_catalogue_lists_every_kind_with_sources() -> None:
