@@ -42,9 +42,7 @@ def test_writes_a_report(tpcalc: Run, tmp_path: Path, suffix: str) -> None:
     ("words", "code", "message"),
     [
         (("rleu",), 2, "Did you mean 'relu'"),
-        (("step",), 4, "no nonlinearity coefficient"),
         (("log",), 3, "defined between 0 and inf"),
-        (("tanh", "--dilate", "0"), 3, "dilation is 0"),
         (("tanh", "--against", "relu,"), 2, "empty name"),
         (("tanh", "--against", "relu,relu,relu,relu,relu,relu"), 2, "at most 6"),
         (("tanh", "-o", "sheet.pdf"), 2, ".html"),

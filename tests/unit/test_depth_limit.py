@@ -110,20 +110,6 @@ def test_growth_at_the_start_says_what_becomes_of_the_mean_square(
     assert found.rows[0].status == status
 
 
-def test_functions_that_are_linear_far_out_make_the_stream_grow_like_exp() -> None:
-    """The mean square q of blocks at alpha = 1/4 by its own recursion: log q is like L^(1/2)."""
-    phi = Averages(lookup("gelu").fn.expr)
-
-    def log_of(blocks: int) -> float:
-        q = np.array([1.0])
-        for _ in range(blocks):
-            q = q + phi.covariance(Pairs(q, q, q)).value / blocks**0.5
-        return float(np.log(q[0]))
-
-    one, two = log_of(64), log_of(256)
-    assert math.log(two / one) / math.log(4) == pytest.approx(0.5, abs=0.05)
-
-
 def test_formulas_of_the_recursion_are_those_of_the_numbers() -> None:
     """C' = V(C) of relu, V(C) = (1/2 - 1/(2 pi)) C; of the identity (1 + 1/L)^L."""
     (_, stream), (_, adjoint), (_, limit_), *_ = recursion(deep_run(*ONES, act="relu"))

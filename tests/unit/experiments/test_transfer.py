@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import UsageError
 
 DATA = tp.Samples(((1.0, 0.5), (-0.5, 1.0)), ((1.0,), (-0.5,)))
 NET = tp.ResNet("L", "tanh", nonlin="post")
@@ -44,20 +44,6 @@ def test_networks_find_the_rate_of_the_limit():
     best = wide.best("depth-mup", 4, 512)
     assert best.how == "grid"
     assert best.low < tp.transfer(own, (4,), rates).best("depth-mup", 4).rate < best.high
-
-
-def test_losses_are_kept(tmp_path):
-    own = run(net=tp.ResNet("L", "identity", nonlin="post"))
-    asked = {"rates": (0.1, 0.2), "work": tmp_path}
-    first = tp.transfer(own, (4,), **asked)
-    (file,) = tmp_path.glob("transfer-*.jsonl")
-    before = file.read_bytes()
-    again = tp.transfer(own, (4,), **asked)
-    assert again.rows == first.rows
-    assert file.read_bytes() == before
-    file.write_text('{"of": "another", "numbers": {}}\n')
-    with pytest.raises(StudyError, match="damaged in line 1"):
-        tp.transfer(own, (4,), **asked)
 
 
 def test_a_recipe_that_is_named_is_kept_apart_from_the_power_of_the_run(tmp_path):

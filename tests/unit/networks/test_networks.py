@@ -156,48 +156,6 @@ def test_kernels_of_a_network_with_two_maps_of_the_input() -> None:
     np.testing.assert_allclose(first.ntk + found.nngp, found.ntk, rtol=1e-6)
 
 
-def test_finite_networks_with_two_maps_of_the_input() -> None:
-    """One network of width 20000: both kernels up to 5 of their deviations, gradients by hand."""
-    rng, width = np.random.default_rng(8), 20000
-    U, V, b, v = (rng.standard_normal((width, 2)), rng.standard_normal((width, 2)),
-                  rng.standard_normal(width), rng.standard_normal(width))  # fmt: skip
-    up, gate = np.tanh(U @ X.T), 1 / (1 + np.exp(-(V @ X.T + b[:, None])))
-    by_up, by_gate = v[:, None] * (1 - up**2) * gate, v[:, None] * up * gate * (1 - gate)
-    found = tp.kernel(Net(gated), X, scale=1)
-    gram = X @ X.T
-    for i in range(3):
-        for j in range(3):
-            nngp = up[:, i] * gate[:, i] * up[:, j] * gate[:, j]
-            ntk = nngp + gram[i, j] * by_up[:, i] * by_up[:, j]
-            ntk += (gram[i, j] + 1) * by_gate[:, i] * by_gate[:, j]
-            for mine, terms in ((found.nngp[i, j], nngp), (found.ntk[i, j], ntk)):
-                assert abs(mine - terms.mean()) < 5 * terms.std() / width**0.5
-
-
-def test_a_network_with_a_gate_is_trained() -> None:
-    """One step of muP on one sample against gradients by hand."""
-    program = tp.train(Net(gated), "mup", tp.Samples(((0.6, -1.1),), ((0.5,),)), steps=1, lr=0.4)
-    rng, width = np.random.default_rng(2), 9
-    names = ("U[0]", "U[1]", "V[0]", "V[1]", "V.bias[0]", "v[0]")
-    own = {name: rng.standard_normal(width) for name in names}
-    found = run(program, width, own)
-
-    def output(at: dict[str, Any]) -> tuple[float, Any, Any]:
-        up = np.tanh(0.6 * at["U[0]"] - 1.1 * at["U[1]"])
-        gate = 1 / (1 + np.exp(-(0.6 * at["V[0]"] - 1.1 * at["V[1]"] + at["V.bias[0]"])))
-        return at["v[0]"] @ (up * gate) / width, up, gate
-
-    f, up, gate = output(own)
-    by_up = own["v[0]"] * (1 - up**2) * gate
-    by_gate = own["v[0]"] * up * gate * (1 - gate)
-    slopes = (0.6 * by_up, -1.1 * by_up, 0.6 * by_gate, -1.1 * by_gate, by_gate, up * gate)
-    later = {
-        name: own[name] - 0.4 * (f - 0.5) * slope for name, slope in zip(names, slopes, strict=True)
-    }
-    assert found["f[0,0]"] == pytest.approx(f)
-    assert found["f[1,0]"] == pytest.approx(output(later)[0])
-
-
 # -- refusals --------------------------------------------------------------------------------
 
 

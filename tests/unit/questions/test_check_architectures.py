@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import UsageError
 
 
 @pytest.mark.parametrize(("param", "verdict"), [("mup", "feature-learning"), ("ntk", "kernel")])
@@ -77,12 +76,3 @@ def test_rates_are_solved_for_parameter_by_parameter() -> None:
     assert (tokens.names, tokens.steps[0].c) == (("U", "W", "v"), ("-1", "-1", "-1"))
     blocks = tp.solve(tp.ResNet(2), "mup", steps=1, verify=False)
     assert (blocks.names, blocks.steps[0].c) == ((), ("-1", "-1", "-1", "-1"))
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(UsageError, match="the architecture is 'mlp'"):
-        tp.check("mlp", "mup")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="normalised layers are not followed"):
-        tp.solve(tp.MLP(3, "relu", norm="layer"), "naive-ip", symbolic="L")
-    with pytest.raises(UsageError, match="biases in all layers"):
-        tp.solve(tp.MLP(3, "relu", bias="hidden"), "naive-ip", symbolic="L")

@@ -142,27 +142,6 @@ def test_function_of_a_corrected_vector_by_particles() -> None:
     assert estimate.z(naive(own, 0, 0)) > 10
 
 
-@pytest.mark.torch
-def test_tied_weights_against_autograd() -> None:
-    """The empirical NTK of dense networks of width 512, by autograd on explicit weights."""
-    torch = pytest.importorskip("torch")
-    values = []
-    for seed in range(24):
-        torch.manual_seed(seed)
-        n = 512
-        z, v, w = (
-            torch.randn(*shape, dtype=torch.float64).requires_grad_()
-            for shape in ((n,), (n,), (n, n))
-        )
-        h = n**-0.5 * (w @ torch.relu(z))
-        f = n**-0.5 * (v @ (n**-0.5 * (w.T @ torch.relu(h))))
-        values.append(sum(float((g**2).sum()) for g in torch.autograd.grad(f, [z, v, w])))
-    error = float(np.std(values, ddof=1) / math.sqrt(len(values)))
-    estimate = Estimate(float(np.mean(values)), error, Method.FINITE)
-    agree(estimate, 5 / 4, rounding=4 / 512)
-    assert estimate.z(1.0) > 5
-
-
 def test_networks_of_the_catalogue_are_independent() -> None:
     """Their readout is centred and used once; shared weights of an RNN make no difference."""
     draws = np.random.default_rng(0).standard_normal((3, 6))

@@ -119,6 +119,8 @@ def test_other_arguments_that_make_no_sense() -> None:
         (MLP(3, "relu"), "ac:0,1,1/2,1;0", r"at every depth"),
         (MLP(3, "relu"), "ip-non-centered", "not centred"),
         (MLP(3, "relu"), "ac:0,L,1;0", "called 'L'"),
+        (MLP(3, "relu", norm="layer"), "naive-ip", "normalised layers are not followed"),
+        (MLP(3, "relu", bias="hidden"), "naive-ip", "biases in all layers"),
     ],
 )
 def test_networks_without_one_rule_for_all_depths(network: MLP, table: str, message: str) -> None:

@@ -133,11 +133,6 @@ def test_a_missing_property_is_no_refutation(agrees: bool, words: str) -> None:
     assert replace(PROVED, answer="does not hold", claims=claims).answered == words
 
 
-def test_several_theorems_are_set_apart() -> None:
-    text = str(Theorems((PROVED, replace(PROVED, name="other")), MADE))
-    assert "2 of 2 theorems apply" in text and "trivial_naive_ip" in text and "other" in text
-
-
 def test_a_card_fits_a_screen() -> None:
     verdict = Verdict(
         "kernel", "exact", False, "ok", ("f moves",), (), (), (), "all t", 3, (), MADE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,7 +13,7 @@ from tpcalc.data import inline
 from tpcalc.errors import StudyError, UsageError
 from tpcalc.networks.architectures import REGISTRY
 from tpcalc.networks.network import Architecture
-from tpcalc.study import Flag, build, load, network_of, open_model, study_of
+from tpcalc.study import Flag, build, network_of, open_model, study_of
 from tpcalc.study.schema import ModelPart
 
 DATA = {"inputs": [[1, 2, 0, 1]], "targets": [1], "steps": 1, "watch": ["h"]}
@@ -155,18 +154,6 @@ def test_flags_that_do_not_apply_are_named_as_typed() -> None:
     assert "1 more: " in str(caught.value)
     assert "--depth: rnn has no depth" in str(caught.value)
     assert "--alpha: rnn has no alpha" in str(caught.value)
-
-
-def test_a_study_file_of_a_recurrent_network(tmp_path: Path) -> None:
-    path = tmp_path / "study.toml"
-    path.write_text(
-        '[model]\narchitecture = "rnn"\nlength = 2\nweight_variance = "3/2"\noutputs = "all"\n'
-        "[training]\ninputs = [[1, 2]]\ntargets = [[1, -1]]\nsteps = 1\n"
-    )
-    model = build(load(path))
-    names = [name for name, _ in model.program.outputs if name[0] == "f"]
-    assert names == ["f[0,0,0]", "f[0,0,1]", "f[1,0,0]", "f[1,0,1]"]
-    assert model.description["weight_variance"] == "3/2"
 
 
 def test_data_that_do_not_fit_the_tokens() -> None:

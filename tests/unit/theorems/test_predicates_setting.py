@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import tpcalc as tp
-from tpcalc.errors import StudyError, UsageError
+from tpcalc.errors import UsageError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.theorems.integrable.predicates import setting
 from tpcalc.theorems.integrable.predicates.case import Case, asked
@@ -208,11 +208,3 @@ def test_an_input_of_zeros_needs_a_bias() -> None:
     zeros = tp.Samples(((0.0, 0.0), (0.0, 1.0)), ((1.0,), (1.0,)))
     for bias, data, met in (("none", zeros, False), ("first", zeros, True), ("none", DATA, True)):
         assert setting.first_input(case(tp.MLP(3, "relu^2", bias=bias), data=data)).met is met
-
-
-@pytest.mark.parametrize(
-    ("lr", "said"), [(lambda layer, step: "fast", "must be a number"), (lambda step: 1, "layer")]
-)
-def test_rates_that_are_none_are_refused(lr: object, said: str) -> None:
-    with pytest.raises((UsageError, StudyError), match=said):
-        setting.one_sample(case(lr=lr))

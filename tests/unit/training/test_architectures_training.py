@@ -299,30 +299,3 @@ def test_targets_of_every_token() -> None:
         tp.train(net, "mup", tp.Samples(((1.0, 2.0),), ((1.0, 0.5),)), loss="logistic")
     program = tp.train(net, "mup", tp.Samples(((1.0, 2.0),), ((1.0, -1.0),)), loss="logistic")
     assert [name for name, _ in program.outputs if name[0] == "f"][:2] == ["f[0,0,0]", "f[0,0,1]"]
-
-
-@dataclass(frozen=True)
-class Linear(Architecture):
-    """An architecture of one's own: one hidden layer without an activation."""
-
-    words = "a linear network"
-
-    def forward(self, t: NetworkTracer, x: Any) -> Any:
-        h = t.linear(t.n, "in", name="W1")(x)
-        t.watch("h", 1, h)
-        return t.linear(t.outputs, t.n, name="W2")(h)
-
-
-def test_an_architecture_of_one_s_own_is_trained() -> None:
-    """Two layers of muP, one step: both factors of f_1 have moved."""
-    data = tp.Samples(((0.6, 0.8),), ((0.5,),))
-    net = Linear()
-    assert (net.hidden, net.tokens, net.positions, net.biased) == (1, 1, 1, False)
-    program = tp.train(net, "mup", data, steps=1, lr=0.25, watch=("h",))
-    inputs, _ = explicit(program, np.random.default_rng(1))
-    found = run(program, WIDTH, inputs)
-    u, v = 0.6 * inputs["W1[0]"] + 0.8 * inputs["W1[1]"], inputs["W2[0]"]
-    f = v @ u / WIDTH
-    rate = 0.25 * (f - 0.5)
-    assert found["f[0,0]"] == pytest.approx(f)
-    assert found["f[1,0]"] == pytest.approx((v - rate * u) @ (u - rate * v) / WIDTH)

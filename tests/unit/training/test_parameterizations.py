@@ -63,12 +63,6 @@ def test_S0_3_ip_llr_starts_with_gamma_and_goes_on_as_naive_ip(depth: int, p: An
         assert found.exponents(depth, step) == naive.exponents(depth, step)
 
 
-@pytest.mark.parametrize("depth", [2, 3, 4])
-def test_gamma_at_degree_one(depth: int) -> None:
-    wanted = spread(depth, -HALF * (depth + 1), -HALF * (depth + 2), -HALF * (depth + 1))
-    assert numbers(lookup("ip-llr").exponents(depth, 0).c) == wanted
-
-
 def test_with_one_hidden_layer_three_names_are_one() -> None:
     """But for the bias of the output, which muP leaves at order one."""
     for step in (0, 1):
