@@ -10,7 +10,7 @@ from layered import Activation, Dense, drawn
 
 from tests.benchmarks.figures import figure
 from tpcalc.finite.networks.network import DrawnNetwork
-from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as nlc
 from tpcalc.nonlinearity.tensors.functions import gaussian_inputs
 from tpcalc.nonlinearity.tensors.layers import layer_metrics
 

@@ -41,7 +41,8 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield.network import network_of
 from tpcalc.meanfield.nonlinearity import nlc as mean_field_nlc
 from tpcalc.meanfield.reading import propagate
-from tpcalc.nonlinearity.tensors.coefficient import linear_part, local_linearity, nlc
+from tpcalc.nonlinearity.tensors.coefficient import linear_part, local_linearity
+from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as nlc
 from tpcalc.nonlinearity.tensors.functions import elementlike_inputs, gaussian_inputs
 from tpcalc.nonlinearity.tensors.jacobians import jacobian, layer_variances
 from tpcalc.nonlinearity.tensors.layers import layer_metrics, layerwise_nlc

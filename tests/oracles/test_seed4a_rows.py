@@ -203,7 +203,7 @@ def test_S4_15_case35_layer_norm_after_an_activation_in_a_network() -> None:
 
     from tests.sphere import sphere_inputs
     from tpcalc.finite.statistics import summary
-    from tpcalc.nonlinearity.tensors.coefficient import nlc as measured
+    from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as measured
 
     words = [Dense(1.0), Activation(const(sqrt(2)) * act("relu")), LayerNorm()]
     found = [

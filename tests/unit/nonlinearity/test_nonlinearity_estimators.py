@@ -14,7 +14,8 @@ from layered import Activation, BatchNorm, Bias, Dense, drawn
 from tpcalc.errors import EvaluationError, StudyError, UnknownName, UsageError
 from tpcalc.nonlinearity.measured import backward, forward, spread_of
 from tpcalc.nonlinearity.sample import Sample
-from tpcalc.nonlinearity.tensors.coefficient import nlc, single_batch_nlc
+from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as nlc
+from tpcalc.nonlinearity.tensors.coefficient import single_batch_nlc
 from tpcalc.nonlinearity.tensors.functions import function_on, gaussian_inputs
 from tpcalc.nonlinearity.tensors.gradients import gradient_nlc
 

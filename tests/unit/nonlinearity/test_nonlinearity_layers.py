@@ -25,7 +25,7 @@ from scipy.stats import kurtosis
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.finite.networks.network import DrawnNetwork
 from tpcalc.meanfield.network import network_of
-from tpcalc.nonlinearity.tensors.coefficient import nlc
+from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as nlc
 from tpcalc.nonlinearity.tensors.functions import Tapped, gaussian_inputs, tapped
 from tpcalc.nonlinearity.tensors.gradients import gradient_lengths
 from tpcalc.nonlinearity.tensors.layers import between, chain_nlc, layer_metrics, layerwise_nlc

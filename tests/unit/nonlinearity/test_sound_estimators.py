@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tpcalc.errors import EvaluationError, UsageError
-from tpcalc.nonlinearity.tensors.coefficient import nlc, single_batch_nlc
+from tpcalc.nonlinearity.tensors.coefficient import measured_nlc as nlc
+from tpcalc.nonlinearity.tensors.coefficient import single_batch_nlc
 from tpcalc.nonlinearity.tensors.functions import tapped
 from tpcalc.nonlinearity.tensors.layers import layer_metrics
 
