@@ -1,4 +1,4 @@
-"""Optimizers of the catalogue with their names and numbers in torch."""
+"""Optimizers of the catalogue with their names and numbers in torch, losses, groups."""
 
 from __future__ import annotations
 
@@ -50,4 +50,15 @@ SETTINGS: dict[str, tuple[str, Callable[..., Any], dict[str, Any]]] = {
     "adagrad": ("adagrad(eps=1e-4)", torch.optim.Adagrad, {"eps": 1e-4}),
     "signsgd": ("signsgd(decay=0.1)", Signs, {"weight_decay": 0.1}),
     "lion": ("lion(decay=0.1)", Signs, {"b1": 0.9, "b2": 0.99, "weight_decay": 0.1}),
+}
+LOSSES: dict[str, Callable[[Any, Any], Any]] = {
+    "mse": lambda f, y: ((f - y) ** 2).sum(1).mean() / 2,
+    "linear": lambda f, y: -f.sum(1).mean(),
+    "logistic": lambda f, y: torch.nn.functional.softplus(-y * f).sum(1).mean(),
+    "xent": lambda f, y: -(y * torch.log_softmax(f, 1)).sum(1).mean(),
+}
+GROUPS = {
+    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
+    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
+    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
 }

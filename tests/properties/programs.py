@@ -92,15 +92,22 @@ def polynomials(
     vectors: int, scalars: int, numbers: st.SearchStrategy[Number] = FRACTIONS
 ) -> st.SearchStrategy[Expr]:
     """Sums, products, squares and bounded smooth functions: finite and smooth everywhere."""
+    return grown(leaves(vectors, scalars, numbers), SMOOTH, 8)
+
+
+def grown(
+    start: st.SearchStrategy[Expr], functions: st.SearchStrategy[Atom], most: int
+) -> st.SearchStrategy[Expr]:
+    """Sums, products and squares of leaves, and functions of these."""
     return st.recursive(
-        leaves(vectors, scalars, numbers),
+        start,
         lambda inner: st.one_of(
             st.lists(inner, min_size=2, max_size=3).map(add),
             st.lists(inner, min_size=2, max_size=3).map(mul),
             inner.map(lambda part: part**2),
-            st.tuples(SMOOTH, inner).map(lambda pair: pair[0](pair[1])),
+            st.tuples(functions, inner).map(lambda pair: pair[0](pair[1])),
         ),
-        max_leaves=8,
+        max_leaves=most,
     )
 
 

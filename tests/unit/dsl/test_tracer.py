@@ -9,33 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.dsl.activations import RELU, TANH, relu, tanh
+from unit.dsl.activations import RELU, TANH, nodes, relu, tanh, traced
 
 from tpcalc.dsl import Tracer, mean, n, program
 from tpcalc.errors import DimMismatch, TraceError, UnknownName
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import Data, Dim, Family, Input, Moment, Nonlin, OuterNonlin
-from tpcalc.program.program import Program
-
-
-def traced(function: Callable[[Tracer], Any]) -> Program:
-    @program
-    def whole(t: Tracer) -> None:
-        t.output("out", function(t))
-
-    return whole.build()
-
-
-def last(function: Callable[[Tracer, Any, Any], Any]) -> Any:
-    """The node of a function of two vectors (x is %0, y is %1)."""
-
-    def whole(t: Tracer) -> Any:
-        x, y = t.gaussians(["x", "y"])
-        t.output("x", x)
-        t.output("y", y)
-        return function(t, x, y)
-
-    return traced(whole).nodes[-1]
 
 
 @pytest.mark.parametrize("ratio", [Fraction(3, 2), "3/2", "1.5", 1.5, np.float64(1.5)])
@@ -68,29 +47,29 @@ def test_scalars() -> None:
     ],
 )
 def test_functions_of_one_vector(fn: Any, expr: Any) -> None:
-    assert last(lambda t, x, y: t.nonlin(fn, y)) == Nonlin(Fn(expr, 1), (1,))
-    assert last(lambda t, x, y: t.moment(fn, y)) == Moment(Fn(expr, 1), (1,))
+    assert nodes(lambda t, x, y: t.nonlin(fn, y))[-1] == Nonlin(Fn(expr, 1), (1,))
+    assert nodes(lambda t, x, y: t.moment(fn, y))[-1] == Moment(Fn(expr, 1), (1,))
 
 
 def test_functions_of_several_vectors_and_scalars() -> None:
-    node = last(
+    _, node = nodes(
         lambda t, x, y: t.nonlin(lambda a, b, s: tanh(a * s) - b, x, y, scalars=[t.scalar("s", 2)])
     )
     assert node == Nonlin(Fn(TANH(Var(0) * Par(0)) - Var(1), 2, 1), (0, 1), (2,))
-    node = last(lambda t, x, y: t.moment(lambda a, s: a * s, y, scalars=(t.scalar("s", 2),)))
+    node = nodes(lambda t, x, y: t.moment(lambda a, s: a * s, y, scalars=(t.scalar("s", 2),)))[-1]
     assert node == Moment(Fn(Var(0) * Par(0), 1, 1), (1,), (2,))
 
 
 def test_moments() -> None:
     whole = Fn(Var(0), 1)
     product = Fn(Var(0) * Var(1), 2)
-    assert last(lambda t, x, y: t.mean(y)) == Moment(whole, (1,))
-    assert last(lambda t, x, y: mean(y)) == Moment(whole, (1,))
-    assert last(lambda t, x, y: t.moment(x * y)) == Moment(whole, (2,))
-    assert last(lambda t, x, y: t.inner(x, y)) == Moment(product, (0, 1))
-    assert last(lambda t, x, y: t.inner(y, y)) == Moment(Fn(Var(0) ** 2, 1), (1,))
-    assert last(lambda t, x, y: t.mean(x + y)).fn.is_inner is False
-    assert last(lambda t, x, y: t.inner(x, y)).fn.is_inner is True
+    assert nodes(lambda t, x, y: t.mean(y))[-1] == Moment(whole, (1,))
+    assert nodes(lambda t, x, y: mean(y))[-1] == Moment(whole, (1,))
+    assert nodes(lambda t, x, y: t.moment(x * y))[-1] == Moment(whole, (2,))
+    assert nodes(lambda t, x, y: t.inner(x, y))[-1] == Moment(product, (0, 1))
+    assert nodes(lambda t, x, y: t.inner(y, y))[-1] == Moment(Fn(Var(0) ** 2, 1), (1,))
+    assert nodes(lambda t, x, y: t.mean(x + y))[-1].fn.is_inner is False
+    assert nodes(lambda t, x, y: t.inner(x, y))[-1].fn.is_inner is True
 
 
 def test_outer() -> None:

@@ -62,21 +62,6 @@ def test_only_images_of_the_input_layer_are_drawn() -> None:
     assert found.start_rows == {"n": 4}
 
 
-def test_memory_is_known_beforehand() -> None:
-    """The estimate covers what a workspace allocates, and is not far above it."""
-    program = tp.train(tp.MLP(3, "tanh"), "mup", data(9, 3), steps=8, watch=())
-    found = planned(program)
-    setting = Setting("limit", 2**12)
-    space = Workspace(found, setting)
-    space.run([(1,)])
-    stores = {id(rows): rows for rows in space._rows.values()}
-    used = sum(getattr(rows, "store", rows).data.nbytes for rows in stores.values())
-    used += sum(len(pool._free) * pool.space.padded * 8 for pool in space._pools.values())
-    estimate = memory_needed(found, setting)
-    assert used <= estimate
-    assert estimate < 2 * used
-
-
 @pytest.mark.parametrize("mode", ["limit", "finite"])
 @pytest.mark.parametrize("param", ["mup", "ntk"])
 def test_memory_covers_everything_that_is_allocated(param: str, mode: Mode) -> None:

@@ -29,15 +29,6 @@ def program(steps: int = 3, **options: object) -> tp.Program:
     return tp.train(tp.MLP(3, "tanh"), "mup", DATA, steps=steps, lr=0.5, **options)  # type: ignore[arg-type]
 
 
-def test_same_bits_for_any_number_of_threads() -> None:
-    tables = [
-        tp.limit(program(batch=2), samples=2**10, replicates=6, threads=threads, seed=4).table
-        for threads in (1, 2, 3)
-    ]
-    values = [[row.estimate.draws for row in table.scalars] for table in tables]
-    assert values[0] == values[1] == values[2]
-
-
 def test_seeds_matter_and_repeat() -> None:
     one, same, other = (
         tp.limit(program(), samples=2**8, seed=seed, outputs=["f[3,0]"])["f[3,0]"].value

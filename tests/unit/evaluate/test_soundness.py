@@ -122,8 +122,3 @@ def test_a_jump_of_a_sum_that_cancels_is_refused() -> None:
             lambda a, b, d: tp.step(third * a + tenth * b - 0.43333333333333335 * d),
             [[1.0] * 3] * 3,
         )
-
-
-def test_odd_functions_with_tame_partners_vanish() -> None:
-    found = tp.expect(lambda u, v: tp.tanh(u) * tp.exp(-(v**2)), [[1, 0], [0, 1]])
-    assert found.value == 0 and found.stderr == 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy_run import key, run
+from properties.programs import EXP, RELU, TANH
 
 from tpcalc.exponents import Ex
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
@@ -29,10 +30,6 @@ from tpcalc.program.nodes import (
 )
 from tpcalc.program.program import Builder, Program
 
-STEP = Atom("step", lambda xp, z: xp.where(z > 0, 1.0, 0.0), None)
-RELU = Atom("relu", lambda xp, z: xp.maximum(z, 0.0), lambda z: STEP(z))
-TANH = Atom("tanh", lambda xp, z: xp.tanh(z), lambda z: const(1) - TANH(z) ** 2)
-EXP = Atom("exp", lambda xp, z: xp.exp(z), lambda z: EXP(z))
 INNER = Fn(Var(0) * Var(1), 2)
 HALF = Fraction(1, 2)
 RECIPROCAL_OF_ZERO = Fn(Pow(const(0), Fraction(-1)), 0, 1)

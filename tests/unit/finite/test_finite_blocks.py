@@ -183,13 +183,6 @@ def exploding() -> tuple[Builder, Ref]:
     return builder, builder.add(Nonlin(Fn(EXP(Var(0)), 1), (x,)))
 
 
-def test_cells_are_named_after_their_block() -> None:
-    program = exploding()[0].finish()
-    rows = tp.simulate(program, widths=[10], seeds=2, backend="dense").rows
-    assert list(dict.fromkeys(row.name for row in rows)) == ["x[2,0]", "x[2,1]", "f[0]", "f[1]"]
-    assert {row.statistic for row in rows} == {"mean", "second_moment", "value"}
-
-
 @pytest.mark.parametrize("backend", ["dense", "lazy"])
 def test_a_block_that_explodes_is_named(backend: str) -> None:
     builder, large = exploding()
@@ -200,17 +193,6 @@ def test_a_block_that_explodes_is_named(backend: str) -> None:
     assert "at large;" in table.notes[0]
     with pytest.raises(Exploded):
         tp.simulate(replace(builder.finish(), outputs=(("large", large),)), **asked)
-
-
-def test_few_cells_are_read_cell_by_cell_or_as_blocks() -> None:
-    program = two_matrices().finish()
-    few = tp.simulate(program, widths=[16], seeds=3, backend="dense")
-    assert few.provenance.program_digest == program.digest != split(program).digest
-    many = tp.simulate(program, widths=[16], seeds=3, backend="dense", reading="blocks")
-    assert many.provenance.program_digest == program.digest
-    for one, other in zip(few.rows, many.rows, strict=True):
-        assert (one.name, one.statistic) == (other.name, other.statistic)
-        np.testing.assert_allclose(one.values, other.values, rtol=1e-12, atol=1e-12)
 
 
 def test_products_reveal_gaussian_and_orthogonal_blocks_alone() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.cli import payload
-from tpcalc.errors import Exploded, StudyError, UnknownName
+from tpcalc.errors import Exploded, StudyError
 from tpcalc.finite import statistics
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.program.nodes import Dim, Family, Input, Moment
@@ -109,11 +109,6 @@ def test_sizes_are_whole_numbers() -> None:
         tp.simulate(thirds, widths=[64], seeds=1)
     table = tp.simulate(thirds, widths=[513], seeds=2)
     assert 0.5 < values(table, "h")[0] + 1 < 2
-
-
-def test_unknown_backend() -> None:
-    with pytest.raises(UnknownName, match="lazy"):
-        tp.simulate(program(), widths=[64], backend="lasy")
 
 
 def test_means_of_the_largest_numbers_are_in_json() -> None:

@@ -74,18 +74,6 @@ def test_a_trial_does_not_depend_on_others() -> None:
     assert same(train_setting(SETTING, DATA, trials=3, every=5), three)
 
 
-@pytest.mark.parametrize(("word", "after"), [("mup", 1), ("mup", 2), ("hp", 1), ("hp", 2)])
-def test_resuming_changes_no_bit(word: str, after: int, tmp_path: Path) -> None:
-    setting, common = replace(SETTING, parameterization=word), Common(DATA, ranks=20, every=5)
-    (whole,) = train_trial(common, setting, 1, NOWHERE, silent)
-    asked = common, setting, 1, Checkpoint(tmp_path / "state.npz", "trial")
-    with pytest.raises(Stop):
-        train_trial(*asked, stopping(after))
-    (again,) = train_trial(*asked, silent)
-    assert same(again, whole)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["state.npz"]
-
-
 def test_resuming_calculates_no_step_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Common(DATA, every=5), SETTING, 0, Checkpoint(tmp_path / "state.npz", "trial")
     with pytest.raises(Stop):

@@ -100,23 +100,6 @@ def test_S0_1_steps_are_those_of_the_definition(word: str) -> None:
             torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("act", "function"), [("relu", "relu"), ("gelu", "gelu"), ("elu", "elu"), ("identity", "")]
-)
-@pytest.mark.parametrize("bias", ["none", "hidden"])
-def test_activations_and_biases(act: str, function: str, bias: str) -> None:
-    import torch
-
-    shape = Shape(6, 9, 2, 3, bias)
-    data = batches(shape)
-    network = start("mup", shape, act)
-    own = getattr(torch.nn.functional, function) if function else lambda z: z
-    expected, _ = by_autograd(start("mup", shape, act), "mup", own, data)
-    train(network, "mup", data)
-    for mine, other in zip(weights(network), expected, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-13)
-
-
 def test_S0_24_case22_hp_is_ip_llr_in_trained_networks() -> None:
     """With the first rate corrected by the ratio of chi; two classes and one sample: a number."""
     import torch

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_optimizers import SETTINGS
+from torch_optimizers import GROUPS, SETTINGS
 from trials import NOWHERE, Stop, initial_rates, silent, stopping, train_setting
 from unit.finite.training_images import SEED, mixture
 
@@ -62,20 +62,15 @@ v = b1 v + (1 - b1) g^2
 w = (1 - lr decay) w - lr (m / (1 - b1^t)) / (sqrt(v / (1 - b1^t)) + eps)"""
 
 
-GROUPS = {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"lr": "1/2"}}
-RULES = {
-    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
-    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
-    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
-}
+RATES = {"hidden": {"lr": 2, "power": "1/4"}, "bias": {"lr": "1/2"}}
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     *(
-        (text, rule, GROUPS)
+        (text, rule, RATES)
         for text, _, _ in SETTINGS.values()
         for rule in ("mup", "standard", "ntk")
     ),
-    *((text, "mup", {**GROUPS, "bias": {"decay": "1/2"}}) for text in ("adamw(decay=0.25)", OWN)),
-    *((name, "mup", RULES) for name in ("sgd", "adam", "adagrad")),
+    *((text, "mup", {**RATES, "bias": {"decay": "1/2"}}) for text in ("adamw(decay=0.25)", OWN)),
+    *((name, "mup", GROUPS) for name in ("sgd", "adam", "adagrad")),
     # Initial weights that are replaced: the state of momentum with decay holds a part of them.
     *(("momentum(decay=0.25)", rule, {}) for rule in ("hp", "hpz")),
 ]
@@ -139,11 +134,14 @@ def test_states_follow_the_number_format(name: str) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2])
-@pytest.mark.parametrize("optimizer", ["adam(eps=1e-3)", "nesterov", OWN])
-def test_resuming_changes_no_bit(optimizer: str, after: int, tmp_path: Path) -> None:
-    setting = Setting("tanh", "mup", 2, 16, lr=LR, steps=12, batch=16, optimizer=optimizer)
+@pytest.mark.parametrize(
+    ("optimizer", "rule"),
+    [*((own, "mup") for own in ("adam(eps=1e-3)", "nesterov", OWN, "sgd")), ("sgd", "hp")],
+)
+def test_resuming_changes_no_bit(optimizer: str, rule: str, after: int, tmp_path: Path) -> None:
+    setting = Setting("tanh", rule, 2, 16, lr=LR, steps=12, batch=16, optimizer=optimizer)
     setting = replace(setting, schedule="warmup:3,cosine", groups=pairs({"hidden": {"lr": 2}}))
-    common, path = Common(DATA, every=5), tmp_path / "state.npz"
+    common, path = Common(DATA, ranks=20, every=5), tmp_path / "state.npz"
     asked = common, setting, 1, Checkpoint(path, "trial")
     (whole,) = train_trial(common, setting, 1, NOWHERE, silent)
     with pytest.raises(Stop):
@@ -153,6 +151,7 @@ def test_resuming_changes_no_bit(optimizer: str, after: int, tmp_path: Path) -> 
     assert len(states) == len(lookup(optimizer).parts) - 2
     (again,) = train_trial(*asked, silent)
     assert repr(replace(again, seconds=0.0)) == repr(replace(whole, seconds=0.0))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["state.npz"]
 
 
 def test_sgd_keeps_no_states(tmp_path: Path) -> None:

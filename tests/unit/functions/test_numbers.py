@@ -28,15 +28,12 @@ def test_numbers_read_back(value: Fraction | float) -> None:
     assert back == value and type(back) is type(value)
 
 
-@pytest.mark.parametrize("text", ["", "1/0", "inf", "nan", "1e999", "1_000", "0x10", "1/2/3", "½"])
+@pytest.mark.parametrize(
+    "text", ["", "1/0", "inf", "nan", "1e999", "1_000", "0x10", "1/2/3", "½", "1" * 5000]
+)
 def test_other_texts_are_no_numbers(text: str) -> None:
     with pytest.raises(ProgramError, match="is not a number"):
         parse_number(text)
-
-
-def test_a_number_of_too_many_digits() -> None:
-    with pytest.raises(ProgramError, match="is not a number"):
-        parse_number("1" * 5000)
 
 
 def test_kinds_of_numbers() -> None:

@@ -11,7 +11,7 @@ from agree import agree
 from one_output import made
 
 import tpcalc as tp
-from tpcalc.errors import LimitError, NotDifferentiable, ScaleError, UnknownName
+from tpcalc.errors import LimitError, ScaleError, UnknownName
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.limit.context import Context
 from tpcalc.limit.derive import derive
@@ -85,17 +85,6 @@ def test_unknown_output_names_the_nearest() -> None:
         tp.limit(train("mup"), outputs=["f[1,00]"])
     with pytest.raises(UnknownName):
         tp.limit(train("mup", steps=0), samples=2**6, replicates=2)["g"]
-
-
-def test_a_jump_has_no_backward_pass() -> None:
-    with pytest.raises(NotDifferentiable, match="step"):
-        train("mup", act="step")
-
-
-def test_an_activation_without_derivative_has_no_backward_pass() -> None:
-    hidden = tp.function("hidden_rule", lambda z: np.arctan(z))
-    with pytest.raises(NotDifferentiable, match="derivative"):
-        tp.train(tp.MLP(2, hidden), "mup", DATA, steps=1)
 
 
 def test_shared_structure_is_one_node() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from properties.programs import grown
 
 import tpcalc as tp
 from tpcalc.activations.entries import atom
@@ -17,7 +18,7 @@ from tpcalc.errors import LimitError, ScaleError
 from tpcalc.exponents import as_ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.functions import Atom, Expr, Facts, Fn, Var
-from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.expr import const
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.expand import expand
 from tpcalc.limit.series import Asked, Explosion, NeedsMore, Ranking, Rest, Series, Setting
@@ -42,22 +43,8 @@ def setting(depth: Fraction, smooth: bool) -> Setting:
     return Setting(Ranking(Chamber(), depth), ask, frozenset(), "here", exploded, count())
 
 
-def expressions() -> st.SearchStrategy[Expr]:
-    leaves: st.SearchStrategy[Expr] = st.one_of(
-        st.integers(0, 2).map(Var), st.sampled_from([2, -1, HALF]).map(const)
-    )
-    return st.recursive(
-        leaves,
-        lambda inner: st.one_of(
-            st.lists(inner, min_size=2, max_size=3).map(add),
-            st.lists(inner, min_size=2, max_size=2).map(mul),
-            inner.map(lambda part: part**2),
-            st.tuples(st.sampled_from(ATOMS), inner).map(lambda pair: pair[0](pair[1])),
-        ),
-        max_leaves=6,
-    )
-
-
+NUMBERS = st.sampled_from([2, -1, HALF]).map(const)
+EXPRESSIONS = grown(st.one_of(st.integers(0, 2).map(Var), NUMBERS), st.sampled_from(ATOMS), 6)
 COEFFICIENTS = st.lists(
     st.floats(0.25, 1.5).flatmap(lambda size: st.sampled_from([size, -size])),
     min_size=6,
@@ -80,7 +67,7 @@ def gap(expr: Expr, found: Series[Expr], numbers: list[float], n: float) -> floa
 
 
 @pytest.mark.parametrize("smooth", [True, False], ids=["dense", "atoms"])
-@given(expr=expressions(), numbers=COEFFICIENTS, depth=st.sampled_from([HALF, 1, 2]))
+@given(expr=EXPRESSIONS, numbers=COEFFICIENTS, depth=st.sampled_from([HALF, 1, 2]))
 def test_the_rest_is_as_small_as_its_bound(
     smooth: bool, expr: Expr, numbers: list[float], depth: Fraction
 ) -> None:
@@ -102,7 +89,7 @@ def test_the_rest_is_as_small_as_its_bound(
     assert after < 4 * scaled * large**power + rounding
 
 
-@given(expr=expressions(), numbers=COEFFICIENTS)
+@given(expr=EXPRESSIONS, numbers=COEFFICIENTS)
 def test_more_depth_leaves_less(expr: Expr, numbers: list[float]) -> None:
     """The terms that are kept at a small depth are the first ones at a larger depth."""
     runs = []

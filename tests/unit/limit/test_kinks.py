@@ -63,18 +63,6 @@ def moved(t: tp.Tracer, act: Callable[..., Vector], x: Vector, by: Vector) -> Sc
         # relu(relu(z)) is relu(z).
         (lambda t, v, w, u: moved(t, lambda z: tp.relu(tp.relu(z)), v, w * w), 0.5),
     ],
-    ids=[
-        "above",
-        "below",
-        "even",
-        "abs",
-        "leaky",
-        "product",
-        "quarter",
-        "dense",
-        "shifted",
-        "twice",
-    ],
 )
 def test_the_next_term_decides_where_the_leading_one_is_zero(build: Build, value: float) -> None:
     agree(number(build), value)
@@ -259,24 +247,6 @@ def test_what_samples_find_of_one_vector_says_nothing_of_another() -> None:
         ),
         # elu has the slope 1 on both sides of 0, and e^z - 1 - z = z^2/2 + ... where z < 0.
         (lambda t, v, w, u: tp.n * t.mean(tp.elu(small * w) - small * w), 0.25),
-    ],
-    ids=[
-        "v-v*step",
-        "2v-relu(2v)",
-        "relu-relu",
-        "relu-sum",
-        "leaky-sum",
-        "two-gates",
-        "equal",
-        "zero",
-        "remainder",
-        "flips",
-        "fourth",
-        "root",
-        "behind",
-        "exploded",
-        "spread",
-        "elu",
     ],
 )
 def test_no_number_is_wrong(build: Build, value: float) -> None:

@@ -11,11 +11,12 @@ import pytest
 from agree import agree
 from hypothesis import given
 from hypothesis import strategies as st
+from properties.programs import grown
 
 import tpcalc as tp
 from tpcalc.activations.entries import atom
 from tpcalc.functions import Expr, Fn, Var
-from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.expr import const, mul
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.graph import LNode, Product, Start
 from tpcalc.limit.parity import Parity
@@ -25,23 +26,10 @@ from tpcalc.program.program import Builder
 
 ATOMS = [atom(name) for name in ("tanh", "sin", "abs", "relu", "sign", "step", "gelu")]
 COUNT = 4
-
-
-def expressions() -> st.SearchStrategy[Expr]:
-    leaves: st.SearchStrategy[Expr] = st.one_of(
-        st.integers(0, COUNT - 1).map(Var),
-        st.sampled_from([Fraction(2), Fraction(-1)]).map(const),
-    )
-    return st.recursive(
-        leaves,
-        lambda inner: st.one_of(
-            st.lists(inner, min_size=2, max_size=3).map(add),
-            st.lists(inner, min_size=2, max_size=3).map(mul),
-            inner.map(lambda part: part**2),
-            st.tuples(st.sampled_from(ATOMS), inner).map(lambda pair: pair[0](pair[1])),
-        ),
-        max_leaves=7,
-    )
+NUMBERS = st.sampled_from([Fraction(2), Fraction(-1)]).map(const)
+EXPRESSIONS = grown(
+    st.one_of(st.integers(0, COUNT - 1).map(Var), NUMBERS), st.sampled_from(ATOMS), 7
+)
 
 
 ROWS = st.lists(
@@ -49,7 +37,7 @@ ROWS = st.lists(
 )
 
 
-@given(expressions(), ROWS, st.lists(st.booleans(), min_size=COUNT, max_size=COUNT))
+@given(EXPRESSIONS, ROWS, st.lists(st.booleans(), min_size=COUNT, max_size=COUNT))
 def test_claimed_zeros_are_zeros(expr: Expr, rows: list[list[int]], shifted: list[bool]) -> None:
     """Members of a group are sums of independent Gaussians; flip the sign of each of those."""
     cov = tuple(

