@@ -184,14 +184,6 @@ def test_seeds_that_are_none(seeds: list, hint: str) -> None:
         run_dense(round_trip(None), 8, seeds)
 
 
-def test_numpy_integers_are_seeds_and_widths() -> None:
-    found = run_dense(round_trip(None), np.int64(8), np.arange(3))
-    assert (
-        found["zh", "value"].tolist()
-        == run_dense(round_trip(None), 8, range(3))["zh", "value"].tolist()
-    )
-
-
 def test_a_symbol_without_a_value() -> None:
     builder = Builder()
     one = builder.add(Data("one", (Fraction(1),)))
