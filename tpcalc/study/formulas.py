@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -224,10 +224,12 @@ def _summed(piece: Piece, axes: Sequence[str]) -> Piece:
     return notation.summed(", ".join(shown), piece)
 
 
+def _wholes(values: list[_Value], *refs: Iterable[Ref]) -> Iterator[list[Piece]]:
+    return ([values[own].whole for own in group] for group in refs)
+
+
 def _nonlin(node: Nonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
-    vectors = [values[own].whole for own in node.vectors]
-    scalars = [values[own].whole for own in node.scalars]
-    return _Value(written(node.fn.expr, vectors, scalars))
+    return _Value(written(node.fn.expr, *_wholes(values, node.vectors, node.scalars)))
 
 
 def _moment(node: Moment, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
@@ -238,9 +240,7 @@ def _moment(node: Moment, ref: Ref, values: list[_Value], state: _Forward) -> _V
         ratio = state.program.dim[state.program.types[node.vectors[0]].width[0]].ratio
         piece = _times(1 / ratio, notation.mapped(weights.piece, x.piece))
         return _Value(piece, weights.power + x.power - ONE)  # an average is a product over the size
-    inside = written(
-        node.fn.expr, [p.whole for p in parts], [values[s].whole for s in node.scalars]
-    )
+    inside = written(node.fn.expr, *_wholes(values, node.vectors, node.scalars))
     return _Value(call(word("mean"), inside))
 
 
@@ -269,9 +269,8 @@ def _rows(node: RowNonlin, ref: Ref, values: list[_Value], state: _Forward) -> _
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[_Value], state: _Forward) -> _Value:
-    vectors = [values[own].whole for own in (*node.rows, *node.cols)]
-    scalars = [values[own].whole for own in node.scalars]
-    matrix = call(word("outer"), written(node.fn.expr, vectors, scalars))
+    both = _wholes(values, (*node.rows, *node.cols), node.scalars)
+    matrix = call(word("outer"), written(node.fn.expr, *both))
     return _Value(notation.mapped(matrix, values[node.vector].piece), values[node.vector].power)
 
 

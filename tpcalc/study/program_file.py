@@ -167,7 +167,7 @@ def _named(path: Path, name: str | None, kind: _Kind) -> tuple[str, Any]:
     if not kind.named(value):
         listing = f"In this file: {', '.join(there)}." if there else kind.makes
         raise StudyError(
-            f"{name} is {_described(value)}, no {kind.word}.",
+            f"{name} is a value of type {type(value).__name__}, no {kind.word}.",
             where=str(path),
             hint=listing,
         )
@@ -184,10 +184,6 @@ def _only(there: dict[str, Any], path: Path, kind: _Kind) -> tuple[str, Any]:
         if there
         else kind.makes,
     )
-
-
-def _described(value: Any) -> str:
-    return f"a value of type {type(value).__name__}"
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tpcalc.cli.flags import DEVICE, NETWORK, RATES_OPEN, SEED, Flags, takes
@@ -27,19 +28,15 @@ def transfer(
     """Does the best learning rate stay where it is as the width or the number of blocks grows?"""
     from tpcalc.cli.depths import OO, deep
     from tpcalc.cli.show import answer, check_page, progress_bar, write_page
-    from tpcalc.cli.values import ladder, listed
+    from tpcalc.cli.values import listed
     from tpcalc.errors import Incomplete, UsageError
-    from tpcalc.experiments.transfer import RATES
     from tpcalc.experiments.transfer import transfer as found_transfer
     from tpcalc.results import DepthExperiment
     from tpcalc.study import open_network
     from tpcalc.study.build import data_of
 
     check_page(out)
-    if lr is not None and rates is not None:
-        raise UsageError("--lr and --rates both say which rates are tried.", hint="Give one.")
-    typed = RATES if rates is None else listed("--rates", rates)
-    sizes = [] if widths is None else listed("--widths", widths)
+    tried = _rates(lr, rates)
     asked = deep(model, flags)
     if asked is None and widths is None:
         raise UsageError(
@@ -53,10 +50,10 @@ def transfer(
         found = found_transfer(
             run,
             () if depths is None else depths or (OO,),
-            typed if lr is None else ladder("--lr", lr),
+            tried,
             recipes=() if recipes is None else [word.strip() for word in recipes.split(",")],
             multipliers=listed("--multipliers", multipliers),
-            widths=[*sizes, OO],
+            widths=[*([] if widths is None else listed("--widths", widths)), OO],
             seeds=seeds,
             average=average,
             seed=opened.study.limit.seed,
@@ -67,8 +64,21 @@ def transfer(
     beside = "depth" if widths is None else "width"
     title = f"best learning rates of {run.network.heading} by {beside}"
     shown = DepthExperiment("transfer", title, "", (), found, (), (), found.provenance, ())
-    heading = f"{shown.name}: {title}"
+    heading = f"transfer: {title}"
     write_page(out, heading, shown)
     answer("transfer", opened.description, shown, heading, as_json, written={"out": out})
     if not found.optima:
         raise Incomplete("no loss is finite, so no rate is best.", hint="Try smaller rates, --lr.")
+
+
+def _rates(lr: str | None, rates: str | None) -> Sequence[float]:
+    """The rates that are tried, as either flag says."""
+    from tpcalc.cli.values import ladder, listed
+    from tpcalc.errors import UsageError
+    from tpcalc.experiments.transfer import RATES
+
+    if lr is not None and rates is not None:
+        raise UsageError("--lr and --rates both say which rates are tried.", hint="Give one.")
+    if lr is not None:
+        return ladder("--lr", lr)
+    return RATES if rates is None else listed("--rates", rates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from tpcalc.results import Curve, Signal
 from tpcalc.views.numbers import plain
@@ -48,6 +49,11 @@ def _diagonal(end: float) -> Series:
     return Series.of([(0.0, 0.0), (end, end)], "muted", "dash", "no change")
 
 
+def _sides(y: str, x_ends: tuple[float, float], y_ends: tuple[float, float]) -> dict[str, Any]:
+    """Of a panel what stands beside it, and where its axes end."""
+    return {"y_label": y, "x_ends": x_ends, "y_ends": y_ends, "log_y": False}
+
+
 def _lengths(found: Signal) -> Panel:
     curve, q = _curve(found, "length"), found.length.value
     last = curve.x[-1]
@@ -62,8 +68,8 @@ def _lengths(found: Signal) -> Panel:
     elif not found.fixed_points:
         series.append(_at(q, q, "good", "q*"))
     words = f"Length map: q of the next layer against q; {end}."
-    ends = (0.0, last), (0.0, max(*curve.y, last))
-    return _panel("Length map", words, "q", series, "q, next layer", *ends)
+    sides = _sides("q, next layer", (0.0, last), (0.0, max(*curve.y, last)))
+    return Panel.of("Length map", "q", series, words, **sides)
 
 
 def _correlations(found: Signal) -> Panel:
@@ -73,8 +79,8 @@ def _correlations(found: Signal) -> Panel:
     if found.phase == "chaotic":
         series.append(_at(1.0, 1.0, "bad", "unstable"))
     words = f"Correlation map between 0 and 1; correlations tend to {plain(limit, 4)}."
-    ends = (0.0, 1.0), (0.0, 1.0)
-    return _panel("Correlation map", words, "c", series, "c, next layer", *ends)
+    sides = _sides("c, next layer", (0.0, 1.0), (0.0, 1.0))
+    return Panel.of("Correlation map", "c", series, words, **sides)
 
 
 def _dynamics(found: Signal) -> Panel:
@@ -89,8 +95,8 @@ def _dynamics(found: Signal) -> Panel:
             points.append((last, limit))
         series.append(Series.of(points, k, "line", curve.label))
     series.append(Series.of([(0.0, limit), (last, limit)], "muted", "dash", "c*"))
-    words = f"Correlations by layer. {said}."
-    return _panel("Correlations by layer", words, "layer", series, "c", (0.0, last), (0.0, 1.0))
+    title, sides = "Correlations by layer", _sides("c", (0.0, last), (0.0, 1.0))
+    return Panel.of(title, "layer", series, f"{title}. {said}.", **sides)
 
 
 def _gradients(found: Signal) -> Panel:
@@ -99,8 +105,8 @@ def _gradients(found: Signal) -> Panel:
     room = 0.05 * (high - low) if high - low >= 0.5 else 0.5
     words = f"Squared gradients by layer: 10^{plain(curve.y[0], 3)} at the first, 1 at the last."
     series = [_line(curve, "3", "E |dE/dh|² over that of the last layer")]
-    ends = (1.0, max(curve.x[-1], 2.0)), (low - room, high + room)
-    return _panel("Gradients by layer", words, "layer", series, "power of 10", *ends)
+    sides = _sides("power of 10", (1.0, max(curve.x[-1], 2.0)), (low - room, high + room))
+    return Panel.of("Gradients by layer", "layer", series, words, **sides)
 
 
 def _edge(found: Signal) -> Iterator[Panel]:
@@ -124,7 +130,8 @@ def _edge(found: Signal) -> Iterator[Panel]:
     place = "at the edge" if found.phase == "edge of chaos" else found.phase
     words = f"{_EDGE}this network is {place}."
     series.append(_at(*own, "good", "this network"))
-    yield _panel("Phases", words, "σ_b", series, "σ_w", (0.0, right), (0.0, top))
+    sides = _sides("σ_w", (0.0, right), (0.0, top))
+    yield Panel.of("Phases", "σ_b", series, words, **sides)
 
 
 def _scales(found: Signal) -> Iterator[Panel]:
@@ -144,8 +151,8 @@ def _scales(found: Signal) -> Iterator[Panel]:
     if math.isfinite(own) and own > 0:
         series.append(_at(found.weights, own, "good", "this network"))
     words = "The depth scale of correlations against the variance of the weights, for these biases."
-    ends = (first, last), (low, top)
-    yield _panel("Reach of correlations", words, "σ_w²", series, "layers", *ends, log_y=True)
+    sides = _sides("layers", (first, last), (low, top)) | {"log_y": True}
+    yield Panel.of("Reach of correlations", "σ_w²", series, words, **sides)
 
 
 def _variances(found: Signal) -> Panel:
@@ -159,21 +166,6 @@ def _variances(found: Signal) -> Panel:
     own = next((row.whole.value for row in found.jacobian if row.family == found.family), 0.0)
     if own > 0:
         series.append(_at(found.rank, own, "good", "this network"))
-    ends = (curves[0].x[0], 1.0), (low / 1.5, max(heights) * 1.5)
-    title, axis = "Variance against the rank", "rank over width γ"
-    return _panel(title, _VARIANCE, axis, series, "", *ends, log_x=True, log_y=True)
-
-
-def _panel(
-    title: str,
-    words: str,
-    x: str,
-    series: list[Series],
-    y: str,
-    x_ends: tuple[float, float],
-    y_ends: tuple[float, float],
-    log_x: bool = False,
-    log_y: bool = False,
-) -> Panel:
-    own, ends = tuple(series), (x_ends, y_ends)
-    return Panel(title, words, x, own, log_x, log_y, False, y, *ends)
+    sides = _sides("", (curves[0].x[0], 1.0), (low / 1.5, max(heights) * 1.5))
+    sides |= {"log_x": True, "log_y": True}
+    return Panel.of("Variance against the rank", "rank over width γ", series, _VARIANCE, **sides)
