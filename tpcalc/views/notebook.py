@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tpcalc.views.numbers import typeset
 from tpcalc.views.panels import Figure
-from tpcalc.views.tables import Cell, Table
+from tpcalc.views.tables import Cell, Table, spelled
 from tpcalc.views.view import View
 
 _ROWS = 39
@@ -72,11 +72,6 @@ def _html(table: Table) -> str:
 
 
 def _cell(tag: str, cell: Cell) -> str:
-    text = html.escape(cell.text)
-    if cell.kind == "number":
-        text = typeset(text)
-    elif cell.kind == "name" and text:
-        text = f"<code>{text}</code>"
     side = "right" if cell.kind == "number" else "left"
     style = ";".join(part for part in (f"text-align:{side}", _TONES[cell.tone]) if part)
-    return f'<{tag} style="{style}">{text}</{tag}>'
+    return f'<{tag} style="{style}">{spelled(cell)}</{tag}>'

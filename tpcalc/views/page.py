@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from html.entities import html5
@@ -20,7 +20,7 @@ from tpcalc.views.content import compose
 from tpcalc.views.numbers import typeset
 from tpcalc.views.panels import Figure
 from tpcalc.views.record import FIELDS, ReportInput
-from tpcalc.views.tables import Cell
+from tpcalc.views.tables import Cell, spelled
 from tpcalc.views.view import View
 
 if TYPE_CHECKING:
@@ -231,53 +231,34 @@ def _environment(kind: str) -> Environment:
         keep_trailing_newline=True,
     )
     if kind == "html":
-        environment.filters |= {
-            "cell": _cell_html,
-            "formula": _formula_html,
-            "numbers": _numbers,
-            "pictures": _pictures,
-            "said": _said,
-        }
+        own: dict[str, Callable[..., str]] = {"cell": spelled, "formula": formula_html}
+        own |= {"numbers": _numbers, "said": _said}
+        environment.filters |= {name: _safe(spell) for name, spell in own.items()}
+        environment.filters["pictures"] = _pictures
     else:
-        environment.filters |= {
-            "cell": _cell_markdown,
-            "formula": formula_markdown,
-            "line": _line,
-            "fence": _fence,
-        }
+        plain = {"cell": _cell_markdown, "formula": formula_markdown, "line": _line}
+        environment.filters |= {**plain, "fence": _fence}
     return environment
 
 
-def _cell_html(cell: Cell) -> Markup:
+def _safe(spell: Callable[..., str]) -> Callable[..., Markup]:
+    """What a filter makes, which is no text to be escaped."""
     from markupsafe import Markup
 
-    text = html.escape(cell.text)
-    if cell.kind == "name":
-        return Markup(f"<code>{text}</code>" if text else "")
-    return Markup(typeset(text) if cell.kind in ("number", "sentence") else text)
+    return lambda *given: Markup(spell(*given))
 
 
-def _formula_html(formula: Formula) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(formula_html(formula))
-
-
-def _numbers(text: str) -> Markup:
-    from markupsafe import Markup
-
+def _numbers(text: str) -> str:
     text = html.escape(text).replace(" ± ", "\u00a0±\u00a0").replace(" = ", "\u00a0=\u00a0")
-    return Markup(typeset(text))
+    return typeset(text)
 
 
-def _said(line: str, formulas: Sequence[tuple[str, Formula]]) -> Markup:
+def _said(line: str, formulas: Sequence[tuple[str, Formula]]) -> str:
     """A line about a program, whose formula is spelled for a page."""
-    from markupsafe import Markup
-
     for _, formula in formulas:
         rest = line.removeprefix(formula.text)
         if formula.html and (rest == "." or rest.startswith(" for ")):
-            return Markup(formula_line(formula)) + _numbers(rest)
+            return formula_line(formula) + _numbers(rest)
     return _numbers(line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from tpcalc.views.numbers import (
     score,
     scores,
     spread,
+    typeset,
     with_power,
 )
 from tpcalc.views.traces import Trace, gather
@@ -137,6 +139,14 @@ def number(text: str, tone: str = "") -> Cell:
 def name(text: str) -> Cell:
     """A cell that holds a name of the program."""
     return Cell(text, "name")
+
+
+def spelled(cell: Cell) -> str:
+    """A cell within HTML."""
+    text = html.escape(cell.text)
+    if cell.kind == "name":
+        return f"<code>{text}</code>" if text else ""
+    return typeset(text) if cell.kind in ("number", "sentence") else text
 
 
 def missed_note(traces: Iterable[Trace]) -> str:

@@ -11,10 +11,8 @@ from tpcalc.cli.option import many, whole_numbers
 
 if TYPE_CHECKING:
     from tpcalc.errors import UsageError
-    from tpcalc.meanfield.measured import Sampling
     from tpcalc.meanfield.notation.architectures import Design
     from tpcalc.meanfield.operations import Input as Moments
-    from tpcalc.results.nonlinearity import Nonlinearity
 
 _NETWORKS = ("mlp", "resnet")
 
@@ -44,23 +42,24 @@ def nlc(
     as_json: bool = False,
 ) -> None:
     """The nonlinearity coefficient: the limit of every layer, and networks of finite width."""
-    from tpcalc.cli.show import answer, check_page, write_page
+    from tpcalc.cli.show import answer, check_page, progress_bar, write_page
     from tpcalc.engine.device.devices import known_device
+    from tpcalc.meanfield.answer import nonlinearity
     from tpcalc.meanfield.measured import Sampling
 
     check_page(out)
-    typed = {
-        **{"depth": depth, "act": act, "weights": weights, "biases": biases, "norm": norm},
-        **{"batch": batch, "family": family, "rank": rank, "bias": bias},
-        **{"skip": skip, "branch": branch, "q": q, "c": c},
-    }
+    layers = {"depth": depth, "act": act, "weights": weights, "biases": biases, "norm": norm}
+    layers |= {"batch": batch, "family": family, "rank": rank, "bias": bias}
+    typed = {**layers, "skip": skip, "branch": branch, "q": q, "c": c}
     known_device(device)
     asked = _asked(model, {key: v for key, v in typed.items() if v is not None})
     sampling = None
     if widths:
         sizes = tuple(whole_numbers("--widths", widths))
         sampling = Sampling(sizes, seeds, inputs, seed=seed, device=device)
-    found = _computed(asked, sampling, seed)
+    with progress_bar("networks") as progress:
+        words = asked.network, asked.title
+        found = nonlinearity(*words, sampling, seed, progress, asked.inputs)
     found = replace(found, notes=(*found.notes, *asked.notes))
     write_page(out, f"Nonlinearity: {asked.title}", found, program_text=found.text)
     answer("nlc", {"model": found.model}, found, asked.title, as_json, written={"out": out})
@@ -80,34 +79,26 @@ class _Asked(NamedTuple):
 
 def _asked(model: str, typed: Typed) -> _Asked:
     from tpcalc.meanfield.notation.notation import parse_graph
-    from tpcalc.study.program_file import split_model
-
-    if model in _NETWORKS:
-        return _network(model, typed)
-    place = split_model(model)
-    if place is not None:
-        return _own(place, typed)
-    text = _read(model)
-    if typed:
-        raise _stray(next(iter(typed)), "the file says what the layers are")
-    return _Asked(parse_graph(text), Path(model).name)
-
-
-def _own(place: tuple[str, str | None], typed: Typed) -> _Asked:
     from tpcalc.meanfield.operations import Input
-    from tpcalc.study.program_file import load_network
+    from tpcalc.study.program_file import load_network, split_model
 
+    place = split_model(model)
+    if model not in _NETWORKS and place is None:
+        text = _read(model)
+        if typed:
+            raise _stray(next(iter(typed)), "the file says what the layers are")
+        return _Asked(parse_graph(text), Path(model).name)
     start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
-    for name in typed:
-        if name not in ("q", "c"):
-            raise _stray(name, "the file says what the network is")
+    if place is None:
+        return _network(model, typed, start)
+    for name in (word for word in typed if word not in ("q", "c")):
+        raise _stray(name, "the file says what the network is")
     name, network = load_network(*place)
     return _Asked(network, f"{name}: {network.words}", inputs=start)
 
 
-def _network(model: str, typed: Typed) -> _Asked:
+def _network(model: str, typed: Typed, start: Moments) -> _Asked:
     from tpcalc.meanfield.notation.architectures import mlp, resnet
-    from tpcalc.meanfield.operations import Input
 
     design = _design(typed)
     if model == "mlp":
@@ -116,7 +107,6 @@ def _network(model: str, typed: Typed) -> _Asked:
                 raise _stray(name, "an mlp has no skip connections; take resnet")
     if "batch" in typed and design.norm != "batch":
         raise _stray("batch", "it is the batch of batch norm (--norm batch)")
-    start = Input(_number(typed, "q", "1"), _number(typed, "c", "0"))
     depth = typed.get("depth", 10)
     title = f"{model}, depth {depth}, {design.tau.name}"
     if design.norm != "none":
@@ -219,12 +209,3 @@ def _stray(name: str, why: str) -> UsageError:
     from tpcalc.errors import UsageError
 
     return UsageError(f"--{name}: {why}.", hint="Leave it out.")
-
-
-def _computed(asked: _Asked, sampling: Sampling | None, seed: int) -> Nonlinearity:
-    from tpcalc.cli.show import progress_bar
-    from tpcalc.meanfield.answer import nonlinearity
-
-    with progress_bar("networks") as progress:
-        words = asked.network, asked.title
-        return nonlinearity(*words, sampling, seed, progress, asked.inputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -40,9 +39,7 @@ def kernel_figure(kernel: Kernel) -> Figure:
     panels = []
     if has_spectrum(kernel):
         panels.append(_spectrum_panel(kernel))
-    for kind in kernel.kinds:
-        paint = partial(_draw_map, kernel=kernel, kind=kind)
-        panels.append(replace(_map_panel(kernel, kind), size=_SIZE, paint=paint))
+    panels += [_map_panel(kernel, kind) for kind in kernel.kinds]
     return Figure("Eigenvalues and entries", _note(kernel), tuple(panels))
 
 
@@ -153,7 +150,8 @@ def _map_panel(kernel: Kernel, kind: str) -> Panel:
     low, high = plain(float(matrix.min()), 3), plain(float(matrix.max()), 3)
     sizes = " x ".join(count(size) for size in matrix.shape)
     words = f"{kind.upper()} as a map of {sizes} entries, from {low} to {high}."
-    return Panel(f"{kind.upper()}, entries", words, "input", ())
+    paint = partial(_draw_map, kernel=kernel, kind=kind)
+    return Panel(f"{kind.upper()}, entries", words, "input", (), size=_SIZE, paint=paint)
 
 
 def _draw_map(figure: Canvas, kernel: Kernel, kind: str) -> None:
