@@ -184,11 +184,7 @@ def _against(law: str, name: str, own: Sequence[Ratio]) -> Iterator[Panel]:
     for ink, alpha in enumerate(lines):
         for width in dict.fromkeys(row.width for row in own):
             points = (
-                (
-                    float(Fraction(row.depth if alpha else row.alpha)),
-                    row.value.value,
-                    0.0 if width == _OO else row.value.stderr,
-                )
+                (float(Fraction(row.depth if alpha else row.alpha)), row.value)
                 for row in own
                 if row.width == width and alpha in ("", row.alpha)
             )
