@@ -74,22 +74,6 @@ def test_square_kernel(benchmark, name, depth):
     )
 
 
-@pytest.mark.parametrize("name", CHAINS)
-def test_cost_of_a_layer(benchmark, name):
-    """Nanoseconds per entry and layer, one thread, between depth 10 and 30."""
-    inputs = np.random.default_rng(0).standard_normal((1000, LENGTH))
-    gram = Gram(inputs, None, 1 / LENGTH)
-    seconds = {}
-    for depth in (10, 30):
-        chain = Chain(**{**vars(CHAINS[name]), "depth": depth})
-        seconds[depth] = fastest(lambda chain=chain: chain_kernels(gram, chain, threads=1), 10)
-    benchmark.pedantic(lambda: chain_kernels(gram, CHAINS[name], threads=1), rounds=3)
-    entries = len(inputs) * (len(inputs) + 1) / 2
-    cost = 1e9 * (seconds[30] - seconds[10]) / 20 / entries
-    benchmark.extra_info["ns per entry and layer"] = cost
-    print(f"\n{name}: {cost:.2f} ns per entry and layer")
-
-
 def test_erf_of_the_reference_is_the_activation():
     """The recursion above is for erf(z), by a small sum over draws."""
     z = np.random.default_rng(1).standard_normal((2, 10**5))

@@ -65,9 +65,3 @@ def test_memory() -> None:
     tracemalloc.stop()
     print(f"\nL=24, T=6: {peak / 2**20:.0f} MiB")
     assert peak < 2**30
-
-
-def test_one_derivation(benchmark) -> None:  # type: ignore[no-untyped-def]
-    """IP-LLR, L = 6, T = 3."""
-    program = written(6, 3, "ip-llr")
-    benchmark(derived, program)

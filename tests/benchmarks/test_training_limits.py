@@ -25,7 +25,6 @@ from tpcalc.engine.run import Runner
 from tpcalc.engine.schedule import Plan, plan
 from tpcalc.engine.setting import Setting
 from tpcalc.evaluate.particles.compile import compile_graph
-from tpcalc.finite.compile import compile_program
 from tpcalc.limit.derive import derive
 
 
@@ -135,13 +134,6 @@ def product_share(found: Plan, samples: int) -> tuple[float, float]:
             rate = max(rate, product_rate())
     # a number that is read takes two operations for each vector, as if it were read for each
     return best, four_reads(found, samples, each=True) / 4 / best / rate
-
-
-@pytest.mark.parametrize(("steps", "batch", "log2"), [(8, 8, 13), (8, 8, 15)])
-def test_product_share_of_cells(steps: int, batch: int, log2: int) -> None:
-    found = planned(run_of(steps, batch))
-    best, share = product_share(found, 2**log2)
-    print(f"\nT={steps} B={batch} N=2^{log2}, cell by cell: {best:.2f} s, {share:.2f} of GEMM")
 
 
 def particle_error(
@@ -265,33 +257,6 @@ def test_lazy_against_dense(width: int, seeds: int) -> None:
     )
     case = f"one of {seeds} lazy networks of width {width}, 8 steps"
     figure("finite", case, lazy, peer=("dense", dense))
-
-
-@pytest.mark.parametrize(("width", "seeds"), [(64, 200), (256, 200), (1024, 100), (4096, 32)])
-def test_many_networks(width: int, seeds: int) -> None:
-    """CPU milliseconds of one network of many, beside networks that run one by one."""
-    program = run_of(8)
-    single = Workspace(plan(compile_program(program, width)[0]), Setting("finite", width))
-
-    def alone() -> None:
-        for seed in range(16):
-            single.run([(seed, 2, width)])
-
-    def together() -> None:
-        tp.simulate(program, widths=[width], seeds=seeds, threads=1)
-
-    def best(call: Callable[[], None]) -> float:
-        found = []
-        for _ in range(4):  # the first compiles
-            start = time.process_time()
-            call()
-            found.append(time.process_time() - start)
-        return min(found)
-
-    one, many = best(alone) / 16, best(together) / seeds
-    print(
-        f"\nn={width}: {one * 1e3:.2f} ms alone, {many * 1e3:.3f} ms of {seeds}: {one / many:.1f}"
-    )
 
 
 @pytest.mark.parametrize(("log2", "replicates"), [(14, 16), (15, 16), (17, 1)])

@@ -248,6 +248,7 @@ def test_phases(tpcalc: Run, asked: Asked, tmp_path: Path) -> None:
         (["orders", "mlp", "--widths", "64"], "--widths: finite networks are run with --measure"),
         (["check", "mlp", "--seeds", "4"], "--seeds: finite networks are run with --measure"),
         (["solve", "net.json"], "'net.json' is a program"),
+        (["check", "net.json"], "'net.json' is a program"),
         (["phases", "net.json", *BOX], "'net.json' is a program"),
         (["check", "mlp", "--query", "q.csv"], "No such option"),
         (["solve", "mlp", "--lr", "1"], "No such option"),

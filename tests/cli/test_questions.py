@@ -36,17 +36,6 @@ def test_phases_finds_the_two_points(tmp_path: Path) -> None:
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
-@pytest.mark.parametrize("command", ["check", "solve", "phases"])
-def test_a_program_file_has_no_network(command: str, tmp_path: Path) -> None:
-    file = tmp_path / "a.py"
-    file.write_text(
-        "import tpcalc as tp\n@tp.program\ndef p(t):\n    t.output('v', t.gaussian('v'))\n"
-    )
-    box = ["--box", "a=0:1", "--box", "c=0:1"] if command == "phases" else []
-    found = CliRunner().invoke(app, [command, f"{file}:p", *box])
-    assert found.exit_code == 2
-
-
 NET = ("mlp", "--depth", "2", "--act", "relu", "--bias", "first")
 
 
@@ -73,7 +62,6 @@ def test_steps_of_which_the_first_alone_is_known() -> None:
     [
         (("--group", "hidden"), "--group: 'hidden' does not say which parameters have which"),
         (("--group", "hidden: lr"), "does not say which parameters have which settings"),
-        (("--group", "blocks.*: lr=1"), "fits no parameter"),
         (("--schedule", "cosin"), "Did you mean 'cosine'"),
         (("--optimizer", "adamw(dekay=1)"), "--optimizer: there is no hyperparameter of adamw"),
     ],

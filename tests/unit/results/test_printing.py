@@ -125,14 +125,6 @@ def test_several_theorems_are_one_table() -> None:
     assert "1 of 2 theorems apply to this network." in str(Rows(rows))
 
 
-@pytest.mark.parametrize(
-    ("agrees", "words"), [(True, "does not hold here"), (False, "refuted by the program")]
-)
-def test_a_missing_property_is_no_refutation(agrees: bool, words: str) -> None:
-    claims = (replace(CLAIM, agrees=agrees),)
-    assert replace(PROVED, answer="does not hold", claims=claims).answered == words
-
-
 def test_a_card_fits_a_screen() -> None:
     verdict = Verdict(
         "kernel", "exact", False, "ok", ("f moves",), (), (), (), "all t", 3, (), MADE

@@ -12,7 +12,6 @@ from tpcalc.functions import Fn, Par, derivative
 from tpcalc.functions.tape import evaluate
 from tpcalc.results import Samples
 from tpcalc.training.losses import REGISTRY, lookup
-from tpcalc.training.optimizers import lookup as optimizer
 
 COUNTS = {"mse": (1, 3), "linear": (1, 3), "logistic": (1,), "xent": (2, 3, 10)}
 CASES = [(name, count) for name, counts in COUNTS.items() for count in counts]
@@ -150,10 +149,3 @@ def test_names() -> None:
     assert lookup(lookup("mse")) is lookup("mse")
     with pytest.raises(UnknownName, match="'mse'"):
         lookup("msee")
-
-
-def test_optimizers() -> None:
-    assert optimizer("SGD").rule == "w = w - lr g"
-    assert optimizer(optimizer("sgd")) is optimizer("sgd")
-    with pytest.raises(UnknownName, match="no optimizer called 'adamm'"):
-        optimizer("adamm")

@@ -217,8 +217,6 @@ def test_reports(tmp_path: Path) -> None:
     assert text.count("Entries are within 3.3e-15") == 1
     with pytest.raises(StudyError, match=r"two results of the same kind \(kernel\)"):
         report([KERNEL, KERNEL], tmp_path / "b.md")
-    with pytest.raises(StudyError, match=r"kernel is OrderTable.*not of type Kernel"):
-        ReportInput("mixed", kernel=ORDERS)  # type: ignore[arg-type]
 
 
 def test_errors_of_some_pairs_are_not_said_of_all() -> None:
