@@ -163,12 +163,16 @@ def _given(node: Input | Data, values: Any, world: World) -> Any:
 
 def _sum(node: LinComb, values: Any, world: World) -> Any:
     triples = zip(node.numbers, node.scalars, node.vectors, strict=True)
-    terms = [
+    return total([
         float(number) * (1.0 if scalar is None else values[scalar]) * values[vector]
         for number, scalar, vector in triples
-    ]
-    total = sum(terms)  # what cancels but for rounding is 0: a jump may be there
-    return np.where(np.abs(total) <= ROUNDING * sum(map(np.abs, terms)), 0.0, total)
+    ])  # fmt: skip
+
+
+def total(terms: list[Any]) -> Any:
+    """A sum; what cancels but for rounding is 0, as a jump may be there."""
+    found = sum(terms)
+    return np.where(np.abs(found) <= ROUNDING * sum(map(np.abs, terms)), 0.0, found)
 
 
 def _product(node: MatMul, values: Any, world: World) -> Any:
