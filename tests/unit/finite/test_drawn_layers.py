@@ -20,7 +20,6 @@ from layered import (
     Lines,
     SharedBias,
     SpanBias,
-    Word,
     chain,
     drawn,
     matrix,
@@ -234,16 +233,6 @@ def test_seeds_and_number_formats() -> None:
         (lambda: LayerNorm(-1), "epsilon is -1"),
         (lambda: BatchNorm(None, -1), "epsilon is -1"),
         (lambda: Addition((1.0, 0)), "none of them 0"),
-    ],
-)
-def test_words_that_make_no_sense(made: Callable[[], Word], said: str) -> None:
-    with pytest.raises(TpcalcError, match=said):
-        made()
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
         (lambda: Lines(()), "first layer is no input"),
         (lambda: chain(Input(), [Input()]), "layer 1 .*there is one input"),
         (lambda: chain(Input(), []).then(Dense(), 1), r"layer 1 \(dense\) reads the layers 1"),
@@ -260,7 +249,7 @@ def test_words_that_make_no_sense(made: Callable[[], Word], said: str) -> None:
         ),
     ],
 )
-def test_layers_that_do_not_fit(made: Callable[[], object], said: str) -> None:
+def test_words_and_layers_that_make_no_sense(made: Callable[[], object], said: str) -> None:
     with pytest.raises(TpcalcError, match=said):
         made()
 

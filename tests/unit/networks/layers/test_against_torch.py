@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
+from agreements.test_formulas import Images
 from twins import Twins
 
 import tpcalc as tp
@@ -278,21 +279,6 @@ def test_the_cells_are_those_of_torch() -> None:
     torch.testing.assert_close(gru(p, x, after=True), h[0])
 
 
-class OnData(tp.Network):
-    """A layer that reads the data, over two axes."""
-
-    axes: ClassVar[dict[str, int]] = {"y": 3, "x": 4}
-
-    def __init__(self, t: Any) -> None:
-        self.first = L.Conv(t, t.n, "in", ("y", "x"), bias=True)
-        self.layer = L.Conv(t, t.n, t.n, ("y", "x"), 2, padding="none")
-        self.v = t.linear(t.outputs, t.n)
-
-    def forward(self, x: Any) -> Any:
-        h = tp.tanh(self.layer(tp.relu(self.first(x))))
-        return self.v(L.average_pool(h, ("y", "x")))
-
-
 def test_images() -> None:
     def twin(p: Any, x: Any) -> Any:
         first = p["first.map"].permute(3, 2, 0, 1)  # k_y, k_x, in, n
@@ -301,7 +287,7 @@ def test_images() -> None:
         h = torch.tanh(F.conv2d(h, p["layer.map"].permute(2, 3, 0, 1)))
         return p["v"] @ h[0].mean((1, 2))
 
-    twins = Twins(OnData, twin, 24, width=5)
+    twins = Twins(Images, twin, 24, width=5)
     twins.check_gradients()
     twins.check_training(steps=1, batch=1)
 
