@@ -14,7 +14,7 @@ from agreements.test_haar import mixed
 
 import tpcalc as tp
 from tests.agree import agree
-from tpcalc.engine import execute
+from tpcalc.engine.executor import METHODS, Executor
 from tpcalc.engine.instructions import Instruction, Multiply
 from tpcalc.engine.schedule import plan
 from tpcalc.evaluate.particles.compile import compile_graph
@@ -185,7 +185,7 @@ def test_the_host_waits_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -
     from tpcalc.engine.device.rows import Place
 
     host, times = Place.host, {"host": 0, "products": 0}
-    multiply = device.HANDLERS[Multiply]
+    multiply = device.Workspace._multiply
 
     def counted(place: Place, tensor: Any) -> np.ndarray:
         times["host"] += 1
@@ -196,16 +196,15 @@ def test_the_host_waits_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -
         multiply(space, step)
 
     monkeypatch.setattr(Place, "host", counted)
-    monkeypatch.setitem(device.HANDLERS, Multiply, product)
+    monkeypatch.setattr(device.Workspace, "_multiply", product)
     limits(made("mup-tanh-8-steps"), device="cpu")
     assert times["products"] == 34
     assert times["host"] == 34 + 2  # whether scalars are finite, and the results
 
 
-def test_every_instruction_has_a_handler_in_both_tables() -> None:
-    from tpcalc.engine.device.execute import HANDLERS
-
-    assert set(HANDLERS) == set(execute._HANDLERS) == set(get_args(Instruction))
+def test_every_instruction_has_a_method() -> None:
+    assert set(METHODS) == set(get_args(Instruction))
+    assert all(callable(getattr(Executor, name)) for name in METHODS.values())
 
 
 def test_every_instruction_stands_in_a_script_that_is_compared() -> None:

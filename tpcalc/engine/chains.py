@@ -9,10 +9,9 @@ The answer does not depend on the number of threads.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from tpcalc.engine.chains_tables import Chain as Chain
 from tpcalc.engine.chains_tables import Family as Family
 from tpcalc.engine.chains_tables import Gram as Gram
 from tpcalc.engine.chains_tables import Table, biased_table, erf_table, plain_table
-from tpcalc.engine.crew import watch
+from tpcalc.engine.crew import carry_out
 from tpcalc.errors import EvaluationError
 from tpcalc.progress import Progress
 
@@ -149,47 +148,9 @@ def _run(
     jobs = [tiles[start : start + size] for start in range(0, len(tiles), size)]
     text = f"kernels of {shape[0]} x {shape[1]} inputs, {depth} layers"
 
-    def work(job: Index) -> None:
-        table.run(job, out["nngp"], out["ntk"])
-
-    done = [0]
-
-    def report() -> None:
+    def report(fraction: float) -> None:
         if progress is not None:
-            progress(done[0] / len(jobs), text)
+            progress(fraction, text)
 
-    if threads == 1:
-        for job in jobs:
-            work(job)
-            done[0] += 1
-            report()
-        return
-    _share(work, iter(jobs), min(threads, len(jobs)), done, report)
-
-
-def _share(
-    work: Callable[[Index], None],
-    jobs: Iterator[Index],
-    threads: int,
-    done: list[int],
-    report: Callable[[], None],
-) -> None:
-    lock, stop = threading.Lock(), threading.Event()
-
-    def worker() -> None:
-        while not stop.is_set():
-            with lock:
-                job = next(jobs, None)
-            if job is None:
-                return
-            work(job)
-            with lock:
-                done[0] += 1
-
-    with ThreadPoolExecutor(threads) as pool:
-        workers = [pool.submit(worker) for _ in range(threads)]
-        try:
-            watch(workers, report)
-        except BaseException:
-            stop.set()  # workers end after the job they are at
-            raise
+    runs = [partial(table.run, job, out["nngp"], out["ntk"]) for job in jobs]
+    carry_out(runs, min(threads, len(jobs)), report)

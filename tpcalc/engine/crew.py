@@ -7,11 +7,12 @@ order, so that an answer has the same bits for any number of threads. Python run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import pairwise
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,42 @@ def watch(futures: Collection[Future[Any]], report: Callable[[], None]) -> None:
         for future in finished:
             future.result()
         report()
+
+
+def carry_out(
+    jobs: Sequence[Callable[[], Any]],
+    threads: int,
+    report: Callable[[float], None] = lambda fraction: None,
+) -> None:
+    """Do jobs, which threads take one after another; once one has failed no other is begun.
+
+    Example:
+        >>> found = []
+        >>> carry_out([lambda k=k: found.append(k) for k in range(3)], 2)
+        >>> sorted(found)
+        [0, 1, 2]
+    """
+    left, stop, done = iter(jobs), Event(), list[None]()
+
+    def work() -> None:
+        for job in left:  # of a list: no two threads get the same one
+            if stop.is_set():
+                return
+            job()
+            done.append(None)
+            if threads < 2:
+                report(len(done) / len(jobs))
+
+    if threads < 2:
+        work()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            workers = [pool.submit(work) for _ in range(threads)]
+            watch(workers, lambda: report(len(done) / len(jobs)))
+        except BaseException:
+            stop.set()
+            raise
 
 
 def share(count: int, size: int, work: Callable[[slice], None]) -> None:

@@ -81,15 +81,6 @@ class MatrixSide:
         )
         self.e = Store(output.size, kept, images, output.block, replicates, output.memory)
 
-    @property
-    def rows(self) -> int:
-        """Number of directions (the largest, where replicates differ)."""
-        return self.q.rows
-
-    def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients (replicates, B, k) on ``q`` as they apply to its rows in memory."""
-        return self.q.raw_coefficients(coefficients)
-
     def clear(self) -> None:
         """Forget all directions, keep the memory."""
         self.q.clear()
@@ -133,11 +124,6 @@ class _Matrix(TwoSided):
         rows, cols = spaces
         forward = MatrixSide(cols, rows, capacities[0], *options)
         super().__init__(forward, MatrixSide(rows, cols, capacities[1], *options), draws)
-
-    @property
-    def min_ratio(self) -> float:
-        """The smallest of them."""
-        return float(self.min_ratios.min())
 
 
 class LimitMatrix(_Matrix):
@@ -198,7 +184,7 @@ class LimitMatrix(_Matrix):
         overlaps = push.beside.transpose(0, 2, 1) / side.space.size
         off = np.zeros(1)
         if self._adjoint:
-            (count, rows), coords = (other.rows, side.rows), push.coords
+            (count, rows), coords = (other.q.rows, side.q.rows), push.coords
             known = self._off[not transpose][:, :count, :rows].transpose(0, 2, 1)
             overlaps -= products(coords, known)
             off = products(coords, self._off[transpose][:, :rows, :count])
@@ -212,11 +198,11 @@ class LimitMatrix(_Matrix):
         side.e.reserve(push.new)
         for _, replicate, row in push.places():
             self._draws[transpose].fill(side.e.row_view(row, replicate), spread, replicate)
-        if self._adjoint and other.rows and push.new.any():
+        if self._adjoint and other.q.rows and push.new.any():
             overlaps = other.q.dots_with(side.e, push.before, push.new) / side.output.size
             for m, replicate, row in push.places():
                 own = slice(None) if replicate is None else replicate
-                self._off[transpose][own, row, : other.rows] = overlaps[own, :, m]
+                self._off[transpose][own, row, : other.q.rows] = overlaps[own, :, m]
 
 
 class FiniteMatrix(_Matrix):
@@ -265,8 +251,8 @@ class FiniteMatrix(_Matrix):
         """Images of new directions, given everything that both sides know."""
         side, other = self.side(transpose), self.side(not transpose)
         overlaps = None
-        if other.rows:
-            overlaps = other.e.dots_with(side.q.store, push.before, push.new)
+        if other.q.rows:
+            overlaps = other.e.dots_with(side.q, push.before, push.new)
         work = self._fresh(push, transpose)
         if overlaps is not None:
             target = other.q.dots(work, push.new).transpose(0, 2, 1).copy()

@@ -66,7 +66,7 @@ def left_the_range(what: str) -> Exploded:
     )
 
 
-class Basis:
+class Basis(Store):
     """Orthonormal rows q_i, (1/N) q_i·q_j = δ_ij, that span the vectors pushed so far.
 
     Source: Smoktunowicz, Barlow and Langou, A note on the error analysis of classical Gram-Schmidt
@@ -91,8 +91,8 @@ class Basis:
         replicates: int = 1,
         memory: Memory = NO_MEMORY,
     ) -> None:
-        self.store = Store(size, capacity, dtype, block, replicates, memory)
-        entry = self.store.data.itemsize
+        super().__init__(size, capacity, dtype, block, replicates, memory)
+        entry = self.data.itemsize
         self.tolerance = max(tolerance, FLOOR[entry])
         self._limits = (self.tolerance, ROUNDING[entry], DEVIATION[entry])
         self._work = np.zeros(0)
@@ -104,34 +104,9 @@ class Basis:
 
     def clear(self) -> None:
         """Forget all directions, keep the memory."""
-        self.store.clear()
+        super().clear()
         self.min_ratios[:] = 1.0
         self._growth[:] = 1.0
-
-    @property
-    def counts(self) -> Counts:
-        """Number of directions, for each replicate."""
-        return self.store.counts
-
-    @property
-    def rows(self) -> int:
-        """Number of directions (the largest, where replicates differ)."""
-        return self.store.rows
-
-    @property
-    def size(self) -> int:
-        """Number of samples."""
-        return self.store.size
-
-    @property
-    def min_ratio(self) -> float:
-        """The smallest accepted residual of all replicates, as a part of its vector."""
-        return float(self.min_ratios.min())
-
-    @property
-    def data(self) -> NDArray[Any]:
-        """The rows in block layout, as they lie in memory."""
-        return self.store.data
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -143,11 +118,11 @@ class Basis:
 
     def dots(self, vectors: Sequence[Vector], used: Counts | None = None) -> Array:
         """Sums over the samples of direction i times vector j, shape (replicates, rows, B)."""
-        return self._of_directions(self.store.dots(vectors, used))
+        return self._of_directions(super().dots(vectors, used))
 
     def dots_with(self, other: Store, first: Counts, used: Counts) -> Array:
         """The same with rows ``first``, ... of a store, ``used`` of each replicate."""
-        return self._of_directions(self.store.dots_with(other, first, used))
+        return self._of_directions(super().dots_with(other, first, used))
 
     def _of_directions(self, sums: Array) -> Array:
         """Sums (replicates, rows, B) over rows in memory as those over directions."""
@@ -191,12 +166,12 @@ class Basis:
         One pass over the basis for all of them. (1/N) x_j·x_k = coords[j]·coords[k], up to the
         tolerance. Zero vectors and repeated vectors are fine.
         """
-        store, count, before = self.store, len(vectors), self.counts.copy()
-        stores = [(one.data, one.counts) for one in (store, beside) if one is not None]
+        count, before = len(vectors), self.counts.copy()
+        stores = [(one.data, one.counts) for one in (self, beside) if one is not None]
         (overlaps, *others), gram = kernels.dots(stores, vectors, True, used)
         scales = self._scales(vectors, gram, used)
         if scales is not None:
-            lines = (store.replicates, -1)
+            lines = (self.replicates, -1)
             vectors = [
                 (x.reshape(lines) / scale[:, None]).reshape(-1)
                 for x, scale in zip(vectors, scales.T, strict=True)
@@ -205,11 +180,11 @@ class Basis:
             (again,), square = kernels.dots(stores[:1], vectors, True, used)
             overlaps[scaled], gram[scaled] = again[scaled], square[scaled]
         width = overlaps.shape[1]
-        coords = np.zeros((store.replicates, count, min(width + count, store.capacity)))
+        coords = np.zeros((self.replicates, count, min(width + count, self.capacity)))
         gram /= self.size
         np.divide(overlaps.transpose(0, 2, 1), self.size, out=coords[:, :, :width])
         self._each(coords, kernels_growth.on_directions)
-        new, columns = np.zeros_like(before), np.zeros((store.replicates, count), np.int64)
+        new, columns = np.zeros_like(before), np.zeros((self.replicates, count), np.int64)
         self._grow(vectors, gram, coords, new, columns)
         coords = coords[:, :, : self.rows]
         if scales is not None:
@@ -220,7 +195,7 @@ class Basis:
         self, vectors: Sequence[Vector], gram: Vector, coords: Vector, new: Counts, columns: Counts
     ) -> None:
         """Add the directions of all columns, and the coordinates of columns on them."""
-        store, stopped = self.store, np.zeros_like(new)
+        stopped = np.zeros_like(new)
         scale, places = np.zeros(columns.shape), kernels.addresses(self.data, vectors)
 
         def work(own: slice) -> None:
@@ -237,7 +212,7 @@ class Basis:
             left = stopped.tolist()
             if max(left) < 0:
                 if min(left) == kernels_growth.FULL:
-                    raise full_store(store.capacity)
+                    raise full_store(self.capacity)
                 return
             for r in np.flatnonzero(stopped >= 0).tolist():
                 column = int(stopped[r])
@@ -256,10 +231,10 @@ class Basis:
             start = own.start * blocks
             kernels_growth.append(
                 self.data[start : own.stop * blocks], self.counts[own], first[own], new[own],
-                columns[own], scale[own], places + 8 * self.store.block * start,
+                columns[own], scale[own], places + 8 * self.block * start,
             )  # fmt: skip
 
-        share(len(new), int((new - first).sum()) * blocks * self.store.block, work)
+        share(len(new), int((new - first).sum()) * blocks * self.block, work)
 
     def _scales(self, vectors: Sequence[Vector], gram: Array, used: Counts | None) -> Array | None:
         """Numbers to divide vectors by, where squares leave the floating-point range."""
@@ -281,10 +256,10 @@ class Basis:
         self, r: int, j: int, vectors: Sequence[Vector], gram: Vector, coords: Vector
     ) -> bool:
         """For a vector that nearly lies in the span: form its residual, project again."""
-        blocks, rows = len(self.data) // self.store.replicates, int(self.counts[r])
+        blocks, rows = len(self.data) // self.replicates, int(self.counts[r])
         data, own = self.data[r * blocks : (r + 1) * blocks], slice(r, r + 1)
         triangle, counts = self._triangle[own], self.counts[own]
-        samples = len(vectors[j]) // self.store.replicates
+        samples = len(vectors[j]) // self.replicates
         part = slice(r * samples, (r + 1) * samples)
         if not len(self._work):
             self._work = np.zeros(samples)
@@ -304,12 +279,12 @@ class Basis:
                 break
         else:  # rounding errors are all that is left
             return False
-        if rows == self.store.capacity:
+        if rows == self.capacity:
             raise full_store(rows)
         coords[j, :rows] += factor
         length, rest = math.sqrt(left), math.sqrt(rest)
         np.multiply(
-            source.reshape(-1, self.store.block), 1 / rest,
+            source.reshape(-1, self.block), 1 / rest,
             out=data[:, rows], casting="same_kind",
         )  # fmt: skip
         self._made[r, rows, :rows], self._made[r, rows, rows] = factor / rest, length / rest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -80,21 +80,6 @@ class SampleSpace:
         return self.memory.zeros((self.replicates * self.padded,))
 
 
-class RowSource(Protocol):
-    """Rows that can be combined: a ``Store`` or a ``Basis``."""
-
-    @property
-    def counts(self) -> Index:
-        """Number of rows in use, for each replicate."""
-
-    @property
-    def data(self) -> NDArray[Any]:
-        """The rows in block layout, the blocks of one replicate after those of another."""
-
-    def raw_coefficients(self, coefficients: Vector) -> Vector:
-        """Coefficients (replicates, B, rows) on the rows as they lie in memory."""
-
-
 class Store:
     """Growing lists of rows over one space, as ``data[replicates * blocks, capacity, block]``.
 
@@ -127,18 +112,13 @@ class Store:
         self.counts = np.zeros(replicates, np.int64)
         shape = (replicates * -(-size // block), capacity, block)
         try:
-            self._data: NDArray[Any] = memory.zeros(shape, dtype)
+            self.data: NDArray[Any] = memory.zeros(shape, dtype)
         except MemoryError:
             gib = float(np.prod(shape, dtype=float)) * np.dtype(dtype).itemsize / 2**30
             raise OutOfMemory(
                 f"{replicates * capacity} rows of {size} samples need {gib:.1f} GiB.",
                 hint="Take fewer samples, or single-precision storage.",
             ) from None
-
-    @property
-    def data(self) -> NDArray[Any]:
-        """The rows, shape (replicates * blocks, capacity, block)."""
-        return self._data
 
     @property
     def rows(self) -> int:
@@ -148,9 +128,9 @@ class Store:
     def row_view(self, row: int, replicate: int | None = None) -> NDArray[Any]:
         """Row number ``row`` of one replicate, or of all, as (blocks, block) to be written."""
         if replicate is None:
-            return self._data[:, row, :]
-        blocks = len(self._data) // self.replicates
-        return self._data[replicate * blocks : (replicate + 1) * blocks, row, :]
+            return self.data[:, row, :]
+        blocks = len(self.data) // self.replicates
+        return self.data[replicate * blocks : (replicate + 1) * blocks, row, :]
 
     def reserve(self, count: int | Index = 1) -> int:
         """Take the next rows, whatever they hold; returns the number of the first."""
@@ -166,7 +146,7 @@ class Store:
         row, lines = self.reserve(), vector.reshape(-1, self.block)
 
         def work(own: slice) -> None:
-            self._data[own, row, :] = lines[own]
+            self.data[own, row, :] = lines[own]
 
         share(len(lines), vector.size, work)
         return row
@@ -177,11 +157,11 @@ class Store:
 
     def dots(self, vectors: Sequence[Vector], used: Index | None = None) -> Array:
         """Sums over the samples of row i times vector j, shape (replicates, rows, B)."""
-        return kernels.dots([(self._data, self.counts)], vectors, used=used)[0][0]
+        return kernels.dots([(self.data, self.counts)], vectors, used=used)[0][0]
 
     def dots_with(self, other: Store, first: Index, used: Index) -> Array:
         """The same with rows ``first``, ... of another store, ``used`` of each replicate."""
-        return kernels.dots_with_rows(self._data, self.counts, other.data, first, used)
+        return kernels.dots_with_rows(self.data, self.counts, other.data, first, used)
 
     def raw_coefficients(self, coefficients: Vector) -> Vector:
         """Coefficients on the rows as they lie in memory: here the same ones."""
@@ -196,7 +176,7 @@ def full_store(capacity: int) -> EvaluationError:
     )
 
 
-def materialise(out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource, Array]]) -> None:
+def materialise(out: Vector | Sequence[Vector], terms: Sequence[tuple[Store, Array]]) -> None:
     """Write linear combinations of rows: out_j = sum over terms and i of coefficients[j, i] row_i.
 
     Every two stores are one pass over ``out``. Rows whose coefficients are all 0 are not read.
@@ -216,7 +196,7 @@ def materialise(out: Vector | Sequence[Vector], terms: Sequence[tuple[RowSource,
 
 def accumulate(
     out: Vector | Sequence[Vector],
-    terms: Sequence[tuple[RowSource, Array]],
+    terms: Sequence[tuple[Store, Array]],
     used: Index | None = None,
 ) -> None:
     """Like ``materialise``, but adds to ``out`` (to the first ``used[r]`` of replicate r)."""
@@ -225,7 +205,7 @@ def accumulate(
 
 def _combine(
     out: Vector | Sequence[Vector],
-    terms: Sequence[tuple[RowSource, Array]],
+    terms: Sequence[tuple[Store, Array]],
     add: bool,
     used: Index | None = None,
 ) -> None:

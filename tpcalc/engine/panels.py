@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tpcalc.arrays import Array, Index
-from tpcalc.engine import kernels_growth
-from tpcalc.engine.crew import products
+from tpcalc.arrays import Index
 from tpcalc.engine.instructions import Dot, Gram, Panel
 from tpcalc.engine.vectors import (
-    Buffer,
     Factor,
+    Forms,
+    Host,
     Key,
-    Number,
+    Numbers,
     Places,
     Table,
     Vector,
@@ -51,47 +51,41 @@ class Combinations:
         self,
         vectors: Mapping[int, Vector],
         tables: Mapping[Key, Table],
-        capacity: Mapping[Key, int],
-        scalars: Array,
+        width: Callable[[Key], int],
+        scalars: Numbers,
+        place: Host,
     ) -> list[Vector]:
         """The linear combinations, on stored rows where possible."""
         count, replicates = len(self._step.out), scalars.shape[1]
-        forms: dict[Key, Array] = {}
-        inside: dict[Key, Array] = {}
-        others: list[list[tuple[Buffer, Number]]] = [[] for _ in self._step.out]
-
-        def on(key: Key) -> Array:
-            if key not in forms:
-                forms[key] = np.zeros((replicates, count, capacity[key]))
-            return forms[key]
-
+        found = Forms(count, width, scalars, place)
+        inside: dict[Key, Numbers] = {}
         for term, held, alone in zip(self._step.terms, self._held, self._rest, strict=True):
-            factors = np.broadcast_to(term.numbers, (replicates, *term.numbers.shape))
+            factors = place.numbers(term.numbers)[None]
             if term.scalars is not None:
-                factors = factors * np.moveaxis(scalars[term.scalars], -1, 0)
-            for place, register, multiples in alone:
+                factors = factors * scalars.T[:, place.index(term.scalars)]
+            for at, register, multiples in alone:
                 vector = back(vectors[register], len(multiples))
-                own = np.zeros((replicates, count))
-                used = slice(place, place + 1) if term.each else slice(count)
-                own[:, used] = factors[:, place, None] if term.each else factors[:, place]
+                own = place.zeros(replicates, count, double=True)
+                used = slice(at, at + 1) if term.each else slice(count)
+                own[:, used] = factors[:, at, None] if term.each else factors[:, at]
                 own *= times(multiples, scalars)[:, None]
                 if vector.row is not None:
                     key, row = vector.row
-                    on(key)[:, :, row] += own
+                    found.on(key)[:, :, row] += own
                 else:
-                    columns = [place] if term.each else np.flatnonzero(term.numbers[place]).tolist()
-                    _add(vector, own, used, columns, on, others)
+                    columns = [at] if term.each else np.flatnonzero(term.numbers[at]).tolist()
+                    found.add(vector, own, used, columns)
             for key, (places, rows) in held.items():
                 if key not in inside:
-                    inside[key] = np.zeros((replicates, count, capacity[key]))
-                _scatter(factors[:, places], places, rows, term.each, scalars, inside[key])
+                    shape = replicates, count, tables[key].count
+                    inside[key] = place.zeros(*shape, double=True)
+                numbers = rows.values(scalars, place).T
+                _scatter(factors, places, numbers, rows.rows, term.each, inside[key], place)
         for key, own in inside.items():  # one product for all that is inside a basis
-            table, known = tables[key].data, tables[key].count
-            on(key)[:, :, :known] += products(own[:, :, :known], table[:, :known, :known])
-        return [
-            Vector(form={key: own[:, j] for key, own in forms.items()}, others=others[j])
-            for j in range(count)
-        ]
+            out, known = found.on(key), own.shape[2]
+            kept = min(known, out.shape[2])
+            out[:, :, :kept] += place.products(own, tables[key].data[:, :known, :kept])
+        return found.vectors()
 
 
 def _places(found: Sequence[tuple[int, int, list[Factor]]]) -> tuple[Index, Places]:
@@ -100,44 +94,25 @@ def _places(found: Sequence[tuple[int, int, list[Factor]]]) -> tuple[Index, Plac
 
 
 def _scatter(
-    factors: Array, places: Index, rows: Places, each: bool, scalars: Array, out: Array
+    factors: Numbers,
+    at: Index,
+    numbers: Numbers,
+    rows: NDArray[np.int32],
+    each: bool,
+    out: Numbers,
+    place: Host,
 ) -> None:
-    """Add the factors of vectors to ``out[replicate, output, row]``."""
-    own = rows.values(scalars).T
+    """Add the factors of the vectors ``at`` times numbers to ``out[replicate, output, row]``."""
+    places, index = place.index(at), place.index(rows)
     if each:
-        out[:, places, rows.rows] += factors * own
+        out[:, places, index] += factors[:, places] * numbers
         return
-    values = (factors * own[:, :, None]).transpose(0, 2, 1)
-    if len(np.unique(rows.rows)) == len(rows.rows):
-        out[:, :, rows.rows] += values
+    values = (factors[:, places] * numbers[:, :, None]).swapaxes(1, 2)
+    if len(np.unique(rows)) == len(rows):
+        out[:, :, index] += values
     else:
-        for row, one in zip(rows.rows, np.moveaxis(values, 2, 0), strict=True):
-            out[:, :, row] += one
-
-
-def _add(
-    vector: Vector,
-    factors: Array,
-    used: slice,
-    columns: Sequence[int],
-    on: Callable[[Key], Array],
-    others: list[list[tuple[Buffer, Number]]],
-) -> None:
-    """Add multiples of a vector that is an array, or a combination that was not formed.
-
-    ``used``: where there are any factors; ``columns``: which of them the script names.
-    """
-    arrays = vector.others
-    if vector.dense is not None:
-        arrays = [(vector.dense, 1.0)]
-    else:
-        assert vector.form is not None
-        for key, coefficients in vector.form.items():
-            part = factors[:, used, None] * coefficients[:, None]
-            on(key)[:, used, : coefficients.shape[1]] += part
-    for buffer, number in arrays:
-        for j in columns:
-            others[j].append((buffer, factors[:, j] * number))
+        for column, row in enumerate(rows.tolist()):
+            out[:, :, row] += values[:, :, column]
 
 
 class Grams:
@@ -155,18 +130,19 @@ class Grams:
                     return
         raise AssertionError(step)  # scheduled as inner products of single vectors
 
-    def values(self, tables: Mapping[Key, Table], scalars: Array) -> Array:
+    def values(self, tables: Mapping[Key, Table], scalars: Numbers, place: Host) -> Numbers:
         """All inner products, (pairs, replicates)."""
         table = tables[self._key]
         data = table.data[:, : table.count, : table.count]
         one, two = self._left, self._right
         if len(one.rows) > len(two.rows):
             one, two = two, one
-        mine = np.take(data, one.rows, axis=1) * one.values(scalars).T[:, :, None]
-        found = products(mine, data.transpose(0, 2, 1))  # with all rows: none of many is moved
-        found = np.take(found, two.rows, axis=2) * two.values(scalars).T[:, None]
-        order = (1, 2, 0) if one is self._left else (2, 1, 0)
-        return found.transpose(order).reshape(-1, len(found))
+        mine = place.take(data, one.rows, 1) * one.values(scalars, place).T[:, :, None]
+        found = place.products(mine, data.swapaxes(1, 2))  # with all rows: none of many is moved
+        found = place.take(found, two.rows, 2) * two.values(scalars, place).T[:, None]
+        if one is not self._left:
+            found = found.swapaxes(1, 2)
+        return found.reshape(len(found), -1).T
 
 
 class InnerProducts:
@@ -185,16 +161,11 @@ class InnerProducts:
                     self._key, self._row = key, row
                     self._places = Places.of([(place, [*own, *factors]) for place, own in held])
 
-    def write(self, tables: Mapping[Key, Table], scalars: Array) -> bool:
+    def write(self, tables: Mapping[Key, Table], scalars: Numbers, place: Host) -> bool:
         """Write the inner products as scalars, if there is such a basis."""
-        if self._key is None:
-            return False
-        own = self._places
-        kernels_growth.inner_rows(
-            tables[self._key].data, self._row, own.rows, own.numbers, own.registers, scalars,
-            self._outs,
-        )  # fmt: skip
-        return True
+        if self._key is not None:
+            place.inner_rows(tables[self._key], self._row, self._places, scalars, self._outs)
+        return self._key is not None
 
 
 def _sources(vector: Vector) -> Iterator[tuple[Vector, list[Factor]]]:
@@ -207,18 +178,12 @@ def _sources(vector: Vector) -> Iterator[tuple[Vector, list[Factor]]]:
         yield vector, factors
 
 
-def _within(vector: Vector, key: Key) -> tuple[int, list[Factor]] | None:
-    """The row of a vector, or of what it is a multiple of, in a basis, with the factors."""
-    factors: list[Factor] = []
-    while key not in vector.rows:
-        if vector.source is None:
-            return None
-        vector, number = vector.source
-        factors.append(number)
-    return vector.rows[key], factors
-
-
 def _inside(own: Sequence[Vector], key: Key) -> list[tuple[int, list[Factor]]] | None:
     """Vectors, or what they are multiples of, as rows in a basis, if it has them all."""
-    found = [_within(vector, key) for vector in own]
-    return None if None in found else [one for one in found if one is not None]
+    found = []
+    for vector in own:
+        held = ((one.rows[key], factors) for one, factors in _sources(vector) if key in one.rows)
+        if (first := next(held, None)) is None:
+            return None
+        found.append(first)
+    return found

@@ -8,8 +8,7 @@ widths are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.doors.machine import available_cores
+from tpcalc.engine.crew import carry_out
 from tpcalc.engine.starts import factor
 from tpcalc.program.laws import LAWS
 from tpcalc.program.nodes import Family
@@ -78,22 +78,8 @@ def fill_entries(
         for network, target in zip(networks, targets, strict=True)
         for block in range(-(-rows // height))
     ]
-    _run(jobs, threaded=len(targets) * rows * cols >= _THREADED)
-
-
-def _run(jobs: Sequence[Callable[[], None]], *, threaded: bool) -> None:
-    workers = min(len(jobs), available_cores())
-    if not threaded or workers < 2:
-        for job in jobs:
-            job()
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for done in [pool.submit(job) for job in jobs]:
-                done.result()
-        except BaseException:  # an interrupt must not wait for the rest of the matrix
-            pool.shutdown(cancel_futures=True)
-            raise
+    threaded = len(targets) * rows * cols >= _THREADED
+    carry_out(jobs, min(len(jobs), available_cores()) if threaded else 1)
 
 
 def orthogonal(family: Family, network: Network, rows: int, cols: int) -> Array:

@@ -45,7 +45,7 @@ def products_of(matrix, place, vectors, transpose):
     tensors = [place.torch.tensor(own.reshape(-1, 128)).to(place.dtype) for own in vectors]
     product = matrix.multiply(tensors, transpose)
     side, other = matrix.side(transpose), matrix.side(not transpose)
-    terms = [(other.q.store.data, product.echo)] if product.echo.shape[2] else []
+    terms = [(other.q.data, product.echo)] if product.echo.shape[2] else []
     if side.e.capacity:
         terms.append((side.e.data, product.coords))
     if not terms:  # nothing was multiplied but zeros
@@ -94,11 +94,11 @@ def test_bundles_are_sized_by_memory_and_halved_where_the_device_refuses(monkeyp
     sizes, expected = [], draws()
 
     class Refusing(device.Workspace):
-        def __init__(self, plan, setting, seeds, place):
-            sizes.append(len(seeds))
-            if len(seeds) > most:
+        def __init__(self, plan, setting, replicates, place):
+            sizes.append(replicates)
+            if replicates > most:
                 raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-            super().__init__(plan, setting, seeds, place)
+            super().__init__(plan, setting, replicates, place)
 
     monkeypatch.setattr(device, "Workspace", Refusing)
     most = 2

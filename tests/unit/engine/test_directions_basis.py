@@ -158,7 +158,7 @@ def test_repeats_and_zeros_add_nothing():
     np.testing.assert_allclose(coords[3], -2 * coords[1], atol=1e-14)
     np.testing.assert_allclose(coords[5], coords[1] + coords[4], atol=1e-14)
     assert not np.any(basis.push([y - 3 * x]).new)
-    assert basis.min_ratio > 0.9
+    assert basis.min_ratios.min() > 0.9
 
 
 @pytest.mark.parametrize("tolerance", [1e-5, 1e-10])
@@ -171,8 +171,8 @@ def test_tolerance_decides_what_is_a_direction(tolerance):
         push = basis.push([x + part * tolerance * y])
         assert basis.rows == rows
         if rows == 2:
-            assert basis.min_ratio == pytest.approx(part * tolerance, rel=0.1)
-            assert push.coords[0, 0, 1] == pytest.approx(basis.min_ratio, rel=0.1)
+            assert basis.min_ratios.min() == pytest.approx(part * tolerance, rel=0.1)
+            assert push.coords[0, 0, 1] == pytest.approx(basis.min_ratios.min(), rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

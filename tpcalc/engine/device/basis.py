@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.arrays import Array, Index
+from tpcalc.arrays import Array
 from tpcalc.engine.device.rows import Place, Store, combine
 from tpcalc.engine.directions_basis import Push, left_the_range
 from tpcalc.engine.directions_store import SampleSpace
@@ -48,7 +48,7 @@ def batch_of(place: Place, vectors: list[Any], replicates: int) -> Batch:
     return Batch(samples, scales)
 
 
-class Basis:
+class Basis(Store):
     """Orthonormal rows q_i, (1/N) q_i·q_j = δ_ij, that span the vectors pushed so far.
 
     Source: Giraud, Langou, Rozloznik, van den Eshof, Rounding error analysis of the classical
@@ -57,26 +57,9 @@ class Basis:
     """
 
     def __init__(self, space: SampleSpace, capacity: int, tolerance: float, place: Place) -> None:
-        self.space = space
-        self.place = place
-        self.store = Store(space, capacity, place)
+        super().__init__(space, capacity, place)
         self.tolerance = max(tolerance, FLOOR[place.entry])
         self.min_ratios = np.ones(space.replicates)
-
-    @property
-    def counts(self) -> Index:
-        """Number of directions, for each replicate."""
-        return self.store.counts
-
-    @property
-    def rows(self) -> int:
-        """Number of directions (the largest, where replicates differ)."""
-        return self.store.rows
-
-    @property
-    def data(self) -> Any:
-        """The rows in use."""
-        return self.store.data[:, : self.rows]
 
     def push(self, batch: Batch) -> Push:
         """Coordinates of vectors in the basis, which grows where they leave its span."""
@@ -86,13 +69,13 @@ class Basis:
         columns = np.zeros((replicates, count), np.int64)
         begin, end = 0, count
         while begin < count:
-            done = self._grow(batch.samples, begin, end, coords, columns, before)
+            done = self._grow_by(batch.samples, begin, end, coords, columns, before)
             # A vector near to others of the batch comes by itself, then those after it.
             begin, end = done, done + 1 if done < end else count
         coords = coords[:, :, : self.rows] * batch.scales[:, :, None]
         return Push(coords, before, self.counts - before, columns)
 
-    def _grow(
+    def _grow_by(
         self, batch: Any, begin: int, end: int, coords: Any, columns: Any, before: Any
     ) -> int:
         """Add the directions of some columns; returns the first column that was not done."""
@@ -103,8 +86,8 @@ class Basis:
         if rows:
             known = place.zeros(replicates, end - begin, rows, double=True)
             for _ in range(2):
-                part = self.store.dots(rest) / size
-                rest = rest - combine([(self.data, part)])
+                part = self.dots(rest) / size
+                rest = rest - combine([(self.data[:, :rows], part)])
                 known += part
             coords[:, begin:end, :rows] = known
         gram = place.dots(rest, rest, replicates) / size
@@ -132,7 +115,7 @@ class Basis:
             lower[r, :, first : first + len(held)] = factor.lower[r][:, held]
             start = rows[r] - before[r]
             columns[r, start : start + len(held)] = begin + held
-        self.store.extend(combine([(rest, self.place.numbers(inverse))]), new)
+        self.extend(combine([(rest, self.place.numbers(inverse))]), new)
         first = int(rows.min())
         coords[:, begin : begin + done, first : first + lower.shape[2]] += self.place.numbers(lower)
         self.min_ratios = np.minimum(self.min_ratios, factor.ratios)

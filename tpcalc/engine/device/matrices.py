@@ -86,7 +86,7 @@ class Limit(_Gaussian):
         other = self.side(not transpose).q
         if not self._adjoint or not other.rows:
             return fresh
-        overlaps = other.store.dots(fresh) / -self.side(transpose).output.size
+        overlaps = other.dots(fresh) / -self.side(transpose).output.size
         return fresh + combine([(other.data, overlaps)])
 
     def _echo(self, batch: Batch, transpose: bool) -> Any:
@@ -103,7 +103,7 @@ class Finite(_Gaussian):
         if not other.q.rows:
             return fresh
         held = _newest(side.q, push, fresh.shape[1])
-        given = (other.e.dots(held) - other.q.store.dots(fresh)) / side.output.size
+        given = (other.e.dots(held) - other.q.dots(fresh)) / side.output.size
         given *= self._present(push, fresh.shape[1])
         return fresh + combine([(other.q.data, given)])
 
@@ -120,9 +120,9 @@ def _newest(basis: Basis, push: Push, count: int) -> Any:
     """The directions of a push, (blocks, count, block)."""
     before = push.before.tolist()
     if len(set(before)) == 1:
-        return basis.store.data[:, before[0] : before[0] + count]
-    data = basis.store.data.unflatten(0, (len(before), -1))
-    last = basis.store.capacity - 1  # those that a replicate does not have are not used
+        return basis.data[:, before[0] : before[0] + count]
+    data = basis.data.unflatten(0, (len(before), -1))
+    last = basis.capacity - 1  # those that a replicate does not have are not used
     parts = [data[r][:, [min(row + m, last) for m in range(count)]] for r, row in enumerate(before)]
     return basis.place.torch.cat(parts)
 

@@ -18,6 +18,7 @@ from tpcalc.arrays import Array, Index
 from tpcalc.engine.directions_basis import Push
 from tpcalc.engine.directions_store import SampleSpace, full_store
 from tpcalc.engine.draws import Draws
+from tpcalc.engine.vectors import Host, Places, Table
 
 BLOCKS = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16)
 PADDING = 1 / 16  # of the samples: what may be added to fill the last block
@@ -25,7 +26,7 @@ PARTIAL = 2**26  # sums over blocks that are held at once
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Host):
     """Where tensors are, and the number format of what has samples."""
 
     torch: Any  # the torch module
@@ -41,14 +42,36 @@ class Place:
         """Numbers of the host as coefficients."""
         return self._moved(self.torch.tensor(np.asarray(values, dtype=np.float64)))
 
-    def index(self, rows: Sequence[int]) -> Any:
+    def index(self, rows: Any) -> Any:
         """Numbers of rows, to select by."""
-        return self._moved(self.torch.tensor(rows, dtype=self.torch.int64))
+        return self._moved(self.torch.tensor(np.asarray(rows, dtype=np.int64)))
 
     def host(self, tensor: Any) -> Array:
         """Numbers of the device on the host, in float64; the one thing that the host waits for."""
         found: Array = tensor.double().cpu().numpy()
         return found
+
+    def take(self, numbers: Any, rows: Any, axis: int) -> Any:
+        """A copy of some rows."""
+        return numbers.index_select(axis, self.index(rows))
+
+    def products(self, left: Any, right: Any) -> Any:
+        """Matrix products, one for each replicate."""
+        return left.bmm(right)
+
+    def add_factors(self, own: Places, scalars: Any, out: Any) -> None:
+        """Add to ``out[r, row]`` the factors of some rows."""
+        out.index_add_(1, self.index(own.rows), own.values(scalars, self).T)
+
+    def sum_rows(self, table: Table, own: Places, scalars: Any, out: Any) -> None:
+        """Add to ``out[r]`` some rows of a table times their factors."""
+        rows = self.take(table.data[:, :, : out.shape[1]], own.rows, 1)
+        out += own.values(scalars, self).T[:, None].bmm(rows)[:, 0]
+
+    def inner_rows(self, table: Table, row: int, own: Places, scalars: Any, outs: Any) -> None:
+        """Write inner products of a row with some rows times their factors as scalars ``outs``."""
+        found = self.take(table.data, own.rows, 1).bmm(table.data[:, row, :, None])[:, :, 0].T
+        scalars.index_copy_(0, self.index(outs), found * own.values(scalars, self))
 
     def filled(self, shape: Sequence[int], fill: Callable[[NDArray[Any]], None]) -> Any:
         """Samples that the host writes into an array of zeros."""
@@ -109,7 +132,15 @@ class Store:
         """Number of rows in use (the largest, where replicates differ)."""
         return int(self.counts.max())
 
-    def append(self, rows: Any) -> int:
+    def clear(self) -> None:
+        """Forget all rows, keep the memory."""
+        self.counts[:] = 0
+
+    def append(self, vector: Any) -> int:
+        """Add a vector; returns its number."""
+        return self.append_rows(vector[:, None])
+
+    def append_rows(self, rows: Any) -> int:
         """Add rows (blocks, m, block) of all replicates; returns the number of the first."""
         first, count = self.rows, rows.shape[1]
         self._grow(np.full_like(self.counts, count))
@@ -119,7 +150,7 @@ class Store:
     def extend(self, rows: Any, new: Index) -> None:
         """Add the first ``new[r]`` of the rows to the list of replicate r."""
         if (new == new[0]).all() and (self.counts == self.counts[0]).all():
-            self.append(rows[:, : int(new[0])])
+            self.append_rows(rows[:, : int(new[0])])
             return
         before = self.counts.copy()
         self._grow(new)
