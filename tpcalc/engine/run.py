@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -120,43 +119,32 @@ class Runner:
         progress: Progress | None,
     ) -> list[Outcome]:
         threads, size = self._bundles(schedule, setting, len(seeds))
-        stop = threading.Event()
-        done = [0]
-        lock = threading.Lock()
-        spaces: queue.LifoQueue[Workspace] = queue.LifoQueue()
-
-        def tick() -> None:
-            if stop.is_set():
-                raise Interrupted
-            if progress is not None:
-                with lock:
-                    done[0] += 1
-
-        def job(bundle: Sequence[Sequence[int]]) -> list[Outcome]:
-            space = None
-            with suppress(queue.Empty):
-                space = spaces.get_nowait()
-            if space is None or space.replicates != len(bundle):  # the last one may be short
-                space = None
-                space = Workspace(schedule, setting, len(bundle))
-            try:
-                outcomes = space.run(bundle, tick)
-            except Exploded:
-                if len(bundle) == 1:
-                    raise
-                space = None
-                space = Workspace(schedule, setting)  # which one it is is said as if run alone
-                outcomes = [space.run([seed], tick)[0] for seed in bundle]
-            spaces.put(space)
-            return outcomes
-
+        stop, done = threading.Event(), [0]
         bundles = [seeds[start : start + size] for start in range(0, len(seeds), size)]
         total = len(bundles) * max(len(schedule.script.instructions), 1)
         text = f"{len(seeds)} replicates of {setting.width}"
 
+        def tick() -> None:
+            if stop.is_set():
+                raise Interrupted
+            done[0] += 1
+
         def work() -> list[Outcome]:
+            space, outcomes = None, list[Outcome]()
             with at_work(threads):
-                return [outcome for bundle in bundles for outcome in job(bundle)]
+                for bundle in bundles:
+                    if space is None or space.replicates != len(bundle):  # the last may be short
+                        space = None  # its memory goes before there is more
+                        space = Workspace(schedule, setting, len(bundle))
+                    try:
+                        outcomes += space.run(bundle, tick)
+                    except Exploded:
+                        if len(bundle) == 1:
+                            raise
+                        space = None
+                        space = Workspace(schedule, setting)  # which one it is is said as if alone
+                        outcomes += [space.run([seed], tick)[0] for seed in bundle]
+            return outcomes
 
         if progress is None:
             return work()

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,12 @@ def members_factor(
     if cov is None:
         return None
     return factor(np.array([[float(cov[i][j]) for j in members] for i in members]), name)
+
+
+def starts_of(group: Any, members: Sequence[int], out: Sequence[int]) -> Starts:
+    """The draw of some members of a Gaussian group, into these registers."""
+    means = tuple(float(group.means[index]) for index in members)
+    return Starts(group.dim, means, members_factor(group.cov, members, group.name), tuple(out))
 
 
 def draw_images(script: Script) -> Script:

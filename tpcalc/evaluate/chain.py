@@ -27,7 +27,7 @@ from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.numeric import WORST, Numeric, Work
 from tpcalc.integrals.symbolic import Symbolic
 from tpcalc.limit.graph import LimitGraph, LRef, function_of, is_drawn, restricted
-from tpcalc.program.base import references
+from tpcalc.program.base import reached, references
 from tpcalc.results import Estimate, Method, Status
 
 LOG2, REPLICATES = 14, 16  # samples of a replicate
@@ -93,16 +93,15 @@ class Joint:
     def samples(self, refs: tuple[LRef, ...]) -> Mapping[LRef, Array]:
         """Joint samples of scalars, each of shape (replicates, samples)."""
         nodes, random = self._chance.closure.graph.nodes, self._chance.random
-        cone, stack = set(refs), list(refs)
-        while stack:
-            top = stack.pop()
-            if top not in random or is_drawn(nodes[top]):
-                continue
-            if function_of(nodes[top]) is None:
+
+        def below(ref: LRef) -> Sequence[LRef]:
+            if ref not in random or is_drawn(nodes[ref]):
+                return ()
+            if function_of(nodes[ref]) is None:
                 raise Unknown("an average over coordinates that depends on a random scalar")
-            fresh = set(references(nodes[top])) - cone
-            cone |= fresh
-            stack += fresh
+            return references(nodes[ref])
+
+        cone = reached(refs, below)
         bases = [ref for ref in sorted(cone) if is_drawn(nodes[ref])]
         values: dict[LRef, Array] = dict(zip(bases, self._gaussians(tuple(bases)), strict=True))
         for ref in sorted(cone - set(bases)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import itemgetter
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tpcalc.engine.blocks import At, Blocks, Writer
+from tpcalc.engine.blocks import Blocks, Writer
 from tpcalc.engine.instructions import (
     DrawScalar,
     Instruction,
@@ -21,11 +21,11 @@ from tpcalc.engine.instructions import (
     ScalarMap,
     Script,
     Space,
-    Starts,
     Sum,
 )
-from tpcalc.engine.starts import members_factor
+from tpcalc.engine.starts import starts_of
 from tpcalc.errors import UsageError
+from tpcalc.evaluate.particles.emit import INSTRUCTIONS
 from tpcalc.finite.widths import scale_factor
 from tpcalc.functions import Fn, Par, Var, const
 from tpcalc.functions.fn import FIRST, SQUARE
@@ -133,9 +133,7 @@ def _starts(state: _State) -> None:
         writer = state.blocks.writer
         registers = [writer.new_vector(group.dim, f"{name}[{index}]") for index in indices]
         state.members[name] = dict(zip(indices, registers, strict=True))
-        spread = members_factor(group.cov, indices, name)
-        mean = tuple(float(group.means[index]) for index in indices)
-        state.write(Starts(group.dim, mean, spread, tuple(registers)))
+        state.write(starts_of(group, indices, registers))
 
 
 def _cells(node: Input) -> Sequence[int]:
@@ -184,25 +182,15 @@ def _matmul(node: MatMul, ref: Ref, values: Sequence[None], state: _State) -> No
             state.write(Sum((float(np.sqrt(state.width)),), (None,), (one,), out))
 
 
-def _each(
-    instruction: Callable[[Any, At, int, _State], Instruction],
-) -> Callable[[Any, Ref, Sequence[None], _State], None]:
-    """A rule of one cell as a rule of all cells."""
-
-    def every(node: Any, ref: Ref, values: Sequence[None], state: _State) -> None:
-        for out, at in state.blocks.cells(ref, references(node)):
-            state.write(instruction(node, at, out, state))
-
-    return every
-
-
-def _map(node: Nonlin, at: At, out: int, state: _State) -> Instruction:
-    return Map(node.fn, at.all(node.vectors), at.all(node.scalars), out)
+def _each(node: Any, ref: Ref, values: Sequence[None], state: _State) -> None:
+    """An instruction for each cell."""
+    for out, at in state.blocks.cells(ref, references(node)):
+        state.write(INSTRUCTIONS(node, at, out, None))
 
 
 def _nonlin(node: Nonlin, ref: Ref, values: Sequence[None], state: _State) -> None:
     if node.vectors:
-        _each(_map)(node, ref, values, state)
+        _each(node, ref, values, state)
     else:
         state.blocks.applied(ref, node.fn, node.scalars)
 
@@ -220,27 +208,17 @@ def _rows(node: RowNonlin, ref: Ref, values: Sequence[None], state: _State) -> N
             state.write(ScalarMap(Fn(expr, 0, size), row, out))
 
 
-def _sum(node: LinComb, at: At, out: int, state: _State) -> Instruction:
-    scalars = tuple(None if scalar is None else at[scalar] for scalar in node.scalars)
-    numbers = tuple(float(number) for number in node.numbers)
-    return Sum(numbers, scalars, at.all(node.vectors), out)
-
-
 def _lincomb(node: LinComb, ref: Ref, values: Sequence[None], state: _State) -> None:
     if node.over:
         state.blocks.total(ref, node.numbers, node.scalars, node.vectors, node.over)
     else:
-        _each(_sum)(node, ref, values, state)
-
-
-def _mean(node: Moment, at: At, out: int, state: _State) -> Instruction:
-    return Mean(node.fn, at.all(node.vectors), at.all(node.scalars), out)
+        _each(node, ref, values, state)
 
 
 def _moment(node: Moment, ref: Ref, values: Sequence[None], state: _State) -> None:
     pair = len(node.vectors) == 2 and node.fn.is_inner
     if not (pair and state.blocks.gram(ref, *node.vectors)):
-        _each(_mean)(node, ref, values, state)
+        _each(node, ref, values, state)
 
 
 def _scale(node: Scale, ref: Ref, values: Sequence[None], state: _State) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.doors.budget import spend
+from tpcalc.doors.machine import memory_text
 from tpcalc.engine.device.devices import (
     free_memory,
     is_out_of_memory,
@@ -286,28 +287,16 @@ def _chunk(job: _Job, seeds: int, memory_limit: int | None) -> int:
 
 
 def _too_large(job: _Job, limit: int | None) -> OutOfMemory:
-    parts = [f"one network of width {job.width} needs {_size(job.plan.seed_bytes)}"]
+    parts = [f"one network of width {job.width} needs {memory_text(job.plan.seed_bytes)}"]
     if job.plan.largest is not None:
         ref, count = job.plan.largest
         rows, cols = (job.plan.sizes[name] for name in job.program.types[ref].width)
-        node = job.program.nodes[ref]
-        parts.append(
-            f"(the {rows} x {cols} matrix {getattr(node, 'name', ref)!r} alone {_size(count)})"
-        )
-    parts.append(
-        f"and {job.device} refused it." if limit is None else f"and {_size(limit)} may be used."
-    )
+        name = getattr(job.program.nodes[ref], "name", ref)
+        parts.append(f"(the {rows} x {cols} matrix {name!r} alone {memory_text(count)})")
+    may = f"{job.device} refused it" if limit is None else f"{memory_text(limit)} may be used"
+    parts.append(f"and {may}.")
     smaller = "" if job.dtype.itemsize <= 4 else "dtype='float32', "
     return OutOfMemory(
         " ".join(parts),
         hint=f"Take a smaller width, {smaller}or backend='lazy', which forms no matrix.",
     )
-
-
-def _size(count: int) -> str:
-    value = float(count)
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:.3g} TB"

@@ -455,3 +455,8 @@ def walk(expr: Expr) -> Iterable[Expr]:
         part = stack.pop()
         yield part
         stack.extend(part.parts)
+
+
+def variables(expr: Expr) -> frozenset[int]:
+    """The numbers of the variables that an expression holds."""
+    return frozenset(part.index for part in walk(expr) if isinstance(part, Var))

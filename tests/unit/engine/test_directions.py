@@ -141,7 +141,7 @@ def test_a_batch_is_the_same_as_one_by_one(kind, storage):
         x += [0.3 * x[0] + x[2], x[1].copy(), space.zeros(), x[0] + 0.2 * x[1]]
         x += [padded(space, rng.standard_normal(900))]
         together = batch.multiply(x, transpose)
-        assert together.coords.shape == (1, 8, batch.side(transpose).rows)
+        assert together.coords.shape == (1, 8, batch.side(transpose).q.rows)
         for j, vector in enumerate(x):
             alone = single.multiply([vector], transpose)
             width = alone.coords.shape[2]
@@ -151,7 +151,7 @@ def test_a_batch_is_the_same_as_one_by_one(kind, storage):
             assert not np.any(together.coords[0, j, width:])
             a, b = form(batch, together, transpose, j), form(single, alone, transpose)
             np.testing.assert_allclose(a, b, atol=20 * tolerance)
-    assert batch.side(False).rows == single.side(False).rows == 8
+    assert batch.side(False).q.rows == single.side(False).q.rows == 8
 
 
 # ------------------------------------------------------------------------- the law at finite size
@@ -171,7 +171,7 @@ def test_finite_images_are_images_of_one_matrix(n, ratios):
             x += pairs[not transpose][-1][1]
         x = x / np.sqrt(x @ x / side.space.size)
         batch = [x, padded(side.space, rng.standard_normal(side.space.size))]
-        if side.rows + 2 > min(capacity, side.space.size):
+        if side.q.rows + 2 > min(capacity, side.space.size):
             batch = [0.5 * pairs[transpose][0][0] - pairs[transpose][1][0]]
         product = matrix.multiply(batch, transpose)
         assert product.echo.shape == (1, len(batch), 0)

@@ -137,7 +137,7 @@ def test_what_does_not_fit_is_said_before_it_runs() -> None:
     program = two_matrices().finish()
     need = plan_dense(program, {"n": 64}, 8).seed_bytes
     assert need > 2 * 64 * 64 * 8
-    with pytest.raises(OutOfMemory, match=r"64 x 64 matrix 'W' alone 65\.5 kB"):
+    with pytest.raises(OutOfMemory, match=r"64 x 64 matrix 'W' alone 64\.00 KiB"):
         run_dense(program, 64, [0], memory_limit=need - 1)
     with pytest.raises(OutOfMemory):
         run_lazy(program, 64, [0], memory_limit=1000)

@@ -28,7 +28,7 @@ from tpcalc.evaluate.closure.gaussians import (
     related,
 )
 from tpcalc.functions import Call, Expr, Fn, Par, Var, const
-from tpcalc.functions.expr import add, mul, substitute, walk
+from tpcalc.functions.expr import add, mul, substitute, variables, walk
 from tpcalc.functions.indicator import AT_ZERO
 from tpcalc.integrals.demand import Demands, Rule, Unknown
 from tpcalc.integrals.field import Field
@@ -307,8 +307,8 @@ class Closure(Generic[T]):
 
     def _correlated(self, a: Expr, b: Expr) -> Rule:
         """Whether some Gaussians of two functions are correlated."""
-        for left in _gaussians_of(a):
-            for right in _gaussians_of(b):
+        for left in sorted(variables(a)):
+            for right in sorted(variables(b)):
                 cov = yield ("covariance", *sorted((left, right)))
                 if not self.field.is_zero(cov):
                     return True
@@ -418,7 +418,7 @@ class Closure(Generic[T]):
                 total.append([(yield from self._number(factor)), value])
         if vector.terms:
             return self.field.total(total)
-        for place in _gaussians_of(vector.expr):
+        for place in sorted(variables(vector.expr)):
             coefficient = self._gaussians[place].parts.get(by)
             if coefficient is not None:
                 value = yield ("mean", slope(vector.expr, Var(place)))
@@ -451,10 +451,6 @@ _SCALARS: Table[Rule] = Table(
     },
     _no_scalar,
 )
-
-
-def _gaussians_of(expr: Expr) -> list[int]:
-    return sorted({part.index for part in walk(expr) if isinstance(part, Var)})
 
 
 def _other_side(support: frozenset[Primitive], node: nodes.Product) -> list[Hat]:

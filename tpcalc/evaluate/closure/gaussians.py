@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Generic, TypeVar
 
 from tpcalc.functions import Call, Const, Expr, Par, Var, const
-from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, walk
+from tpcalc.functions.expr import Add, Mul, Pow, add, mul, power, substitute, variables, walk
 from tpcalc.integrals.demand import Unknown
 from tpcalc.integrals.exact import DELTA
 from tpcalc.limit.graph import LRef
@@ -142,10 +142,10 @@ def products(expr: Expr, derived: Callable[[Affine], int]) -> list[Product]:
         constants: list[Expr] = []
         own: dict[int, list[Expr]] = {}
         for factor in factors:
-            place = _gaussian(factor)
-            if place is None:
+            if not variables(factor):
                 constants.append(factor)
             else:
+                (place,) = variables(factor)
                 own.setdefault(place, []).append(substitute(factor, {Var(place): Var(0)}))
         key = tuple((place, mul(own[place])) for place in sorted(own))
         total.setdefault(key, []).append(mul(constants))
@@ -163,7 +163,7 @@ def _terms(expr: Expr, derived: Callable[[Affine], int]) -> list[tuple[Expr, ...
             own = _terms(factor, derived)
             found = _bounded([left + right for left in found for right in own])
         return found
-    if len(_gaussians(expr)) <= 1 and not _mixed(expr):
+    if len(variables(expr)) <= 1 and not _mixed(expr):
         if isinstance(expr, Pow) and isinstance(expr.base, Add) and _is_count(expr.exponent):
             return _opened(expr, derived)
         return [(expr,)]
@@ -203,8 +203,8 @@ def affine(expr: Expr) -> Affine | None:
     coefficients: dict[int, list[Expr]] = {}
     constants: list[Expr] = []
     for factors in _plain_terms(expr):
-        places = [factor for factor in factors if _gaussians(factor)]
-        rest = mul(factor for factor in factors if not _gaussians(factor))
+        places = [factor for factor in factors if variables(factor)]
+        rest = mul(factor for factor in factors if not variables(factor))
         if not places:
             constants.append(rest)
         elif len(places) == 1 and isinstance(places[0], Var):
@@ -222,7 +222,7 @@ def _plain_terms(expr: Expr) -> Iterator[tuple[Expr, ...]]:
         return
     factors = expr.factors if isinstance(expr, Mul) else (expr,)
     for index, factor in enumerate(factors):
-        if isinstance(factor, Add) and _gaussians(factor):
+        if isinstance(factor, Add) and variables(factor):
             rest = (*factors[:index], *factors[index + 1 :])
             for term in factor.terms:
                 yield from _plain_terms(mul((term, *rest)))
@@ -238,16 +238,6 @@ def _bounded(terms: list[tuple[Expr, ...]]) -> list[tuple[Expr, ...]]:
 
 def _is_count(exponent: Fraction) -> bool:
     return exponent.denominator == 1 and 0 < exponent <= 64
-
-
-def _gaussians(expr: Expr) -> set[int]:
-    return {part.index for part in walk(expr) if isinstance(part, Var)}
-
-
-def _gaussian(expr: Expr) -> int | None:
-    """The Gaussian that a factor is a function of; None where it is a scalar."""
-    found = _gaussians(expr)
-    return found.pop() if found else None
 
 
 def _mixed(expr: Expr) -> bool:

@@ -13,10 +13,9 @@ from typing import Any
 
 from tpcalc.engine.blocks import Blocks
 from tpcalc.engine.instructions import Matrix, Mean, Script, Space
-from tpcalc.engine.instructions import Starts as Drawn
-from tpcalc.engine.starts import members_factor
+from tpcalc.engine.starts import starts_of
 from tpcalc.evaluate.closure.chance import random_nodes
-from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, Reading, State
+from tpcalc.evaluate.particles.emit import COLUMNS, INSTRUCTIONS, State
 from tpcalc.functions import Call, Fn, Par, const
 from tpcalc.functions.expr import Pow, walk
 from tpcalc.functions.fn import FIRST, INNER, SQUARE
@@ -71,22 +70,11 @@ def emit_blocks(state: State) -> None:
         _EMITTED(node, blocks, ref, graph)
 
 
-def _starts(
-    node: Start | Starts, blocks: Blocks, ref: LRef, graph: LimitGraph, members: Sequence[int]
-) -> None:
+def _starts(node: Start | Starts, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
     group = {own.name: own for own in graph.groups}[node.group]
-    blocks.writer.out.append(
-        Drawn(
-            group.dim,
-            tuple(float(group.means[index]) for index in members),
-            members_factor(group.cov, members, group.name),
-            tuple(blocks.fresh(ref).ravel().tolist()),
-        )
-    )
-
-
-def _all_starts(node: Starts, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
-    _starts(node, blocks, ref, graph, range(prod(size for _, size in graph.axes[ref])))
+    out = blocks.fresh(ref).ravel().tolist()
+    members = (node.index,) if isinstance(node, Start) else range(len(out))
+    blocks.writer.out.append(starts_of(group, members, out))
 
 
 def _expect(node: Expect, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
@@ -99,13 +87,13 @@ def _each(node: Any, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
     """An instruction for each cell."""
     for out, at in blocks.cells(ref, references(node)):
         own = as_drawn(node, graph, at.where)
-        blocks.writer.out.append(INSTRUCTIONS(own, Reading(graph, at, at), out))
+        blocks.writer.out.append(INSTRUCTIONS(own, at, out, graph))
 
 
 _EMITTED: Table[None] = Table(
     {
-        Start: lambda node, blocks, ref, graph: _starts(node, blocks, ref, graph, (node.index,)),
-        Starts: _all_starts,
+        Start: _starts,
+        Starts: _starts,
         Data: lambda node, blocks, ref, graph: blocks.data(ref, node.values),
         Rename: lambda node, blocks, ref, graph: blocks.rename(ref, node.of),
         Stack: lambda node, blocks, ref, graph: blocks.stack(ref, node.of, node.axis),
@@ -264,37 +252,22 @@ def _emit_cells(state: State) -> None:
     for name, target in graph.targets:
         if target.node is not None:
             names.setdefault(target.node, name)
-    _emit_starts(state, names)
-    reading = Reading(graph, state.vector, state.scalar)
+    groups = {group.name: group for group in graph.groups}
+    members: dict[str, dict[LRef, int]] = {}
+    for ref, start in enumerate(map(start_of, graph.nodes)):
+        if start is not None:
+            members.setdefault(start.group, {})[ref] = start.index
+    for name, own in members.items():
+        group = groups[name]
+        state.single |= {ref: state.new_vector(group.dim, names.get(ref, "")) for ref in own}
+        found = [state.single[ref] for ref in own]
+        state.out.append(starts_of(group, list(own.values()), found))
     for ref, node in enumerate(graph.nodes):
+        if ref in state.single:
+            continue
         dim = graph.vector_dim[ref]
         if dim is None:
-            out = state.scalar[ref] = state.new_scalar()
-        elif ref in state.vector:
-            continue
+            out = state.single[ref] = state.new_scalar()
         else:
-            out = state.vector[ref] = state.new_vector(dim, names.get(ref, ""))
-        state.out.append(INSTRUCTIONS(node, reading, out))
-
-
-def _emit_starts(state: State, names: Mapping[LRef, str]) -> None:
-    groups = {group.name: group for group in state.graph.groups}
-    members: dict[str, dict[LRef, int]] = {}
-    for ref, node in enumerate(map(start_of, state.graph.nodes)):
-        if node is not None:
-            members.setdefault(node.group, {})[ref] = node.index
-    for name, refs in members.items():
-        group = groups[name]
-        indices = list(refs.values())
-        registers = []
-        for ref in refs:
-            state.vector[ref] = state.new_vector(group.dim, names.get(ref, ""))
-            registers.append(state.vector[ref])
-        state.out.append(
-            Drawn(
-                group.dim,
-                tuple(float(group.means[index]) for index in indices),
-                members_factor(group.cov, indices, name),
-                tuple(registers),
-            )
-        )
+            out = state.single[ref] = state.new_vector(dim, names.get(ref, ""))
+        state.out.append(INSTRUCTIONS(node, state.single, out, graph))

@@ -36,7 +36,7 @@ from tpcalc.limit.graph import (
     family_of,
 )
 from tpcalc.program.base import Table
-from tpcalc.program.nodes import Dim, Family, Input, LinComb, Nonlin
+from tpcalc.program.nodes import Dim, Family, Input, LinComb, Moment, Nonlin
 
 
 def family(
@@ -97,87 +97,62 @@ class Registers(Protocol):
 
 
 @dataclass
-class Reading:
-    """Where the arguments of nodes are."""
-
-    graph: LimitGraph
-    vector: Registers  # registers of vectors
-    scalar: Registers  # registers of scalars
-
-    def vectors(self, refs: Sequence[LRef]) -> tuple[int, ...]:
-        """The registers of some vectors."""
-        return tuple([self.vector[ref] for ref in refs])
-
-    def scalars_of(self, refs: Sequence[LRef]) -> tuple[int, ...]:
-        """The registers of some scalars."""
-        return tuple([self.scalar[ref] for ref in refs])
-
-
-@dataclass
 class State(Writer):
     """A script under construction.
 
     Args:
         graph: What it is compiled from.
-        vector: Registers of vectors.
-        scalar: Registers of scalars.
+        single: The register of each node of a graph of single vectors.
         blocks: Of a graph of blocks the registers of each node, an array with its axes.
     """
 
     graph: LimitGraph
-    vector: dict[LRef, int] = field(default_factory=dict)
-    scalar: dict[LRef, int] = field(default_factory=dict)
+    single: dict[LRef, int] = field(default_factory=dict)
     blocks: dict[LRef, Index] = field(default_factory=dict)
 
     def cells(self, ref: LRef) -> list[int]:
         """The registers of all cells of a node."""
-        if self.blocks:
-            return self.blocks[ref].ravel().tolist()
-        return [(self.scalar if self.graph.vector_dim[ref] is None else self.vector)[ref]]
+        return self.blocks[ref].ravel().tolist() if self.blocks else [self.single[ref]]
 
 
-def _multiply(node: Product, state: Reading, out: int) -> Instruction:
-    return Multiply(node.matrix, node.transpose, state.vectors([node.vector]), (out,))
+def _all(at: Registers, refs: Sequence[LRef]) -> tuple[int, ...]:
+    return tuple([at[ref] for ref in refs])
 
 
-def _map(node: Nonlin, state: Reading, out: int) -> Instruction:
-    scalars = state.scalars_of(node.scalars)
+def _multiply(node: Product, at: Registers, out: int, graph: LimitGraph) -> Instruction:
+    return Multiply(node.matrix, node.transpose, (at[node.vector],), (out,))
+
+
+def _map(node: Nonlin, at: Registers, out: int, graph: LimitGraph) -> Instruction:
+    scalars = _all(at, node.scalars)
     if not node.vectors:
         return ScalarMap(node.fn, scalars, out)
-    return Map(node.fn, state.vectors(node.vectors), scalars, out)
+    return Map(node.fn, _all(at, node.vectors), scalars, out)
 
 
-def _draw(node: Input, state: Reading, out: int) -> Instruction:
+def _draw(node: Input, at: Registers, out: int, graph: LimitGraph) -> Instruction:
     return DrawScalar(float(node.family.means[0]), float(node.family.std), out)
 
 
-def _sum(node: LinComb, state: Reading, out: int) -> Instruction:
-    scalars = tuple(None if s is None else state.scalar[s] for s in node.scalars)
+def _sum(node: LinComb, at: Registers, out: int, graph: LimitGraph | None) -> Instruction:
+    scalars = tuple(None if scalar is None else at[scalar] for scalar in node.scalars)
     numbers = tuple(float(number) for number in node.numbers)
-    return Sum(numbers, scalars, state.vectors(node.vectors), out)
+    return Sum(numbers, scalars, _all(at, node.vectors), out)
 
 
-def _mean(node: Expect, state: Reading, out: int) -> Instruction:
-    return Mean(node.fn, state.vectors(node.vectors), state.scalars_of(node.scalars), out)
+def _mean(node: Expect | Moment, at: Registers, out: int, graph: LimitGraph | None) -> Instruction:
+    return Mean(node.fn, _all(at, node.vectors), _all(at, node.scalars), out)
 
 
-def _outer(node: OuterExpect, state: Reading, out: int) -> Instruction:
-    return Outer(
-        node.fn,
-        state.vectors(node.rows),
-        state.vectors(node.cols),
-        state.scalars_of(node.scalars),
-        (state.vector[node.vector],),
-        (out,),
-        node.forms,
-        COLUMNS,
-    )
+def _outer(node: OuterExpect, at: Registers, out: int, graph: LimitGraph) -> Instruction:
+    rows, cols, scalars = (_all(at, side) for side in (node.rows, node.cols, node.scalars))
+    return Outer(node.fn, rows, cols, scalars, (at[node.vector],), (out,), node.forms, COLUMNS)
 
 
-def _noise(node: Fluctuation, state: Reading, out: int) -> Instruction:
-    matrices = {name: (rows, cols) for name, rows, cols, _ in state.graph.drawn}
-    name, weights = family(node.root, state.graph.groups, state.graph.dims, matrices)
-    return Noise(name, weights, state.vectors(node.vectors), out)
+def _noise(node: Fluctuation, at: Registers, out: int, graph: LimitGraph) -> Instruction:
+    matrices = {name: (rows, cols) for name, rows, cols, _ in graph.drawn}
+    name, weights = family(node.root, graph.groups, graph.dims, matrices)
+    return Noise(name, weights, _all(at, node.vectors), out)
 
 
 INSTRUCTIONS: Table[Instruction] = Table(
@@ -186,10 +161,14 @@ INSTRUCTIONS: Table[Instruction] = Table(
         Nonlin: _map,
         LinComb: _sum,
         Expect: _mean,
+        Moment: _mean,
         OuterExpect: _outer,
         Fluctuation: _noise,
-        Number: lambda node, state, out: ScalarMap(Fn(const(node.value), 0, 0), (), out),
+        Number: lambda node, at, out, graph: ScalarMap(Fn(const(node.value), 0, 0), (), out),
         Input: _draw,
     }
 )
-"""The instruction of a node, ``INSTRUCTIONS(node, reading, out)``."""
+"""The instruction of a node at a cell, ``INSTRUCTIONS(node, registers, out, graph)``.
+
+A program has no graph; of its nodes functions, sums and averages have rows.
+"""

@@ -19,7 +19,7 @@ from tpcalc.engine.instructions import Outer
 from tpcalc.errors import EvaluationError, OutOfMemory
 from tpcalc.evaluate.particles.compile import Compiled
 from tpcalc.functions import Call, Expr, Fn, Par, Var
-from tpcalc.functions.expr import Add, Mul, substitute, walk
+from tpcalc.functions.expr import Add, Mul, mul, substitute, variables, walk
 from tpcalc.functions.form import quotient
 from tpcalc.functions.tape import evaluate
 from tpcalc.limit.degrees import Degree, degree_of, degree_sum, largest_degree, of_forms
@@ -399,28 +399,17 @@ def _seen(expr: Expr, vectors: Sequence[Degree], scalars: Sequence[Degree]) -> D
         return largest_degree(_seen(term, vectors, scalars) for term in expr.terms)
     if isinstance(expr, Call) and expr.atom.name == "log":  # near 0 it is large on few samples
         return _seen(expr.arg, vectors, scalars)
-    inside = _variables(expr)
+    inside = variables(expr)
     if len(inside) == 1:
         (index,) = inside
         own, rate = vectors[index], _growth(expr, index)
         if own is not None and rate is not None:
             return own * rate
     if isinstance(expr, Mul) and len(inside) > 1 and quotient(expr) is None:
-        parts = grouped(expr.factors, _variables)
+        parts = grouped(expr.factors, variables)
         if len(parts) > 1:
-            return degree_sum(_seen(_product(own), vectors, scalars) for own in parts.values())
+            return degree_sum(_seen(mul(own), vectors, scalars) for own in parts.values())
     return degree_of(expr, vectors, scalars)
-
-
-def _variables(expr: Expr) -> frozenset[int]:
-    return frozenset(part.index for part in walk(expr) if isinstance(part, Var))
-
-
-def _product(factors: Sequence[Expr]) -> Expr:
-    found = factors[0]
-    for factor in factors[1:]:
-        found = found * factor
-    return found
 
 
 def _growth(expr: Expr, index: int) -> Fraction | None:
