@@ -101,7 +101,7 @@ def test_one_seed_that_does_not_fit() -> None:
         "1000000 x 1000000",
         "'W'",
         "7.28 TiB",
-        "0.93 GiB",
+        "953.67 MiB",
         "smaller width",
         "backend='lazy'",
     ):
