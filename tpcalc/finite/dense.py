@@ -182,7 +182,10 @@ def _run_chunk(
 ) -> tuple[Results, list[str]]:
     program, plan = job.program, job.plan
     networks = [Network(seed, job.width) for seed in seeds]
-    run = DenseRun(program, plan, job.torch, job.dtype, job.device, networks, job.values)
+    run = DenseRun(
+        program=program, width=job.width, dtype=job.dtype, device=job.device, values=job.values,
+        plan=plan, torch=job.torch, networks=networks,
+    )  # fmt: skip
     watch = _Watch(job, seeds)
     values: list[Any] = [None] * len(program.nodes)
     kept: dict[tuple[str, str], Any] = {}

@@ -9,35 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tpcalc.engine.device.space import TorchSpace
-from tpcalc.finite.axes import LEAD, contracted, names_of, placed, summed
+from tpcalc.finite.axes import LEAD, names_of, placed, summed
 from tpcalc.finite.dense_plan import DensePlan, outer_rows, padded
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
-from tpcalc.finite.widths import scale_factor
-from tpcalc.functions import Fn, Var, tape
+from tpcalc.finite.networks.coordinatewise import space_of
+from tpcalc.finite.tensors import SHARED, Reading
+from tpcalc.functions import Fn, tape
 from tpcalc.functions.numbers import Number
-from tpcalc.program.nodes import (
-    Data,
-    Family,
-    Input,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    OuterNonlin,
-    Ref,
-    Rename,
-    RowNonlin,
-    Scale,
-    Stack,
-)
-from tpcalc.program.program import Program
+from tpcalc.program.nodes import Family, Input, LinComb, MatMul, OuterNonlin, Ref, Stack
 from tpcalc.program.rules import Level, Rules
 
 # Coordinates that are summed in one go. A longer sum would be split among threads at places that
@@ -47,38 +30,60 @@ _SUM_BLOCK = 4096
 _STACKED = 8
 
 
-@dataclass
-class DenseRun:
+@dataclass(kw_only=True)
+class DenseRun(Reading):
     """One chunk of seeds on its way through a program."""
 
-    program: Program
     plan: DensePlan
     torch: Any
-    dtype: Any
-    device: Any
     networks: Sequence[Network]
-    values: Mapping[str, Fraction | int] | None
     groups: dict[str, dict[int, Any]] = field(default_factory=dict)
     products: dict[Ref, Any] = field(default_factory=dict)
     stacks: dict[Ref, Any] = field(default_factory=dict)
 
-    @cached_property
-    def space(self) -> TorchSpace:
-        """Functions of vectors."""
-        return TorchSpace(self.torch, self.dtype, self.device)
+    @property
+    def exact(self) -> Any:
+        """The number format of scalars."""
+        return self.torch.float64
 
-    @cached_property
-    def scalar_space(self) -> TorchSpace:
-        """Functions of scalars."""
-        return TorchSpace(self.torch, self.torch.float64, self.device)
+    @property
+    def lead(self) -> int:
+        """The number of seeds."""
+        return len(self.networks)
+
+    def applied(self, fn: Fn, arguments: Sequence[Any], ref: Ref) -> Any:
+        """A function on tensors, with the shape of all of them together."""
+        torch = self.torch
+        shape = torch.broadcast_shapes(*(own.shape for own in arguments))
+        dtype = arguments[0].dtype if arguments else self.exact
+        try:
+            space = space_of(torch, dtype, self.device)
+            found = tape.run(tape.lower(fn), space, arguments)
+        except (ZeroDivisionError, OverflowError):  # arithmetic of constants, done by Python
+            found = float("nan")
+        if isinstance(found, float | int):
+            shape = shape if arguments else self.shape(ref)
+            return torch.full(shape, float(found), dtype=dtype, device=self.device)
+        return found.to(dtype).expand(shape).contiguous()
+
+    def mean(self, vector: Any) -> Any:
+        """The average over the coordinates in float64."""
+        size = vector.shape[-1]
+        wide = vector.to(self.exact)
+        blocks = size // _SUM_BLOCK
+        if blocks < 2:
+            return wide.sum(-1) / size
+        head, tail = wide[..., : blocks * _SUM_BLOCK], wide[..., blocks * _SUM_BLOCK :]
+        sums = head.reshape(*head.shape[:-1], blocks, _SUM_BLOCK).sum(-1).sum(-1)
+        return (sums + tail.sum(-1)) / size
+
+    def is_formed(self, left: Ref, right: Ref) -> bool:
+        """One of vectors with the same axes is: sums do not mix up the rounding of seeds."""
+        return self.names(left) == self.names(right)
 
     def size(self, ref: Ref) -> int:
         """The size of a vector."""
         return self.plan.sizes[self.program.types[ref].width[0]]
-
-    def names(self, ref: Ref) -> tuple[str, ...]:
-        """The finite axes of a node."""
-        return tuple(name for name, _ in self.program.types[ref].axes)
 
     def shape(self, ref: Ref) -> tuple[int, ...]:
         """The shape of a vector or scalar."""
@@ -88,17 +93,11 @@ class DenseRun:
 
     def kept_in(self, ref: Ref) -> Any:
         """The number format of a vector or scalar."""
-        return self.dtype if self.program.types[ref].width else self.torch.float64
+        return self.dtype if self.program.types[ref].width else self.exact
 
     def from_host(self, array: Any) -> Any:
         """A numpy array as a tensor in this run's format and place."""
         return self.torch.from_numpy(np.ascontiguousarray(array)).to(self.device, self.dtype)
-
-
-def _data(node: Data, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    numbers = [float(value) for value in node.values]
-    found = run.torch.tensor(numbers, dtype=run.torch.float64, device=run.device)
-    return found.reshape(run.shape(ref)[1:]).expand(run.shape(ref))
 
 
 def _input(node: Input, ref: Ref, values: list[Any], run: DenseRun) -> Any:
@@ -166,10 +165,6 @@ def _fill(family: Family, target: Any, run: DenseRun) -> None:
             target[index] = run.from_host(host)
 
 
-def _rename(node: Rename, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    return values[node.of]
-
-
 def _stack(node: Stack, ref: Ref, values: list[Any], run: DenseRun) -> Any:
     """A view of a block that longer stacks continue."""
     place = run.plan.stacks[ref]
@@ -229,43 +224,6 @@ def _products(
         )
         for ref, part, height, order in zip(batch, parts, heights, orders, strict=True)
     ]
-
-
-def _apply(
-    run: DenseRun, fn: Fn, arguments: Sequence[Any], shape: Sequence[int], dtype: Any
-) -> Any:
-    """A function on tensors, vectors before scalars, with the shape of all of them together."""
-    space = run.scalar_space if dtype == run.torch.float64 else run.space
-    try:
-        found = tape.run(tape.lower(fn), space, arguments)
-    except (ZeroDivisionError, OverflowError):  # arithmetic of constants, done by Python
-        found = float("nan")
-    if isinstance(found, float | int):
-        return run.torch.full(shape, float(found), dtype=dtype, device=run.device)
-    return found.to(dtype).expand(shape)
-
-
-def _on_cells(node: Nonlin | Moment, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    """A function of vectors and scalars in each cell; of scalars alone in float64."""
-    names, shape = run.names(ref), run.shape(ref)
-    vectors = [placed(values[one], run.names(one), names) for one in node.vectors]
-    scalars = [placed(values[one], run.names(one), names) for one in node.scalars]
-    if not vectors:
-        return _apply(run, node.fn, scalars, shape, run.torch.float64)
-    shape = (*shape[: 1 + len(names)], run.size(node.vectors[0]))
-    numbers = [scalar.to(run.dtype)[..., None] for scalar in scalars]
-    return _apply(run, node.fn, [*vectors, *numbers], shape, run.dtype).contiguous()
-
-
-def _rows(node: RowNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    place = 1 + run.names(ref).index(node.along)
-    row = values[node.of].unbind(place)
-    slots = [Var(index) for index in range(len(row))]
-    cells = [
-        _apply(run, Fn(expr, len(row)), row, row[0].shape, run.kept_in(ref))
-        for expr in node.row.cells(slots)
-    ]
-    return run.torch.stack(cells, place)
 
 
 def _lincomb(node: LinComb, ref: Ref, values: list[Any], run: DenseRun) -> Any:
@@ -337,35 +295,10 @@ def _combine_stacked(torch: Any, coefficients: Any, vectors: Sequence[Any]) -> A
     return torch.bmm(coefficients.transpose(0, 1)[:, None, :].contiguous(), stack)[:, 0]
 
 
-def _moment(node: Moment, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    if not node.fn.is_inner:
-        return _mean(run, _on_cells(node, ref, values, run))
-    left, right = node.vectors[0], node.vectors[len(node.fn.uses[0]) - 1]
-    wide = [values[one].to(run.torch.float64) for one in (left, right)]
-    if run.names(left) == run.names(right):
-        return _mean(run, wide[0] * wide[1])
-    factors = [
-        (value, names_of(run.program, one)) for value, one in zip(wide, (left, right), strict=True)
-    ]
-    return contracted(factors, names_of(run.program, ref)) / run.size(left)
-
-
-def _mean(run: DenseRun, vector: Any) -> Any:
-    """The average over the coordinates in float64."""
-    size = vector.shape[-1]
-    wide = vector.to(run.torch.float64)
-    blocks = size // _SUM_BLOCK
-    if blocks < 2:
-        return wide.sum(-1) / size
-    head, tail = wide[..., : blocks * _SUM_BLOCK], wide[..., blocks * _SUM_BLOCK :]
-    sums = head.reshape(*head.shape[:-1], blocks, _SUM_BLOCK).sum(-1).sum(-1)
-    return (sums + tail.sum(-1)) / size
-
-
 def moments(run: DenseRun, vector: Any) -> tuple[Any, Any]:
     """Mean and second moment over the coordinates, float64, for each seed and cell."""
-    wide = vector.to(run.torch.float64)
-    return _mean(run, wide), _mean(run, wide * wide)
+    wide = vector.to(run.exact)
+    return run.mean(wide), run.mean(wide * wide)
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any:
@@ -387,8 +320,7 @@ def _outer(node: OuterNonlin, ref: Ref, values: list[Any], run: DenseRun) -> Any
     for start in range(0, shape[-1], height):
         rows = [values[one][..., start : start + height] for one in node.rows]
         arguments = [*_arguments(node, rows, own, values, run), *scalars]
-        full = (*cells, min(height, shape[-1] - start), inner)
-        weights = _apply(run, node.fn, arguments, full, run.dtype)
+        weights = run.applied(node.fn, arguments, ref)
         if vector.shape[-2] == 1:
             parts.append((weights * vector).sum(-1)[..., None, :])
         else:
@@ -425,25 +357,15 @@ def _arguments(
     return [found[form] for form in sorted(found)]
 
 
-def _scale(node: Scale, ref: Ref, values: list[Any], run: DenseRun) -> Any:
-    width = run.networks[0].width
-    return values[node.of] * scale_factor(node, width, run.values, run.program.place(ref))
-
-
 DENSE_RULES: Rules[Any, DenseRun] = Rules(
     "dense finite width",
     {
-        Data: _data,
+        **SHARED,
         Input: _input,
-        Rename: _rename,
         Stack: _stack,
         MatMul: _matmul,
-        Nonlin: _on_cells,
-        RowNonlin: _rows,
         LinComb: _lincomb,
-        Moment: _moment,
         OuterNonlin: _outer,
-        Scale: _scale,
     },
     level=Level.BLOCKS,
 )

@@ -92,13 +92,13 @@ def _operation(transformed: bool) -> Any:
     return type("Coordinatewise", (torch.autograd.Function,), members)
 
 
-_space = lru_cache(maxsize=16)(TorchSpace)
+space_of = lru_cache(maxsize=16)(TorchSpace)
 
 
 def evaluated(fn: Fn, *vectors: Tensor) -> Tensor:
     """A function of tensors that is not differentiated."""
     torch, first = load_torch(), vectors[0]
-    space = _space(torch, first.dtype, first.device)
+    space = space_of(torch, first.dtype, first.device)
     found = tape.run(tape.lower(fn), space, list(vectors))
     if isinstance(found, float | int):
         return torch.full_like(first, found)

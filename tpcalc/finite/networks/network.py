@@ -15,7 +15,7 @@ from tpcalc.arrays import Array
 from tpcalc.engine.device.devices import load_torch, resolve_device, resolve_dtype
 from tpcalc.errors import DimMismatch, UsageError
 from tpcalc.finite.draws import Network, draw_group, draw_scalar, fill_entries, orthogonal
-from tpcalc.finite.networks.rules import NETWORK_RULES, Reading
+from tpcalc.finite.networks.rules import NETWORK_RULES, Drawn
 from tpcalc.finite.networks.uses import Tap, dependent, shown, uses_of
 from tpcalc.finite.widths import dim_sizes
 from tpcalc.names import what_of
@@ -116,9 +116,10 @@ class DrawnNetwork:
     def _read(self) -> None:
         """What depends on the number format: the rules' context, and numbers that are given."""
         program = self.program
-        self._reading = Reading(
-            program, self.width, self.parameters, self.dtype, self.device, self._values
-        )
+        self._reading = Drawn(
+            program=program, width=self.width, parameters=self.parameters, dtype=self.dtype,
+            device=self.device, values=self._values,
+        )  # fmt: skip
         data = ((ref, data_of(node)) for ref, node in enumerate(program.nodes))
         table = NETWORK_RULES.table
         self._given = {

@@ -1,91 +1,49 @@
 """What each node type does to tensors on a batch of inputs.
 
-A value has the inputs as its first axis, of size 1 where it does not depend on them; then its
-finite axes in the order of its type, then its width. Matrices have no axis of inputs.
+A value has the inputs as its first axis. Matrices have no axis of inputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 from tpcalc.engine.device.devices import load_torch
 from tpcalc.errors import UsageError
-from tpcalc.finite.axes import contracted, names_of, placed, summed
+from tpcalc.finite.axes import contracted, names_of, summed
 from tpcalc.finite.networks.coordinatewise import coordinatewise
-from tpcalc.finite.widths import scale_factor
-from tpcalc.functions import Fn, Var
-from tpcalc.program.base import only
-from tpcalc.program.nodes import (
-    Data,
-    Input,
-    LinComb,
-    MatMul,
-    Moment,
-    Nonlin,
-    OuterNonlin,
-    Ref,
-    Rename,
-    RowNonlin,
-    Scale,
-    Stack,
-)
-from tpcalc.program.program import Program
+from tpcalc.finite.tensors import SHARED, Reading
+from tpcalc.functions import Fn
+from tpcalc.program.nodes import Input, LinComb, MatMul, OuterNonlin, Ref, Stack
 from tpcalc.program.rules import Level, Rules
-from tpcalc.program.types import Axes
 
 Tensor = Any
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What the rules know besides the values."""
+@dataclass(kw_only=True)
+class Drawn(Reading):
+    """What the rules know of a network."""
 
-    program: Program  # the network
-    width: int  # n
     parameters: Mapping[str, Tensor]  # what was drawn, by the name of its family
-    dtype: Any  # the number format
-    device: Any  # where the tensors are
-    values: Mapping[str, Fraction] | None = None  # numbers for symbols in powers of n
-    powers: dict[Ref, float] = field(default_factory=dict)  # powers of n, as they are found
 
-    def power(self, ref: Ref) -> float:
-        """The number that a power of n is."""
-        if ref not in self.powers:
-            node = only(Scale)(self.program.nodes[ref])
-            place = self.program.place(ref)
-            self.powers[ref] = scale_factor(node, self.width, self.values, place)
-        return self.powers[ref]
+    def applied(self, fn: Fn, arguments: Sequence[Tensor], ref: Ref) -> Tensor:
+        """A function that can be differentiated."""
+        if not arguments:
+            zero = load_torch().zeros(1, dtype=self.dtype, device=self.device)
+            return coordinatewise(Fn(fn.expr, 1), zero)
+        return coordinatewise(fn, *arguments)
 
-    def axes(self, ref: Ref) -> Axes:
-        """The finite axes of a node."""
-        return self.program.types[ref].axes
+    def mean(self, vector: Tensor) -> Tensor:
+        """The average over the coordinates."""
+        return vector.mean(-1)
 
-    def aligned(self, value: Tensor, ref: Ref, to: Ref) -> Tensor:
-        """A value with the axes of another node, of size 1 where it lacks one; its width stays."""
-        own, wanted = ([name for name, _ in self.axes(one)] for one in (ref, to))
-        return placed(value, own, wanted)
-
-    def together(self, refs: Sequence[Ref], values: Sequence[Tensor], to: Ref) -> list[Tensor]:
-        """Operands with the axes of a node; scalars beside vectors get a width of 1."""
-        vectors = any(self.program.types[ref].width for ref in refs)
-        found = []
-        for ref in refs:
-            value = self.aligned(values[ref], ref, to)
-            bare = vectors and not self.program.types[ref].width
-            found.append(value[..., None] if bare else value)
-        return found
+    def is_formed(self, left: Ref, right: Ref) -> bool:
+        """A square is."""
+        return left == right
 
 
-def _data(node: Data, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    numbers = [float(value) for value in node.values]
-    found = load_torch().tensor(numbers, dtype=reading.dtype, device=reading.device)
-    return found.reshape(1, *(size for _, size in node.axes))
-
-
-def _input(node: Input, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
+def _input(node: Input, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Tensor:
     if node.family.averages:
         return None
     found = reading.parameters[node.family.name]
@@ -94,17 +52,13 @@ def _input(node: Input, ref: Ref, values: Sequence[Tensor], reading: Reading) ->
     return found if len(node.family.width) == 2 else found[None]
 
 
-def _rename(node: Rename, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    return values[node.of]
-
-
-def _stack(node: Stack, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    torch, place = load_torch(), [name for name, _ in reading.axes(ref)].index(node.axis)
+def _stack(node: Stack, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Tensor:
+    torch, place = load_torch(), reading.names(ref).index(node.axis)
     parts = [reading.aligned(values[one], one, ref) for one in node.of]
     return torch.cat(torch.broadcast_tensors(*parts), dim=1 + place)
 
 
-def _matmul(node: MatMul, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
+def _matmul(node: MatMul, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Tensor:
     matrix, vector = values[node.matrix], values[node.vector]
     if matrix is None:
         return _average(vector, reading.program.place(ref))
@@ -128,34 +82,14 @@ def _average(vector: Tensor, place: str) -> Tensor:
     return vector.mean(0, keepdim=True)
 
 
-def _nonlin(node: Nonlin, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    refs = (*node.vectors, *node.scalars)
-    return _applied(node.fn, reading.together(refs, values, ref), reading)
-
-
-def _applied(fn: Fn, arguments: Sequence[Tensor], reading: Reading) -> Tensor:
-    if not arguments:
-        zero = load_torch().zeros(1, dtype=reading.dtype, device=reading.device)
-        return coordinatewise(Fn(fn.expr, 1), zero)
-    return coordinatewise(fn, *arguments)
-
-
-def _rows(node: RowNonlin, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    place = 1 + [name for name, _ in reading.axes(node.of)].index(node.along)
-    row = values[node.of].unbind(place)
-    slots = [Var(index) for index in range(len(row))]
-    cells = [coordinatewise(Fn(expr, len(row)), *row) for expr in node.row.cells(slots)]
-    return load_torch().stack(cells, place)
-
-
-def _lincomb(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
+def _lincomb(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Tensor:
     total: Tensor = None
     for term in _terms(node, ref, values, reading):
         total = term if total is None else total + term
     return total
 
 
-def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Iterator[Tensor]:
+def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Iterator[Tensor]:
     for number, scalar, vector, axes in node.terms:
         refs = (vector,) if scalar is None else (scalar, vector)
         if axes:
@@ -167,43 +101,24 @@ def _terms(node: LinComb, ref: Ref, values: Sequence[Tensor], reading: Reading) 
         yield found if number == 1 else found * float(number)
 
 
-def _moment(node: Moment, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    if node.fn.is_inner:
-        left, right = node.vectors[0], node.vectors[-1]
-        if left != right:
-            factors = [(values[one], names_of(reading.program, one)) for one in (left, right)]
-            found = contracted(factors, names_of(reading.program, ref))
-            return found / values[left].shape[-1]
-    refs = (*node.vectors, *node.scalars)
-    return _applied(node.fn, reading.together(refs, values, ref), reading).mean(-1)
-
-
-def _outer(node: OuterNonlin, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
+def _outer(node: OuterNonlin, ref: Ref, values: Sequence[Tensor], reading: Drawn) -> Tensor:
     rows = [reading.aligned(values[one], one, ref)[..., :, None] for one in node.rows]
     columns = [reading.aligned(values[one], one, ref)[..., None, :] for one in node.cols]
     scalars = [reading.aligned(values[one], one, ref)[..., None, None] for one in node.scalars]
     vector = reading.aligned(values[node.vector], node.vector, ref)[..., None, :]
-    return (_applied(node.fn, [*rows, *columns, *scalars], reading) * vector).mean(-1)
+    weights = reading.applied(node.fn, [*rows, *columns, *scalars], ref)
+    return (weights * vector).mean(-1)
 
 
-def _scale(node: Scale, ref: Ref, values: Sequence[Tensor], reading: Reading) -> Tensor:
-    return values[node.of] * reading.power(ref)
-
-
-NETWORK_RULES: Rules[Tensor, Reading] = Rules(
+NETWORK_RULES: Rules[Tensor, Drawn] = Rules(
     "networks in torch",
     {
-        Data: _data,
+        **SHARED,
         Input: _input,
-        Rename: _rename,
         Stack: _stack,
         MatMul: _matmul,
-        Nonlin: _nonlin,
-        RowNonlin: _rows,
         LinComb: _lincomb,
-        Moment: _moment,
         OuterNonlin: _outer,
-        Scale: _scale,
     },
     level=Level.BLOCKS,
 )
