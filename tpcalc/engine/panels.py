@@ -62,7 +62,8 @@ class Combinations:
         for term, held, alone in zip(self._step.terms, self._held, self._rest, strict=True):
             factors = place.numbers(term.numbers)[None]
             if term.scalars is not None:
-                factors = factors * scalars.T[:, place.index(term.scalars)]
+                numbers = scalars[place.index(term.scalars)].swapaxes(0, -1)
+                factors = factors * (numbers if term.each else numbers.swapaxes(1, 2))
             for at, register, multiples in alone:
                 vector = back(vectors[register], len(multiples))
                 own = place.zeros(replicates, count, double=True)
