@@ -73,7 +73,8 @@ def emit_blocks(state: State) -> None:
 def _starts(node: Start | Starts, blocks: Blocks, ref: LRef, graph: LimitGraph) -> None:
     group = {own.name: own for own in graph.groups}[node.group]
     out = blocks.fresh(ref).ravel().tolist()
-    members = (node.index,) if isinstance(node, Start) else range(len(out))
+    start = start_of(node)
+    members = range(len(out)) if start is None else (start.index,)
     blocks.writer.out.append(starts_of(group, members, out))
 
 
