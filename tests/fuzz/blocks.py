@@ -19,7 +19,7 @@ import tpcalc as tp
 from tests.fuzz.claims import Case, Named, Subject, claims
 from tests.fuzz.judge import Pair, Size, Zero, paired
 from tests.fuzz.written import RATE, Forward, Power, Reading, Weights, network
-from tpcalc.results import DepthVerdict, OrderRow
+from tpcalc.results import Verdict, OrderRow
 
 __all__ = ["Block", "block", "numbers", "said", "subject"]
 
@@ -184,7 +184,7 @@ def subject(seed: int, case: Case) -> Subject:
 # ------------------------------------------------------------------------------- what is said
 
 
-def said(found: DepthVerdict, own: Block) -> Iterator[Named]:
+def said(found: Verdict, own: Block) -> Iterator[Named]:
     """The sizes that a verdict gives, at the start and after an update."""
     for name, became in (("x", found.outputs), ("dx", found.gradients)):
         if became in ("stationary", "identity"):
@@ -228,7 +228,7 @@ def _power(row: OrderRow) -> float:
     return -math.inf if row.L.is_zero else float(row.L.constant or 0)
 
 
-def _training(found: DepthVerdict) -> Iterator[Named]:
+def _training(found: Verdict) -> Iterator[Named]:
     """What the first update of all blocks does to the stream and to the output."""
     last, output = "L x[last,1,0]-x[last,0,0]", "L f[1,0]-f[0,0]"
     drifts = [row for row in found.rows if row.name == "x[1]" and "dx[" in row.part]
@@ -248,7 +248,7 @@ def _training(found: DepthVerdict) -> Iterator[Named]:
 
 
 def numbers(
-    own: Block, found: DepthVerdict | None, wanted: set[str], level: int, seed: int
+    own: Block, found: Verdict | None, wanted: set[str], level: int, seed: int
 ) -> dict[str, Pair]:
     """Streams and networks of a block, under the names of what is said.
 

@@ -67,28 +67,28 @@ _FACT = "the update of layer 2 is of size n^(-1/2): it vanishes"
 VERDICT = Verdict(
     "trivial",
     "exact",
-    True,
-    "vanishes",
     (_FACT, "f[1,0]-f[0,0] is of size n^(-1/2)"),
-    (
+    3,
+    MADE,
+    valid_for="all t",
+    region=("a > 1/2",),
+    notes=("a fixed point in t was reached at t = 2",),
+    initial="vanishes",
+    stationary_start=True,
+    layers=(
         LayerFacts(1, True, False, None, 1, "dW_x[1,1,0] is of size 1", "", "moves", "frozen"),
         LayerFacts(2, False, False, False, None, "", "", "cut off"),
         LayerFacts(3, None, None, None, None, ""),
     ),
-    tuple(
-        OrderRow(f"dW_x[{layer},{step},0]", Exponent.of("-1/2" if layer == 2 else "0"), "exact")
-        for step in (1, 2)
-        for layer in (1, 2, 3)
-    ),
-    (
+    rows=(
+        *(
+            OrderRow(f"dW_x[{layer},{step},0]", Exponent.of("-1/2" if layer == 2 else "0"), "exact")
+            for step in (1, 2)
+            for layer in (1, 2, 3)
+        ),
         OrderRow("f[1,0]-f[0,0]", Exponent.of("-1/2"), "exact", "parity"),
         OrderRow("x[2,1,0]-x[2,0,0]", Exponent.of("-1"), "upper"),
     ),
-    "all t",
-    3,
-    ("a > 1/2",),
-    MADE,
-    ("a fixed point in t was reached at t = 2",),
 )
 SOLUTION = Solution(
     (

@@ -9,20 +9,18 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError, UnknownName
-from tpcalc.results import DepthVerdict, PhaseCell
+from tpcalc.results import Verdict, PhaseCell
 
 HALF = Fraction(1, 2)
 ACTS = ("identity", "sin", "gelu", "relu")
 
 
-def checked(
-    act: str, alpha: object, gamma: object, steps: int = 2, **kwargs: object
-) -> DepthVerdict:
+def checked(act: str, alpha: object, gamma: object, steps: int = 2, **kwargs: object) -> Verdict:
     settings = {key: kwargs.pop(key) for key in ("optimizer",) if key in kwargs}
     shape = {"nonlin": "post", "center": True, **kwargs}
     net = tp.ResNet("L", act, alpha=alpha, **shape)
     found = tp.check(net, "mup", steps=steps, lr_depth=gamma, **settings)
-    assert isinstance(found, DepthVerdict)
+    assert isinstance(found, Verdict)
     return found
 
 
@@ -259,7 +257,7 @@ def test_cells_of_a_diagram_are_records() -> None:
 def test_solved_gammas_are_those_of_claim_7_2(alpha: Fraction, optimizer: str) -> None:
     net = tp.ResNet("L", "gelu", alpha=alpha, nonlin="post", center=True)
     found = tp.solve(net, "mup", steps=2, optimizer=optimizer)
-    assert isinstance(found, DepthVerdict)
+    assert isinstance(found, Verdict)
     assert str(found.rates[0].update) == str(1 - alpha) and found.verdict == "feature-learning"
     with pytest.raises(ScaleError, match="grows"):
         tp.solve(tp.ResNet("L", "gelu", alpha=Fraction(1, 4), nonlin="post", center=True), "mup")

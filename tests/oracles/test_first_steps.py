@@ -178,7 +178,7 @@ def test_symbol_L_has_the_powers_of_any_number_of_blocks(rule: str) -> None:
 
 def test_a_verdict_on_the_depth_has_first_steps_beside_it() -> None:
     found = tp.check(tp.ResNet("L", "tanh"), "depth-mup", steps=1)
-    assert isinstance(found, tp.results.DepthVerdict)
+    assert isinstance(found, tp.results.Verdict)
     assert found.first_order is not None and found.first_order.word == "feature learning"
     assert "In the width: Feature learning" in str(found)
 

@@ -71,7 +71,7 @@ def page(network: Network, depths: Sequence[str]) -> dict[str, Any]:
     return own | {
         "model": {"Network": run.network.words, "Parameterization": run.parameterization.text},
         "program_text": str(network_program(run.network, run.parameterization, 1, 1)),
-        "depth": verdict,
+        "check": verdict,
         "depths": numbers,
         "formulas": recursion(run),
         "phases": _diagram(network),

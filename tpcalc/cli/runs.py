@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tpcalc.results import (
         Card,
         DepthTable,
-        DepthVerdict,
         FiniteTable,
         LimitTable,
         ModuleCheck,
@@ -133,12 +132,12 @@ def slopes_of(study: Study, orders: Orders) -> OrderTable:
         return measure(orders, widths=widths, seeds=seeds, progress=progress)
 
 
-def theorems_of(network: Network, verdict: Verdict | DepthVerdict) -> Theorems:
+def theorems_of(network: Network, verdict: Verdict) -> Theorems:
     """What theorems say of a network, beside a verdict that is known."""
-    from tpcalc.results import DepthVerdict, Theorems
+    from tpcalc.results import Theorems
     from tpcalc.theorems.integrable.predicates.registry import applicable
 
-    if isinstance(verdict, DepthVerdict):
+    if verdict.at != "width":
         from tpcalc.theorems.resnets import about_the_start
 
         asked = network.training.network

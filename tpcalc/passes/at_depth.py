@@ -8,7 +8,7 @@ draws U_m, W_l = sum_m F_lm U_m with F F^T the correlation of the repetitions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -17,10 +17,11 @@ from tpcalc.doors.budget import spend_nodes
 from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par, const
-from tpcalc.functions.numbers import Number, root
+from tpcalc.functions.numbers import root
 from tpcalc.names import cell_name
 from tpcalc.passes.rewriting import Rewriting
 from tpcalc.passes.starts import factor_along
+from tpcalc.passes.sums import scaled, total
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, carry_of, input_of, references, repeat_of
 from tpcalc.program.family import Family, Mark
@@ -156,15 +157,7 @@ class _Made(Rewriting):
             self.mixed[ref] = terms
             self.new[ref] = terms[0][1]
         else:
-            self.new[ref] = self.total(terms)
-
-    def total(self, terms: Sequence[tuple[Number, Ref]]) -> Ref:
-        numbers: tuple[Number, ...]
-        refs: tuple[Ref, ...]
-        numbers, refs = zip(*terms, strict=True)
-        if len(terms) == 1 and numbers[0] == 1:
-            return refs[0]
-        return self.out.add(LinComb(numbers, (None,) * len(refs), refs))
+            self.new[ref] = total(self.out, [(weight, None, own, ()) for weight, own in terms])
 
     def block(self, repeat: Repeat) -> Ref:
         """All repetitions of a block; returns what leaves the last one."""
@@ -220,9 +213,7 @@ def _input(node: Input, ref: Ref, made: _Made) -> Ref:
 
 
 def _scale(node: Scale, ref: Ref, made: _Made) -> Ref:
-    of = made.new[node.of]
-    if node.n_power != Ex():
-        of = made.out.add(Scale(of, node.n_power))
+    of = scaled(made.out, made.new[node.of], node.n_power)
     if node.depth_power == Ex():
         return of
     power = node.depth_power.constant
@@ -245,11 +236,9 @@ def _matmul(node: MatMul, ref: Ref, made: _Made) -> Ref:
         return made.out.add(Scale(of, as_ex(Fraction(1, 2))))
     if node.matrix not in made.mixed:
         return made.copied(node)
-    terms = [
-        (weight, made.out.add(MatMul(matrix, made.new[node.vector], node.transpose)))
-        for weight, matrix in made.mixed[node.matrix]
-    ]
-    return made.total(terms)
+    x, mixed = made.new[node.vector], made.mixed[node.matrix]
+    terms = [(w, None, made.out.add(MatMul(own, x, node.transpose)), ()) for w, own in mixed]
+    return total(made.out, terms)
 
 
 _RULES: Table[Ref] = Table(

@@ -23,7 +23,7 @@ from tpcalc.functions import Fn, Par, Var
 from tpcalc.functions.expr import Expr, add, const, mul
 from tpcalc.functions.fn import product
 from tpcalc.functions.numbers import Number
-from tpcalc.passes.sums import cell
+from tpcalc.passes.sums import Term, cell, ratio, total
 from tpcalc.program.base import Table, reached, references
 from tpcalc.program.nodes import (
     Data,
@@ -43,8 +43,6 @@ from tpcalc.program.nodes import (
 from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
 from tpcalc.program.types import Axes
-
-Term = tuple[Fraction | float, Ref | None, Ref, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,6 @@ class _Sweep:
     vector_terms: dict[Ref, list[Term]] = field(default_factory=lambda: defaultdict(list))
     scalar_terms: dict[Ref, list[Ref | None]] = field(default_factory=lambda: defaultdict(list))
     matrices: dict[Ref, list[tuple[Ref, Ref]]] = field(default_factory=lambda: defaultdict(list))
-
-    def ratio(self, vector: Ref) -> Fraction:
-        return self.builder.dim_of(self.builder.type(vector).width[0]).ratio
 
     def axes(self, *refs: Ref | None) -> Axes:
         """The finite axes of what is computed of nodes."""
@@ -130,12 +125,7 @@ class _Sweep:
 
     def vector_adjoint(self, ref: Ref) -> Ref | None:
         terms = self.vector_terms.get(ref)
-        if not terms:
-            return None
-        if len(terms) == 1 and terms[0][0] == 1 and terms[0][1] is None and not terms[0][3]:
-            return terms[0][2]
-        numbers, scalars, vectors, over = zip(*terms, strict=True)
-        return self.builder.add(LinComb(numbers, scalars, vectors, over if any(over) else ()))
+        return total(self.builder, terms) if terms else None
 
     def scalar_adjoint(self, ref: Ref) -> tuple[bool, Ref | None]:
         """(whether there is one, its node; None for the number 1)."""
@@ -165,7 +155,9 @@ class _Sweep:
         moment = self.builder.add(
             Moment(fn, tuple(vectors[i] for i in keep_v), tuple(scalars[i] for i in keep_s))
         )
-        return self.builder.add(Scale(self.product(self.ratio(vectors[0]), moment), as_ex(1)))
+        return self.builder.add(
+            Scale(self.product(ratio(self.builder, vectors[0]), moment), as_ex(1))
+        )
 
     def apply(self, fn: Fn, vectors: tuple[Ref, ...], scalars: tuple[Ref, ...]) -> Ref | None:
         """A coordinatewise function; None where it is identically 0."""
@@ -366,7 +358,7 @@ _IS_GIVEN: Table[bool] = Table({Data: lambda node: True}, lambda node: False)
 
 def _moment(node: Moment, ref: Ref, adjoint: list[Any], sweep: _Sweep) -> None:
     bar: Ref | None = adjoint[0]
-    share, region = 1 / sweep.ratio(node.vectors[0]), sweep.builder.type(ref).axes
+    share, region = 1 / ratio(sweep.builder, node.vectors[0]), sweep.builder.type(ref).axes
     for index, vector in enumerate(node.vectors):
         if sweep.active[vector]:
             item = sweep.apply(node.fn.by(index), node.vectors, node.scalars)

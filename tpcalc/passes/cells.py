@@ -46,6 +46,12 @@ class Report:
         place = index - self.first
         return self.rows[place] if self.rows else place
 
+    def cells(self, index: int) -> Iterator[tuple[Where, str]]:
+        """The cells of an input, each with its name."""
+        for cell in product(*(range(size) for _, size in self.axes)):
+            places = zip((name for name, _ in self.axes), cell, strict=True)
+            yield {self.axis: self.row(index), **dict(places)}, str(self.name(index, cell))
+
     def block(self, sizes: Mapping[str, int]) -> str | None:
         """The name of the node as a block of these axes; None where it does not tell its cells."""
         ordered = {self.axis: self.count, **dict(self.axes)}
@@ -102,11 +108,8 @@ class Cells:
 
     def report(self, report: Report, index: int) -> None:
         """Name the cells of a report at an input."""
-        names = [name for name, _ in report.axes]
-        for cell in product(*(range(size) for _, size in report.axes)):
-            where = {report.axis: report.row(index), **dict(zip(names, cell, strict=True))}
-            value = self.values[report.ref][self.cell(report.ref, where)]
-            self.out.output(str(report.name(index, cell)), self.node(value))
+        for where, name in report.cells(index):
+            self.out.output(name, self.ref(report.ref, where))
 
     def parted(self, form: Form) -> Form:
         """A sum in which the part of start vectors alone is one vector, shared by all steps."""

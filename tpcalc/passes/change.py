@@ -13,6 +13,7 @@ from math import prod
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
+from tpcalc.passes import sums
 from tpcalc.passes.backward import backward
 from tpcalc.passes.sums import fresh, ratio, renamed, total
 from tpcalc.program.nodes import Family, Input, Kind, Moment, Ref, Scale
@@ -96,8 +97,6 @@ def changes(builder: Builder, along: Mapping[Ref, Ref], watched: Iterable[Ref]) 
 
 def scaled(builder: Builder, direction: Direction, power: Ex) -> Direction:
     """A change times a power of n."""
-    if power == Ex():
-        return direction
     if isinstance(direction, Ref):
-        return builder.add(Scale(direction, power))
-    return tuple((builder.add(Scale(row, power)), col) for row, col in direction)
+        return sums.scaled(builder, direction, power)
+    return tuple((sums.scaled(builder, row, power), col) for row, col in direction)

@@ -17,8 +17,8 @@ from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
-from tpcalc.passes.separate import scaled
-from tpcalc.passes.sums import Term, fresh, padded, ratio, renamed
+from tpcalc.passes import separate
+from tpcalc.passes.sums import Term, fresh, padded, ratio, renamed, scaled
 from tpcalc.program.nodes import (
     Data,
     Kind,
@@ -28,7 +28,6 @@ from tpcalc.program.nodes import (
     Nonlin,
     OuterNonlin,
     Ref,
-    Scale,
     Stack,
 )
 from tpcalc.program.program import Builder
@@ -97,19 +96,19 @@ class Course:
     def value(self, out: Builder, start: Ref, path: Path) -> list[Term]:
         """A vector or number: terms of a sum."""
         terms: list[Term] = [
-            (number, None, _scaled(out, start, power), ()) for power, number in path.start
+            (number, None, scaled(out, start, power), ()) for power, number in path.start
         ]
         for power, psi in path.moves:
             for part in psi.terms if isinstance(psi, Add) else (psi,):
-                number, rest = scaled(part)
-                moved = _scaled(out, self._applied(out, rest), power)
+                number, rest = separate.scaled(part)
+                moved = scaled(out, self._applied(out, rest), power)
                 terms.append((number / self.unit, None, moved, ()))
         return terms
 
     def _applied(self, out: Builder, psi: Expr) -> Ref:
         fn, steps, _ = Fn(psi, len(self.gradients)).compact()
         shift = self.now.shift
-        refs = tuple(_scaled(out, self._gradient(step), shift) for step in steps)
+        refs = tuple(scaled(out, self._gradient(step), shift) for step in steps)
         if out.type(refs[0]).kind is Kind.VECTOR:
             return refs[0] if fn.expr == Var(0) else out.add(Nonlin(fn, refs))
         numbers: Mapping[Expr, Expr] = {Var(k): Par(k) for k in range(len(refs))}
@@ -125,7 +124,7 @@ class Course:
     ) -> list[Term]:
         """A matrix, or its transpose, times a vector: terms of a sum."""
         terms: list[Term] = [
-            (number, None, _scaled(out, start, power - kept), ())
+            (number, None, scaled(out, start, power - kept), ())
             for power, number in path.start
             if kept is not None
         ]
@@ -153,14 +152,14 @@ class Course:
                             summed[axis] = fresh(f"{axis[0]}'", taken.union(summed.values()))
                     names = {axis[0]: summed[axis] for axis in axes if axis in summed}
                     row, col = (renamed(out, ref, names) for ref in (row, col))
-                    rows.append(_scaled(out, row, path.shift))
+                    rows.append(scaled(out, row, path.shift))
                     cols.append(col)
                     forms.append(form)
             result, into = (cols, rows) if node.transpose else (rows, cols)
             own = OuterNonlin(
                 fn, tuple(result), tuple(into), (), x, tuple(forms), tuple(summed.values())
             )
-            moved = _scaled(out, out.add(own), power + ONE)
+            moved = scaled(out, out.add(own), power + ONE)
             terms.append((share, None, moved, ()))
         return terms
 
@@ -190,7 +189,7 @@ class Course:
             steps, rows, cols = zip(*found, strict=True)
             marks = tuple(numbers[step] for step in steps)
             mark = out.add(Data(f"of {node.matrix}: {len(out)}", marks, ((axis, len(marks)),)))
-            rows = tuple(_scaled(out, row, power) for row in rows)
+            rows = tuple(scaled(out, row, power) for row in rows)
             stacks = (out.add(Stack(part, axis)) for part in (rows, cols))
             result, into = tuple(stacks)[:: -1 if node.transpose else 1]
             names = {
@@ -210,13 +209,9 @@ def _linear(psi: Expr) -> tuple[dict[int, Number], Expr]:
     numbers: dict[int, Number] = {}
     left: list[Expr] = []
     for term in psi.terms if isinstance(psi, Add) else (psi,):
-        number, rest = scaled(term)
+        number, rest = separate.scaled(term)
         if isinstance(rest, Var):
             numbers[rest.index] = number
         else:
             left.append(term)
     return numbers, add(left)
-
-
-def _scaled(out: Builder, ref: Ref, power: Ex) -> Ref:
-    return ref if power == ZERO else out.add(Scale(ref, power))

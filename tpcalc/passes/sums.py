@@ -8,11 +8,12 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
+from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
 from tpcalc.functions.numbers import Number
 from tpcalc.program.base import data_of, references
-from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref, Rename
+from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 
@@ -92,6 +93,11 @@ def total(out: Builder, terms: Sequence[Term]) -> Ref:
     return out.add(Nonlin(Fn(add(parts), 0, len(refs)), (), tuple(refs)))
 
 
+def scaled(out: Builder, ref: Ref, power: Ex) -> Ref:
+    """A node times a power of n."""
+    return ref if power == Ex() else out.add(Scale(ref, power))
+
+
 def is_known(out: Builder, scalar: Ref) -> bool:
     """Whether a block of scalars is known from the data alone."""
     node = out.node(scalar)
@@ -122,12 +128,8 @@ def padded(out: Builder, ref: Ref, axes: Axes) -> Ref:
 
 def cell(out: Builder, ref: Ref, axis: str, place: int) -> Ref:
     """A cell of something along an axis; what lacks the axis is the same in every cell."""
-    size = dict(out.type(ref).axes).get(axis)
-    if size is None:
-        return ref
-    marks = tuple(Fraction(int(k == place)) for k in range(size))
-    one = out.add(Data(f"at({axis}={place}:{size})", marks, ((axis, size),)))
-    return out.add(LinComb((Fraction(1),), (one,), (ref,), ((axis,),)))
+    held = tuple(pair for pair in out.type(ref).axes if pair[0] == axis)
+    return picked(out, ref, held, (place,))
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 from tpcalc.errors import ProgramError
 from tpcalc.exponents import Ex, as_ex
-from tpcalc.functions import Fn, Par
-from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions import Fn, const
 from tpcalc.functions.fn import INNER, SQUARE
 from tpcalc.names import cell_name
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import redrawn
+from tpcalc.passes.sums import ratio, scaled, total
 from tpcalc.passes.template import Template
 from tpcalc.program.base import input_of, lincomb_of, references, renumbered
 from tpcalc.program.family import Mark
-from tpcalc.program.nodes import Family, Kind, LinComb, Moment, Nonlin, Ref, Scale, members
+from tpcalc.program.nodes import Family, Kind, LinComb, Moment, Nonlin, Ref, members
 from tpcalc.program.program import Builder, Program
 
 DATA = "<data>"  # begins the groups of Gaussians that stand for products of inputs with weights
@@ -73,19 +73,13 @@ class _Kernel:
 
     def entry(self, left: Side, right: Side) -> Ref:
         """The sum over parameters of rate * <gradient, gradient>."""
-        terms: list[Ref] = []
-        for ref, mark in self.parameters.items():
-            terms += [self.rated(part, mark) for part in self._parts(ref, left, right)]
-        return self.total(terms)
+        parts = ((self._parts(ref, left, right), mark) for ref, mark in self.parameters.items())
+        terms = [self.rated(part, mark) for own, mark in parts for part in own]
+        return self.total(terms) if terms else self.builder.add(Nonlin(Fn(const(0), 0, 0), (), ()))
 
     def total(self, terms: Sequence[Ref]) -> Ref:
         """The sum of scalars."""
-        if not terms:
-            return self.builder.add(Nonlin(Fn(const(0), 0, 0), (), ()))
-        if len(terms) == 1:
-            return terms[0]
-        total = add(Par(i) for i in range(len(terms)))
-        return self.builder.add(Nonlin(Fn(total, 0, len(terms)), (), tuple(terms)))
+        return total(self.builder, [(1, None, term, ()) for term in terms])
 
     def _parts(self, ref: Ref, left: Side, right: Side) -> list[Ref]:
         if ref in left.of.matrices and ref in right.of.matrices:
@@ -102,25 +96,16 @@ class _Kernel:
 
     def inner(self, a: Ref, b: Ref) -> Ref:
         """The sum over coordinates of a product: size times a moment."""
-        ratio = self.builder.dim_of(self.builder.type(a).width[0]).ratio
-        node = Moment(SQUARE, (a,)) if a == b else Moment(INNER, (a, b))
-        found = self.builder.add(node)
-        if ratio != 1:
-            scaled = mul((const(ratio), Par(0)))
-            found = self.builder.add(Nonlin(Fn(scaled, 0, 1), (), (found,)))
-        return self.builder.add(Scale(found, as_ex(1)))
+        out = self.builder
+        found = out.add(Moment(SQUARE, (a,)) if a == b else Moment(INNER, (a, b)))
+        return scaled(out, total(out, [(ratio(out, a), None, found, ())]), as_ex(1))
 
     def _times(self, a: Ref, b: Ref) -> Ref:
-        if a == b:
-            return self.builder.add(Nonlin(Fn(Par(0) ** 2, 0, 1), (), (a,)))
-        return self.builder.add(Nonlin(Fn(Par(0) * Par(1), 0, 2), (), (a, b)))
+        return total(self.builder, [(1, a, b, ())])
 
     def rated(self, part: Ref, mark: Mark) -> Ref:
         factor, exponent = self.rate(mark)
-        if factor != 1:
-            scaled = mul((const(factor), Par(0)))
-            part = self.builder.add(Nonlin(Fn(scaled, 0, 1), (), (part,)))
-        return part if exponent == as_ex(0) else self.builder.add(Scale(part, -exponent))
+        return scaled(self.builder, total(self.builder, [(factor, None, part, ())]), -exponent)
 
 
 def tangent_of_network(

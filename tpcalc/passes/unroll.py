@@ -104,16 +104,10 @@ class Unrolled:
         out = Builder.copy(self.written)
         for report in (one for group in self.groups for one in group):
             axes = out.type(report.ref).axes
-            others = [name for name, _ in report.axes]
-            for index, *cell in product(
-                range(report.count), *(range(size) for _, size in report.axes)
-            ):
-                where = {
-                    report.axis: report.row(report.first + index),
-                    **dict(zip(others, cell, strict=True)),
-                }
-                own = picked(out, report.ref, axes, tuple(where[name] for name, _ in axes))
-                out.output(str(report.name(report.first + index, tuple(cell))), own)
+            for index in range(report.first, report.first + report.count):
+                for where, name in report.cells(index):
+                    place = tuple(where[axis] for axis, _ in axes)
+                    out.output(name, picked(out, report.ref, axes, place))
         return started_at_zero(out.finish(keep_unused=False), self.zeros)
 
     def stays_blocks(self, reading: ReadAs, many: int) -> bool:

@@ -17,14 +17,14 @@ from tpcalc.functions import Fn, Par
 from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.course import Course, Rate
-from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, total
+from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, scaled, total
 from tpcalc.program.base import lincomb_of
-from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Scale, Stack
+from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Stack
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 
 PRODUCT = Fn(Par(0) * Par(1), 0, 2)
-ONE, ZERO = as_ex(1), as_ex(0)
+ZERO = as_ex(0)
 
 
 class Share(NamedTuple):
@@ -88,8 +88,7 @@ class Weights:
             terms = course.product(self.out, node, x, start, course.now, power)
             return total(self.out, terms or [(Fraction(0), None, start, ())])
         if power is not None:
-            left = start if power == ZERO else self.out.add(Scale(start, -power))
-            terms.append((Fraction(1), None, left, ()))
+            terms.append((Fraction(1), None, scaled(self.out, start, -power), ()))
         terms += [self._product(node, axes, x) for axes in self.history.get(node.matrix, ())]
         if not terms:  # dropped and never updated: 0, of the dimension of the product
             terms = [(Fraction(0), None, start, ())]
@@ -138,8 +137,7 @@ class Weights:
         history = self.history.setdefault(ref, {})
         for row, col in pairs:
             item, axes = self._row(ref, row, col, share, ratio(self.out, col))
-            if share.exponent != ONE:
-                item = self.out.add(Scale(item, 1 - share.exponent))
+            item = scaled(self.out, item, 1 - share.exponent)
             made = self.count[ref], item, padded(self.out, col, axes)
             history.setdefault(axes, []).append(made)
             self.stacks.pop((ref, axes), None)
@@ -184,8 +182,7 @@ class Weights:
         for number, scalar, item in self._opened(gradient, kept):
             if scalar is not None and not is_known(out, scalar):
                 item, scalar = out.add(LinComb((Fraction(1),), (scalar,), (item,))), None
-            if share.exponent != ZERO:
-                item = out.add(Scale(item, -share.exponent))
+            item = scaled(out, item, -share.exponent)
             if chi is not None and scalar is not None:
                 item = out.add(LinComb((Fraction(1),), (chi,), (item,)))
             elif chi is not None:

@@ -33,12 +33,10 @@ from tpcalc.questions.rates.fused import parts_of_groups, parts_of_run
 from tpcalc.questions.start.attained import WIDTHS
 from tpcalc.questions.verdict.contributions import Contributions
 from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, layer_facts, reasons
-from tpcalc.questions.verdict.judge import Judgement, Stages, decide, judge
-from tpcalc.questions.verdict.probe import probe
-from tpcalc.questions.verdict.sizes import ASSUMED
+from tpcalc.questions.verdict.judge import Judgement, Settled, decide, judge
+from tpcalc.questions.verdict.probe import DEEP, FAR, Large, Probe, probe, watched
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.questions.verdict.watched import DEEP, FAR, Large, Run, Settled, watched
-from tpcalc.results import DepthVerdict, FirstOrder, OrderRow, Provenance, Samples, Verdict
+from tpcalc.results import FirstOrder, OrderRow, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.generic import far_query, generic_data, same_targets
@@ -80,11 +78,11 @@ def check(
     reading: ReadAs = "auto",
     deep: int = DEEP,
     **settings: Unpack[QuestionSettings],
-) -> Verdict | DepthVerdict:
+) -> Verdict:
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
-    Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth: a
-    ``DepthVerdict``, with powers of L, of the stream and of the updates of a block. Of no steps,
+    Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth (``at``), with
+    powers of L, of the stream and of the updates of a block. Of no steps,
     and of matrices that are correlated along the depth where no ``lr_depth`` says how updates
     depend on L, it is about the start: identity, explosion
     (unstable) or between (stationary), with the power of 1/L in front of a block that would be.
@@ -150,126 +148,122 @@ def width_check(
     """The same of a run of a network whose depth is a number."""
     started = time.perf_counter()
     steps = checks.whole(training.steps, "steps", least=1, hint="It counts updates.")
-    network, chosen = training.network, training.parameterization
     checks.flag(verify, "verify")
     seed = checks.seed(seed)
     deep = checks.whole(deep, "deep", least=0, hint="It counts the nodes that are followed.")
     written, beyond = _written(training, reading, deep)
     if written is None:
-        values = checks.powers(at)
-        return _by_first(training, values, seed, verify, NOT_ASKED.format(beyond))
+        return _by_first(training, checks.powers(at), seed, verify, NOT_ASKED.format(beyond))
     point = checks.powers(at, symbols(written.program))
     line = FirstLine(training, point, seed, verify)
-    first = _by_line(line, written, deep)
+    first, large = _by_line(line, written, deep), isinstance(written, Large)
     known = _is_known(first)
     least = deep if known or not deep else max(deep, FAR)
     if first is not None and written.nodes > least:
         asked, seconds = {"verify": str(verify), "deep": str(deep)}, time.perf_counter() - started
         made = provenance(written.program.digest, seed, asked, seconds)
-        note = NOT_DEEP.format(count(steps, "step"), written.words.format(written.nodes), deep)
-        return _alone(first, known, steps, made, note)
-    run, beyond = _written(training, reading) if isinstance(written, Large) else (written, "")
-    if not isinstance(run, Run):
+        nodes = f"{'more than ' * large}{written.nodes}"
+        return _alone(first, steps, made, NOT_DEEP.format(count(steps, "step"), nodes, deep))
+    run, beyond = _written(training, reading) if large else (written, "")
+    if not isinstance(run, Probe):
         return _by_first(training, point, seed, verify, NOT_ASKED.format(beyond))
     settled = Settled(run, point, Witness(seed) if verify else None)
-    if point:
-        # What the verdict does not need makes no comparisons: its region is as large as can be.
-        decided = decide(run.probe, at=point, verify=verify, seed=seed)
-    else:
-        decided = judge(Stages.of(run.probe), settled)
+    # What the verdict does not need makes no comparisons: its region is as large as can be.
+    alone = decide(run, at=point, verify=verify, seed=seed) if point else None
+    decided = alone or judge(run, settled.ledger.ask)
     if decided.verdict == "undecided" and not known:
         first = line.found(WIDTHS)
         known = _is_known(first)
-    wild = decided.verdict == "undecided" and verify and not known
     lr = training.lr
+    wild = decided.verdict == "undecided" and verify and not known
     if wild and not callable(lr) and lr > GENTLE:
         gentler = width_check(training.replace(lr=lr * GENTLE), at=at, seed=seed, reading=reading)
         if gentler.verdict != "undecided":
             note = GENTLER.format(rate=lr * GENTLE, lr=lr)
             return replace(gentler, notes=(*gentler.notes, note))
-    bound = _lasting(decided, training, point)
-    sizes = settled.sizes
-    exploded = explosion(decided, run.probe)
-    run = replace(run, last=exploded.step if exploded else None)
+    return _told(training, decided, settled, first, seed, started)
+
+
+def _told(
+    training: Training,
+    decided: Judgement,
+    settled: Settled,
+    first: FirstOrder | None,
+    seed: int,
+    started: float,
+) -> Verdict:
+    """What a judgement makes known, layer by layer."""
+    run, sizes, point = settled.run, settled.sizes, settled.point
+    bound, exploded = _lasting(decided, training, point), explosion(decided, run)
+    if exploded is not None:
+        run = replace(run, last=exploded.step)
     of = Contributions(training, run, settled, sizes.chamber)
     facts = reasons(decided, settled.moves, sizes, run)
     layers = tuple(
         layer_facts(settled.moves, sizes, run, label, (of.word(label), of.word(label, bias=True)))
-        for label in run.probe.maps
+        for label in run.maps
     )
     optimizer = tuple(of.notes())
-    rows = {
-        name: OrderRow(name, o.exponent, o.status, o.reason) for name, o in sizes.orders.items()
-    }
-    probe = run.probe
-    updates = [n for t in run.steps for label in probe.maps for n in probe.updates(label, t)]
+    updates = (n for t in run.followed for label in run.maps for n in run.updates(label, t))
+    orders = ((name, sizes[name]) for name in (*updates, *run.outcomes))
     verdict, status = decided.verdict, _status(decided)
-    if verdict == "undecided" and first is not None and known:
+    if verdict == "undecided" and first is not None and _is_known(first):
         verdict = FIVE.get(first.word, verdict)
         if verdict != "undecided":
             status, facts = f"first steps, {first.status}", (*first.facts, *facts)
-    used = [(answer.name, answer.order.reason) for answer in decided.deciding if answer.holds]
-    asked_with = {"verify": str(verify), "depth": str(settled.ledger.depth)}
+    asked = {"verify": str(settled.tests is not None), "depth": str(settled.ledger.depth)}
     return Verdict(
         verdict,
         status,
-        is_stationary(sizes, run),
-        initial(decided, sizes, run),
         facts,
-        layers,
-        tuple(rows[name] for name in updates),
-        tuple(rows[name] for name in run.changes),
-        ALL if bound and not point else f"t<={steps}",
-        steps,
-        joined((decided.region, settled.ledger.region, sizes.chamber.region)).lines,
-        provenance(run.program.digest, seed, asked_with, time.perf_counter() - started),
-        (
-            *meant_for(chosen, network),
-            *(() if training.groups else _names_of(chosen, network)),
+        training.steps,
+        provenance(run.program.digest, seed, asked, time.perf_counter() - started),
+        valid_for=ALL if bound and not point else f"t<={training.steps}",
+        region=joined((decided.region, settled.ledger.region, sizes.chamber.region)).lines,
+        notes=(
+            *meant_for(training.parameterization, training.network),
+            *(() if training.groups else _names_of(training.parameterization, training.network)),
             *(() if first else (UNNUMBERED,)),
-            *parts_of_run(network, run, sizes),
+            *parts_of_run(training.network, run, sizes),
             *parts_of_groups(training),
-            *(("at the sample point the verdict holds for all t",) if bound and at else ()),
+            *(("at the sample point the verdict holds for all t",) if bound and point else ()),
             *((SAME_RATES,) if bound and exploded is None else ()),
-            *(f"{name}: {why}" for name, why in used if "particles" in why),
-            *(f"{name}: {ASSUMED}" for name in decided.assumed),
+            *decided.notes,
             *optimizer,
             *((GENERIC,) if training.data is None else ()),
             *(STILL.format(step) for step, factor in enumerate(training.factors) if not factor),
             *settled.ledger.explosions,
         ),
-        exploded,
-        first,
+        initial=initial(decided, sizes, run),
+        stationary_start=is_stationary(sizes, run),
+        layers=layers,
+        rows=tuple(OrderRow(name, o.exponent, o.status, o.reason) for name, o in orders),
+        exploded=exploded,
+        first_order=first,
+        **decided.answers,
     )
 
 
-def _alone(first: FirstOrder, known: bool, steps: int, made: Provenance, note: str) -> Verdict:
+def _alone(first: FirstOrder, steps: int, made: Provenance, note: str) -> Verdict:
     """The verdict of first steps."""
-    word = FIVE.get(first.word, "undecided") if known else "undecided"
-    initial = "explodes" if first.word == "unstable at the start" else "ok"
-    status = f"first steps, {first.status}"
-    stationary = first.word == "trivial"
+    word = FIVE.get(first.word, "undecided") if _is_known(first) else "undecided"
     return Verdict(
         word,
-        status,
-        stationary,
-        initial,
+        f"first steps, {first.status}",
         first.facts,
-        (),
-        (),
-        (),
-        "t<=1",
         steps,
-        (),
         made,
-        (note,),
+        valid_for="t<=1",
+        notes=(note,),
+        initial="explodes" if first.word == "unstable at the start" else "ok",
+        stationary_start=first.word == "trivial",
         first_order=first,
     )
 
 
 def _in_depth(
     training: Training, values: Mapping[str, Fraction], seed: int, verify: bool
-) -> Verdict | DepthVerdict:
+) -> Verdict:
     """The verdict on the depth, with first steps in the width; theirs where there is no limit."""
     first = None
     if training.steps:
@@ -280,13 +274,13 @@ def _in_depth(
     except ScaleError as error:
         if first is None or not _is_known(first) or FIVE.get(first.word) != "unstable":
             raise
-        return _alone(first, True, training.steps, first.provenance, error.message)
+        return _alone(first, training.steps, first.provenance, error.message)
     return replace(found, first_order=first if found.steps else None)
 
 
 def _written(
     training: Training, reading: ReadAs, deep: float = inf
-) -> tuple[Run | Large | None, str]:
+) -> tuple[Probe | Large | None, str]:
     """The program of all steps, how large it is where it is not to be followed, or why not."""
     if training.beyond:
         return None, training.beyond
@@ -304,10 +298,10 @@ def _by_first(
     """The verdict of a run of which first steps alone are followed."""
     tests = Witness(seed) if verify else None
     first = first_order_of(training, point, WIDTHS, seed, tests)
-    return _alone(first, _is_known(first), training.steps, first.provenance, note)
+    return _alone(first, training.steps, first.provenance, note)
 
 
-def _by_line(line: FirstLine, written: Run | Large, deep: int) -> FirstOrder | None:
+def _by_line(line: FirstLine, written: Probe | Large, deep: int) -> FirstOrder | None:
     """First steps, with networks of finite width only where neither line has a word without."""
     if isinstance(written, Large) and written.nodes > DEEP:  # samples do not settle it
         return line.found(WIDTHS)

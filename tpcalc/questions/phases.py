@@ -21,7 +21,7 @@ from tpcalc.limit.scales import scales, symbols
 from tpcalc.networks.network import Architecture
 from tpcalc.program.program import Program, restricted
 from tpcalc.questions.depth.found import Found, found_of
-from tpcalc.questions.verdict.judge import Stage, Stages, judge
+from tpcalc.questions.verdict.judge import judge
 from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Question
@@ -239,13 +239,13 @@ class _InWidth:
     runs: int = 0
     calmed: int = 0
     kept: dict[object, Finding] = field(default_factory=dict)  # what tests found
-    programs: dict[Stage, Program] = field(default_factory=dict)
+    programs: dict[tuple[str, ...], Program] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
 
     def __call__(self, point: Mapping[str, Fraction]) -> tuple[Region, Told]:
         self.runs += 1
         here = _Point(self, point)
-        found = judge(self.stages, here.ask)
+        found = judge(self.run, here.ask)
         if found.verdict == "undecided" and self.verify and self.calm is not None:
             region, answer = self.calm(point)
             if answer[0] != "undecided":
@@ -261,17 +261,11 @@ class _InWidth:
             return None
         return _InWidth(self.calmer(), self.given, self.verify, self.seed, kept=self.kept)
 
-    @cached_property
-    def stages(self) -> Stages:
-        """The run in the order in which a verdict asks for its parts."""
-        return Stages.of(self.run)
-
-    def program(self, stage: Stage) -> Program:
-        """What a stage needs and nothing else, so that it makes no comparisons but those."""
-        found = self.programs.get(stage)
-        if found is None:
-            found = self.programs[stage] = restricted(self.run.program, stage.names)
-        return found
+    def program(self, names: tuple[str, ...]) -> Program:
+        """What some outputs need and nothing else, so that it makes no comparisons but those."""
+        if names not in self.programs:
+            self.programs[names] = restricted(self.run.program, names)
+        return self.programs[names]
 
     @cached_property
     def updates(self) -> tuple[Program, tuple[tuple[str, str], ...]]:
@@ -319,40 +313,36 @@ class _Point:
     used: list[Ledger] = field(default_factory=list)
     first: dict[Question, Power] = field(default_factory=dict)
 
-    def ask(self, stage: Stage, question: Question) -> Answer:
+    def ask(self, names: tuple[str, ...], question: Question, step: int) -> Answer:
         """The answer of the first depth that has one; that of the question before comes first.
 
         Where no depth has one, the region is that of the coarsest: nothing is claimed there.
         """
         first = self.first.get(question, ZERO)
-        coarse = self._at(stage, question, (first, ZERO))
+        coarse = self._at(names, question, step, (first, ZERO))
         assert coarse is not None
         found = coarse
-        if coarse[0].holds is None:
-            found = self._alone(stage, question, coarse[0].name) or coarse
+        if coarse[0].holds is None and len(names) > 1:
+            # A yes from one quantity makes fewer comparisons than all of them.
+            alone = self._at((coarse[0].name,), question, step, self._gaps)
+            found = alone if alone is not None and alone[0].holds else coarse
         if found[0].holds is None:
-            deeper = self._at(stage, question, self._gaps)
+            deeper = self._at(names, question, step, self._gaps)
             found = deeper if deeper is not None and deeper[0].holds is not None else coarse
         self.used.append(found[1])
         if found[0].holds is not None:
             self.first[question] = found[1].depths[0]
         return found[0]
 
-    def _alone(self, stage: Stage, question: Question, name: str) -> _Found | None:
-        """A yes from one quantity, which makes fewer comparisons than all of them."""
-        if len(stage.names) == 1:
-            return None
-        alone = Stage(stage.step, (name,))
-        found = self._at(alone, question, self._gaps)
-        return found if found is not None and found[0].holds else None
-
-    def _at(self, stage: Stage, question: Question, depths: Iterable[Power]) -> _Found | None:
+    def _at(
+        self, names: tuple[str, ...], question: Question, step: int, depths: Iterable[Power]
+    ) -> _Found | None:
         """The answer of the first depth that has one; else that of the last one."""
         found = None
         for depth in dict.fromkeys(depths):
-            ledger = self._ledger(self.judge.program(stage), depth)
+            ledger = self._ledger(self.judge.program(names), depth)
             try:
-                found = ledger.ask(stage.names, question, stage.step), ledger
+                found = ledger.ask(names, question, step), ledger
             except ScaleError:  # the depth takes in more orders of a function than are followed
                 if depth == ZERO:
                     raise

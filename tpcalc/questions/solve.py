@@ -32,15 +32,15 @@ from tpcalc.questions.rates.depths import in_depth
 from tpcalc.questions.rates.fused import parts_of_rates
 from tpcalc.questions.rates.unknowns import ASSUMED, SYMBOLIC, Rates, Run, sample_point
 from tpcalc.questions.start.rates import stable_rates
-from tpcalc.questions.verdict.watched import DEEP
+from tpcalc.questions.verdict.probe import DEEP
 from tpcalc.results import (
-    DepthVerdict,
     Samples,
     Solution,
     SolvedParameter,
     SolvedStep,
     StableEdit,
     StableRate,
+    Verdict,
 )
 from tpcalc.results.tables import provenance
 from tpcalc.torch.network import Module
@@ -75,7 +75,7 @@ def solve(
     width: int | None = None,
     deep: int = DEEP,
     **settings: Unpack[QuestionSettings],
-) -> Solution | DepthVerdict:
+) -> Solution | Verdict:
     """The largest learning rates eta n^(-c_l(t)) at which outputs and features stay bounded.
 
     From the first layer and step on, each c_l(t) is chosen so that what the update of step t adds
@@ -84,7 +84,7 @@ def solve(
     symbols the first is given, and a note says that bounds were not checked. The powers a_l of the
     weights are those of the parameterization; its learning rates are not looked at, except that
     biases take the rate of their weights where it gives both the same powers. Of a network of L
-    blocks it is the gamma of updates L^(-gamma), in a ``DepthVerdict``.
+    blocks it is the gamma of updates L^(-gamma), in a ``Verdict``.
 
     Args:
         architecture: The network; or a training run, ``tp.Training``, and nothing of it besides.
@@ -411,7 +411,7 @@ def _degrees(network: Architecture) -> frozenset[str]:
     return frozenset() if power is None else power.symbols
 
 
-def depth_solve(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
+def depth_solve(training: Training, at: Mapping[str, Fraction]) -> Verdict:
     """The verdict at the gamma that makes the sum of all updates of order one.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, Claim 7.2.

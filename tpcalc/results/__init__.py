@@ -12,14 +12,10 @@ from tpcalc.results.dependencies import GaussianRow as GaussianRow
 from tpcalc.results.dependencies import Independence as Independence
 from tpcalc.results.dependencies import InitialWeightRow as InitialWeightRow
 from tpcalc.results.dependencies import InitialWeightTable as InitialWeightTable
-from tpcalc.results.depth import BlockRate as BlockRate
-from tpcalc.results.depth import CriticalPower as CriticalPower
 from tpcalc.results.depth import DepthArray as DepthArray
 from tpcalc.results.depth import DepthGap as DepthGap
 from tpcalc.results.depth import DepthTable as DepthTable
 from tpcalc.results.depth import DepthValue as DepthValue
-from tpcalc.results.depth import DepthVerdict as DepthVerdict
-from tpcalc.results.depth import SetRow as SetRow
 from tpcalc.results.depth_experiment import Agreement as Agreement
 from tpcalc.results.depth_experiment import CriticalRow as CriticalRow
 from tpcalc.results.depth_experiment import DepthExperiment as DepthExperiment
@@ -63,9 +59,6 @@ from tpcalc.results.nonlinearity import MeasuredValue as MeasuredValue
 from tpcalc.results.nonlinearity import NoiseReach as NoiseReach
 from tpcalc.results.nonlinearity import Nonlinearity as Nonlinearity
 from tpcalc.results.nonlinearity import PathRow as PathRow
-from tpcalc.results.orders import Card as Card
-from tpcalc.results.orders import Contrast as Contrast
-from tpcalc.results.orders import LayerFacts as LayerFacts
 from tpcalc.results.orders import OrderRow as OrderRow
 from tpcalc.results.orders import OrderTable as OrderTable
 from tpcalc.results.orders import PhaseCell as PhaseCell
@@ -74,7 +67,6 @@ from tpcalc.results.orders import RealPower as RealPower
 from tpcalc.results.orders import Solution as Solution
 from tpcalc.results.orders import SolvedParameter as SolvedParameter
 from tpcalc.results.orders import SolvedStep as SolvedStep
-from tpcalc.results.orders import Verdict as Verdict
 from tpcalc.results.sheet import Asymptote as Asymptote
 from tpcalc.results.sheet import CovarianceMap as CovarianceMap
 from tpcalc.results.sheet import CovarianceRow as CovarianceRow
@@ -118,3 +110,10 @@ from tpcalc.results.theorem import Hypothesis as Hypothesis
 from tpcalc.results.theorem import Theorem as Theorem
 from tpcalc.results.theorem import Theorems as Theorems
 from tpcalc.results.theorem import confirmed as confirmed
+from tpcalc.results.verdict import BlockRate as BlockRate
+from tpcalc.results.verdict import Card as Card
+from tpcalc.results.verdict import Contrast as Contrast
+from tpcalc.results.verdict import CriticalPower as CriticalPower
+from tpcalc.results.verdict import LayerFacts as LayerFacts
+from tpcalc.results.verdict import SetRow as SetRow
+from tpcalc.results.verdict import Verdict as Verdict

@@ -11,9 +11,8 @@ from fractions import Fraction
 
 from tpcalc.results.estimate import Estimate
 from tpcalc.results.exponent import PLAIN, Exponent
-from tpcalc.results.first_order import FirstOrder, StableEdit, StableRate
-from tpcalc.results.tables import Explosion, FiniteTable, LimitTable, Provenance
-from tpcalc.results.theorem import Theorems
+from tpcalc.results.first_order import StableEdit, StableRate
+from tpcalc.results.tables import Explosion, Provenance
 from tpcalc.shown import Shown
 
 
@@ -143,103 +142,6 @@ class OrderTable(Shown):
             KeyError: It is not there.
         """
         return {row.name: row for row in reversed(self.rows)}[name]
-
-
-@dataclass(frozen=True, slots=True)
-class LayerFacts:
-    """What training does to one layer; None where it is not known.
-
-    Args:
-        layer: Its number from 1; L + 1 is the output.
-        moves: Whether its update contributes Theta(1) to its own preactivations.
-        features: Whether its features change by Theta(1).
-        kernel: Whether its kernel evolves.
-        step: The first step at which it does.
-        reason: What decided it.
-        name: What it is called, where it has more than a number.
-        weights: What becomes of its weights. ``"moves"``: their update contributes order one;
-            ``"starts later"``: it does, but not at the first step that is followed. A contribution
-            that vanishes at all of them is ``"frozen"`` where the update is too small for its role,
-            however aligned; ``"cut off"`` where its size is right and what it acts on vanishes, is
-            not aligned with it, or does not reach the output; ``"0"`` where it is identically 0;
-            else ``"vanishes"``. ``"not known"``: bounds do not tell.
-        biases: The same of its bias; "" where it has none.
-
-    Example:
-        >>> LayerFacts(2, True, True, None, 1, "dW_x[2,1,0] is of size 1").kernel is None
-        True
-    """
-
-    layer: int
-    moves: bool | None
-    features: bool | None
-    kernel: bool | None
-    step: int | None
-    reason: str
-    name: str = ""
-    weights: str = ""
-    biases: str = ""
-
-    @property
-    def label(self) -> str:
-        """Its name, or its number."""
-        return self.name or str(self.layer)
-
-    @property
-    def update(self) -> str:
-        """What becomes of its weights and its bias, in one word where it is the same."""
-        if self.biases in ("", self.weights):
-            return self.weights
-        return f"{self.weights}, its bias: {self.biases}"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict(Shown):
-    """What becomes of training at infinite width.
-
-    Args:
-        verdict: ``"trivial"``, ``"unstable"``, ``"kernel"``, ``"feature-learning"`` or
-            ``"undecided"``.
-        status: ``"exact"``, or what it rests on.
-        stationary_start: Whether the start is a stationary point in the limit.
-        initial: ``"ok"``, ``"vanishes"`` or ``"explodes"``: the network at the start.
-        facts: What decides, the first fact first.
-        layers: One entry for each layer.
-        updates: Orders of the contributions of updates, ``dW_x``.
-        outputs: Orders of f and of the changes of f and of the last features.
-        valid_for: ``"all t"``, or the steps that were followed (``"t<=3"``).
-        steps: The steps that were asked for.
-        region: Conditions on the symbols under which all of this holds.
-        provenance: What it was computed from and with.
-        notes: What a reader should know besides.
-        exploded: The first explosion; later steps are not followed.
-        first_order: What the first steps do, from sizes alone; None where that was not asked.
-
-    Example:
-        >>> fact = "the update of layer 3 is of size n^(-1/2)"
-        >>> made = Provenance("0", "ab")
-        >>> found = Verdict(
-        ...     "trivial", "exact", True, "vanishes", (fact,), (), (), (), "all t", 3, (), made
-        ... )
-        >>> found.facts[0]
-        'the update of layer 3 is of size n^(-1/2)'
-    """
-
-    verdict: str
-    status: str
-    stationary_start: bool
-    initial: str
-    facts: tuple[str, ...]
-    layers: tuple[LayerFacts, ...]
-    updates: tuple[OrderRow, ...]
-    outputs: tuple[OrderRow, ...]
-    valid_for: str
-    steps: int
-    region: tuple[str, ...]
-    provenance: Provenance
-    notes: tuple[str, ...] = ()
-    exploded: Explosion | None = None
-    first_order: FirstOrder | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,52 +282,3 @@ class PhaseDiagram(Shown):
     runs: int
     provenance: Provenance
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Card(Shown):
-    """The answers about one parameterization.
-
-    Args:
-        name: The parameterization.
-        exponents: Its tables as pairs of words: what, and the powers of the layers.
-        check: The verdict on training, with the orders of updates and outputs.
-        orders: Orders of features and gradients over the steps.
-        limit: Limits of the outputs.
-        theorems: What is proved of it elsewhere.
-        finite: Networks of finite width, where some were run.
-
-    Example:
-        >>> parts = (("nothing moves",), (), (), (), "all t", 3, ())
-        >>> from tpcalc.results.tables import Provenance
-        >>> verdict = Verdict("trivial", "exact", True, "ok", *parts, Provenance("0", "ab"))
-        >>> Card("naive-ip", (("a", "0, 1, 1"),), verdict).check.verdict
-        'trivial'
-    """
-
-    name: str
-    exponents: tuple[tuple[str, str], ...]
-    check: Verdict
-    orders: OrderTable | None = None
-    limit: LimitTable | None = None
-    theorems: Theorems | None = None
-    finite: FiniteTable | None = None
-
-    __repr__ = Shown.__str__
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast(Shown):
-    """Two parameterizations of one network, trained on the same data.
-
-    Args:
-        left: One.
-        right: The other.
-
-    Example:
-        >>> Contrast.__slots__
-        ('left', 'right')
-    """
-
-    left: Card
-    right: Card

@@ -14,7 +14,6 @@ from tpcalc.results import (
     Contrast,
     DepthExperiment,
     DepthTable,
-    DepthVerdict,
     Experiment,
     FiniteTable,
     Formula,
@@ -54,8 +53,7 @@ class ReportInput:
     provenance: Provenance | None = None
     # what input 0, 1, ... are ("sample of the step", "query 1"); may be shorter.
     input_names: tuple[str, ...] = ()
-    check: Verdict | None = None  # a verdict on training
-    depth: DepthVerdict | None = None  # a verdict on training of L blocks
+    check: Verdict | None = None  # a verdict on training, as the width grows or L blocks
     depths: DepthTable | None = None  # numbers of a run of L blocks
     theorems: Theorems | None = None  # what theorems say of the network
     versus: Contrast | None = None  # its parameterization beside another one

@@ -124,7 +124,7 @@ def test_what_no_test_shows_is_no_lower_bound(
 
 def test_first_steps_of_long_programs_are_tested_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a verdict does not hang on is not tested in later steps, and their rows say so."""
-    monkeypatch.setattr("tpcalc.questions.verdict.watched.SMALL", 0)
+    monkeypatch.setattr("tpcalc.questions.verdict.judge.SMALL", 0)
     found = check(MLP(2, "relu"), "mup", steps=2)
     rows = {row.name: row for row in (*found.updates, *found.outputs)}
     first = {name for name in rows if name.startswith(("f[1,", "x[2,1,")) or ",1,1]" in name}

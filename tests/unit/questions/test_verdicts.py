@@ -15,7 +15,7 @@ from tpcalc.exponents import Ex
 from tpcalc.exponents.chamber import Chamber
 from tpcalc.limit.context import Context
 from tpcalc.limit.graph import LRef
-from tpcalc.questions.verdict.judge import Stage, Stages, judge
+from tpcalc.questions.verdict.judge import judge
 from tpcalc.questions.verdict.ledger import Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.questions.verdict.sizes import Order, Question, grows, stays
@@ -131,21 +131,19 @@ def test_verdicts(
     run: Probe, levels: str, changes: str, features: str, verdict: str, step: int
 ) -> None:
     """Step by step: a yes ends a question; what is open does not hide a later yes."""
-    stages = Stages.of(run)
     told = {
-        (stage.names, question): {"y": True, "n": False, "o": None}[letter]
-        for each, question, letters in (
-            (stages.levels, grows, levels),
-            (stages.changes, stays, changes),
-            (stages.features, stays, features),
+        (names(step), question): {"y": True, "n": False, "o": None}[letter]
+        for names, question, letters, first in (
+            (run.levels, grows, levels, 0),
+            (run.changes, stays, changes, 1),
+            (run.last_moved, stays, features, 1),
         )
-        for stage, letter in zip(each, letters, strict=False)
+        for step, letter in enumerate(letters, first)
     }
 
-    def ask(stage: Stage, question: Question) -> Answer:
-        order = Order(ONE, "exact", "")
-        return Answer(told.pop((stage.names, question)), stage.names[0], order, stage.step)
+    def ask(names: tuple[str, ...], question: Question, step: int) -> Answer:
+        return Answer(told.pop((names, question)), names[0], Order(ONE, "exact", ""), step)
 
-    found = judge(stages, ask)
+    found = judge(run, ask)
     assert (found.verdict, found.deciding[0].step) == (verdict, step)
     assert not told  # all that is there to ask was asked, and nothing else

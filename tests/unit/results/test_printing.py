@@ -126,9 +126,7 @@ def test_several_theorems_are_one_table() -> None:
 
 
 def test_a_card_fits_a_screen() -> None:
-    verdict = Verdict(
-        "kernel", "exact", False, "ok", ("f moves",), (), (), (), "all t", 3, (), MADE
-    )
+    verdict = Verdict("kernel", "exact", ("f moves",), 3, MADE, valid_for="all t", initial="ok")
     limits = LimitTable(
         (
             ScalarRow("f[0,0]", Estimate(0.0, 0.0, Method.EXACT, std=0.5)),

@@ -145,9 +145,7 @@ def test_every_word_has_a_colour(word: str) -> None:
 
 def verdict(word: str, status: str) -> Verdict:
     facts = ("the output moves",)
-    return Verdict(
-        word, status, False, "ok", facts, (), (), (), "t<=3", 3, (), MADE, first_order=BLOCKS
-    )
+    return Verdict(word, status, facts, 3, MADE, valid_for="t<=3", first_order=BLOCKS)
 
 
 def test_a_verdict_opens_with_first_steps() -> None:

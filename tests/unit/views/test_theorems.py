@@ -34,7 +34,7 @@ SILENT = replace(PROVED, answer="outside", hypotheses=(FEW,), claims=())
 
 
 def verdict(word: str) -> Verdict:
-    return Verdict(word, "exact", False, "ok", ("a fact",), (), (), (), "all t", 3, (), MADE)
+    return Verdict(word, "exact", ("a fact",), 3, MADE, valid_for="all t", initial="ok")
 
 
 def test_answers_and_reasons_are_told() -> None:

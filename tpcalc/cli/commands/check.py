@@ -57,7 +57,7 @@ def check(
     from tpcalc.cli.values import point
     from tpcalc.errors import UsageError
     from tpcalc.questions.check import check as checked
-    from tpcalc.questions.verdict.watched import DEEP
+    from tpcalc.questions.verdict.probe import DEEP
     from tpcalc.study import open_network
 
     check_measured(flags, measured)
@@ -113,10 +113,9 @@ def _slopes(
     """Orders of the same network, measured."""
     from tpcalc.cli.runs import WATCHED, orders_of, slopes_of
     from tpcalc.errors import UsageError
-    from tpcalc.results import DepthVerdict
     from tpcalc.study import open_model
 
-    if isinstance(found, DepthVerdict):
+    if found.at != "width":
         raise UsageError(
             "--measured compares with networks, and these have L blocks.",
             hint="Give --depth a number.",

@@ -125,8 +125,8 @@ def _deep(network: Network, depths: Sequence[str], versus: str | None) -> Told:
         raise UsageError("--versus is for networks of a depth that is a number.",
                          hint="Give --depth a number, or write two reports.")  # fmt: skip
     parts = page(network, depths)
-    told = {"check": parts["depth"], "limit": parts["depths"]}
-    return parts, told, [parts["depth"].verdict]
+    told = {"check": parts["check"], "limit": parts["depths"]}
+    return parts, told, [parts["check"].verdict]
 
 
 def _card(opened: Model, limits: LimitTable) -> tuple[Card | None, str]:

@@ -23,7 +23,7 @@ def solve(
     from tpcalc.cli.show import answer
     from tpcalc.cli.values import point, words
     from tpcalc.questions.solve import solve as solved
-    from tpcalc.questions.verdict.watched import DEEP
+    from tpcalc.questions.verdict.probe import DEEP
     from tpcalc.study import open_network
 
     names = words("--symbolic", symbolic, SYMBOLS) if symbolic is not None else ()

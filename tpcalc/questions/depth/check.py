@@ -15,7 +15,7 @@ from tpcalc.networks.architectures.resnet import ResNet
 from tpcalc.questions.depth.found import STARTS, WORDS, Found, found_of
 from tpcalc.questions.depth.generic import BACKWARD, FORWARD, NAMES, Pass
 from tpcalc.questions.depth.rates import has_paths
-from tpcalc.results import DepthVerdict, Exponent
+from tpcalc.results import Exponent, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.training.training import Training
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tpcalc.questions.depth.paths import Paths
 
 
-def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
+def depth_check(training: Training, at: Mapping[str, Fraction]) -> Verdict:
     """What becomes of training a network of L blocks of infinite width as L grows.
 
     Source: Yang, Yu, Zhu, Hayou, Tensor Programs VI, section 7, with the calculus of sums over
@@ -43,16 +43,16 @@ def depth_check(training: Training, at: Mapping[str, Fraction]) -> DepthVerdict:
     settings = {"steps": str(training.steps), "lr_depth": str(training.gammas)}
     own: dict[str, Any] = {name: getattr(found, name) for name in PLAIN}
     own |= {name: tuple(getattr(found, name)) for name in LISTED}
-    return DepthVerdict(
+    return Verdict(
         verdict=found.verdict or "undecided",
         **own,
+        at="depth" if found.steps else "start",
         alpha=Exponent.number(found.alpha),
         facts=tuple(told),
         region=found.region.lines,
         provenance=provenance(digest, None, settings, time.perf_counter() - started),
         notes=tuple(said),
-        outputs=found.start((FORWARD, 0)),
-        gradients=found.start((BACKWARD, 0)),
+        start=tuple(map(found.start, STARTS)),
     )
 
 
@@ -231,7 +231,7 @@ class Critical(NamedTuple):
         return "stationary" if alpha == critical else "unstable"
 
 
-def verdict_at(network: ResNet, alpha: Fraction) -> DepthVerdict:
+def verdict_at(network: ResNet, alpha: Fraction) -> Verdict:
     """What becomes of the start of a network with this power of 1/L in front of its blocks."""
     return depth_check(Training(replace(network, alpha=alpha), "mup", steps=0), {})
 

@@ -23,10 +23,11 @@ from tpcalc.passes.course import Course
 from tpcalc.passes.split import split
 from tpcalc.passes.starts import started_at_zero
 from tpcalc.passes.step import Step
+from tpcalc.passes.sums import scaled, total
 from tpcalc.passes.weights import Share, Weights
 from tpcalc.program.along import along_of
 from tpcalc.program.base import Table, matmul_of
-from tpcalc.program.nodes import Family, Input, LinComb, MatMul, Node, Nonlin, Ref, Scale
+from tpcalc.program.nodes import Family, Input, MatMul, Node, Nonlin, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.training.training import Training
 
@@ -178,9 +179,9 @@ class _Writing:
             if step and step == generic.steps:
                 break
             enters = self.entering((BACKWARD, step))
-            copy.made[seed] = self.scaled(enters, as_ex(generic.power + 1))
+            copy.made[seed] = scaled(out, enters, as_ex(generic.power + 1))
             copy.run(seed, len(network))
-            leaves = self.scaled(copy.made[adjoint], as_ex(-generic.power))
+            leaves = scaled(out, copy.made[adjoint], as_ex(-generic.power))
             self.added((BACKWARD, step), leaves, enters)
             self.updated(weights, copy, gradients, step)
         return self.generic.at_start(in_width(split(out.finish())))
@@ -208,12 +209,8 @@ class _Writing:
             else:
                 weights.update_matrix(ref, pairs, share)
 
-    def scaled(self, ref: Ref, power: Ex) -> Ref:
-        return ref if power == Ex() else self.out.add(Scale(ref, power))
-
     def total(self, terms: Sequence[tuple[Fraction, Ref]]) -> Ref:
-        numbers, refs = zip(*terms, strict=True)
-        return self.out.add(LinComb(numbers, (None,) * len(refs), refs))
+        return total(self.out, [(number, None, ref, ()) for number, ref in terms])
 
     def entering(self, own: Pass) -> Ref:
         """What enters the block: the start vector, and what comes through this block."""
@@ -231,7 +228,7 @@ class _Writing:
             terms += [
                 (number, self.out.add(Scale(ref, Ex(), -push.power))) for number, ref in parts
             ]
-        self.entered[own] = terms[0][1] if len(terms) == 1 else self.total(terms)
+        self.entered[own] = self.total(terms)
         return self.entered[own]
 
     def vector(self, odd: str, ways: str, refs: Sequence[Ref]) -> Ref:
@@ -240,7 +237,7 @@ class _Writing:
         for way in odd or FORWARD + BACKWARD:
             own = [ref for other, ref in zip(ways, refs, strict=True) if other == way]
             if own:
-                sums.append(own[0] if len(own) == 1 else self.total([(ONE, r) for r in own]))
+                sums.append(self.total([(ONE, r) for r in own]))
         if len(odd) == len(sums) == 1:
             return sums[0]
         if not sums:
@@ -264,10 +261,8 @@ class _Writing:
                 continue
             matrix = self.out.add(template.bare.nodes[product.matrix])
             start = self.out.add(MatMul(matrix, copy.made[product.vector], product.transpose))
-            change, label = (
-                self.total([(ONE, copy.made[place]), (-ONE, start)]),
-                template.parameters[product.matrix].label,
-            )
+            label = template.parameters[product.matrix].label
+            change = self.total([(ONE, copy.made[place]), (-ONE, start)])
             self.out.output(layered("W", label, step), change)
             self.out.output(layered("P", label, step), start)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from tpcalc.names import Name, what_of
 from tpcalc.networks.network import Architecture
 from tpcalc.questions.rates.unknowns import Rates
+from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Sizes
-from tpcalc.questions.verdict.watched import Run
 from tpcalc.training.training import Training
 
 BOTH = "no rate of this parameter is right for both parts: split it, or change the init of one"
@@ -17,12 +17,12 @@ APART = "groups give its parts settings of their own, which one parameter cannot
 WHAT = {"dW_x": "", "dB": "the bias of "}
 
 
-def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]:
+def parts_of_run(network: Architecture, run: Probe, sizes: Sizes) -> Iterator[str]:
     """Where the updates of the parts have different orders, which a common rate moves alike."""
     for whole, labels in _wholes(network).items():
         for kind, of in WHAT.items():
             parts = [
-                [n for t in run.steps for n in run.probe.updates(label, t) if what_of(n) == kind]
+                [n for t in run.followed for n in run.updates(label, t) if what_of(n) == kind]
                 for label in labels
             ]
             exact = [[n for n in names if sizes[n].status == "exact"] for names in parts]
@@ -31,7 +31,7 @@ def parts_of_run(network: Architecture, run: Run, sizes: Sizes) -> Iterator[str]
                 largest
                 for names, sure in zip(parts, exact, strict=True)
                 # A first update may vanish by symmetry alone: later ones tell.
-                if (largest := sizes.largest(names if len(run.steps) > 1 else sure)) is not None
+                if (largest := sizes.largest(names if len(run.followed) > 1 else sure)) is not None
                 and most is not None
                 and sizes.largest((most, largest)) == most
                 and sizes[largest].n != sizes[most].n

@@ -42,6 +42,7 @@ from tpcalc.program.nodes import (
     Stack,
     slots_of,
 )
+from tpcalc.program.program import Builder
 from tpcalc.program.rules import Level, Rules
 from tpcalc.questions.start.forms import Forms, averaged, least_where
 from tpcalc.questions.verdict.graded import ZERO, Bound, Bounds, Split, Unbounded
@@ -258,10 +259,7 @@ class StartSizes(NodeBounds):
 
     def image(self, node: MatMul, bound: Bound) -> Bound:
         """The bound on a matrix times what has a bound."""
-        matrix = input_of(self.builder.node(node.matrix))
-        if matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero:
-            return ()
-        return image(node, bound, self._state)
+        return () if _is_zero(node, self.builder) else image(node, bound, self._state)
 
     def _value(self, ref: Ref, node: Node) -> Value:
         try:
@@ -291,10 +289,15 @@ def _input(node: Input, ref: Ref, values: list[Value], state: State) -> Value:
 
 
 def _matmul(node: MatMul, ref: Ref, values: list[Value], state: StartState) -> Value:
-    matrix = input_of(state.forms.builder.node(node.matrix))
-    if matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero:
+    if _is_zero(node, state.forms.builder):
         return Value(None, ())
     return RULES.table[MatMul](node, ref, values, state)
+
+
+def _is_zero(node: MatMul, builder: Builder) -> bool:
+    """Whether the matrix of a product starts at 0."""
+    matrix = input_of(builder.node(node.matrix))
+    return matrix is not None and matrix.family.mark is not None and matrix.family.mark.at_zero
 
 
 def _applied(node: Nonlin | Moment, ref: Ref, values: list[Value], state: StartState) -> Value:

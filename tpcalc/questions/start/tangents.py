@@ -46,22 +46,24 @@ class Tangents:
     caps: bool  # whether norms, which give out what is of order one, cap changes
     # the nodes of which one did, and what is made of them; of the last steps
     capped: set[Ref] = field(default_factory=set)
+    steps: Mapping[Ref, Direction] = field(default_factory=dict)  # these steps
+    found: Changes = field(default_factory=dict)  # the changes so far
     _slopes: dict[Ref, list[tuple[Ref, Bound | None]]] = field(default_factory=dict)
 
     def along(self, steps: Mapping[Ref, Direction]) -> Changes:
         """The bounds on the changes of nodes, along steps of parameters; those that are not 0."""
-        found: Changes = {}
-        for ref, direction in steps.items():
-            if isinstance(direction, Ref):
-                found[ref] = self.sizes.of(direction)
-        moved = {ref for ref in steps if ref not in found}
-        self.capped = set()
+        self.steps, self.capped = steps, set()
+        self.found = found = {
+            ref: self.sizes.of(direction)
+            for ref, direction in steps.items()
+            if isinstance(direction, Ref)
+        }
         for ref in self.nodes:
             node = self.sizes.builder.node(ref)
             below = references(node)
-            if not any(arg in found or arg in moved for arg in below):
+            if not any(arg in found or arg in steps for arg in below):
                 continue
-            change = _RULES(node, ref, found, steps, self)
+            change = _RULES(node, ref, self)
             if not self.capped.isdisjoint(below):
                 self.capped.add(ref)
             if self.caps and change and change[0][0] > 0 and self.sizes.forms.is_normed(ref):
@@ -105,30 +107,26 @@ class Tangents:
             return None
 
 
-def _lincomb(
-    node: LinComb, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
+def _lincomb(node: LinComb, ref: Ref, own: Tangents) -> Bound | None:
     parts: list[Bound | None] = []
     for number, scalar, vector, _ in node.terms:
         if number == 0:
             continue
-        if vector in found:
-            factor = None if scalar is None else own.sizes.of(scalar)
-            parts.append(found[vector] if scalar is None else own.times(factor, found[vector]))
-        if scalar is not None and scalar in found:
-            parts.append(own.times(found[scalar], own.sizes.of(vector)))
+        if vector in own.found:
+            change = own.found[vector]
+            parts.append(change if scalar is None else own.times(own.sizes.of(scalar), change))
+        if scalar is not None and scalar in own.found:
+            parts.append(own.times(own.found[scalar], own.sizes.of(vector)))
     return own.total(parts)
 
 
-def _matmul(
-    node: MatMul, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
+def _matmul(node: MatMul, ref: Ref, own: Tangents) -> Bound | None:
     parts: list[Bound | None] = []
-    if node.vector in found:
-        change = found[node.vector]
+    if node.vector in own.found:
+        change = own.found[node.vector]
         parts.append(None if change is None else own.sizes.image(node, change))
-    if node.matrix in steps:
-        direction = steps[node.matrix]
+    if node.matrix in own.steps:
+        direction = own.steps[node.matrix]
         assert not isinstance(direction, Ref)
         for pair in direction:
             row, col = (own.sizes.of(one) for one in (pair[::-1] if node.transpose else pair))
@@ -137,24 +135,18 @@ def _matmul(
     return own.total(parts)
 
 
-def _scale(
-    node: Scale, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
-    return own.shifted(found[node.of], node.n_power.at(own.sizes.values))
+def _scale(node: Scale, ref: Ref, own: Tangents) -> Bound | None:
+    return own.shifted(own.found[node.of], node.n_power.at(own.sizes.values))
 
 
-def _applied(
-    node: Any, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
+def _applied(node: Any, ref: Ref, own: Tangents) -> Bound | None:
     slopes = own.slopes(node, ref)
-    return own.total(own.times(slope, found[arg]) for arg, slope in slopes if arg in found)
+    return own.total(own.times(slope, own.found[arg]) for arg, slope in slopes if arg in own.found)
 
 
-def _rows(
-    node: RowNonlin, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
+def _rows(node: RowNonlin, ref: Ref, own: Tangents) -> Bound | None:
     """All cells have one bound, so that changes are bounded as adjoints are."""
-    given, change = own.sizes.of(ref), found[node.of]
+    given, change = own.sizes.of(ref), own.found[node.of]
     total = own.times(given, change)
     if given is None or change is None or total is None:
         return None
@@ -163,15 +155,13 @@ def _rows(
     return own.sizes.bounds.function(node.row.adjoint(*slots), splits)[0]
 
 
-def _moment(
-    node: Moment, ref: Ref, found: Changes, steps: Mapping[Ref, Direction], own: Tangents
-) -> Bound | None:
+def _moment(node: Moment, ref: Ref, own: Tangents) -> Bound | None:
     parts: list[Bound | None] = []
     for arg, slope in own.slopes(node, ref):
-        if arg in found and own.sizes.builder.type(arg).kind is Kind.SCALAR:
-            parts.append(own.times(own.average(slope), found[arg]))
-        elif arg in found:
-            parts.append(own.average(own.times(slope, found[arg])))
+        if arg in own.found and own.sizes.builder.type(arg).kind is Kind.SCALAR:
+            parts.append(own.times(own.average(slope), own.found[arg]))
+        elif arg in own.found:
+            parts.append(own.average(own.times(slope, own.found[arg])))
     return own.total(parts)
 
 
@@ -183,9 +173,9 @@ _RULES: Table[Bound | None] = Table(
         Nonlin: _applied,
         RowNonlin: _rows,
         Moment: _moment,
-        Rename: lambda node, ref, found, *_: found.get(node.of, ()),
-        Stack: lambda node, ref, found, steps, own: own.total(
-            found[part] for part in node.of if part in found
+        Rename: lambda node, ref, own: own.found.get(node.of, ()),
+        Stack: lambda node, ref, own: own.total(
+            own.found[part] for part in node.of if part in own.found
         ),
     },
     lambda *_: (),

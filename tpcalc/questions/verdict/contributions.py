@@ -12,8 +12,9 @@ from tpcalc.exponents.chamber import Chamber
 from tpcalc.names import USE, Name, what_of
 from tpcalc.program.base import scale_of
 from tpcalc.program.family import Mark
+from tpcalc.questions.verdict.judge import Settled
+from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Order, grows, plain, power
-from tpcalc.questions.verdict.watched import Run, Settled
 from tpcalc.training.training import Training
 
 UNKNOWN = "not known"
@@ -26,7 +27,7 @@ class Contributions:
     """The updates of all parameters of a run, and what they add."""
 
     training: Training  # the run
-    run: Run  # the names of its outputs
+    run: Probe  # the names of its outputs
     settled: Settled  # what is known of their sizes
     chamber: Chamber  # where comparisons are decided
 
@@ -46,7 +47,7 @@ class Contributions:
         """What decay takes beside what updates add, and where eps stands beside gradients."""
         decays: dict[tuple[str, str], list[str]] = {}
         regimes: dict[str, list[str]] = {}
-        labels = self.run.probe.maps if self.run.first in self.run.steps else ()
+        labels = self.run.maps if self.run.first in self.run.followed else ()
         for label in labels:
             for mark in self._marks(label):
                 if not mark.rate * self.training.own(mark).lr:
@@ -71,13 +72,13 @@ class Contributions:
 
     def _names(self, mark: Mark, step: int) -> tuple[str, ...]:
         """What the update before a step contributes at the query."""
-        names = self.run.probe.updates(mark.label, step)
+        names = self.run.updates(mark.label, step)
         return tuple(name for name in names if (what_of(name) == "dB") == mark.bias)
 
     @property
     def _steps(self) -> tuple[int, ...]:
         """The steps that are followed and that an update comes before."""
-        return tuple(t for t in self.run.steps if self.training.factors[t - 1])
+        return tuple(t for t in self.run.followed if self.training.factors[t - 1])
 
     def _word(self, mark: Mark) -> str:
         steps, waiting = self._steps, False
@@ -100,7 +101,7 @@ class Contributions:
 
     def _still(self, steps: Sequence[int]) -> bool:
         """Whether the output certainly does not move."""
-        changes = self.run.probe.changes
+        changes = self.run.changes
         return all(self.settled.moves(step, changes(step)).holds is False for step in steps)
 
     def _why(self, mark: Mark, steps: Sequence[int]) -> str:
@@ -113,7 +114,7 @@ class Contributions:
 
     def _own(self, mark: Mark, step: int) -> Order:
         """The size of what an update by itself adds to a vector of order one, fully aligned."""
-        training, probe = self.training, self.run.probe
+        training, probe = self.training, self.run
         _, rate = training.rate(mark, step)
         a = training.parameterization.power(mark, training.tables[0])
         size = as_ex(1 if mark.role in SUMS else 0) - a - rate + self._behind(mark)
@@ -152,7 +153,7 @@ class Contributions:
 
         It is known of chains of layers; a sum over samples is at most as large as its largest term.
         """
-        probe, training = self.run.probe, self.training
+        probe, training = self.run, self.training
         if not all(label.isdigit() for label in probe.maps):
             return Order(None, "upper", UNFOLLOWED)
         layer, depth = int(mark.label), len(probe.features)

@@ -11,18 +11,17 @@ from tpcalc.questions.verdict.judge import Judgement
 from tpcalc.questions.verdict.ledger import Answer
 from tpcalc.questions.verdict.probe import Probe
 from tpcalc.questions.verdict.sizes import Sizes
-from tpcalc.questions.verdict.watched import Run
 from tpcalc.results import Explosion, LayerFacts
 
 Named = list[tuple[str, str]]  # labels, with the names of outputs
 Moves = Callable[[int, tuple[str, ...]], Answer]  # whether one of the outputs of a step stays
 
 
-def initial(judgement: Judgement, sizes: Sizes, run: Run) -> str:
+def initial(judgement: Judgement, sizes: Sizes, run: Probe) -> str:
     """The network at the start: "explodes", "vanishes" where a layer does, or "ok"."""
     if judgement.levels[0].holds:
         return "explodes"
-    levels = run.probe.preactivations(0).values()
+    levels = run.preactivations(0).values()
     small = any(sizes.vanishes(name) for names in levels for name in names)
     return "vanishes" if small else "ok"
 
@@ -37,25 +36,24 @@ def explosion(decided: Judgement, run: Probe) -> Explosion | None:
 
 
 def layer_facts(
-    moves: Moves, sizes: Sizes, run: Run, label: str, words: tuple[str, str]
+    moves: Moves, sizes: Sizes, run: Probe, label: str, words: tuple[str, str]
 ) -> LayerFacts:
     """What training does to a layer; of a readout, f counts as its features.
 
     Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2.
     """
-    layer = 1 + list(run.probe.maps).index(label)
+    layer = 1 + list(run.maps).index(label)
     name = "" if label == str(layer) else label
-    if not run.steps:
+    if not run.followed:
         return LayerFacts(layer, None, None, None, None, "no update is followed", name)
-    probe = run.probe
-    updates = {t: probe.updates(label, t) for t in run.steps}
+    updates = {t: run.updates(label, t) for t in run.followed}
     kernels: dict[int, tuple[str, ...]] = {}
-    if probe.maps[label] == "readout":
-        features = {t: probe.changes(t) for t in run.steps}
+    if run.maps[label] == "readout":
+        features = {t: run.changes(t) for t in run.followed}
     else:
-        features = {t: probe.moved(label, t) for t in run.steps}
-        if label in probe.features:
-            kernels = {t: run.kernel(label, t) for t in run.steps}
+        features = {t: run.moved(label, t) for t in run.followed}
+        if label in run.features:
+            kernels = {t: run.kernel(label, t) for t in run.followed}
     updated, learns = _first(moves, updates), _first(moves, features)
     evolves = _first(moves, kernels) if kernels else None
     first = [each.step for each in (updated, learns, evolves) if each and each.holds]
@@ -93,23 +91,23 @@ def _why(updated: Answer, sizes: Sizes, names: Iterable[str]) -> str:
     return "it is never updated" if largest is None else f"{largest} is {sizes[largest].words}"
 
 
-def is_stationary(sizes: Sizes, run: Run) -> bool:
+def is_stationary(sizes: Sizes, run: Probe) -> bool:
     """Whether the start is a stationary point: every first update vanishes, and no output moves.
 
     Source: Hajjar, Chizat, Giraud, Proposition 3.1.
     """
     names = [name for _, name in _first_updates(run)]
-    return all(sizes.vanishes(name) for name in (*names, *run.probe.changes(run.first)))
+    return all(sizes.vanishes(name) for name in (*names, *run.changes(run.first)))
 
 
-def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Run) -> tuple[str, ...]:
+def reasons(decided: Judgement, moves: Moves, sizes: Sizes, run: Probe) -> tuple[str, ...]:
     """The facts that decide, the first fact first.
 
     Source: Hajjar, Chizat, Giraud, section 3.1 (why the start of an integrable parameterization is
         stationary).
     """
     stationary = is_stationary(sizes, run)
-    facts = _deciding(decided, sizes, run.probe)
+    facts = _deciding(decided, sizes, run)
     if decided.verdict == "trivial":
         facts = (_no_update(sizes, run) if stationary else _stuck(sizes, run)) + facts
     elif initial(decided, sizes, run) == "vanishes":
@@ -134,7 +132,7 @@ def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
     if not moved.holds:
         if moved.holds is None:
             return [f"whether the output moves is open: {_open(moved)}"]
-        names = [name for step in range(1, run.steps + 1) for name in run.changes(step)]
+        names = [name for step in run.followed for name in run.changes(step)]
         size = sizes.largest_words(names)
         return [f"the output does not move: f_t - f_0 is {size} {until}"]
     output = f"the output moves: f_{moved.step} - f_0 is of order one"
@@ -144,8 +142,7 @@ def _deciding(decided: Judgement, sizes: Sizes, run: Probe) -> list[str]:
         return [f"{last} by order one at step {learned.step}", output]
     if learned.holds is None:
         return [f"whether the last features move is open: {_open(learned)}", output]
-    steps = range(1, run.steps + 1)
-    names = [name for step in steps for name in run.moved(run.features[-1], step)]
+    names = [name for step in run.followed for name in run.last_moved(step)]
     size = sizes.largest_words(names)
     last = _features(run, "does not move", "do not move")
     return [f"{last}, x_t - x_0 is {size} {until}", output]
@@ -177,19 +174,18 @@ def _features(run: Probe, one: str, many: str) -> str:
     return f"{_layer(run, label)}: its features {many}"
 
 
-def _first_updates(run: Run) -> Named:
-    probe = run.probe
-    return [(label, name) for label in probe.maps for name in probe.updates(label, run.first)]
+def _first_updates(run: Probe) -> Named:
+    return [(label, name) for label in run.maps for name in run.updates(label, run.first)]
 
 
-def _place(run: Run, label: str) -> tuple[str, str]:
+def _place(run: Probe, label: str) -> tuple[str, str]:
     """A layer, and what its updates contribute to."""
-    if run.probe.maps[label] == "readout":
+    if run.maps[label] == "readout":
         return ("the output layer" if label.isdigit() else label), "the output"
-    return _layer(run.probe, label), "its preactivations"
+    return _layer(run, label), "its preactivations"
 
 
-def _no_update(sizes: Sizes, run: Run) -> list[str]:
+def _no_update(sizes: Sizes, run: Probe) -> list[str]:
     updates = _first_updates(run)
     largest = sizes.largest(name for _, name in updates)
     fact = "the start is a stationary point: every first update vanishes"
@@ -201,33 +197,32 @@ def _no_update(sizes: Sizes, run: Run) -> list[str]:
     return [fact, *_vanishing(sizes, run, True)]
 
 
-def _vanishing(sizes: Sizes, run: Run, stationary: bool) -> list[str]:
+def _vanishing(sizes: Sizes, run: Probe, stationary: bool) -> list[str]:
     """Where the first pass vanishes, and whether that alone makes the first updates vanish."""
-    levels = run.probe.preactivations(0).items()
+    levels = run.preactivations(0).items()
     small = [(label, name) for label, names in levels for name in names if sizes.vanishes(name)]
     if not small:
         return []
     (first, largest), (last, smallest) = small[0], small[-1]
-    fact = f"{_layer(run.probe, first)}: its preactivations vanish at the start, h_0 is "
+    fact = f"{_layer(run, first)}: its preactivations vanish at the start, h_0 is "
     fact += sizes[largest].words
     if last != first:
-        fact += f", down to {sizes[smallest].words} in {_layer(run.probe, last)}"
+        fact += f", down to {sizes[smallest].words} in {_layer(run, last)}"
     if stationary and _caused(sizes, run):
         fact += "; without this the first updates would not vanish"
     return [fact]
 
 
-def _caused(sizes: Sizes, run: Run) -> bool:
+def _caused(sizes: Sizes, run: Probe) -> bool:
     """Whether the first updates lose no more than the sizes of the vectors that they are made of.
 
     That of layer l contributes chi_0 <x_0^(l-1), x_1^(l-1)> dh_0^l times powers of n that the
     parameterization writes; x, and dh against the gradient at the last features, would be of order
     one if no layer made them smaller.
     """
-    probe = run.probe
-    if not all(label.isdigit() for label in probe.maps) or run.first > 1:
+    if not all(label.isdigit() for label in run.maps) or run.first > 1:
         return False  # which vectors an update is made of is known of chains of layers
-    depth, query = len(probe.features), probe.query
+    depth, query = len(run.features), run.query
 
     def exponent(name: str) -> Fraction | None:
         order = sizes[name]
@@ -251,10 +246,10 @@ def _caused(sizes: Sizes, run: Run) -> bool:
     return True
 
 
-def _stuck(sizes: Sizes, run: Run) -> list[str]:
+def _stuck(sizes: Sizes, run: Probe) -> list[str]:
     """The first layer whose updates never reach order one, where the start is not stationary."""
-    for label in run.probe.maps:
-        names = [name for t in run.steps for name in run.probe.updates(label, t)]
+    for label in run.maps:
+        names = [name for t in run.followed for name in run.updates(label, t)]
         largest = sizes.largest(names)
         if largest is not None and all(sizes.vanishes(name) for name in names):
             which, where = _place(run, label)
@@ -264,12 +259,12 @@ def _stuck(sizes: Sizes, run: Run) -> list[str]:
     return []
 
 
-def _moving_all_the_same(moves: Moves, run: Run) -> list[str]:
+def _moving_all_the_same(moves: Moves, run: Probe) -> list[str]:
     """Layers whose features move although the verdict does not say so."""
     moving = [
         label
-        for label in run.probe.features
-        if _first(moves, {t: run.probe.moved(label, t) for t in run.steps}).holds
+        for label in run.features
+        if _first(moves, {t: run.moved(label, t) for t in run.followed}).holds
     ]
     if not moving:
         return []

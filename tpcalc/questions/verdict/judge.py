@@ -7,50 +7,20 @@ later step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from tpcalc.evaluate.settle import Witness
-from tpcalc.exponents.chamber import Region, joined
+from tpcalc.exponents.chamber import Chamber, Region, joined
 from tpcalc.program.program import restricted
-from tpcalc.questions.verdict.ledger import Answer, Ledger
+from tpcalc.questions.verdict.ledger import DEPTHS, Answer, Ledger
 from tpcalc.questions.verdict.probe import Probe
-from tpcalc.questions.verdict.sizes import Question, grows, stays
+from tpcalc.questions.verdict.sizes import ASSUMED, Question, Sizes, grows, stays
 
-
-@dataclass(frozen=True)
-class Stage:
-    """A question about a part of a training run."""
-
-    step: int  # the step t that the outputs belong to
-    names: tuple[str, ...]  # these outputs
-
-
-Ask = Callable[[Stage, Question], Answer]
-
-
-@dataclass(frozen=True)
-class Stages:
-    """A training run in the parts that a verdict asks for."""
-
-    levels: tuple[Stage, ...]  # of each step from 0 what is read: preactivations and outputs
-    changes: tuple[Stage, ...]  # of each step from 1 the changes of the outputs
-    features: tuple[Stage, ...]  # of each step from 1 the change of the last features
-
-    @staticmethod
-    def of(run: Probe) -> Stages:
-        """The stages of a run.
-
-        Args:
-            run: The run.
-        """
-        later = range(1, run.steps + 1)
-        return Stages(
-            tuple(Stage(step, tuple(run.levels(step))) for step in range(run.steps + 1)),
-            tuple(Stage(step, tuple(run.changes(step))) for step in later),
-            tuple(Stage(step, run.moved(run.features[-1], step)) for step in later),
-        )
+# Answers a question about some outputs of a step, as a ledger does.
+Ask = Callable[[tuple[str, ...], Question, int], Answer]
 
 
 @dataclass(frozen=True)
@@ -85,6 +55,22 @@ class Judgement:
         every = (*self.levels, *self.changes, *self.features)
         return tuple(dict.fromkeys(answer.name for answer in every if answer.assumed))
 
+    @property
+    def notes(self) -> Iterator[str]:
+        """What it rests on besides forms."""
+        used = ((answer.name, answer.order.reason) for answer in self.deciding if answer.holds)
+        yield from (f"{name}: {why}" for name, why in used if "particles" in why)
+        yield from (f"{name}: {ASSUMED}" for name in self.assumed)
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """The questions that are asked of the depth as well, with what is known."""
+        grows = {"stable_start": self.levels[0].holds, "stable": _deciding(self.levels).holds}
+        moved = {"moves": self.changes, "features": self.features}
+        return {key: None if holds is None else not holds for key, holds in grows.items()} | {
+            key: _deciding(own).holds if own else None for key, own in moved.items()
+        }
+
 
 def _deciding(answers: Sequence[Answer]) -> Answer:
     """A yes, which comes last; else the first that is open; else the last no."""
@@ -92,38 +78,37 @@ def _deciding(answers: Sequence[Answer]) -> Answer:
     return waiting[0] if waiting and not answers[-1].holds else answers[-1]
 
 
-def explosions(stages: Stages, ask: Ask) -> tuple[Answer, ...]:
-    """Whether something that is read grows with the width, step by step, up to the first yes."""
-    return _each(stages.levels, ask, grows)
+def judge(run: Probe, ask: Ask) -> Judgement:
+    """The verdict on a run: whether what is read grows, the output moves, the last features do.
 
-
-def judge(stages: Stages, ask: Ask) -> Judgement:
-    """The verdict on a run.
+    Each is asked step by step, up to the first yes.
 
     Source: Yang and Hu, Feature Learning in Infinite-Width Neural Networks, section 3.2; Hajjar,
         Chizat, Giraud, Definitions B.1 and B.2.
     """
-    levels = explosions(stages, ask)
+
+    def each(
+        names: Callable[[int], tuple[str, ...]], question: Question, first: int = 1
+    ) -> tuple[Answer, ...]:
+        answers: list[Answer] = []
+        for step in range(first, run.steps + 1):
+            answers.append(ask(names(step), question, step))
+            if answers[-1].holds:
+                break
+        return tuple(answers)
+
+    levels = each(run.levels, grows, 0)
     exploded = _deciding(levels).holds
     if exploded is not False:
         return Judgement("unstable" if exploded else "undecided", levels)
-    changes = _each(stages.changes, ask, stays)
+    changes = each(run.changes, stays)
     moved = _deciding(changes).holds
     if not moved:
         return Judgement("undecided" if moved is None else "trivial", levels, changes)
-    features = _each(stages.features, ask, stays)
+    features = each(run.last_moved, stays)
     learned = _deciding(features).holds
     word = "undecided" if learned is None else "feature-learning" if learned else "kernel"
     return Judgement(word, levels, changes, features)
-
-
-def _each(stages: Iterable[Stage], ask: Ask, question: Question) -> tuple[Answer, ...]:
-    answers: list[Answer] = []
-    for stage in stages:
-        answers.append(ask(stage, question))
-        if answers[-1].holds:
-            break
-    return tuple(answers)
 
 
 def decide(
@@ -148,10 +133,63 @@ def decide(
     whole = restricted(run.program, [name for t in range(run.steps + 1) for name in run.asked(t)])
     ledgers = [Ledger(whole, tests=tests)]
 
-    def ask(stage: Stage, question: Question) -> Answer:
+    def ask(names: tuple[str, ...], question: Question, step: int) -> Answer:
         if at:  # no comparisons but those that a question needs
-            ledgers.append(Ledger(restricted(whole, stage.names), at, tests))
-        return ledgers[-1].ask(stage.names, question, stage.step)
+            ledgers.append(Ledger(restricted(whole, names), at, tests))
+        return ledgers[-1].ask(names, question, step)
 
-    found = judge(Stages.of(run), ask)
+    found = judge(run, ask)
     return replace(found, region=joined(ledger.region for ledger in ledgers))
+
+
+SMALL = 220  # nodes that a step needs: up to here a test costs little, and whole tables are tested
+
+
+@dataclass
+class Settled:
+    """What is known of each step of a run; a step is settled before the next is looked at.
+
+    Nothing is looked at after the step of an explosion. After the first step, a coefficient of a
+    long program is tested only if something hangs on it that earlier steps leave open.
+    """
+
+    run: Probe
+    # the sample point of symbols; with symbols only leading terms are followed, as every term costs
+    # conditions
+    point: Mapping[str, Fraction]
+    tests: Witness | None  # of leading coefficients
+    ledger: Ledger = field(init=False)  # of all that is asked
+    _known: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        run, depths = self.run, DEPTHS[:1] if self.point else DEPTHS
+        self.ledger = Ledger(run.needed, self.point, self.tests, depths=depths)
+        exploded = False
+        for step in range(run.steps + 1):
+            self.ledger.enter(run.names(step))  # all at once: claims are tested on fewer samples
+            # First whether something explodes: the verdict then hangs on nothing later.
+            exploded = exploded or bool(self.ledger.ask(run.levels(step), grows, step).holds)
+            self.ledger.settle(self._wanted(step, exploded), run.names(step))
+            if exploded and step:  # of a start that explodes, first updates are told all the same
+                break
+            orders, sign = self.ledger.orders, self.sizes.chamber.sign
+            for subject, names in run.subjects(step).items():
+                if any(stays(orders[name], sign) for name in names):
+                    self._known.add(subject)
+
+    def moves(self, step: int, names: tuple[str, ...]) -> Answer:
+        """Whether one of some outputs does not vanish."""
+        return self.ledger.ask(names, stays, step)
+
+    @property
+    def sizes(self) -> Sizes:
+        """All sizes in one table."""
+        return Sizes(self.ledger.orders, Chamber(self.point))
+
+    def _wanted(self, step: int, exploded: bool) -> Iterable[str]:
+        """What is tested at a step."""
+        names = self.run.names(step)
+        if step <= 1 or len(restricted(self.run.program, names).nodes) <= SMALL:
+            return names
+        asked = () if exploded else self.run.subjects(step).items()
+        return [name for subject, own in asked if subject not in self._known for name in own]

@@ -1,4 +1,4 @@
-"""``probe``: the program that questions about a training run are asked of.
+"""``probe``: the program that questions about a training run are asked of; ``watched``: of layers.
 
 The network is trained on its data, and watched at one more input that is no training sample: what
 moves there is learned, not memorised.
@@ -6,23 +6,38 @@ moves there is learned, not memorised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import starmap
+from itertools import chain, starmap
+from math import inf, prod
 
 from tpcalc.doors.numbers import count
 from tpcalc.errors import UsageError
-from tpcalc.functions import Fn, Par
+from tpcalc.functions import Fn, Par, Var
 from tpcalc.names import Name, change, layered, stepped, what_of
-from tpcalc.program.nodes import Kind, LinComb, Node, Nonlin
-from tpcalc.program.program import Builder, Program
+from tpcalc.program.base import matmul_of
+from tpcalc.program.nodes import Kind, LinComb, Moment, Node, Nonlin
+from tpcalc.program.program import Builder, Program, restricted
+from tpcalc.program.types import ReadAs
 from tpcalc.training.generic import far_query, generic_data
 from tpcalc.training.generic import query as generic_query
 from tpcalc.training.training import Training
 
 DIFFERENCE = Fn(Par(0) - Par(1), 0, 2)
+KERNEL = Fn(Var(0) * (Var(0) + 2 * Var(1)), 2)  # |x_t|^2 - |x_0|^2 from x_t - x_0 and x_0
+
+FAR = 10_000  # nodes of one that is not followed either where first steps do not decide
+DEEP = 2000  # nodes of a program of all steps that is followed where first steps decide
+
+
+class Large(Exception):
+    """A program of all steps that was not written out, as it has more nodes than are followed."""
+
+    def __init__(self, program: Program, nodes: int) -> None:
+        super().__init__()
+        self.program, self.nodes = program, nodes
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,19 @@ class Probe:
     query: int  # the input q that is watched: its number after the samples of a batch
     outputs: int  # number of outputs K
     places: str = "layer"  # what numbers among the labels count
+    last: int | None = None  # the last step that is followed; None: all are
+    # the first step that an update comes before; those of a schedule's zeros are none
+    first: int = 1
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of its program."""
+        return len(self.program.nodes)
+
+    @property
+    def followed(self) -> range:
+        """The steps t = 1..T that are followed."""
+        return range(1, (self.steps if self.last is None else self.last) + 1)
 
     @cached_property
     def _names(self) -> Mapping[str, Name]:
@@ -116,7 +144,7 @@ class Probe:
         """All that a verdict asks of a step."""
         if not step:
             return self.levels(0)
-        return (*self.levels(step), *self.changes(step), *self.moved(self.features[-1], step))
+        return (*self.levels(step), *self.changes(step), *self.last_moved(step))
 
     def changes(self, step: int) -> tuple[str, ...]:
         """The names of the changes of the outputs since the start."""
@@ -127,10 +155,70 @@ class Probe:
         pairs = zip(self.written(label, step), self.written(label, 0), strict=True)
         return tuple(starmap(change, pairs))
 
+    def last_moved(self, step: int) -> tuple[str, ...]:
+        """Those of the last features."""
+        return self.moved(self.features[-1], step)
+
     def updates(self, label: str, step: int) -> tuple[str, ...]:
         """What update t - 1 of a map adds at the query, at each of its uses."""
         # A map without a gradient has none.
         return self._updates.get((label, step), ())
+
+    def subjects(self, step: int) -> dict[str, tuple[str, ...]]:
+        """The outputs of a step by what they tell: what moves, and which of its sizes say so."""
+        if not step:
+            return {}
+        found = {"output": self.changes(step)}
+        for label in self.maps:
+            found[f"updates of {label}"] = self.updates(label, step)
+        hidden = (label for label, role in self.maps.items() if role != "readout")
+        for label in (*self.features, *hidden):
+            found[f"features of {label}"] = self.moved(label, step)
+        for label in self.features:
+            found[f"kernel of {label}"] = self.kernel(label, step)
+        return found
+
+    def names(self, step: int) -> tuple[str, ...]:
+        """All outputs that are asked of a step.
+
+        Besides what moves, the vectors that first updates are made of: x and dh of the first
+        sample, x at step 1.
+        """
+        own = [self.asked(step), *self.subjects(step).values()]
+        if step == 0:
+            own += [*self.at("x", 0, 0).values(), *self.at("dh", 0, 0).values()]
+            own.append(self.at("dx", 0, 0).get(self.features[-1], ()))
+        if step == 1:
+            own += self.at("x", 1).values()
+        return tuple(dict.fromkeys(chain.from_iterable(own)))
+
+    def gradients(self, step: int) -> Iterator[str]:
+        """What the gradients of a step are made of: f, x and dh of its samples."""
+        for sample in range(self.query):
+            labels = (*self.at("x", step, sample).values(), *self.at("dh", step, sample).values())
+            yield from chain(self.f(step, sample), *labels)
+
+    @property
+    def needed(self) -> Program:
+        """What the outputs that are asked of all steps need."""
+        steps = range(self.steps + 1)
+        names = chain.from_iterable(map(self.names, steps))
+        gradients = chain.from_iterable(map(self.gradients, steps[:-1]))
+        between = (own for step in steps[:-1] for own in self.at("between", step).values())
+        return restricted(self.program, dict.fromkeys(chain(names, gradients, *between)))
+
+    def kernel(self, label: str, step: int) -> tuple[str, ...]:
+        """The change of the kernel of some features at the query."""
+        pairs = zip(self.at("x", step)[label], self.at("x", 0)[label], strict=True)
+        return tuple(f"|{now}|^2-|{then}|^2" for now, then in pairs)
+
+    @cached_property
+    def outcomes(self) -> tuple[str, ...]:
+        """The outputs and their changes, with those of the last features."""
+        names = list(self.f(0))
+        for step in self.followed:
+            names += [*self.f(step), *self.changes(step), *self.last_moved(step)]
+        return tuple(names)
 
 
 def probe(
@@ -203,3 +291,31 @@ def _with_changes(program: Program, pairs: Sequence[tuple[str, str]]) -> Program
             node = LinComb((Fraction(1), Fraction(-1)), (None, None), refs)
         builder.output(change(now, then), builder.add(node))
     return builder.finish(keep_unused=False)
+
+
+def watched(run: Training, reading: ReadAs = "auto", most: float = inf) -> Probe:
+    """Write out a training run with the outputs that facts about its layers are read from.
+
+    Source: Hajjar, Chizat, Giraud, Definitions B.1 and B.2 (features and kernels).
+    """
+
+    def written(run: Training) -> Program:
+        blocks = run.unrolled.written
+        # Few cells of products are 0 or equal, and of each several nodes are made.
+        pairs = zip(blocks.nodes, blocks.types, strict=True)
+        made = (type_ for node, type_ in pairs if matmul_of(node) is not None)
+        products = sum(prod(size for _, size in type_.axes) for type_ in made)
+        if products > most:
+            raise Large(blocks, products)
+        return run.named(reading)
+
+    found = probe(run, written=written)
+    builder = Builder.copy(found.program)
+    for step in found.followed:
+        for label in found.features:
+            moved, starts = found.moved(label, step), found.at("x", 0)[label]
+            for name, *pair in zip(found.kernel(label, step), moved, starts, strict=True):
+                refs = tuple(map(found.program.ref, pair))
+                builder.output(name, builder.add(Moment(KERNEL, refs)))
+    first = next(step for step, factor in enumerate(run.factors, 1) if factor)
+    return replace(found, program=builder.finish(), first=first)

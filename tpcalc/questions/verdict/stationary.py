@@ -37,7 +37,7 @@ followed has generic data, which can only make bounds larger.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -45,7 +45,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
 from tpcalc.functions import Expr, Var
 from tpcalc.names import Name
-from tpcalc.program.base import lincomb_of, matmul_of, reached, references
+from tpcalc.program.base import lincomb_of, matmul_of, reached, references, renumbered
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -135,19 +135,8 @@ class State:
         found = list(bases)
         if None in found:
             return None
-        return self.fixed.get(_moved(node, dict(zip(references(node), found, strict=True))))
-
-
-def _moved(node: Node, refs: Mapping[Ref, Any]) -> Node:
-    """The node with other arguments."""
-    new: dict[str, Any] = {}
-    for entry in fields(node):
-        value = getattr(node, entry.name)
-        if entry.name in ("of", "vector"):
-            new[entry.name] = refs[value]
-        elif entry.name in ("vectors", "scalars"):
-            new[entry.name] = tuple(ref if ref is None else refs[ref] for ref in value)
-    return replace(node, **new)
+        moved: dict[Ref, Any] = dict(zip(references(node), found, strict=True))
+        return self.fixed.get(renumbered(node, moved.__getitem__))
 
 
 def later(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tpcalc.doors.numbers import count
 from tpcalc.names import Name
-from tpcalc.results import LayerFacts, OrderRow, Verdict
-from tpcalc.views.answers.orders import region_lines, row_tables, size
+from tpcalc.results import Exponent, LayerFacts, OrderRow, Verdict
+from tpcalc.views.answers.orders import bounded, depth_rows, region_lines, row_tables, size
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
 from tpcalc.views.tables import Cell, Table, numbers, only, texts
 from tpcalc.views.view import Judgement, Part, View, view
@@ -17,13 +17,38 @@ ANSWERS = {True: "yes", False: "no", None: "not known"}
 _APART = 0.09  # of a layer, between dots of two steps
 _DOWN = 0.2  # of the power, how far the line of a bound reaches
 _WORDS = {
-    "feature-learning": ("good", "Feature learning: outputs and features move"),
-    "kernel": ("limit", "Kernel regime: outputs move, features do not"),
-    "trivial": ("bad", "Trivial: no output moves"),
-    "unstable": ("bad", "Unstable: something grows without bound with the width"),
-    "undecided": ("warn", "Undecided"),
+    "width": {
+        "feature-learning": ("good", "Feature learning: outputs and features move"),
+        "kernel": ("limit", "Kernel regime: outputs move, features do not"),
+        "trivial": ("bad", "Trivial: no output moves"),
+        "unstable": ("bad", "Unstable: something grows without bound with the width"),
+    },
+    "depth": {
+        "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
+        "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
+        "unstable": ("bad", "Unstable as blocks are added"),
+    },
+    "start": {
+        "stationary": ("good", "Critical: what all blocks add is of order 1"),
+        "identity": ("warn", "Identity: what all blocks add vanishes"),
+        "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
+        "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
+    },
 }
-
+REGIMES = {
+    "stationary": "critical",
+    "identity": "identity",
+    "unstable": "explosion",
+    "vanishing": "vanishing",
+    "": "not known",
+}
+_STATUS = {"derived": "derived, not proved"}
+_WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
+_DIVERSITY = {
+    "1/2": "1/2: blocks at distance p differ by sqrt(p)",
+    "0": "0: neighbouring blocks compute the same",
+    "": "not known",
+}
 
 _ADVICE = "tpcalc solve (tp.solve) says at which learning rates, as powers of n, layers move."
 _UPDATES = {
@@ -42,13 +67,19 @@ def judged(found: Verdict) -> Judgement:
 
     Example:
         >>> from tpcalc.results import Provenance
-        >>> parts = (("the output does not move",), (), (), ())
         >>> made = Provenance("0", "ab")
-        >>> judged(Verdict("trivial", "exact", False, "ok", *parts, "all t", 3, (), made)).headline
+        >>> judged(Verdict("trivial", "exact", (), 3, made, valid_for="all t")).headline
         'Trivial: no output moves, for all t'
     """
-    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
-    scope = "" if found.verdict == "undecided" else f", for {found.valid_for}"
+    level, words = _WORDS[found.at].get(found.verdict, ("warn", "Undecided"))
+    if found.at == "start":
+        scope = ", at the start"
+    elif found.at == "depth":
+        scope = f", for t<={found.steps}"
+    else:
+        scope = "" if found.verdict == "undecided" else f", for {found.valid_for}"
+    if found.at == "depth" and found.verdict == "feature-learning" and found.faithful is False:
+        level = "warn"
     return Judgement(level, words + scope, found.facts)
 
 
@@ -57,22 +88,91 @@ def at_start(found: Verdict) -> str:
     return "neither vanishes nor explodes" if found.initial == "ok" else found.initial
 
 
+_FACTS: dict[str, dict[str, Callable[[Verdict], str]]] = {
+    "width": {
+        "Verdict": lambda found: found.verdict + (f" ({found.status})" if found.status else ""),
+        "Valid for": lambda found: found.valid_for,
+        "Steps followed": lambda found: _followed(found),
+        "Network at the start": at_start,
+        "Stationary start": lambda found: "yes" if found.stationary_start else "no",
+    },
+    "depth": {
+        "Verdict": lambda found: f"{found.verdict} ({found.status})",
+        "Stable at the start": lambda found: ANSWERS[found.stable_start],
+        "Stable in training": lambda found: ANSWERS[found.stable],
+        "Outputs move by updates of blocks": lambda found: ANSWERS[found.moves],
+        "Features move": lambda found: ANSWERS[found.features],
+        "Preactivations in blocks of order 1 (faithful)": lambda found: ANSWERS[found.faithful],
+        "Diversity exponent kappa": lambda found: _DIVERSITY[found.diversity],
+        "Blocks linear in their updates": lambda found: ANSWERS[found.linearized],
+        "In front of a block": lambda found: _less(found.alpha),
+    },
+    "start": {
+        "Verdict": lambda found: f"{REGIMES.get(found.verdict, found.verdict)} ({found.status})",
+        "Outputs": lambda found: REGIMES[found.start[0]],
+        "Gradients": lambda found: REGIMES[found.start[1]],
+        "In front of a block": lambda found: _less(found.alpha),
+    },
+}
+
+
 def check_tables(found: Verdict) -> tuple[Table, ...]:
-    """What a verdict rests on: the layers, the updates, the outputs."""
-    facts = (
-        ("Verdict", found.verdict + (f" ({found.status})" if found.status else "")),
-        ("Valid for", found.valid_for),
-        ("Steps followed", _followed(found)),
-        ("Network at the start", at_start(found)),
-        ("Stationary start", "yes" if found.stationary_start else "no"),
-    )
+    """What a verdict rests on: the layers or the parameters of a block, and sizes."""
+    facts = ((label, tell(found)) for label, tell in _FACTS[found.at].items())
     note = found.exploded.text if found.exploded else ""
     tables = [Table.of("What was decided", texts("Fact", "Answer"), facts, note)]
-    if found.layers:
-        tables.append(_layers(found.layers))
-    tables += row_tables(found.updates, "Updates: order of what each adds to its preactivation")
-    tables += row_tables(found.outputs, "Outputs and their changes")
-    return tuple(tables)
+    if found.at == "width":
+        if found.layers:
+            tables.append(_layers(found.layers))
+        adds = "Updates: order of what each adds to its preactivation"
+        tables += row_tables(found.updates, adds)
+        return (*tables, *row_tables(found.outputs, "Outputs and their changes"))
+    if found.at == "start":
+        return (*tables, *_critical(found), depth_rows(found.rows))
+    return (*tables, _rates(found), depth_rows(found.rows), *_critical(found), *_sets(found))
+
+
+def _rates(found: Verdict) -> Table:
+    head = texts("Parameter") + numbers("Gradient, -delta", "Update, -gamma", "Learning rate")
+    powers = ((rate, _less(rate.gradient), _less(rate.update)) for rate in found.rates)
+    return Table.of(
+        "Parameters of a block, as powers of L",
+        head,
+        ((rate.label, *both, f"L^({rate.raw})") for rate, *both in powers),
+        "The learning rate is the raw one, as it is typed in a training script.",
+    )
+
+
+def _sets(found: Verdict) -> Iterator[Table]:
+    if found.sets:
+        yield Table.of(
+            "What updates of several matrices of a block add up to",
+            texts("Matrices") + numbers("Size"),
+            ((", ".join(row.labels), bounded(row.L.size("L"), row.status)) for row in found.sets),
+            "A bound: a product of updates may vanish faster.",
+        )
+
+
+def _critical(found: Verdict) -> Iterator[Table]:
+    if found.critical:
+        head = texts("Of", "Width") + numbers("Critical") + texts("Here", "Status")
+        told = ((_STATUS.get(row.status, row.status), row) for row in found.critical)
+        yield Table.of(
+            "Which power in front of a block suits: above it blocks are the identity, below it the "
+            "stream explodes or vanishes",
+            head,
+            (
+                (row.of, _WIDTHS[row.width], _less(row.alpha), REGIMES[row.here], status)
+                for status, row in told
+            ),
+        )
+
+
+def _less(power: Exponent) -> str:
+    """L to the power of minus something."""
+    if power.exact is None or power.constant is not None or str(-power).isalnum():
+        return (-power).size("L")
+    return f"L^(-{power})" if str(power).isalnum() else f"L^(-({power}))"
 
 
 def _followed(found: Verdict) -> str:
@@ -148,10 +248,18 @@ def _power(row: OrderRow) -> float | None:
 @view.register
 def _(found: Verdict) -> View:
     lead = " ".join(region_lines(found.region, ()))
-    part = Part("check", "Verdict", lead, check_tables(found), update_figure(found))
-    advice = _ADVICE if found.verdict in ("trivial", "unstable") else ""
-    shown = View("Verdict", judged(found), advice, (part,), found.notes, found.provenance)
-    return shown if found.first_order is None else _led(shown, found, view(found.first_order))
+    key, title = ("check", "Verdict") if found.at == "width" else ("depth", "Depth")
+    part = Part(key, title, lead, check_tables(found), update_figure(found))
+    advice = _ADVICE if found.at == "width" and found.verdict in ("trivial", "unstable") else ""
+    shown = View(title, judged(found), advice, (part,), found.notes, found.provenance)
+    if found.first_order is None:
+        return shown
+    first = view(found.first_order)
+    if found.at == "width":
+        return _led(shown, found, first)
+    said = "" if first.said is None else f"In the width: {first.said.headline}."
+    parts, notes = (*shown.parts, *first.parts), (*shown.notes, *first.notes)
+    return replace(shown, summary=said, parts=parts, notes=notes)
 
 
 def _led(shown: View, found: Verdict, first: View) -> View:

@@ -2,155 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from math import log10
 
 from tpcalc.results import (
     DepthArray,
     DepthGap,
     DepthTable,
-    DepthVerdict,
     Estimate,
-    Exponent,
 )
 from tpcalc.results.data import grouped
-from tpcalc.views.answers.check import ANSWERS
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
-from tpcalc.views.answers.orders import bounded, depth_rows, region_lines
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
 from tpcalc.views.tables import Table, name, numbers, texts
-from tpcalc.views.view import Judgement, Part, View, view
+from tpcalc.views.view import Part, View, view
 
-_WORDS = {
-    "feature-learning": ("good", "Feature learning at any depth: the stream moves"),
-    "trivial": ("bad", "Trivial at large depth: the updates of the blocks vanish"),
-    "unstable": ("bad", "Unstable as blocks are added"),
-    "undecided": ("warn", "Undecided"),
-}
-_START = {
-    "stationary": ("good", "Critical: what all blocks add is of order 1"),
-    "identity": ("warn", "Identity: what all blocks add vanishes"),
-    "unstable": ("bad", "Explosion: what all blocks add grows with their number"),
-    "vanishing": ("bad", "Vanishing: blocks shrink the stream to nothing"),
-}
-REGIMES = {
-    "stationary": "critical",
-    "identity": "identity",
-    "unstable": "explosion",
-    "vanishing": "vanishing",
-    "": "not known",
-}
-_STATUS = {"derived": "derived, not proved"}
-_WIDTHS = {"oo": "infinite, then L", "n": "fixed"}
 SQUARES = (
     "R = |x_L| / |x_0| and D = |x_L - x_0| / |x_0| of the stream x, Rp = |p_0| / |p_L| and "
     "Dp = |p_0 - p_L| / |p_L| of the gradient p, which starts behind the last block."
 )
-_DIVERSITY = {
-    "1/2": "1/2: blocks at distance p differ by sqrt(p)",
-    "0": "0: neighbouring blocks compute the same",
-    "": "not known",
-}
-
-
-def judge_depth(found: DepthVerdict) -> Judgement:
-    """The headline of a verdict on the depth, with the facts that it rests on."""
-    if not found.steps:
-        level, words = _START.get(found.verdict, _WORDS["undecided"])
-        return Judgement(level, f"{words}, at the start", found.facts)
-    level, words = _WORDS.get(found.verdict, ("info", found.verdict))
-    if found.verdict == "feature-learning" and found.faithful is False:
-        level = "warn"
-    return Judgement(level, f"{words}, for t<={found.steps}", found.facts)
-
-
-def depth_tables(found: DepthVerdict) -> tuple[Table, ...]:
-    """What was decided, the learning rates, the parts of the stream, sets of updates."""
-    if not found.steps:
-        return tuple(_start_tables(found))
-    facts = (
-        ("Verdict", f"{found.verdict} ({found.status})"),
-        ("Stable at the start", ANSWERS[found.stable_start]),
-        ("Stable in training", ANSWERS[found.stable]),
-        ("Outputs move by updates of blocks", ANSWERS[found.moves]),
-        ("Features move", ANSWERS[found.features]),
-        ("Preactivations in blocks of order 1 (faithful)", ANSWERS[found.faithful]),
-        ("Diversity exponent kappa", _DIVERSITY[found.diversity]),
-        ("Blocks linear in their updates", ANSWERS[found.linearized]),
-        ("In front of a block", _power(found.alpha)),
-    )
-    tables = [
-        _facts(facts),
-        Table.of(
-            "Parameters of a block, as powers of L",
-            texts("Parameter") + numbers("Gradient, -delta", "Update, -gamma", "Learning rate"),
-            (
-                (rate.label, _power(rate.gradient), _power(rate.update), f"L^({rate.raw})")
-                for rate in found.rates
-            ),
-            "The learning rate is the raw one, as it is typed in a training script.",
-        ),
-        depth_rows(found.rows),
-        *_critical(found),
-    ]
-    if found.sets:
-        tables.append(
-            Table.of(
-                "What updates of several matrices of a block add up to",
-                texts("Matrices") + numbers("Size"),
-                (
-                    (", ".join(row.labels), bounded(row.L.size("L"), row.status))
-                    for row in found.sets
-                ),
-                "A bound: a product of updates may vanish faster.",
-            )
-        )
-    return tuple(tables)
-
-
-def _facts(facts: Iterable[tuple[str, str]]) -> Table:
-    return Table.of("What was decided", texts("Fact", "Answer"), facts)
-
-
-def _start_tables(found: DepthVerdict) -> Iterator[Table]:
-    """What is decided at the start, and which power of 1/L would be critical."""
-    yield _facts(
-        (
-            ("Verdict", f"{REGIMES.get(found.verdict, found.verdict)} ({found.status})"),
-            ("Outputs", REGIMES[found.outputs]),
-            ("Gradients", REGIMES[found.gradients]),
-            ("In front of a block", _power(found.alpha)),
-        )
-    )
-    yield from _critical(found)
-    yield depth_rows(found.rows)
-
-
-def _critical(found: DepthVerdict) -> Iterator[Table]:
-    if found.critical:
-        yield Table.of(
-            "Which power in front of a block suits: above it blocks are the identity, below it the "
-            "stream explodes or vanishes",
-            texts("Of", "Width") + numbers("Critical") + texts("Here", "Status"),
-            (
-                (
-                    row.of,
-                    _WIDTHS[row.width],
-                    _power(row.alpha),
-                    REGIMES[row.here],
-                    _STATUS.get(row.status, row.status),
-                )
-                for row in found.critical
-            ),
-        )
-
-
-def _power(less: Exponent) -> str:
-    """L to the power of minus something."""
-    if less.exact is None or less.constant is not None or str(-less).isalnum():
-        return (-less).size("L")
-    return f"L^(-{less})" if str(less).isalnum() else f"L^(-({less}))"
 
 
 def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
@@ -282,19 +152,6 @@ def _networks(found: DepthTable) -> Table:
         f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
         "standard error.",
     )
-
-
-@view.register
-def _(found: DepthVerdict) -> View:
-    lead = " ".join(region_lines(found.region, ()))
-    part = Part("depth", "Depth", lead, depth_tables(found))
-    shown = View("Depth", judge_depth(found), "", (part,), found.notes, found.provenance)
-    if found.first_order is None:
-        return shown
-    first = view(found.first_order)
-    said = "" if first.said is None else f"In the width: {first.said.headline}."
-    parts, notes = (*shown.parts, *first.parts), (*shown.notes, *first.notes)
-    return replace(shown, summary=said, parts=parts, notes=notes)
 
 
 @view.register

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tpcalc.results import Agreement, DepthExperiment, Ratio, TrainedRow, WalkRow
 from tpcalc.results.data import grouped
-from tpcalc.views.answers.depth import REGIMES
+from tpcalc.views.answers.check import REGIMES
 from tpcalc.views.answers.depth_plot import RATIOS, on_the_way
 from tpcalc.views.numbers import Measure, measured, plain, shown
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
