@@ -15,16 +15,14 @@ from typing import TypeVar
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Expr, Fn, Par, Var, const
 from tpcalc.functions.expr import Add, add, substitute
-from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.passes import separate
-from tpcalc.passes.sums import Term, fresh, padded, ratio, renamed, scaled
+from tpcalc.passes.sums import Term, fresh, padded, pulled, ratio, renamed, scaled
 from tpcalc.program.nodes import (
     Data,
     Kind,
     LinComb,
     MatMul,
-    Moment,
     Nonlin,
     OuterNonlin,
     Ref,
@@ -190,16 +188,10 @@ class Course:
             marks = tuple(numbers[step] for step in steps)
             mark = out.add(Data(f"of {node.matrix}: {len(out)}", marks, ((axis, len(marks)),)))
             rows = tuple(scaled(out, row, power) for row in rows)
-            stacks = (out.add(Stack(part, axis)) for part in (rows, cols))
-            result, into = tuple(stacks)[:: -1 if node.transpose else 1]
-            names = {
-                name: fresh(f"{name}'", taken)
-                for name, _ in out.type(result).axes
-                if name not in self.family
-            }
+            stacks = [out.add(Stack(part, axis)) for part in (rows, cols)]
+            result, into = stacks[::-1] if node.transpose else stacks
             result = out.add(LinComb((Fraction(1),), (mark,), (result,)))
-            result, into = (renamed(out, ref, names) for ref in (result, into))
-            gram = out.add(Moment(INNER, (into, x)))
+            names, result, gram = pulled(out, x, result, into, self.family)
             over = tuple(names[name] for name in (*(name for name, _ in axes), axis))
             yield share, gram, result, over
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -11,9 +11,10 @@ from math import prod
 from tpcalc.exponents import Ex
 from tpcalc.functions import Expr, Fn, Par
 from tpcalc.functions.expr import add, const, mul
+from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.program.base import data_of, references
-from tpcalc.program.nodes import Data, Kind, LinComb, Nonlin, Ref, Rename, Scale
+from tpcalc.program.nodes import Data, Kind, LinComb, Moment, Nonlin, Ref, Rename, Scale
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 
@@ -112,6 +113,20 @@ def renamed(out: Builder, ref: Ref, names: Mapping[str, str]) -> Ref:
     held = {name for name, _ in out.type(ref).axes}
     pairs = tuple(pair for pair in names.items() if pair[0] in held)
     return out.add(Rename(ref, pairs)) if pairs else ref
+
+
+def pulled(
+    out: Builder, x: Ref, result: Ref, into: Ref, family: Collection[str]
+) -> tuple[Mapping[str, str], Ref, Ref]:
+    """What result <into, x> is made of: new names of axes but a family's, the result, the average.
+
+    So cells of the outer product are told from those of the vector.
+    """
+    taken = {*family, *(name for name, _ in out.type(x).axes)}
+    axes = dict.fromkeys(name for ref in (result, into) for name, _ in out.type(ref).axes)
+    names = {name: fresh(f"{name}'", taken) for name in axes if name not in family}
+    result, into = (renamed(out, ref, names) for ref in (result, into))
+    return names, result, out.add(Moment(INNER, (into, x)))
 
 
 def padded(out: Builder, ref: Ref, axes: Axes) -> Ref:

@@ -218,11 +218,7 @@ def _courses(whole: _Differentiated, schedule: Schedule) -> Iterator[tuple[Ref, 
 
 def _axis(template: Template) -> str:
     """A name for the axis of samples that no other axis has."""
-    taken = {name for type_ in template.program.types for name, _ in type_.axes}
-    name = SAMPLE
-    while name in taken:
-        name += "_"
-    return name
+    return fresh(SAMPLE, {name for type_ in template.program.types for name, _ in type_.axes})
 
 
 def _read(whole: _Differentiated) -> list[Ref]:

@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Fn, Par
-from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number
 from tpcalc.passes.course import Course, Rate
-from tpcalc.passes.sums import Term, fresh, is_known, padded, ratio, renamed, scaled, total
+from tpcalc.passes.sums import Term, fresh, is_known, padded, pulled, ratio, scaled, total
 from tpcalc.program.base import lincomb_of
-from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Moment, Nonlin, Ref, Stack
+from tpcalc.program.nodes import Data, Kind, LinComb, MatMul, Nonlin, Ref, Stack
 from tpcalc.program.program import Builder
 from tpcalc.program.types import Axes
 
@@ -247,17 +246,11 @@ class Weights:
         """The term of all updates of one kind times a vector; their axis is summed last."""
         out = self.out
         family = {name for name, _ in self.network.type(node.matrix).axes}
-        taken = family | {name for name, _ in out.type(x).axes}
         pair = self._stacked(node.matrix, axes)
         result, into = pair[::-1] if node.transpose else pair
-        names = {
-            name: fresh(f"{name}'", taken)
-            for name, _ in out.type(result).axes
-            if name not in family
-        }
-        result, into = (renamed(out, ref, names) for ref in (result, into))
         # The rows carry the size of the class of the columns, also transposed.
         share = ratio(out, into) / ratio(out, result) if node.transpose else Fraction(1)
-        gram = out.add(Moment(INNER, (into, x)))
-        updates = names.pop(out.type(pair[0]).axes[0][0])
-        return share, gram, result, (*names.values(), updates)
+        names, result, gram = pulled(out, x, result, into, family)
+        updates, _ = out.type(pair[0]).axes[0]
+        inner = (name for axis, name in names.items() if axis != updates)
+        return share, gram, result, (*inner, names[updates])

@@ -41,7 +41,7 @@ from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.generic import far_query, generic_data, same_targets
 from tpcalc.training.parameterization import exponent
-from tpcalc.training.parameterizations import REGISTRY, Exponents, Parameterization
+from tpcalc.training.parameterizations import REGISTRY, Parameterization
 from tpcalc.training.training import Training
 
 STEPS = 8  # tables of the catalogue change after step 0 only; written ones have a row for each step
@@ -410,7 +410,13 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
     def tables(parameterization: Parameterization) -> list[tuple[object, ...]]:
         rows = [parameterization.exponents(depth, step) for step in range(STEPS)]
         return [
-            (row.a, row.c, _mean(row), _kept(row), (row.bias_a, row.bias_c) if biases else None)
+            (
+                row.a,
+                row.c,
+                tuple(row.mean) if any(row.mean) else (),
+                row.kept or (Ex(),) * len(row.a),
+                (row.bias_a, row.bias_c) if biases else None,
+            )
             for row in rows
         ]
 
@@ -432,14 +438,6 @@ def known_as(parameterization: Parameterization, depth: int, biases: bool = Fals
         if name != parameterization.name and tables(other.under(degree)) == own:
             names.append(name)
     return names
-
-
-def _mean(row: Exponents) -> tuple[object, ...]:
-    return tuple(row.mean) if any(mean != 0 for mean in row.mean) else ()
-
-
-def _kept(row: Exponents) -> tuple[Ex | None, ...]:
-    return row.kept or (Ex(),) * len(row.a)
 
 
 def meant_for(parameterization: Parameterization, architecture: Architecture) -> tuple[str, ...]:

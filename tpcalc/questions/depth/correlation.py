@@ -28,6 +28,7 @@ FACTORS = 3  # of a part: what has more is correlated less, and adds nothing to 
 Part = tuple[str, ...]
 Parts = frozenset[Part]
 BULK: Parts = frozenset({()})
+STREAM = (CARRY, SEED)
 
 
 @dataclass
@@ -178,22 +179,6 @@ def _parity(expr: Pow | Call) -> str:
     return "odd" if expr.exponent % 2 else "even"
 
 
-def _start(node: Start, own: Correlation) -> Parts:
-    return BULK if node.group in (CARRY, SEED) else frozenset({(node.group,)})
-
-
-def _product(node: Product, own: Correlation) -> Parts:
-    return _times(frozenset({(node.matrix,)}), own.parts(node.vector))
-
-
-def _function(node: Nonlin, own: Correlation) -> Parts:
-    return own.of(node.fn.expr, node.vectors)
-
-
-def _sum(node: LinComb, own: Correlation) -> Parts:
-    return frozenset().union(*map(own.parts, node.vectors))
-
-
 def _all(node: LNode, own: Correlation) -> Parts:
     """What is made in a way that has no rule: any function of what it is made of."""
     refs = [ref for ref in references(node) if own.context.dims[ref] is not None]
@@ -201,5 +186,11 @@ def _all(node: LNode, own: Correlation) -> Parts:
 
 
 _PARTS: Table[Parts] = Table(
-    {Start: _start, Product: _product, Nonlin: _function, LinComb: _sum}, _all
+    {
+        Start: lambda node, own: BULK if node.group in STREAM else frozenset({(node.group,)}),
+        Product: lambda node, own: _times(frozenset({(node.matrix,)}), own.parts(node.vector)),
+        Nonlin: lambda node, own: own.of(node.fn.expr, node.vectors),
+        LinComb: lambda node, own: frozenset().union(*map(own.parts, node.vectors)),
+    },
+    _all,
 )

@@ -238,8 +238,9 @@ class Found:
     def _moves(self, what: str) -> bool | None:
         if self.start_alone:
             return None
-        if self.flow:
-            return self._first_moves
+        if self.flow:  # training is not followed: whether first updates move anything
+            shrink = all(regime.form == "shrinks" for regime in self.flow.values())
+            return False if shrink or (self.stable_start and self.first < 0) else None
         if any(self.sign(power) <= 0 for _, power in self.moved(what)):
             return True
         if self.stable_start is False:
@@ -249,12 +250,6 @@ class Found:
             if one[1] and bound is not None and self.sign(bound) <= 0:
                 return None
         return False
-
-    @property
-    def _first_moves(self) -> bool | None:
-        """Whether first updates move anything, where training is not followed."""
-        shrink = all(regime.form == "shrinks" for regime in self.flow.values())
-        return False if shrink or (self.stable_start and self.first < 0) else None
 
     @cached_property
     def moves(self) -> bool | None:
@@ -373,23 +368,20 @@ class Found:
         for one, total in self.stream.sums.items():
             name = stepped(NAMES[one[0]], one[1])
             regime = self.flow.get(one)
+            if regime is not None and regime.form:
+                form = "power" if regime.form == "order" else regime.form
+                status = "proved" if regime.proved else "derived"
+                power = Exponent(regime.power if regime.real is None else None)
+                yield OrderRow(name, status=status, L=power, form=form, real=regime.real)
             if regime is not None:
-                yield from self._row(name, regime)
                 continue
-            for part, power in total.all:
-                yield _part(name, part, -power, self.status_at(one[1]))
+            parts = [(part, power, self.status_at(one[1])) for part, power in total.all]
             if total.bound is not None and self.sign(total.bound) <= 0:
-                yield _part(name, "what is not followed", -total.bound, "bound")
+                parts.append(("what is not followed", total.bound, "bound"))
             if total.aside is not None:
-                yield _part(name, "noise of size n^(-1/2)", -total.aside, "derived")
-
-    @staticmethod
-    def _row(name: str, regime: Regime) -> Iterator[OrderRow]:
-        if regime.form:
-            form = "power" if regime.form == "order" else regime.form
-            status = "proved" if regime.proved else "derived"
-            power = Exponent(regime.power if regime.real is None else None)
-            yield OrderRow(name, status=status, L=power, form=form, real=regime.real)
+                parts.append(("noise of size n^(-1/2)", total.aside, "derived"))
+            for part, own, status in parts:
+                yield OrderRow(name, status=status, L=Exponent(-own), part=part)
 
     @property
     def sets(self) -> Iterator[SetRow]:
@@ -400,10 +392,6 @@ class Found:
             for some in combinations(labels, size):
                 power = 1 - self.alpha - sum((gamma[label] for label in some), Ex())
                 yield SetRow(some, Exponent.number(power), "exact" if size == 1 else "bound")
-
-
-def _part(name: str, part: str, power: Ex, status: str) -> OrderRow:
-    return OrderRow(name, status=status, L=Exponent(power), part=part)
 
 
 def far_out(block: Block) -> Block | None:

@@ -289,19 +289,10 @@ def _closed(weights: _Weights, layer: _Layer) -> dict[str, Any]:
 
 def _recurrence(growth: Any, shift: Any, start: Any, depth: Any) -> Any:
     """The y(L) with y(l + 1) = growth y(l) + shift and y(1) = start."""
-    import sympy
-
-    if start == 0 and shift == 0:
-        return start
-    y = sympy.Function("y")
-    found = sympy.rsolve(y(depth + 1) - growth * y(depth) - shift, y(depth), {y(1): start})
-    step = found.subs(depth, depth + 1) - growth * found - shift
-    if sympy.simplify(step) != 0 or sympy.simplify(found.subs(depth, 1) - start) != 0:
-        raise ScaleError(
-            f"the recurrence e_(l+1) = ({growth}) e_l + ({shift}) was not solved.",
-            hint="Give the depth.",
-        )
-    return found
+    if growth == 1:
+        return start + (depth - 1) * shift
+    power = growth**depth / growth
+    return power * start + shift * (power - 1) / (growth - 1)
 
 
 def _sympy(power: Ex) -> Any:

@@ -21,12 +21,12 @@ from tpcalc.networks.activation import power_of
 from tpcalc.networks.network import Architecture
 from tpcalc.program.family import Mark
 from tpcalc.program.program import Program
+from tpcalc.questions.verdict.ledger import DEPTHS
 from tpcalc.questions.verdict.probe import Probe, probe
 from tpcalc.training.parameterization import Exponents
 from tpcalc.training.parameterizations import Parameterization
 from tpcalc.training.training import Training
 
-DEPTHS = tuple(Fraction(k, 2) for k in range(5))
 # Inside the integrable range, a_1 > 0, a_l > 1/2, a_{L+1} > 1, and where no two powers tie.
 FIRST, HIDDEN, LAST, DEGREE, OTHER = (
     Fraction(1, 10),

@@ -364,14 +364,6 @@ _APART: Table[Bound | None] = Table(
 )
 
 
-def _rename(node: Rename, ref: Ref, values: list[Value], state: State) -> Value:
-    return values[node.of]
-
-
-def _stack(node: Stack, ref: Ref, values: list[Value], state: State) -> Value:
-    return Value(None, state.bounds.sum(*(state.total(values[part]) for part in node.of)))
-
-
 @lru_cache(maxsize=256)
 def _end_cells(row: RowFn, slots: tuple[Expr, ...]) -> tuple[Expr, Expr]:
     cells = row.cells(slots)
@@ -398,9 +390,11 @@ START_RULES: Rules[Value, StartState] = Rules(
         MatMul: _matmul,
         Moment: _applied,
         Nonlin: _nonlin,
-        Rename: _rename,
+        Rename: lambda node, ref, values, state: values[node.of],
         RowNonlin: _rows,
-        Stack: _stack,
+        Stack: lambda node, ref, values, state: Value(
+            None, state.bounds.sum(*(state.total(values[part]) for part in node.of))
+        ),
     },
     level=Level.BLOCKS,
 )

@@ -15,16 +15,15 @@ from fractions import Fraction
 from math import prod
 
 from tpcalc.exponents import as_ex
-from tpcalc.functions.fn import INNER
 from tpcalc.functions.numbers import Number, as_number
 from tpcalc.names import what_of
 from tpcalc.networks.network import INPUT
 from tpcalc.passes.backward import Gradients, backward
 from tpcalc.passes.change import Direction, inner_products
-from tpcalc.passes.sums import Term, fresh, ratio, renamed, total
+from tpcalc.passes.sums import Term, pulled, ratio, total
 from tpcalc.program.base import Table, input_of, matmul_of, renumbered
 from tpcalc.program.family import Mark
-from tpcalc.program.nodes import Data, Input, MatMul, Moment, Node, Ref, Scale
+from tpcalc.program.nodes import Data, Input, MatMul, Node, Ref, Scale
 from tpcalc.program.program import Builder, Program
 from tpcalc.program.types import Axes
 from tpcalc.results import Samples
@@ -148,15 +147,12 @@ class FirstSteps:
         product = matmul_of(made)
         assert product is not None
         family = {name for name, _ in out.type(product.matrix).axes}
-        taken = family | {name for name, _ in out.type(product.vector).axes}
         for direction in self.moved[node.matrix]:
             assert not isinstance(direction, Ref)
             for pair in direction:
                 result, into = pair[::-1] if node.transpose else pair
-                axes = dict.fromkeys(a for ref in pair for a, _ in out.type(ref).axes)
-                names = {a: fresh(f"{a}'", taken) for a in axes if a not in family}
-                result, into = (renamed(out, ref, names) for ref in (result, into))
-                gram = out.add(Scale(out.add(Moment(INNER, (into, product.vector))), as_ex(1)))
+                names, result, gram = pulled(out, product.vector, result, into, family)
+                gram = out.add(Scale(gram, as_ex(1)))
                 held = {a for ref in (gram, result) for a, _ in out.type(ref).axes}
                 over = tuple(name for name in names.values() if name in held)
                 yield ratio(out, into), gram, result, over

@@ -45,7 +45,7 @@ from tpcalc.errors import LimitError, TpcalcError
 from tpcalc.exponents.coset import ALL, EVEN, Coset
 from tpcalc.functions import Expr, Var
 from tpcalc.names import Name
-from tpcalc.program.base import lincomb_of, matmul_of, reached, references, renumbered
+from tpcalc.program.base import Table, lincomb_of, matmul_of, reached, references, renumbered
 from tpcalc.program.nodes import (
     Data,
     Input,
@@ -121,22 +121,19 @@ class State:
 
     def made(self, node: Node, ref: Ref, bases: Iterable[Ref | None], split: Split) -> Value:
         """The value of a node from bounds on it at the bases of its arguments and on its change."""
+        moved: dict[Ref, Any] = dict(zip(references(node), bases, strict=True))
+        # The node of the first pass that does the same to the bases of the arguments.
+        lost = None in moved.values()
+        base = None if lost else self.fixed.get(renumbered(node, moved.__getitem__))
+        return self.placed(node, ref, base, split)
+
+    def placed(self, node: Node, ref: Ref, base: Ref | None, split: Split) -> Value:
+        """The value of a node that has a base, or none."""
         value, change = split
         if self.fixed.get(node) == ref:
             self.sizes[ref] = self.bounds.sum(value, change)
             return Value(ref, ())
-        base = self.same(node, bases)
-        if base is None:
-            return Value(None, self.bounds.sum(value, change))
-        return Value(base, change)
-
-    def same(self, node: Node, bases: Iterable[Ref | None]) -> Ref | None:
-        """The node of the first pass that does the same to the bases of the arguments."""
-        found = list(bases)
-        if None in found:
-            return None
-        moved: dict[Ref, Any] = dict(zip(references(node), found, strict=True))
-        return self.fixed.get(renumbered(node, moved.__getitem__))
+        return Value(None, self.bounds.sum(value, change)) if base is None else Value(base, change)
 
 
 def later(
@@ -288,15 +285,9 @@ def _lincomb(node: LinComb, ref: Ref, values: list[Value], state: State) -> Valu
     bases = {base: number for base, number in bases.items() if number != 0}
     rest = state.bounds.sum(*changes, *parts)
     own = state.bounds.sum(*(state.sizes[base] for base in bases))
-    if state.fixed.get(node) == ref:
-        state.sizes[ref] = state.bounds.sum(own, rest)
-        return Value(ref, ())
-    base = (
-        next(iter(bases))
-        if list(bases.values()) == [1]
-        else state.sums.get(frozenset(bases.items()))
-    )
-    return Value(base, rest) if base is not None else Value(None, state.bounds.sum(own, rest))
+    alone = list(bases.values()) == [1]
+    base = next(iter(bases)) if alone else state.sums.get(frozenset(bases.items()))
+    return state.placed(node, ref, base, (own, rest))
 
 
 def _scale(node: Scale, ref: Ref, values: list[Value], state: State) -> Value:
@@ -309,25 +300,17 @@ def _scale(node: Scale, ref: Ref, values: list[Value], state: State) -> Value:
     return state.made(node, ref, (x.base,), (shift(value, power), shift(change, power)))
 
 
-def _function(node: Nonlin, ref: Ref, values: list[Value], state: State) -> Value:
-    return _applied(node, ref, values, state, lambda bound: bound)
-
-
-def _moment(node: Moment, ref: Ref, values: list[Value], state: State) -> Value:
-    return _applied(node, ref, values, state, state.bounds.average)
-
-
-def _applied(
-    node: Nonlin | Moment,
-    ref: Ref,
-    values: list[Value],
-    state: State,
-    seen: Callable[[Bound], Bound],
-) -> Value:
+def _applied(node: Nonlin | Moment, ref: Ref, values: list[Value], state: State) -> Value:
     arguments = {slot: state.split(values[own]) for slot, own in slots_of(node)}
-    value, change = state.bounds.function(node.fn.expr, arguments)
+    split = state.bounds.function(node.fn.expr, arguments)
     bases = [values[r].base for r in (*node.vectors, *node.scalars)]
-    return state.made(node, ref, bases, (seen(value), seen(change)))
+    return state.made(node, ref, bases, _SEEN(node, state, split))
+
+
+_SEEN: Table[Split] = Table(
+    {Moment: lambda node, state, split: tuple(map(state.bounds.average, split))},
+    lambda node, state, split: split,
+)
 
 
 def _outer(node: OuterNonlin, ref: Ref, values: list[Value], state: State) -> Value:
@@ -352,10 +335,10 @@ RULES: Rules[Value, State] = Rules(
         Data: _data,
         Input: _input,
         MatMul: _matmul,
-        Nonlin: _function,
+        Nonlin: _applied,
         LinComb: _lincomb,
         Scale: _scale,
-        Moment: _moment,
+        Moment: _applied,
         OuterNonlin: _outer,
     },
 )
