@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tpcalc.doors.numbers import count
@@ -10,7 +10,7 @@ from tpcalc.names import Name
 from tpcalc.results import Exponent, LayerFacts, OrderRow, Verdict
 from tpcalc.views.answers.orders import bounded, depth_rows, region_lines, row_tables, size
 from tpcalc.views.panels import COLOURS, Figure, Panel, Series
-from tpcalc.views.tables import Cell, Table, numbers, only, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Judgement, Part, View, view
 
 ANSWERS = {True: "yes", False: "no", None: "not known"}
@@ -120,52 +120,48 @@ def check_tables(found: Verdict) -> tuple[Table, ...]:
     """What a verdict rests on: the layers or the parameters of a block, and sizes."""
     facts = ((label, tell(found)) for label, tell in _FACTS[found.at].items())
     note = found.exploded.text if found.exploded else ""
-    tables = [Table.of("What was decided", texts("Fact", "Answer"), facts, note)]
+    decided = Table.of("What was decided", ("Fact", "Answer"), facts, note)
     if found.at == "width":
-        if found.layers:
-            tables.append(_layers(found.layers))
         adds = "Updates: order of what each adds to its preactivation"
-        tables += row_tables(found.updates, adds)
-        return (*tables, *row_tables(found.outputs, "Outputs and their changes"))
+        sizes = row_tables(found.updates, adds)
+        sizes += row_tables(found.outputs, "Outputs and their changes")
+        return decided, _layers(found.layers), *sizes
+    rows, suits = depth_rows(found.rows), _critical(found)
     if found.at == "start":
-        return (*tables, *_critical(found), depth_rows(found.rows))
-    return (*tables, _rates(found), depth_rows(found.rows), *_critical(found), *_sets(found))
+        return decided, suits, rows
+    return decided, _rates(found), rows, suits, _sets(found)
 
 
 def _rates(found: Verdict) -> Table:
-    head = texts("Parameter") + numbers("Gradient, -delta", "Update, -gamma", "Learning rate")
     powers = ((rate, _less(rate.gradient), _less(rate.update)) for rate in found.rates)
     return Table.of(
         "Parameters of a block, as powers of L",
-        head,
+        ("Parameter", "#Gradient, -delta", "#Update, -gamma", "#Learning rate"),
         ((rate.label, *both, f"L^({rate.raw})") for rate, *both in powers),
         "The learning rate is the raw one, as it is typed in a training script.",
     )
 
 
-def _sets(found: Verdict) -> Iterator[Table]:
-    if found.sets:
-        yield Table.of(
-            "What updates of several matrices of a block add up to",
-            texts("Matrices") + numbers("Size"),
-            ((", ".join(row.labels), bounded(row.L.size("L"), row.status)) for row in found.sets),
-            "A bound: a product of updates may vanish faster.",
-        )
+def _sets(found: Verdict) -> Table:
+    return Table.of(
+        "What updates of several matrices of a block add up to",
+        ("Matrices", "#Size"),
+        ((", ".join(row.labels), bounded(row.L.size("L"), row.status)) for row in found.sets),
+        "A bound: a product of updates may vanish faster.",
+    )
 
 
-def _critical(found: Verdict) -> Iterator[Table]:
-    if found.critical:
-        head = texts("Of", "Width") + numbers("Critical") + texts("Here", "Status")
-        told = ((_STATUS.get(row.status, row.status), row) for row in found.critical)
-        yield Table.of(
-            "Which power in front of a block suits: above it blocks are the identity, below it the "
-            "stream explodes or vanishes",
-            head,
-            (
-                (row.of, _WIDTHS[row.width], _less(row.alpha), REGIMES[row.here], status)
-                for status, row in told
-            ),
-        )
+def _critical(found: Verdict) -> Table:
+    told = ((row, _STATUS.get(row.status, row.status)) for row in found.critical)
+    return Table.of(
+        "Which power in front of a block suits: above it blocks are the identity, below it the "
+        "stream explodes or vanishes",
+        ("Of", "Width", "#Critical", "Here", "Status"),
+        (
+            (row.of, _WIDTHS[row.width], _less(row.alpha), REGIMES[row.here], status)
+            for row, status in told
+        ),
+    )
 
 
 def _less(power: Exponent) -> str:
@@ -182,8 +178,6 @@ def _followed(found: Verdict) -> str:
 
 
 def _layers(layers: Sequence[LayerFacts]) -> Table:
-    why = only(Cell("Why"), any(layer.reason for layer in layers))
-    columns = texts("Update", "Features move", "Kernel evolves") + numbers("From step")
     body = []
     for layer in layers:
         line = [layer.label, layer.update or ANSWERS[layer.moves]]
@@ -195,7 +189,7 @@ def _layers(layers: Sequence[LayerFacts]) -> Table:
         body.append((*line, "" if layer.step is None else str(layer.step), layer.reason))
     used = {word for layer in layers for word in (layer.weights, layer.biases)}
     legend = "; ".join(f"{word}: {means}" for word, means in _UPDATES.items() if word in used)
-    head = (*numbers("Layer"), *columns, why)
+    head = ("#Layer", "Update", "Features move", "Kernel evolves", "#From step", "?Why")
     return Table.of("Layer by layer", head, body, legend + "." if legend else "")
 
 
@@ -251,7 +245,7 @@ def _(found: Verdict) -> View:
     key, title = ("check", "Verdict") if found.at == "width" else ("depth", "Depth")
     part = Part(key, title, lead, check_tables(found), update_figure(found))
     advice = _ADVICE if found.at == "width" and found.verdict in ("trivial", "unstable") else ""
-    shown = View(title, judged(found), advice, (part,), found.notes, found.provenance)
+    shown = View.of(found, title, part, said=judged(found), summary=advice)
     if found.first_order is None:
         return shown
     first = view(found.first_order)

@@ -14,7 +14,7 @@ from tpcalc.results import (
 from tpcalc.results.data import grouped
 from tpcalc.views.answers.depth_plot import PROFILE, PROFILES, RATIOS, STEPS, depth_figures, gammas
 from tpcalc.views.numbers import SETTLED, Measure, measured, settled
-from tpcalc.views.tables import Table, name, numbers, texts
+from tpcalc.views.tables import Table
 from tpcalc.views.view import Part, View, view
 
 SQUARES = (
@@ -36,7 +36,7 @@ def depth_profiles(found: DepthTable) -> tuple[Table, ...]:
             tables.append(
                 Table.of(
                     f"Root mean square of {PROFILES[one.name]}, L = {one.depth}",
-                    numbers("p = l/L", *(f"t = {i // found.batch}" for i in steps)),
+                    ("#p = l/L", *(f"#t = {i // found.batch}" for i in steps)),
                     (
                         (f"{p:.4g}", *(f"{value:.6g}" for value in row))
                         for p, row in zip(one.places, roots, strict=True)
@@ -52,7 +52,7 @@ def depth_steps(found: DepthTable) -> tuple[Table, ...]:
     return tuple(
         Table.of(
             f"Gamma of {words}, L = {one.depth}",
-            numbers("t", *(f"r = {r}" for r in range(values.shape[1]))),
+            ("#t", *(f"#r = {r}" for r in range(values.shape[1]))),
             (
                 (
                     str(t),
@@ -81,7 +81,7 @@ def _trajectories(found: DepthTable) -> Iterator[Table]:
         own = [one for one in found.arrays if one.depth == depth]
         yield Table.of(
             f"The start along the depth, L = {depth}",
-            numbers("p = l/L", *(one.name for one in own)),
+            ("#p = l/L", *(f"#{one.name}" for one in own)),
             (
                 (f"{p:.4g}", *(_told(one, one.values[k], one.errors[k]) for one in own))
                 for k, p in enumerate(own[0].places)
@@ -94,25 +94,15 @@ def depth_values(found: DepthTable) -> tuple[Table, ...]:
     """Numbers of a run at several depths, one column for each."""
     run = "The start: mean squares" if found.start else "A run"
     known = {(row.name, row.depth): str(row.estimate) for row in found.rows}
-    tables = []
-    if found.rows:
-        routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
-        tables.append(
-            Table.of(
-                f"{run} at infinite width, by the number of blocks L",
-                texts("Name") + numbers(*(f"L = {depth}" for depth in found.depths)),
-                (
-                    (name(one), *(known.get((one, depth), "") for depth in found.depths))
-                    for one in found.names
-                ),
-                " ".join((*routes, *([SQUARES] if found.start else []))),
-            )
-        )
-    if found.samples:
-        tables.append(_networks(found))
-    if found.lacking:
-        tables.append(_gaps(found.lacking))
-    return tuple(tables)
+    routes = dict.fromkeys(f"L = {row.depth}: {row.route}." for row in found.rows)
+    numbers = Table.of(
+        f"{run} at infinite width, by the number of blocks L",
+        ("`Name", *(f"#L = {depth}" for depth in found.depths)),
+        ((one, *(known.get((one, depth), "") for depth in found.depths)) for one in found.names),
+        " ".join((*routes, *([SQUARES] if found.start else []))),
+    )
+    drawn = (_networks(found),) if found.samples else ()
+    return numbers, *drawn, _gaps(found.lacking)
 
 
 def _gaps(lacking: Sequence[DepthGap]) -> Table:
@@ -125,7 +115,7 @@ def _gaps(lacking: Sequence[DepthGap]) -> Table:
         )
         for reason, gaps in grouped(lacking, lambda gap: gap.reason).items()
     )
-    return Table.of("No numbers", texts("Name", "L", "Why"), body)
+    return Table.of("No numbers", ("Name", "L", "Why"), body)
 
 
 def _networks(found: DepthTable) -> Table:
@@ -147,7 +137,7 @@ def _networks(found: DepthTable) -> Table:
     count = len(found.samples[0].logs[0][0][0])
     return Table.of(
         "Norms at the start, log10",
-        texts("Ratio") + numbers("Width", *(f"L = {depth}" for depth in depths)),
+        ("Ratio", "#Width", *(f"#L = {depth}" for depth in depths)),
         body,
         f"Width oo: half the logarithm of the mean square. Networks: means over {count}, ± one "
         "standard error.",
@@ -156,11 +146,11 @@ def _networks(found: DepthTable) -> Table:
 
 @view.register
 def _(found: DepthTable) -> View:
-    drawn = depth_figures(found)
-    made = [
-        Part("depths", "At infinite width", "", depth_values(found), drawn.get("depths")),
-        Part(PROFILE, "Along the depth", "", depth_profiles(found), drawn.get(PROFILE)),
-        Part(STEPS, "Along training", "", depth_steps(found), drawn.get(STEPS)),
-    ]
-    parts = tuple(part for part in made if part.tables or part.figure)
-    return View("At infinite width", None, "", parts, found.notes, found.provenance)
+    return View.of(
+        found,
+        "At infinite width",
+        Part("depths", "At infinite width", "", depth_values(found)),
+        Part(PROFILE, "Along the depth", "", depth_profiles(found)),
+        Part(STEPS, "Along training", "", depth_steps(found)),
+        figures=depth_figures(found),
+    )

@@ -9,7 +9,7 @@ from tpcalc.names import Name
 from tpcalc.results import PLAIN, Exponent, OrderRow, OrderTable, Solution
 from tpcalc.results.data import grouped
 from tpcalc.views.labels import index, symbol
-from tpcalc.views.tables import Cell, Table, name, number, numbers, only, sentence, texts
+from tpcalc.views.tables import Table, name, number, sentence
 from tpcalc.views.view import Judgement, Part, View, view
 
 _LETTERS = ("h", "x", "dh", "dx", "dW_x", "dB")
@@ -69,18 +69,13 @@ def row_tables(rows: Sequence[OrderRow], caption: str) -> tuple[Table, ...]:
     for key, row in keyed:
         fits = key.word in _LETTERS or (key.word == "f" and bool(hidden))
         (placed if layered and fits and key.step is not None else others).append((key, row))
-    tables = []
-    if placed:
-        tables.append(_by_layer(placed, max(hidden, default=0), caption))
-        bounds = [row for _, row in placed if row.status != "exact" and row.reason]
-        if bounds:
-            tables.append(_bounds(bounds))
-    if others:
-        tables.append(_one_by_one([row for _, row in others], "Others" if placed else caption))
-    measured = [row for row in rows if row.slope is not None or row.note]
-    if measured:
-        tables.append(_slopes(measured))
-    return tuple(tables)
+    tables = (
+        _by_layer(placed, max(hidden, default=0), caption),
+        _bounds(row for _, row in placed if row.status != "exact" and row.reason),
+        _one_by_one([row for _, row in others], "Others" if placed else caption),
+        _slopes([row for row in rows if row.slope is not None or row.note]),
+    )
+    return tuple(table for table in tables if table.rows)
 
 
 def _by_layer(rows: Sequence[tuple[Name, OrderRow]], depth: int, caption: str) -> Table:
@@ -98,8 +93,8 @@ def _by_layer(rows: Sequence[tuple[Name, OrderRow]], depth: int, caption: str) -
         for place, cells in _merged(groups[step, letter])
     ]
     inputs = any(place is not None for _, _, place, _ in lines)
-    columns = numbers(*("output" if depth and k > depth else f"l = {k}" for k in layers))
-    head = (number("Step"), Cell("Quantity"), only(number("Input"), inputs), *columns)
+    columns = ("#output" if depth and k > depth else f"#l = {k}" for k in layers)
+    head = ("#Step", "Quantity", inputs and "#Input", *columns)
     body = []
     for step, letter, place, cells in lines:
         found = [cells.get(layer) for layer in layers]
@@ -127,7 +122,7 @@ def _where(letter: str, place: Place | None) -> str:
 
 def _bounds(rows: Iterable[OrderRow]) -> Table:
     """Bounds with their reasons; those of one size and reason in one row."""
-    head = texts("Names") + numbers("Size") + texts("Why no more is known")
+    head = ("Names", "#Size", "Why no more is known")
     groups = grouped(rows, lambda row: (size(row.n, row.status), row.reason))
     names = [[row.name for row in group] for group in groups.values()]
     body = (
@@ -138,79 +133,65 @@ def _bounds(rows: Iterable[OrderRow]) -> Table:
 
 
 def _one_by_one(rows: Sequence[OrderRow], caption: str) -> Table:
-    why = only(Cell("Why"), any(row.reason for row in rows))
     body = []
     for row in rows:
         status = "upper bound" if row.status == "upper" else row.status
-        body.append((name(row.name), size(row.n, row.status), status, row.reason))
-    return Table.of(caption, (*texts("Name"), *numbers("Size"), *texts("Status"), why), body)
+        body.append((row.name, size(row.n, row.status), status, row.reason))
+    return Table.of(caption, ("`Name", "#Size", "Status", "?Why"), body)
 
 
 def _slopes(rows: Sequence[OrderRow]) -> Table:
-    remark = only(Cell("Remark"), any(row.note for row in rows))
     body = []
     for row in rows:
         tone = "warn" if row.agrees is False else ""
         known = row.low is not None and row.high is not None
         slope = number("" if row.slope is None else f"{row.slope:.2f}", tone)
         interval = number(f"{row.low:.2f} to {row.high:.2f}" if known else "", tone)
-        body.append((name(row.name), size(row.n, row.status), slope, interval, row.note))
-    head = (*texts("Name"), *numbers("Size", "Slope", "95 % interval"), remark)
+        body.append((row.name, size(row.n, row.status), slope, interval, row.note))
+    head = ("`Name", "#Size", "#Slope", "#95 % interval", "?Remark")
     return Table.of("Slope of log size against log n at finite widths", head, body)
 
 
+_EDITS = "Edits after which no first step grows"
 _LARGEST = "Largest rates at which bounds show that no step grows (weights as in the network)"
 
 
 def solution_tables(solution: Solution) -> tuple[Table, ...]:
     """Learning-rate exponents, a row for each step and a column for each layer."""
-    tables = []
-    steps, own = solution.steps, (solution.names, solution.bias_names)
-    for what, names, rows in (
-        ("weights", own[0], [(step.step, step.c) for step in steps if step.c]),
-        ("biases", own[1], [(step.step, step.bias_c) for step in steps if step.bias_c]),
-    ):
-        if rows:
-            letter = "c" if names else "c_l"
-            caption = f"Learning rates of {what}: exponents {letter} of eta n^(-{letter})"
-            tables.append(_exponents(rows, caption, names))
-    if solution.closed:
-        body = ((name(left), right) for left, right in solution.closed)
-        tables.append(Table.of("Formulas", texts("Name") + numbers("Exponent"), body))
-    if solution.stored:
-        head = texts("Parameter", "Role") + numbers("b", "c")
-        lines = ((name(one.name), one.role, one.b, one.rate) for one in solution.stored)
-        tables.append(Table.of(_STORED, head, lines))
-    if solution.largest:
-        ratio = only(number("Factor"), any(one.factor is not None for one in solution.largest))
-        more = any(one.beside for one in solution.largest)
-        columns = (*texts("Parameter"), *numbers("Rate", "Given"), ratio, *texts("Decided by"))
-        columns = (*columns, only(number("Else"), more), only(Cell("By"), more))
-        largest = (
-            (
-                name(one.name),
-                one.rate.raised("n"),
-                one.given.raised("n"),
-                "" if one.factor is None else f"{one.factor:.4g}",
-                one.where,
-                one.other.raised("n") if one.beside else "",
-                one.beside,
-            )
-            for one in solution.largest
+    steps = solution.steps
+    weights = [(step.step, step.c) for step in steps if step.c]
+    biases = [(step.step, step.bias_c) for step in steps if step.bias_c]
+    largest = (
+        (
+            one.name,
+            one.rate.raised("n"),
+            one.given.raised("n"),
+            "" if one.factor is None else f"{one.factor:.4g}",
+            one.where,
+            one.other.raised("n") if one.beside else "",
+            one.beside,
         )
-        tables.append(Table.of(_LARGEST, columns, largest))
-    if solution.edits:
-        edits = ((str(len(one.lines)), "; ".join(one.lines), one.word) for one in solution.edits)
-        head = (*numbers("Lines"), *texts("Edit", "Then, by bounds"))
-        tables.append(Table.of("Edits after which no first step grows", head, edits))
-    return tuple(tables)
+        for one in solution.largest
+    )
+    rates = ("`Parameter", "#Rate", "#Given", "?#Factor", "Decided by", "?#Else", "?By")
+    lines = ((str(len(one.lines)), "; ".join(one.lines), one.word) for one in solution.edits)
+    stored = ((one.name, one.role, one.b, one.rate) for one in solution.stored)
+    return (
+        _exponents(weights, "weights", solution.names),
+        _exponents(biases, "biases", solution.bias_names),
+        Table.of("Formulas", ("`Name", "#Exponent"), solution.closed),
+        Table.of(_STORED, ("`Parameter", "Role", "#b", "#c"), stored),
+        Table.of(_LARGEST, rates, largest),
+        Table.of(_EDITS, ("#Lines", "Edit", "Then, by bounds"), lines),
+    )
 
 
 def _exponents(
-    rows: Sequence[tuple[int, tuple[str, ...]]], caption: str, names: tuple[str, ...] = ()
+    rows: Sequence[tuple[int, tuple[str, ...]]], what: str, names: tuple[str, ...]
 ) -> Table:
-    width = max(len(values) for _, values in rows)
-    head = numbers("Step", *(names or [f"l = {k + 1}" for k in range(width)]))
+    letter, width = "c" if names else "c_l", max((len(values) for _, values in rows), default=0)
+    caption = f"Learning rates of {what}: exponents {letter} of eta n^(-{letter})"
+    head = ("#Step", *(f"#{name}" for name in names or [f"l = {k + 1}" for k in range(width)]))
     body = ((str(step), *values, *[""] * (width - len(values))) for step, values in rows)
     return Table.of(caption, head, body)
 
@@ -242,8 +223,8 @@ def depth_rows(rows: tuple[OrderRow, ...]) -> Table:
     """Sizes in the depth."""
     return Table.of(
         "Sizes in the number of blocks L; in the width all are of order 1",
-        texts("Name", "Part") + numbers("Size") + texts("Status"),
-        ((name(row.name), row.part, bounded(row.size, row.status), _sure(row)) for row in rows),
+        ("`Name", "Part", "#Size", "Status"),
+        ((row.name, row.part, bounded(row.size, row.status), _sure(row)) for row in rows),
         "x[t] is the stream at step t, summed over all blocks, dx[t] its adjoint.",
     )
 
@@ -265,12 +246,12 @@ def _(table: OrderTable) -> View:
     if any(row.L is not None for row in table.rows):
         lead = " ".join(region_lines(table.region, ()))
         part = Part("depth", "Depth", lead, (depth_rows(table.rows),))
-        return View("Depth", None, "", (part,), table.notes, table.provenance)
+        return View.of(table, "Depth", part)
     lead = "A size is a power of the width n; bounds are marked as such."
     tables = row_tables(table.rows, "Order of size of a coordinate")
     part = Part("orders", "Orders", " ".join((lead, *order_lines(table))), tables)
     said, summary = judge_orders(table.rows), _counted(table.rows)
-    return View("Orders", said, summary, (part,), table.notes, table.provenance)
+    return View.of(table, "Orders", part, said=said, summary=summary)
 
 
 @view.register
@@ -282,4 +263,4 @@ def _(solution: Solution) -> View:
     steps = len(solution.steps)
     words = f"Learning-rate exponents of {count(steps, 'step')}"
     said = Judgement("good", words if steps else "The largest stable learning rates")
-    return View("Learning rates", said, "", (part,), solution.notes, solution.provenance)
+    return View.of(solution, "Learning rates", part, said=said)
