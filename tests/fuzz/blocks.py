@@ -19,7 +19,7 @@ import tpcalc as tp
 from tests.fuzz.claims import Case, Named, Subject, claims
 from tests.fuzz.judge import Pair, Size, Zero, paired
 from tests.fuzz.written import RATE, Forward, Power, Reading, Weights, network
-from tpcalc.results import Verdict, OrderRow
+from tpcalc.results import OrderRow, Verdict
 
 __all__ = ["Block", "block", "numbers", "said", "subject"]
 

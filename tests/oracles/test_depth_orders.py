@@ -9,7 +9,7 @@ import pytest
 
 import tpcalc as tp
 from tpcalc.errors import ScaleError, UnknownName
-from tpcalc.results import Verdict, PhaseCell
+from tpcalc.results import PhaseCell, Verdict
 
 HALF = Fraction(1, 2)
 ACTS = ("identity", "sin", "gelu", "relu")
