@@ -121,6 +121,11 @@ class Sizes:
                 break
         return found
 
+    def anew(self, shifts: Mapping[Ref, Fraction] | None = None, capped: bool = True) -> Sizes:
+        """The same steps at other rates."""
+        own = self.shifts if shifts is None else shifts
+        return Sizes.of(self.run, self.values, own, capped, self.steps.anew())
+
     @cached_property
     def read(self) -> Mapping[Ref, str]:
         """The read points of the network, each with what reads it."""

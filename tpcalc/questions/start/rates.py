@@ -62,7 +62,7 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
 
     None where nothing grows as it is.
     """
-    if _first(sizes) is None or _first(sizes := Sizes.of(sizes.run, sizes.values)) is None:
+    if _first(sizes) is None or _first(sizes := sizes.anew({})) is None:
         return ()
     names = {ref: f"the rate of {kind_of(one.name)}" for ref, one in sizes.steps.parameters.items()}
     lines: dict[str, Fraction] = defaultdict(Fraction)
@@ -71,7 +71,7 @@ def stable_edits(sizes: Sizes, shifts: Mapping[Ref, Fraction]) -> tuple[StableEd
     lower = {ref: lines[name] for ref, name in names.items()}
     tried = (edited(sizes, of_starts) for of_starts in (False, True))
     found = [None if one is None else _edit(one.sizes, one.lines) for one in tried]
-    if _first(slower := Sizes.of(sizes.run, sizes.values, lower)) is None:
+    if _first(slower := sizes.anew(lower)) is None:
         found.append(_edit(slower, lines))
     unique = dict.fromkeys(edit for edit in found if edit is not None and edit.word in LEARNS)
     return tuple(sorted(unique, key=lambda edit: len(edit.lines)))
@@ -236,8 +236,7 @@ def largest_shifts(given: Sizes) -> Largest | None:
     shifts, sizes = dict(given.shifts), given
     for turn in range(ROUNDS):
         if turn:
-            steps = given.steps.anew()
-            sizes = Sizes.of(given.run, given.values, shifts, capped=False, steps=steps)
+            sizes = given.anew(shifts, capped=False)
         tops = {ref: _tops(sizes, ref, later=turn > 0) for ref in sizes.steps.parameters}
         tried = {ref: own[0][0] for ref, own in tops.items()}
         found = {ref: power for ref, power in tried.items() if isinstance(power, Fraction)}
@@ -342,17 +341,14 @@ class _Tries:
                 return
             parameters = plain.steps.parameters.items()
             shifts = {ref: of.get(node.name, Fraction(0)) for ref, node in parameters}
-            grown = Sizes.of(plain.run, plain.values, shifts, steps=plain.steps.anew())
+            grown = plain.anew(shifts)
             both = (edited(grown, of_starts) for of_starts in (True, False))
             found = [self.largest(one) for one in both if one is not None]
         yield from (fix for fix in found if fix is not None)
 
     def largest(self, one: Edited) -> Fix | None:
         """The largest rates of a network."""
-        given, behind = one.sizes, _behind(one)
-        steps = given.steps.anew()
-        sizes = Sizes.of(given.run, given.values, given.shifts, capped=False, steps=steps)
-        found = largest_shifts(sizes)
+        behind, found = _behind(one), largest_shifts(one.sizes.anew(capped=False))
         if found is None:
             return None
         rates = {ref: power - behind[ref] for ref, power in found.shifts.items()}
@@ -374,7 +370,7 @@ class _Tries:
             for ref in parts
         }
         shifts = {ref: power + behind[ref] for ref, power in lowest.items()}
-        sizes = Sizes.of(given.run, given.values, shifts, steps=given.steps.anew())
+        sizes = given.anew(shifts)
         found, nodes = Found(sizes, {}), sizes.steps.parameters
         rows = {ref: parameter(found, ref, node.name, "") for ref, node in nodes.items()}
         slow = sum(shifts[ref] < self.by_layer[node.name] for ref, node in nodes.items())
@@ -387,7 +383,7 @@ def _by_layer(plain: Sizes) -> dict[str, Fraction]:
 
     Of readouts, and of what starts at 0, those at which what changes least changes by order one.
     """
-    given = Sizes.of(plain.run, plain.values, capped=False, steps=plain.steps.anew())
+    given = plain.anew(capped=False)
     shifts = dict[Ref, Fraction]()
     for ref, node in given.steps.parameters.items():
         move = next((step[ref] for step in given.moves if step[ref].changes), given.moves[0][ref])
