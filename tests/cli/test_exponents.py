@@ -168,7 +168,7 @@ def test_check_as_json(tpcalc: Run) -> None:
         "reason": "dW_x[1,1,0] is of size 1",
     }
     assert (
-        result["rows"][1].items()
+        result["updates"][1].items()
         >= {
             "name": "dW_x[2,1,0]",
             "layer": 2,
@@ -179,7 +179,7 @@ def test_check_as_json(tpcalc: Run) -> None:
             "reason": "",
         }.items()
     )
-    change = result["rows"][-1]
+    change = result["rows"][1]
     assert (change["name"], change["layer"], change["step"]) == ("x[2,1,0]-x[2,0,0]", 2, 1)
     assert "measured" not in result
 

@@ -44,8 +44,7 @@ def test_a_schedule_and_groups_are_one_flag_each() -> None:
     groups = ("--group", "hidden: lr=1/2 power=-1/2", "--group", "bias: lr=0")
     found = result("check", *NET, *run, *groups)
     assert "the schedule is 0 at step 0: nothing is updated there" in found["notes"]
-    updates = [row for row in found["rows"] if row["name"].startswith("d")]
-    rows = {(row["layer"], row["step"], row["name"][:2]): row["n"] for row in updates}
+    rows = {(row["layer"], row["step"], row["name"][:2]): row["n"] for row in found["updates"]}
     assert rows[1, 1, "dW"] == rows[1, 2, "dB"] == "-oo"  # rate 0
     assert (rows[1, 2, "dW"], rows[2, 2, "dW"]) == ("0", "-1/2")
 

@@ -80,12 +80,12 @@ VERDICT = Verdict(
         LayerFacts(2, False, False, False, None, "", "", "cut off"),
         LayerFacts(3, None, None, None, None, ""),
     ),
+    updates=tuple(
+        OrderRow(f"dW_x[{layer},{step},0]", Exponent.of("-1/2" if layer == 2 else "0"), "exact")
+        for step in (1, 2)
+        for layer in (1, 2, 3)
+    ),
     rows=(
-        *(
-            OrderRow(f"dW_x[{layer},{step},0]", Exponent.of("-1/2" if layer == 2 else "0"), "exact")
-            for step in (1, 2)
-            for layer in (1, 2, 3)
-        ),
         OrderRow("f[1,0]-f[0,0]", Exponent.of("-1/2"), "exact", "parity"),
         OrderRow("x[2,1,0]-x[2,0,0]", Exponent.of("-1"), "upper"),
     ),

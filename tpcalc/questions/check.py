@@ -7,7 +7,7 @@ no table of known verdicts. A name that is recognised becomes a note, after the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -205,7 +205,11 @@ def _told(
     )
     optimizer = tuple(of.notes())
     updates = (n for t in run.followed for label in run.maps for n in run.updates(label, t))
-    orders = ((name, sizes[name]) for name in (*updates, *run.outcomes))
+
+    def rows(names: Iterable[str]) -> tuple[OrderRow, ...]:
+        orders = ((name, sizes[name]) for name in names)
+        return tuple(OrderRow(name, o.exponent, o.status, o.reason) for name, o in orders)
+
     verdict, status = decided.verdict, _status(decided)
     if verdict == "undecided" and first is not None and _is_known(first):
         verdict = FIVE.get(first.word, verdict)
@@ -237,7 +241,8 @@ def _told(
         initial=initial(decided, sizes, run),
         stationary_start=is_stationary(sizes, run),
         layers=layers,
-        rows=tuple(OrderRow(name, o.exponent, o.status, o.reason) for name, o in orders),
+        updates=rows(updates),
+        rows=rows(run.outcomes),
         exploded=exploded,
         first_order=first,
         **decided.answers,

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tpcalc.names import what_of
 from tpcalc.results.exponent import NONE, UNKNOWN, Exponent
 from tpcalc.results.first_order import FirstOrder
 from tpcalc.results.orders import OrderRow, OrderTable
 from tpcalc.results.tables import Explosion, FiniteTable, LimitTable, Provenance
 from tpcalc.results.theorem import Theorems
 from tpcalc.shown import Shown
-
-UPDATES = ("dW_x", "dB")  # names of what updates add
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +162,9 @@ class Verdict(Shown):
         stationary_start: Of the width whether the start is a stationary point in the limit.
         layers: Of the width one entry for each layer.
         rates: The learning rates of the parameters of a block.
-        rows: Of the width the orders of the contributions of updates, ``dW_x``, of f, and of the
-            changes of f and of the last features; of L blocks how the parts of the stream grow.
+        updates: Of the width the orders of the contributions of updates, ``dW_x``.
+        rows: Of the width the orders of f and of the changes of f and of the last features; of L
+            blocks how the parts of the stream grow, pass by pass.
         sets: For blocks of several matrices what their updates do together; of more than 10
             matrices each alone and all together.
         critical: The powers of 1/L in front of a block that would be critical at the start.
@@ -206,6 +204,7 @@ class Verdict(Shown):
     stationary_start: bool = False
     layers: tuple[LayerFacts, ...] = ()
     rates: tuple[BlockRate, ...] = ()
+    updates: tuple[OrderRow, ...] = ()
     rows: tuple[OrderRow, ...] = ()
     sets: tuple[SetRow, ...] = ()
     critical: tuple[CriticalPower, ...] = ()
@@ -218,15 +217,9 @@ class Verdict(Shown):
     start: tuple[str, ...] = ()
 
     @property
-    def updates(self) -> tuple[OrderRow, ...]:
-        """The orders of the contributions of updates."""
-        return tuple(row for row in self.rows if what_of(row.name) in UPDATES)
-
-    @property
     def outputs(self) -> Any:
-        """The orders of the other rows; of L blocks what becomes of the stream at the start."""
-        other = tuple(row for row in self.rows if what_of(row.name) not in UPDATES)
-        return self.start[0] if self.start else other
+        """The rows; of L blocks what becomes of the stream at the start."""
+        return self.start[0] if self.start else self.rows
 
     @property
     def gradients(self) -> str:

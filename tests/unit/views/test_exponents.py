@@ -179,7 +179,7 @@ def test_the_picture_of_updates_names_what_it_cannot_draw() -> None:
         OrderRow(f"dW_x[{layer},1,0]", Exponent.of(n), "upper" if n == "-1" else "exact")
         for layer, n in enumerate(sizes, start=1)
     ]
-    figure = seen(replace(VERDICT, rows=tuple(rows))).figures["check"]
+    figure = seen(replace(VERDICT, updates=tuple(rows))).figures["check"]
     assert "Not drawn: dW_x[1,1,0] (0), dW_x[2,1,0] (n^(1/2 - a))." in figure.note
     dots = next(one for one in figure.panels[0].series if one.shape == "dots")
     assert dots.y == (0.0, -1.0)  # of layers 3 and 4

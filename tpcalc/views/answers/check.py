@@ -124,7 +124,7 @@ def check_tables(found: Verdict) -> tuple[Table, ...]:
     if found.at == "width":
         adds = "Updates: order of what each adds to its preactivation"
         sizes = row_tables(found.updates, adds)
-        sizes += row_tables(found.outputs, "Outputs and their changes")
+        sizes += row_tables(found.rows, "Outputs and their changes")
         return decided, _layers(found.layers), *sizes
     rows, suits = depth_rows(found.rows), _critical(found)
     if found.at == "start":

@@ -79,7 +79,7 @@ def _moves(card: Card) -> dict[str, str]:
 
 
 def _updates(card: Card) -> dict[str, str]:
-    return _sizes(card.check.rows)
+    return _sizes((*card.check.updates, *card.check.rows))
 
 
 def _orders(card: Card) -> dict[str, str]:

@@ -75,7 +75,7 @@ def rows(verdict: Verdict | None) -> Mapping[str, Size]:
     """The orders of a verdict by name."""
     if verdict is None:
         return {}
-    return {row.name: _size(row) for row in verdict.rows}
+    return {row.name: _size(row) for row in (*verdict.updates, *verdict.rows)}
 
 
 def sizes(case: Case, names: Iterable[str]) -> dict[str, Size]:
