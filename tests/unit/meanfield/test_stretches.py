@@ -10,17 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from layered import Activation, Dense, LayerNorm, Line, Lines, chain
-from numpy_run import is_input, key, run
 
 import tpcalc as tp
 from tpcalc.errors import StudyError, UnknownName, UsageError
 from tpcalc.meanfield import operations as operations_of
-from tpcalc.meanfield.layers.stretches import POWERS, ZERO
-from tpcalc.networks.network import Architecture, slots, written
 from tpcalc.networks.own import as_network
-from tpcalc.passes.parameterize import parameterized
-from tpcalc.passes.split import split
-from tpcalc.program.nodes import Kind
 from tpcalc.results import Method
 from tpcalc.signal import Design, Input, layers, mlp, nlc, resnet
 
@@ -152,52 +146,18 @@ def gated(t: Any, x: Any) -> Any:
 
 
 NETWORKS = [bottleneck, Blocks, fused, tied, streams, gated]
-WIDTH, SEEDS, INPUTS = 700, 20, 4
+WIDTH = 700
 
 
-def measured(network: Architecture) -> tuple[float, float]:
-    """The squared coefficient of networks of a width, and its standard error.
-
-    Squares are those of what the readout reads: their means over readouts, at once.
-    Inputs, and a change of each, are orthogonal unit vectors: an input map of N(0, 1) makes
-    of them what one of the variance 1 / fan-in makes of Gaussian inputs of second moment 1.
-    """
-    whole = parameterized(written(network, 2 * INPUTS, 1), lambda m: POWERS.get(m.role, ZERO))
-    program, names = split(whole), slots(network, 2 * INPUTS)
-    rows = []
-    for seed in range(SEEDS):
-        rng = np.random.default_rng(seed)
-        drawn: dict[str, Any] = {}
-        for ref, node in enumerate(program.nodes):
-            if is_input(node, Kind.VECTOR) or is_input(node, Kind.MATRIX):
-                sizes = (round(WIDTH * program.dim[d].ratio) for d in program.types[ref].width)
-                zero = node.family.mark.at_zero
-                drawn[key(node)] = rng.standard_normal(tuple(sizes)) * (0 if zero else 1)
-            elif is_input(node, Kind.SCALAR):
-                drawn[node.name] = rng.standard_normal()
-
-        def outputs(x: Any, drawn: dict[str, Any] = drawn) -> Any:
-            given = drawn | dict(zip(names, x, strict=True))
-            found = run(program, WIDTH, given)
-            return next(value for name, value in reversed(found.items()) if name[:2] == "x[")
-
-        one, step = np.eye(2 * INPUTS), 1e-4
-        values = np.array([outputs(x) for x in one[:INPUTS]])
-        pairs = zip(one[:INPUTS], one[INPUTS:], strict=True)
-        slopes = [(outputs(x + step * u) - outputs(x - step * u)) / (2 * step) for x, u in pairs]
-        rows.append((np.mean(np.square(slopes)), np.mean(values.var(0, ddof=1))))
-    g, v = np.array(rows).T
-    ratio = g.mean() / v.mean()
-    return ratio, float(np.std((g - ratio * v) / v.mean(), ddof=1)) / SEEDS**0.5
-
-
+@pytest.mark.torch
 @pytest.mark.parametrize("made", NETWORKS, ids=lambda made: as_network(made).name)
 def test_networks_of_a_width_have_the_coefficient(made: Any) -> None:
-    network = as_network(made)
-    limit = nlc(network).value ** 2
-    found, error = measured(network)
-    assert error < 0.04 * limit
-    assert abs(found - limit) < 4 * error + 5 / WIDTH * limit  # and terms of order depth / width
+    drawn = tp.signal.Sampling((WIDTH,), seeds=8, inputs=40)
+    found = dict(tp.signal.nonlinearity(made, sampling=drawn).measured[-1].values)["NLC"].mean
+    limit = nlc(made).value
+    assert found.stderr < 0.02 * limit
+    # and terms of order depth / width
+    assert abs(found.value - limit) < 4 * found.stderr + 2.5 / WIDTH * limit
 
 
 @pytest.mark.parametrize("made", NETWORKS, ids=lambda made: as_network(made).name)
