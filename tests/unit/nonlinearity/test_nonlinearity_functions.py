@@ -111,6 +111,12 @@ def test_S4_11_transfer_of_a_step() -> None:
         tangent_transfer(network, parameters, lambda a, b: 0 * mse(a, b), (x, y), there)
     with pytest.raises(UsageError, match="30 inputs and 20 targets"):
         tangent_transfer(network, parameters, mse, (x, there[1]), there)
+    with pytest.raises(UsageError, match="no pair of tensors"):
+        tangent_transfer(network, parameters, mse, (x, y), (x,))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no number of torch"):
+        tangent_transfer(network, parameters, lambda a, b: 2.0, (x, y), there)
+    with pytest.raises(UsageError, match="loss is a function that raises ValueError"):
+        tangent_transfer(network, parameters, lambda a, b: int("a"), (x, y), there)
 
 
 def test_S4_27_growth_of_parameters() -> None:

@@ -215,13 +215,19 @@ def tangent_transfer(
     """
     shards, batch = (train, test), checks.whole(batch, "batch", least=1)
     _flat(parameters)  # which are tensors
-    for inputs, targets in shards:
-        if not len(inputs) or len(inputs) != len(targets):
-            raise UsageError(f"a shard has {len(inputs)} inputs and {len(targets)} targets.")
+    torch = load_torch()
+    for shard in shards:
+        if [isinstance(part, torch.Tensor) for part in shard] != [True, True]:
+            raise UsageError("a shard is no pair of tensors.", hint="Give (inputs, targets).")
+        if not len(shard[0]) or len(shard[0]) != len(shard[1]):
+            raise UsageError(f"a shard has {len(shard[0])} inputs and {len(shard[1])} targets.")
 
     def gradients(shard: tuple[Tensor, Tensor]) -> Iterator[tuple[Array, float]]:
         for x, y in zip(shard[0].split(batch), shard[1].split(batch), strict=True):
-            found = load_torch().autograd.grad(loss(f(x), y), parameters, materialize_grads=True)
+            own = checks.answer(loss, checks.answer(f, x, name="f"), y, name="loss")
+            if not isinstance(own, torch.Tensor) or own.numel() != 1 or not own.requires_grad:
+                raise UsageError("the loss is no number of torch that depends on the parameters.")
+            found = torch.autograd.grad(own, parameters, materialize_grads=True)
             yield _flat(found), len(x) / len(shard[0])
 
     with batch_moments(f), _differentiable(parameters):
