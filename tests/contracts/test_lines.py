@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.lines import GATES, budget, rooms
+import pytest
+
+from tests.lines import GATES, budget, questions, rooms, touched, walk
 
 
 def test_no_room_is_over_its_budget() -> None:
@@ -12,6 +14,17 @@ def test_no_room_is_over_its_budget() -> None:
     assert {room: code for room, code in found.items() if code > allowed[room]} == {}
 
 
-def test_names_and_exponents_are_spelled_in_one_file_each() -> None:
-    assert GATES['files that write or read "-oo"']() == 1
-    assert GATES["files that take names of outputs apart"]() == 0
+@pytest.mark.parametrize("gate", GATES)
+def test_no_gate_is_passed(gate: str) -> None:
+    assert 0 <= GATES[gate]() <= budget("gates")[gate]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", questions())
+def test_no_question_runs_through_more_of_the_house(question: str) -> None:
+    assert 0 < touched(questions()[question])[0] <= budget("walks")[question]
+
+
+@pytest.mark.slow
+def test_a_learning_rate_goes_straight_to_its_update() -> None:
+    assert 0 < len(walk("limit mlp --depth 1 --samples 1 --steps 1 --lr 0.7321", "7321")) <= 8
