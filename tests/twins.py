@@ -134,10 +134,15 @@ class Twins:
         gradients = {}
         for ref in self.template.parameters:
             name = self.template.bare.nodes[ref].name  # type: ignore[union-attr]
-            gradients[name] = values.get(f"d{ref}", 0.0)
-            for k in range(len(found.matrices.get(ref, ()))):
-                outer = np.outer(values[f"r{ref},{k}"], values[f"c{ref},{k}"])
-                gradients[name] = gradients[name] + outer
+            outers = (
+                np.outer(values[f"r{ref},{k}"], values[f"c{ref},{k}"])
+                for k in range(len(found.matrices.get(ref, ())))
+            )
+            gradients[name] = sum(outers, start=values.get(f"d{ref}", 0.0))
+        self._compare(gradients, leaves)
+
+    def _compare(self, gradients: Mapping[str, Any], leaves: Mapping[str, Any]) -> None:
+        """Gradients as those of torch, cell by cell."""
         for family, mark in self.families:
             if mark.trained:
                 wanted = leaves[family.name].grad.numpy()

@@ -54,6 +54,9 @@ def from_html(markup: str) -> str:
     )
 
 
+FORMS = {"mfrac": "{}/{}", "msqrt": "sqrt({})", "mover": "{}hat", "mspace": " "}
+
+
 def from_mathml(markup: str) -> str:
     """The text of a formula in MathML."""
 
@@ -66,14 +69,8 @@ def from_mathml(markup: str) -> str:
                 return f"{parts[0]}_({parts[1]})" if parts[0] != "c" else "c_l"
             case "munder":
                 return f"sum_({parts[1]}) "
-            case "mfrac":
-                return f"{parts[0]}/{parts[1]}"
-            case "msqrt":
-                return f"sqrt({parts[0]})"
-            case "mover":
-                return parts[0] + "hat"
-            case "mspace":
-                return " "
+            case "mfrac" | "msqrt" | "mover" | "mspace":
+                return FORMS[element.tag].format(*parts)
             case "mo" if element.text in ("=", "←", "+", ","):
                 return {"=": " = ", "←": " <- ", "+": " + ", ",": ", "}[element.text]
         return "".join(parts) or element.text or ""

@@ -103,6 +103,10 @@ def _limits(found: tp.Limit, case: Case) -> Iterator[Named]:
             if row.note.startswith("of size n^("):
                 power = float(Fraction(row.note.split("(")[1].split(")")[0]))
                 yield row.name, text, Size(power, upper=True)
+    yield from _vectors(found, case)
+
+
+def _vectors(found: tp.Limit, case: Case) -> Iterator[Named]:
     for row in found.table.vectors:
         case.limits += 1
         power, second = float(row.n_power.constant or 0), row.second_moment

@@ -7,6 +7,7 @@ import copy
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,9 @@ def _replaced(source: str, node: ast.expr | ast.stmt, after: str) -> str:
     return (whole[:first] + after.encode() + whole[last:]).decode()
 
 
+TOLD = ("annotation", "returns", "decorator_list", "bases")  # to the type checker, or at import
+
+
 def _changes(
     node: ast.AST, function: str, given: str = ""
 ) -> Iterator[tuple[str, ast.AST, ast.AST]]:
@@ -124,12 +128,10 @@ def _changes(
         others = _expressions(node)
     for other in others:
         yield function, node, other
-    for name, child in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "bases"):
-            continue
-        for part in child if isinstance(child, list) else [child]:
-            if isinstance(part, ast.AST):
-                yield from _changes(part, function, given)
+    fields = (child for name, child in ast.iter_fields(node) if name not in TOLD)
+    for part in chain(*(child if isinstance(child, list) else [child] for child in fields)):
+        if isinstance(part, ast.AST):
+            yield from _changes(part, function, given)
 
 
 def _statements(node: ast.stmt, given: str) -> Iterator[ast.stmt]:
