@@ -97,11 +97,20 @@ def returned(hint: Any) -> Iterator[type]:
         yield from returned(part)
 
 
+SIGNAL = (
+    tp.signal,
+    tp.signal.activations,
+    tp.signal.functions,
+    tp.signal.maps,
+    tp.signal.spectra,
+)
+
+
 def test_what_questions_return_shows_itself() -> None:
     known = {"Limit": tp.Limit, "DrawnNetwork": object}
     kinds = {
         kind
-        for room in (tp, tp.signal, tp.integrable, tp.resnets, tp.depth)
+        for room in (tp, *SIGNAL, tp.integrable, tp.resnets, tp.depth)
         for name in dir(room)
         if not name.startswith("_") and inspect.isfunction(ask := getattr(room, name))
         for kind in returned(typing.get_type_hints(ask, localns=known).get("return"))

@@ -23,9 +23,13 @@ _NETWORKS: tuple[Asked, Asked] = public(width_simulate), public(depth_simulate)
 
 def _describe(asked: Asked, shallow: Asked, deep: Asked, *more: str) -> None:
     """Say of a question what two questions say, the second of the arguments that it adds."""
-    others, home = signature(deep).parameters, asked.__module__
-    added = [others[name].replace(kind=Parameter.KEYWORD_ONLY, default=None) for name in more]
-    takes = Signature([*signature(shallow).parameters.values(), *added], return_annotation=Any)
+    one, other = (signature(part, eval_str=True) for part in (shallow, deep))
+    added = [
+        other.parameters[name].replace(kind=Parameter.KEYWORD_ONLY, default=None) for name in more
+    ]
+    returned = one.return_annotation | other.return_annotation
+    home = asked.__module__
+    takes = Signature([*one.parameters.values(), *added], return_annotation=returned)
     named_after(asked, shallow, takes, deep.__doc__)
     asked.__module__ = home
 

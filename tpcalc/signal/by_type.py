@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, overload
 
+import numpy as np
+
 from tpcalc.arguments import public
-from tpcalc.integrals.bounded import Bounded
 from tpcalc.meanfield import nonlinearity as mean_field
 from tpcalc.meanfield.activations import split as activations
 from tpcalc.meanfield.operations import Input
@@ -196,14 +197,14 @@ def _way(source: Any, inputs: Any, options: Any, **ways: Callable[..., Any]) -> 
     first = inputs[0] if inputs else options.get("inputs")
     if _of_torch(source) or _of_torch(first):
         way = "tensors"
-    elif first is None or isinstance(first, Input | Bounded | Real | str):
-        way = "network"
     elif isinstance(first, Gaussian) and "seed" not in options:
         way = "formulas"
     elif isinstance(first, tuple) and [isinstance(end, Real) for end in first] == [True, True]:
         way = "interval"
-    else:
+    elif isinstance(first, Law | Sequence | np.ndarray) and not isinstance(first, str):
         way = "samples"
+    else:
+        way = "network"
     return public(ways.get(way, ways["samples"]))(source, *inputs, **options)
 
 
