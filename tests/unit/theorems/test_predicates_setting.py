@@ -105,7 +105,7 @@ def test_integrable_scales(written: str, found: str) -> None:
     asked_of = case(tp.MLP(3, "relu", bias="all"), written)
     hypothesis = setting.integrable(asked_of)
     assert hypothesis.met is (found == "")
-    assert hypothesis.found == (found or asked_of.parameterization.text)
+    assert hypothesis.found == (found or asked_of.run.parameterization.text)
 
 
 def two(step: int) -> tp.Samples:

@@ -293,18 +293,15 @@ def tail_of_the_norm(tau: float, width: int, x: float, *, depth: int = 1, s: flo
         >>> round(tail_of_the_norm(1.0, 100, 5.0).upper, 4)
         0.1346
     """
-    if x > exp(tau):
-        chance = 5 * tau / (width * (log(x) - tau) ** 2)
-        return Bound(
-            f"P(R^2 >= {x:g})", None, chance, 1.0, (), RESNETS.at("proof of Proposition 3")
+    low, high = exp(0.375 * tau), exp(tau)
+    if low <= x <= high:
+        raise UsageError(
+            f"x = {x:g} is between exp(3/8 tau) and exp(tau).",
+            hint=f"The tails begin at {low:.6g} and {high:.6g}.",
         )
-    if x < exp(0.375 * tau):
+    if x > high:
+        of, chance = f"P(R^2 >= {x:g})", 5 * tau / (width * (log(x) - tau) ** 2)
+    else:
         rare = 2 * depth * exp(-width * depth / (64 * tau * s**2))
-        chance = 10 * tau / (width * (log(x) - 0.375 * tau) ** 2) + rare
-        return Bound(
-            f"P(R^2 <= {x:g})", None, chance, 1.0, (), RESNETS.at("proof of Proposition 3")
-        )
-    raise UsageError(
-        f"x = {x:g} is between exp(3/8 tau) and exp(tau).",
-        hint=f"The tails begin at {exp(0.375 * tau):.6g} and {exp(tau):.6g}.",
-    )
+        of, chance = f"P(R^2 <= {x:g})", 10 * tau / (width * (log(x) - 0.375 * tau) ** 2) + rare
+    return Bound(of, None, chance, 1.0, (), RESNETS.at("proof of Proposition 3"))

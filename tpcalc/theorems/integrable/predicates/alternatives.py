@@ -48,7 +48,7 @@ def is_non_centered(case: Case) -> Hypothesis:
     if not means or 0 in means:
         text = "the parameterization is ip-non-centered, all means above layer 1 other than 0"
         found = "a mean is 0" if any(means) else "the initial weights are centred"
-        return Hypothesis(text, False, f"{case.parameterization.text}: {found}")
+        return Hypothesis(text, False, f"{case.run.parameterization.text}: {found}")
     if len(means) == 2 and case.depth != 2:
         means = (means[0],) * (case.depth - 1) + means[1:]
     return named(case, "ip-non-centered", u=means)
@@ -108,9 +108,9 @@ def collapse(case: Case) -> Iterator[Claim]:
 
 def _groups(case: Case) -> dict[str, list[str]]:
     """What is to be constant, with the vectors that it is made of."""
-    q, steps, depth = case.batch, range(case.steps + 1), case.depth
+    q, steps, depth = case.run.batch, range(case.run.steps + 1), case.depth
     found: dict[str, list[str]] = {}
-    until = f"t <= {case.steps}"
+    until = f"t <= {case.run.steps}"
     for layer in range(2, depth):
         forward = [layered(v, layer, t, q) for t in steps for v in ("h", "x")]
         backward = [layered(v, layer, t, 0) for t in steps for v in ("dh", "dx")]
@@ -128,7 +128,7 @@ class _Limits:
     """The limit of the training run, by its graph and, where that leaves it open, by numbers."""
 
     def __init__(self, case: Case) -> None:
-        self.program = case.trained(case.steps, ("h", "x", "dh", "dx"))
+        self.program = case.trained(case.run.steps, ("h", "x", "dh", "dx"))
         self.claims: set[Assumed] = set()
         self.graph = derive(self.program, trial=self._tested)
         self.targets = dict(self.graph.targets)
@@ -213,12 +213,7 @@ def _is_random(graph: LimitGraph, ref: LRef) -> bool:
     return any(is_drawn(graph.nodes[one]) for one in made)
 
 
-def is_ip_bias(case: Case) -> Hypothesis:
-    """The tables of IP-bias.
-
-    Source: Hajjar, Chizat, Giraud, section 5.2.
-    """
-    return named(case, "ip-bias")
+is_ip_bias = partial(named, name="ip-bias")  # the tables of section 5.2
 
 
 def _all_biases(case: Case) -> Hypothesis:

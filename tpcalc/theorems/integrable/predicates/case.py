@@ -32,41 +32,21 @@ class Case:
     given: Verdict | None = None  # what ``check`` has found already
 
     @property
-    def architecture(self) -> Architecture:
-        """The network."""
-        return self.run.network
-
-    @property
-    def parameterization(self) -> Parameterization:
-        """Its exponents."""
-        return self.run.parameterization
-
-    @property
-    def steps(self) -> int:
-        """The number of updates that are followed."""
-        return self.run.steps
-
-    @property
-    def batch(self) -> int:
-        """The number of samples in a step."""
-        return self.run.batch
-
-    @property
     def depth(self) -> int:
         """The number of hidden layers L."""
-        return self.architecture.hidden
+        return self.run.network.hidden
 
     @property
     def plain(self) -> bool:
         """Whether it is the fully connected network of equation (2.1), trained by plain SGD."""
-        net = self.architecture
+        net = self.run.network
         fully_connected = isinstance(net, MLP) and net.norm == "none" and net.complete
         return fully_connected and self.run.plain
 
     @property
     def bias(self) -> str:
         """Which layers have a bias."""
-        return self.architecture.bias if isinstance(self.architecture, MLP) else "none"
+        return self.run.network.bias if isinstance(self.run.network, MLP) else "none"
 
     @property
     def biased(self) -> range:
@@ -86,14 +66,14 @@ class Case:
     @cached_property
     def samples(self) -> Samples:
         """The data, or generic ones."""
-        rows = max(self.steps + 1, ASKED) * self.batch
+        rows = max(self.run.steps + 1, ASKED) * self.run.batch
         return generic(self.run.loss, rows) if self.run.data is None else self.run.data
 
     @cached_property
     def activation(self) -> Assumptions:
         """What the theorems ask of the activation."""
-        assert isinstance(self.architecture, MLP)  # theorems about others are not asked so far
-        return assumptions(self.architecture.activation)
+        assert isinstance(self.run.network, MLP)  # theorems about others are not asked so far
+        return assumptions(self.run.network.activation)
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -118,11 +98,11 @@ class Case:
 
     def exponents(self, step: int) -> Exponents:
         """The exponents of a step."""
-        return self.parameterization.exponents(self.depth, step)
+        return self.run.parameterization.exponents(self.depth, step)
 
     def slope(self, output: float, step: int = 0) -> float:
         """The derivative of the loss at an output, for the first sample of a step."""
-        target = self.samples.targets[step * self.batch % len(self.samples)][0]
+        target = self.samples.targets[step * self.run.batch % len(self.samples)][0]
         (chi,) = self.run.loss.chi([Par(0)], [Par(1)])
         return float(evaluate(Fn(chi, 0, 2), [], [output, target]))
 
@@ -130,12 +110,12 @@ class Case:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know of every answer about this network."""
         found = []
-        if isinstance(self.architecture, MLP) and set(self.architecture.weight_variances) != {1}:
+        if isinstance(self.run.network, MLP) and set(self.run.network.weight_variances) != {1}:
             found.append(
                 "the initial variances of the weights are not 1, as in the statement: constant "
                 "factors of the layers, which change no exponent"
             )
-        rates = self.architecture.rates if isinstance(self.architecture, MLP) else ()
+        rates = self.run.network.rates if isinstance(self.run.network, MLP) else ()
         if any(rate != 1 for pair in rates for rate in pair):
             found.append(
                 "layers have factors of their own in front of the learning rate of the statement"

@@ -89,7 +89,7 @@ def learning_rate_correction(
 
 def _rough(case: Case) -> tuple[str, ...]:
     """What is known for p = 1: nothing goes wrong where no gate shuts."""
-    network = case.architecture
+    network = case.run.network
     shut = isinstance(network, MLP) and spared(case) and sides(network.activation)[1] == 0
     return (ROUGH,) if shut else ()
 
@@ -101,7 +101,7 @@ def is_llr_or(case: Case, hybrid: str) -> Hypothesis:
     """
     found = is_llr(case)
     met = found.met or named(case, hybrid).met
-    text = case.parameterization.text if met else found.found
+    text = case.run.parameterization.text if met else found.found
     return Hypothesis(f"{found.text} or {hybrid}", met, text)
 
 
@@ -148,7 +148,7 @@ def _correction(case: Case, width: int, seed: int) -> float:
 def _compared(case: Case, other: str, widths: tuple[int, ...]) -> Equivalence | str:
     """The two programs compared, or why they are not."""
     first = 1 if widths else 0
-    names = [stepped("f", t, i) for t in range(first, case.steps + 1) for i in (0, 1)]
+    names = [stepped("f", t, i) for t in range(first, case.run.steps + 1) for i in (0, 1)]
 
     def at_width(width: int, seed: int) -> tuple[Program, Program]:
         return _pair(case, other, _correction(case, width, seed))
@@ -193,7 +193,7 @@ def equiv_hp(case: Case) -> Iterator[Claim]:
     """
     found = _compared(case, "hp", WIDTHS) if case.limits else ""
     shown = ", ".join(map(str, WIDTHS))
-    for t in range(1, case.steps + 1):
+    for t in range(1, case.run.steps + 1):
         text, stated = f"f_{t}", "the same in both"
         if isinstance(found, str):
             yield Claim(text, stated, found)
@@ -207,7 +207,7 @@ def equiv_hp(case: Case) -> Iterator[Claim]:
 
 def _limits(case: Case, stated: str) -> Iterator[Claim]:
     found = _compared(case, "hpz", ()) if case.limits else ""
-    for t in range(case.steps + 1):
+    for t in range(case.run.steps + 1):
         text = f"the limit of f_{t}"
         if isinstance(found, str):
             yield Claim(text, stated, found)

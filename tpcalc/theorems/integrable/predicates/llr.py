@@ -119,7 +119,7 @@ def _step(case: Case, step: int, stated: Sequence[Fraction | None]) -> Iterator[
     for layer, value in enumerate(stated, start=1):
         where = "the output" if layer > case.depth else f"layer {layer}"
         text = f"what update {step} adds to {where}"
-        found = sizes(case, [layered("dW_x", layer, step, case.batch)])
+        found = sizes(case, [layered("dW_x", layer, step, case.run.batch)])
         if value is not None:
             yield of_power(text, found, as_ex(value))
         elif found:
@@ -280,7 +280,7 @@ def nontrivial_stable(case: Case) -> Iterator[Claim]:
         >>> found.missing[0].found
         'it has biases in all layers'
     """
-    q = case.batch
+    q = case.run.batch
     yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
     yield of_order_one("f_1", sizes(case, [stepped("f", 1, q)]), "a number other than 0")
     wanted = -1 if case.slope(0.0) > 0 else 1
@@ -296,8 +296,8 @@ def nontrivial_stable(case: Case) -> Iterator[Claim]:
 
 
 def _first_move(case: Case) -> tuple[str, bool | None]:
-    q = case.batch
-    for step in range(1, case.steps + 1):
+    q = case.run.batch
+    for step in range(1, case.run.steps + 1):
         for size in sizes(case, [change(stepped("f", step, q), stepped("f", 0, q))]).values():
             moved = size.equal(Fraction(0))
             if moved is None:
@@ -308,7 +308,7 @@ def _first_move(case: Case) -> tuple[str, bool | None]:
     if verdict is None:
         return "", None
     trivial = verdict.verdict == "trivial" and verdict.valid_for == "all t"
-    return "never" if trivial else f"not up to step {case.steps}", False
+    return "never" if trivial else f"not up to step {case.run.steps}", False
 
 
 def _why_not(case: Case) -> Iterator[str]:
@@ -368,7 +368,7 @@ def linearizable(case: Case) -> Iterator[Claim]:
         >>> linearizable(MLP(5, "tanh", bias="first"), "ip-llr").claims[-1].derived
         'never'
     """
-    q, depth = case.batch, case.depth
+    q, depth = case.run.batch, case.depth
     for layer in range(1, depth + 2):
         where = "the output" if layer > depth else f"layer {layer}"
         through_bias = layer == 1 and not any(case.samples.inputs[0])

@@ -44,7 +44,7 @@ def _shallow(case: Case, missing: Sequence[Hypothesis]) -> Iterator[Claim]:
     lacking = {hypothesis.text for hypothesis in missing}
     if case.depth != 2 or not lacking <= {_is_deep(case).text, smooth(case).text}:
         return
-    q = case.batch
+    q = case.run.batch
     for layer in (1, 2, 3):
         where = "the output" if layer == 3 else f"layer {layer}"
         found = sizes(case, [layered("dW_x", layer, 1, q)])
@@ -100,8 +100,8 @@ def trivial_naive_ip(case: Case) -> Iterator[Claim]:
         >>> found.answer, [each.found for each in found.missing]
         ('outside', ['L = 2'])
     """
-    steps = range(1, case.steps + 1)
-    q = case.batch
+    steps = range(1, case.run.steps + 1)
+    q = case.run.batch
     verdict = case.verdict
     start = "" if verdict is None else _start(verdict.initial)
     agrees = None if verdict is None else verdict.initial == "vanishes"
@@ -114,7 +114,7 @@ def trivial_naive_ip(case: Case) -> Iterator[Claim]:
         yield vanishing(f"what updates add to {where}", sizes(case, names))
     yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
     changes = [change(stepped("f", t, q), stepped("f", 0, q)) for t in steps]
-    yield vanishing(f"f_t - f_0 for t <= {case.steps} (learning)", sizes(case, changes))
+    yield vanishing(f"f_t - f_0 for t <= {case.run.steps} (learning)", sizes(case, changes))
     if verdict is not None:
         trivial = verdict.verdict == "trivial"
         known = trivial and verdict.valid_for == "all t"
@@ -169,7 +169,7 @@ def degenerate(case: Case) -> Iterator[Claim]:
         >>> found.claims[-1].stated, found.claims[-1].agrees
         ('tends to 0', True)
     """
-    q, depth = case.batch, case.depth
+    q, depth = case.run.batch, case.depth
     yield vanishing("f_0", sizes(case, [stepped("f", 0, q)]))
     for layer in range(1, depth):
         names = [layered("dW_x", layer, 1, q), layered("dB", layer, 1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 from math import isfinite
 from operator import attrgetter
 
@@ -36,9 +37,9 @@ def fully_connected(case: Case) -> Hypothesis:
 def _shape(case: Case) -> str:
     if not case.run.plain:
         return "it is not trained by SGD with one rate for all steps and parameters"
-    if isinstance(case.architecture, MLP):
+    if isinstance(case.run.network, MLP):
         return "its layers are normalised"
-    return f"it is {case.architecture.words}"
+    return f"it is {case.run.network.words}"
 
 
 def one_sample(case: Case) -> Hypothesis:
@@ -48,14 +49,14 @@ def one_sample(case: Case) -> Hypothesis:
     """
     found = "so it is"
     layers = range(1, case.depth + 2)
-    rates = [case.run.factor(layer, step) for step in range(case.steps) for layer in layers]
+    rates = [case.run.factor(layer, step) for step in range(case.run.steps) for layer in layers]
     met = False
     if not case.plain:
         found = _shape(case)
     elif case.samples.outputs != 1:
         found = f"it has {case.samples.outputs} outputs"
-    elif case.batch != 1:
-        found = f"a step takes {case.batch} samples"
+    elif case.run.batch != 1:
+        found = f"a step takes {case.run.batch} samples"
     elif any(rate <= 0 for rate in rates):
         found = "a learning rate is not above 0"
     else:
@@ -149,7 +150,7 @@ def non_orthogonal(case: Case) -> Hypothesis:
     Source: Hajjar, Chizat, Giraud, Theorem 3.2.
     """
     text = "xi_0, xi_1, xi_2 are distinct, xi_0 . xi_1 and xi_1 . xi_2 are not 0"
-    rows = [case.samples.inputs[step * case.batch % len(case.samples)] for step in range(3)]
+    rows = [case.samples.inputs[step * case.run.batch % len(case.samples)] for step in range(3)]
     found = "generic data" if case.run.data is None else "so they are"
     met = len(set(rows)) == 3
     if not met:
@@ -159,11 +160,6 @@ def non_orthogonal(case: Case) -> Hypothesis:
         if met and product == 0:
             met, found = False, f"xi_{step} . xi_{step + 1} = 0"
     return Hypothesis(text, met, found)
-
-
-def is_naive(case: Case) -> Hypothesis:
-    """The tables of Naive-IP."""
-    return named(case, "naive-ip")
 
 
 def is_llr(case: Case) -> Hypothesis:
@@ -189,16 +185,19 @@ def named(case: Case, name: str, **parameters: object) -> Hypothesis:
     """
     wanted = find_parameterization(name, **parameters)
     text = f"the parameterization is {wanted.text}"
-    for step in range(max(STEPS, case.steps + 1)):
+    for step in range(max(STEPS, case.run.steps + 1)):
         mine, theirs = (
             _entries(found.exponents(case.depth, step), case.biased)
-            for found in (case.parameterization, wanted)
+            for found in (case.run.parameterization, wanted)
         )
         for place, value in theirs.items():
             if mine[place] != value:
                 found = f"{place} is {mine[place]} at step {step}, not {value}"
-                return Hypothesis(text, False, f"{case.parameterization.text}: {found}")
-    return Hypothesis(text, True, case.parameterization.text)
+                return Hypothesis(text, False, f"{case.run.parameterization.text}: {found}")
+    return Hypothesis(text, True, case.run.parameterization.text)
+
+
+is_naive = partial(named, name="naive-ip")  # the tables of Naive-IP
 
 
 def integrable(case: Case) -> Hypothesis:
@@ -222,7 +221,7 @@ def integrable(case: Case) -> Hypothesis:
             found = "the initial weights are not centred"
         elif any(kept for step in (1, 2) for kept in case.exponents(step).kept):
             found = "initial weights are changed after step 0"
-    return Hypothesis(text, not found, found or case.parameterization.text)
+    return Hypothesis(text, not found, found or case.run.parameterization.text)
 
 
 def _entries(row: Exponents, biased: Iterable[int]) -> dict[str, object]:
