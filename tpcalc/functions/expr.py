@@ -233,7 +233,7 @@ _NONE, _UNIT = Fraction(0), Fraction(1)
 _ARGUMENTS, _OPENED = (Par, Var), (Const, Mul, Pow)
 
 
-def _split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
+def split_coefficient(term: Expr) -> tuple[Number, Expr | None]:
     """A term as (number, the rest); the rest is None for a plain number."""
     if isinstance(term, Const):
         return term.value, None
@@ -285,7 +285,7 @@ def add(terms: Iterable[Expr]) -> Expr:
         if isinstance(term, Add):
             stack.extend(term.terms[::-1])
             continue
-        coefficient, rest = _split_coefficient(term)
+        coefficient, rest = split_coefficient(term)
         part, exact = _exactly(coefficient), isinstance(coefficient, Fraction)
         known = collected.get(rest)
         collected[rest] = (part, exact) if known is None else (known[0] + part, known[1] and exact)
@@ -321,7 +321,7 @@ def _primitive(base: Add) -> tuple[Fraction, Add]:
         return content, base
     terms: list[Expr] = []
     for number, term in zip(numbers, base.terms, strict=True):
-        rest = _split_coefficient(term)[1]
+        rest = split_coefficient(term)[1]
         scaled = Const(number / content)
         terms.append(scaled if rest is None else _with_coefficient(scaled, rest))
     return content, Add(tuple(terms))
@@ -358,10 +358,7 @@ def mul(factors: Iterable[Expr]) -> Expr:
             collected[base] = exponent if known is None else known + exponent
         # Fractional powers of a composite base can add up to a whole one, which opens it again.
         for base, exponent in [*collected.items()]:
-            opens = isinstance(base, _OPENED) or (
-                isinstance(base, Add) and _primitive(base)[0] != 1
-            )
-            if opens and exponent.denominator == 1:
+            if exponent.denominator == 1 and _opens(base):
                 del collected[base]
                 stack.append(power(base, exponent))
     number = Const(rounded(constant, exact))
@@ -381,9 +378,14 @@ def mul(factors: Iterable[Expr]) -> Expr:
     return _with_coefficient(number, out[0] if len(out) == 1 else Mul(tuple(out)))
 
 
+def _opens(base: Expr) -> bool:
+    """Whether a whole power of it is written otherwise."""
+    return isinstance(base, _OPENED) or (isinstance(base, Add) and _primitive(base)[0] != 1)
+
+
 def _times(number: Const, term: Expr) -> Expr:
     """Number times one term of a sum."""
-    value, rest = _split_coefficient(term)
+    value, rest = split_coefficient(term)
     exact = isinstance(value, Fraction) and isinstance(number.value, Fraction)
     scaled = Const(rounded(Fraction(number.value) * Fraction(value), exact))
     return scaled if rest is None or scaled == ZERO else _with_coefficient(scaled, rest)

@@ -16,7 +16,19 @@ from typing import Any
 import numpy as np
 
 from tpcalc.functions.atoms import Atom, Call, Facts, in_sympy
-from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, add, const, mul
+from tpcalc.functions.expr import (
+    Add,
+    Const,
+    Expr,
+    Mul,
+    Par,
+    Pow,
+    Var,
+    add,
+    const,
+    mul,
+    split_coefficient,
+)
 from tpcalc.functions.fn import Fn
 from tpcalc.functions.numbers import Number
 from tpcalc.functions.tape import evaluate
@@ -166,7 +178,7 @@ class Quotient:
     def parts(self) -> tuple[tuple[Expr, Number, Number], ...]:
         """The arguments, with the numbers in front of them and of their squares."""
         terms = self.linear.terms if isinstance(self.linear, Add) else (self.linear,)
-        above = {root: number for number, root in map(_scaled, terms)}
+        above = {root: number for number, root in map(split_coefficient, terms)}
         return tuple((root, above.get(root, Fraction(0)), a) for root, a in _roots(self.squares))
 
 
@@ -205,24 +217,16 @@ def _root(factor: Expr) -> tuple[Expr, Expr] | None:
         terms = factor.base.terms
         under = [term for term in terms if not isinstance(term, Const)]
         if len(under) == 1 and len(terms) == 2 and least(terms[terms[0] is under[0]]) > 0:
-            number, root = _scaled(under[0])
+            number, root = split_coefficient(under[0])
             if isinstance(root, Pow) and root.exponent == half and number > 0:
                 return mul((Const(number**2), root.base)), terms[terms[0] is under[0]]
     return None
 
 
-def _scaled(expr: Expr) -> tuple[Number, Expr]:
-    """A number and what stands behind it."""
-    if isinstance(expr, Mul) and isinstance(expr.factors[0], Const):
-        rest = expr.factors[1:]
-        return expr.factors[0].value, rest[0] if len(rest) == 1 else Mul(rest)
-    return Fraction(1), expr
-
-
 def _roots(squares: Expr) -> Iterator[tuple[Expr, Number]]:
     """What is squared in a sum, with the positive numbers in front."""
     for term in squares.terms if isinstance(squares, Add) else (squares,):
-        number, square = _scaled(term)
+        number, square = split_coefficient(term)
         parts = square.factors if isinstance(square, Mul) else (square,)
         even = all(isinstance(part, Pow) and part.exponent % 2 == 0 for part in parts)
         if number > 0 and even:
@@ -232,7 +236,7 @@ def _roots(squares: Expr) -> Iterator[tuple[Expr, Number]]:
 
 def _is_sum_of(expr: Expr, roots: set[Expr]) -> bool:
     terms = expr.terms if isinstance(expr, Add) else (expr,)
-    return all(_scaled(term)[1] in roots for term in terms)
+    return all(split_coefficient(term)[1] in roots for term in terms)
 
 
 def degree(expr: Expr) -> Fraction | None:
@@ -285,9 +289,8 @@ def varying(tau: Expr) -> Expr:
         >>> varying(Var(0) ** 2 - 1).text
         'x0**2'
     """
-    if not isinstance(tau, Add):
-        return tau
-    return add(term for term in tau.terms if not isinstance(term, Const))
+    terms = tau.terms if isinstance(tau, Add) else (tau,)
+    return add(term for term in terms if not isinstance(term, Const))
 
 
 def period(expr: Expr) -> float | None:

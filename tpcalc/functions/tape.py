@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tpcalc.functions.atoms import Atom, Call
-from tpcalc.functions.expr import Add, Const, Expr, Mul, Par, Pow, Var, walk
+from tpcalc.functions.expr import ONE, Add, Const, Expr, Mul, Par, Pow, Var, split_coefficient, walk
 from tpcalc.functions.fn import Fn
 
 ROUNDING = 1e-14
@@ -125,10 +125,8 @@ class _Writer:
 
 def _parts(term: Expr) -> tuple[Expr, float]:
     """What stands behind the number of a term, and this number."""
-    if isinstance(term, Mul) and isinstance(term.factors[0], Const):
-        rest = term.factors[1:]
-        return rest[0] if len(rest) == 1 else Mul(rest), float(term.factors[0].value)
-    return (Const(Fraction(1)), float(term.value)) if isinstance(term, Const) else (term, 1.0)
+    number, rest = split_coefficient(term)
+    return ONE if rest is None else rest, float(number)
 
 
 def _factor(known: Mapping[Expr, float], numbers: Mapping[Expr, float]) -> float:

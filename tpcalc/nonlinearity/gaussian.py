@@ -14,8 +14,9 @@ import numpy as np
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.evaluate.chain import chosen
 from tpcalc.evaluate.expect import chain_of
-from tpcalc.functions import Const, Expr, Var, const, derivative
-from tpcalc.functions.expr import Add, add, mul, substitute
+from tpcalc.functions import Expr, Var, const, derivative
+from tpcalc.functions.expr import add, mul, substitute
+from tpcalc.functions.form import varying
 from tpcalc.integrals.bounded import Bounded, bounded
 from tpcalc.nonlinearity.estimators import Nonlinearity, gaussian_notes, quotient
 from tpcalc.nonlinearity.formulas import expanded, outputs_of
@@ -180,9 +181,7 @@ class _Averages:
 
     def centred(self, expr: Expr) -> Expr:
         """A formula less its mean: the number added in it does not take part."""
-        if isinstance(expr, Add | Const):
-            terms = expr.terms if isinstance(expr, Add) else ()
-            expr = add(term for term in terms if not isinstance(term, Const))
+        expr = varying(expr)
         mean = self.of(expr)
         return expr if mean.is_zero else expr - mean.value
 
