@@ -1,12 +1,19 @@
-"""Gaussian averages of one activation, as the mean-field recursion needs them."""
+"""Gaussian averages of one activation, as the mean-field recursion needs them.
+
+Of numbers with errors (``Kernels``), and at many variances and covariances at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tpcalc.arrays import Array
+from tpcalc.errors import EvaluationError, NotDifferentiable
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
 from tpcalc.integrals import exact
@@ -19,6 +26,7 @@ from tpcalc.integrals.quadrature.layer import direct_gap, layer_moments, prepare
 from tpcalc.results import Method
 
 SMALL = 1e-6  # relative errors up to here are carried by derivatives
+CLOSE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -84,9 +92,7 @@ class Kernels(OfActivation):
             found = carried_gap(self.tau, q.value, delta)
             error = found.error + abs(found.by_variance) * q.error + abs(found.by_gap) * v.error
             return _with_method(found.value, error, Method.QUADRATURE, q, v)
-        qs = np.array([q.value, q.value + q.error, q.value])
-        vs = np.array([v.value, v.value, v.value + v.error])
-        return _moved(gap(self.tau, qs, np.minimum(vs, 2 * qs)), q, v)
+        return _moved(lambda qs, vs: gap(self.tau, qs, np.minimum(vs, 2 * qs)), q, v)
 
     def product(self, p: Bounded, q: Bounded, c: Bounded) -> Bounded:
         """E tau(s) tau(t) for variances p, q and covariance c.
@@ -121,12 +127,7 @@ class Kernels(OfActivation):
         found = _by_gap(factor, p, q, c)
         if found is not None:
             return found
-        ps = np.array([p.value, p.value + p.error, p.value, p.value])
-        qs = np.array([q.value, q.value, q.value + q.error, q.value])
-        cs = np.array([c.value, c.value, c.value, c.value + c.error])
-        limit = np.sqrt(ps * qs)
-        cs = np.clip(cs, -limit, limit)
-        return _moved(evaluated((factor, factor), [[ps, cs], [cs, qs]]), p, q, c)
+        return _moved(lambda ps, qs, cs: products(factor, ps, qs, cs), p, q, c)
 
 
 def average(expr: Expr, q: Bounded) -> Bounded:
@@ -179,8 +180,11 @@ def _by_gap(factor: Expr, p: Bounded, q: Bounded, c: Bounded) -> Bounded | None:
     return _with_method(square.value - found.value, error, Method.QUADRATURE, p, q, c)
 
 
-def _moved(computed: Bounded, *given: Bounded) -> Bounded:
-    """The first entry, with the changes to the others: there one number each is moved."""
+def _moved(function: Callable[..., Bounded], *given: Bounded) -> Bounded:
+    """A function of arrays, with what it changes by where one number each is moved by its error."""
+    values = np.array([part.value for part in given])
+    steps = np.diag([part.error for part in given])
+    computed = function(*np.concatenate([values[:, None], values[:, None] + steps], axis=1))
     values = np.broadcast_to(computed.value, (len(given) + 1,))
     error = float(np.broadcast_to(computed.error, values.shape)[0])
     error += float(np.abs(values[1:] - values[0]).sum())
@@ -190,3 +194,97 @@ def _moved(computed: Bounded, *given: Bounded) -> Bounded:
 def _with_method(value: float, error: float, method: Method, *given: Bounded) -> Bounded:
     worst = max((method, *(part.method for part in given)))
     return Bounded(value, error, worst) + bounded(0.0)
+
+
+def means(factors: tuple[Expr, ...], q: Array) -> Bounded:
+    """E f_1(s) f_2(s) ... for a centred Gaussian s, at each of many variances.
+
+    Example:
+        >>> import numpy as np
+        >>> from tpcalc.functions import Var
+        >>> means((Var(0), Var(0)), np.array([1.0, 4.0])).value.tolist()
+        [1.0, 4.0]
+    """
+    qs, size = np.asarray(q, dtype=np.float64), len(factors)
+    found = _evaluated(factors, [[qs] * size for _ in range(size)])
+    value, error = (np.broadcast_to(part, qs.shape) for part in (found.value, found.error))
+    return Bounded(value, error, found.method)
+
+
+def products(factor: Expr, p: ArrayLike, q: ArrayLike, c: ArrayLike) -> Bounded:
+    """E f(s) f(t) for variances p, q and covariances c; one of too large a size is cut to fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from tpcalc.functions import Var
+        >>> one = np.array([1.0])
+        >>> products(Var(0), one, one, 0.25 * one).value.tolist()
+        [0.25]
+    """
+    ps, qs, cs = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (p, q, c)))
+    limit = np.sqrt(ps * qs)
+    cs = np.clip(cs, -limit, limit)
+    return _evaluated((factor, factor), [[ps, cs], [cs, qs]])
+
+
+def gaps(factor: Expr, q: ArrayLike, v: ArrayLike, close: float = CLOSE) -> Bounded:
+    """E f(s)^2 - E f(s) f(t) for variances q and covariances q - v, with small relative errors.
+
+    Example:
+        >>> import numpy as np
+        >>> from tpcalc.activations.entries import lookup
+        >>> found = gaps(lookup("relu").fn.expr, np.array([1.0, 1.0]), np.array([1e-20, 1.0]))
+        >>> found.value.round(6).tolist(), round(float(found.value[0]) * 1e20, 9)
+        ([0.0, 0.340845], 0.5)
+    """
+    qs, vs = np.broadcast_arrays(np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64))
+    vs = np.minimum(vs, 2 * qs)
+    if not exact.supported((factor, factor)):
+        return gap(factor, qs, vs)
+    # A difference of closed forms costs little; where it loses digits, it is an integral.
+    square, product = means((factor, factor), qs), products(factor, qs, qs, qs - vs)
+    value = np.array(square.value - product.value, dtype=np.float64)
+    lost = EPS * (np.abs(square.value) + np.abs(product.value))
+    lost = lost + np.abs(value) * EPS * qs / np.where(vs > 0, vs, np.inf)  # q - v is rounded
+    error = np.array(square.error + product.error + lost, dtype=np.float64)
+    left = error > close * np.abs(value)
+    if left.any():
+        found = gap(factor, qs[left], vs[left])
+        value[left], error[left] = found.value, found.error
+        return Bounded(value, error, found.method)
+    return Bounded(value, error, square.method)
+
+
+def square_growth(tau: Expr, q: Bounded) -> Bounded:
+    """The derivative of E tau(s)^2 by the variance of s, also where tau has kinks.
+
+    Source: Gaussian integration by parts: d/dq E tau(s)^2 = E tau(s) tau'(s) s / q.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> square_growth(Var(0) ** 2, Bounded(2.0)).value
+        12.0
+    """
+    try:
+        inner = average(tau * derivative(tau, Var(0)) * Var(0), q)
+    except (NotDifferentiable, EvaluationError):
+        weighted = average(tau**2 * Var(0) ** 2, q) / q
+        inner = (weighted - average(tau**2, q)) * 0.5
+    return inner / q
+
+
+def method_of(factors: tuple[Expr, ...]) -> Method:
+    """How averages of such a product are found.
+
+    Example:
+        >>> from tpcalc.functions import Var
+        >>> method_of((Var(0), Var(0))).value
+        'exact'
+    """
+    return Method.EXACT if exact.supported(factors) else Method.QUADRATURE
+
+
+def _evaluated(factors: tuple[Expr, ...], cov: list[list[Array]]) -> Bounded:
+    found = evaluated(factors, cov)
+    value = np.asarray(found.value, dtype=np.float64)
+    return Bounded(value, np.broadcast_to(found.error, value.shape), found.method)

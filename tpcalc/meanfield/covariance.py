@@ -9,8 +9,8 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
+from tpcalc.integrals.activation_moments import means
 from tpcalc.integrals.bounded import EPS, Bounded
-from tpcalc.integrals.layers import means
 from tpcalc.meanfield.maps.gram import applied, checked_gram
 from tpcalc.meanfield.nonlinearity import log_square
 from tpcalc.meanfield.operations import (

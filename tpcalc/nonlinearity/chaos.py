@@ -207,7 +207,7 @@ def _projected(function: Callable[[Any], Any], law: Gaussian, degree: int, nodes
     )
     factor = law.factor(np.random.default_rng(0))
     values = Code(function, size).values(law.centre + grid @ factor.T)
-    basis = _basis(places, degree) * weights
+    basis = rules.hermite(places, degree) * weights
     shape = (nodes,) * size
     energies = np.zeros(degree + 2)
     degrees = sum(np.meshgrid(*[np.arange(degree + 1)] * size, indexing="ij"))
@@ -221,11 +221,3 @@ def _projected(function: Callable[[Any], Any], law: Gaussian, degree: int, nodes
         left = float(table @ (column - mean) ** 2) - float(own.sum())
         energies += [mean**2, *own[1:], left]
     return energies
-
-
-def _basis(places: Array, degree: int) -> Array:
-    """Normalised Hermite polynomials at the nodes, a row for each degree."""
-    rows = [np.ones_like(places), places]
-    for k in range(1, degree):
-        rows.append((places * rows[k] - sqrt(k) * rows[k - 1]) / sqrt(k + 1))
-    return np.stack(rows[: degree + 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
 from math import inf, pi, sqrt
 from typing import Any
@@ -151,26 +151,20 @@ def _panels(edges: Array, parts: int) -> Array:
     return np.concatenate([*pieces, edges[-1:]])
 
 
-@lru_cache(maxsize=1)
-def _rule() -> tuple[Array, Array, Array]:
-    """Nodes and weights of Gauss-Legendre, and what turns values into coefficients."""
-    nodes, weights = rules.legendre(ORDER)
-    return nodes, weights / 2, np.asarray(np.linalg.inv(legendre.legvander(nodes, ORDER - 1)))
-
-
 def _integrals(values: Code, slopes: Code | None, scale: float, edges: Array) -> Array:
     """E F'^2, E |F'|, Var F, the length of the range of F; changes of F that are none of F'."""
-    nodes, weights, fit = _rule()
+    nodes, weights, fit = rules.expanding(ORDER)
+    weights = weights / 2
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
     x = middle[:, None] + half[:, None] * nodes
     share, y = half / half.sum(), values(x)
-    forms = y @ fit.T
+    forms = y @ fit
     if slopes is None:
         steep = legendre.legder(forms, axis=1) / half[:, None]
         gradient = steep @ legendre.legvander(nodes, ORDER - 2).T
     else:
         gradient = slopes(x) / scale
-        steep = gradient @ fit.T
+        steep = gradient @ fit
     mean = share @ y @ weights
     extremes = _extremes(forms, steep)
     rises = np.abs(np.diff(extremes, axis=1)).sum()

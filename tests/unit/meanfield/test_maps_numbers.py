@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tpcalc.activations.entries import lookup
+from tpcalc.integrals.activation_moments import gaps, means, square_growth
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.layers import gaps, means, square_growth
 from tpcalc.meanfield.maps.fixed_lengths import fixed_lengths
 from tpcalc.meanfield.maps.roots import falling_root, log_root, rate, scale
 

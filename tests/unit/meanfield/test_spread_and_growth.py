@@ -10,8 +10,8 @@ from layered import Dense, Input, SharedBias, chain
 
 from tpcalc.activations.entries import atom
 from tpcalc.functions import Var
+from tpcalc.integrals.activation_moments import square_growth
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.layers import square_growth
 from tpcalc.signal import spread
 
 

@@ -16,7 +16,7 @@ from tpcalc.integrals.exact.ball import UNIT, Ball, better, finite_error
 from tpcalc.integrals.exact.delta import DELTA, no_density
 from tpcalc.integrals.exact.floats import FLOATS, ball
 from tpcalc.integrals.exact.gauss import Variables
-from tpcalc.integrals.exact.groups import Group, grouped, in_blocks, mapped, shape_of
+from tpcalc.integrals.exact.groups import Group, by_code, chosen, grouped, in_blocks
 from tpcalc.integrals.exact.piece import Unsupported, level
 from tpcalc.integrals.exact.pieces import REACH, decompose, expanded, norm, rate, remainder
 from tpcalc.integrals.exact.plan import Plan, Prepared, compiled, integral, planned, prepared
@@ -132,21 +132,7 @@ def by_regime(group: Group, work: Callable[[Group], Ball]) -> Ball:
     codes: Any = 0
     for i, variance in enumerate(variances):
         codes = codes + (1 << i) * np.equal(variance, 0)
-    if not np.ndim(codes) or np.all(codes == codes.flat[0]):
-        return _some_fixed(group, int(np.asarray(codes).flat[0]), work)
-    shape = shape_of(group)
-    codes = np.broadcast_to(codes, shape)
-    value, error = np.empty(shape), np.empty(shape)
-    for code in np.unique(codes):
-        chosen = codes == code
-
-        def pick(entry: Any, chosen: Any = chosen) -> Any:
-            return np.broadcast_to(entry, shape)[chosen]
-
-        found = _some_fixed(mapped(group, pick), int(code), work)
-        value[chosen] = found.value
-        error[chosen] = found.error()
-    return Ball(value, 0.0, error)
+    return by_code(codes, group, lambda part, code: _some_fixed(part, code, work))
 
 
 def _some_fixed(group: Group, code: int, work: Callable[[Group], Ball]) -> Ball:
@@ -158,12 +144,7 @@ def _some_fixed(group: Group, code: int, work: Callable[[Group], Ball]) -> Ball:
         out = out * at_point(group.factors[i], group.mean[i])
     if not free:
         return out
-    rest = Group(
-        tuple(group.factors[i] for i in free),
-        tuple(group.mean[i] for i in free),
-        tuple(tuple(group.cov[i][j] for j in free) for i in free),
-    )
-    return out * work(rest)
+    return out * work(chosen(group.factors, group.mean, group.cov, free))
 
 
 def at_point(factor: Expr, point: Any) -> Ball:
@@ -219,30 +200,17 @@ def with_series(group: Group) -> Ball:
     plan = compiled(group.factors)
     if plan is None:
         raise Unsupported("no closed form")
-    found = run(plan, group)
     codes: Any = 0
     for i, growth in enumerate(_rates(group.factors)):
         if growth:
             reach = np.sqrt(group.cov[i][i]) + np.abs(group.mean[i])
             codes = codes + (1 << i) * np.less_equal(growth * reach, REACH)
-    if not np.any(codes):
-        return found
-    shape = shape_of(group)
-    if not shape:
-        return _better(found, group, int(codes))
-    codes = np.broadcast_to(codes, shape)
-    value = np.array(np.broadcast_to(found.value, shape))
-    error = np.array(np.broadcast_to(found.error(), shape))
-    for code in np.unique(codes[codes > 0]):
-        chosen = codes == code
 
-        def pick(entry: Any, chosen: Any = chosen) -> Any:
-            return np.broadcast_to(entry, shape)[chosen]
+    def of(part: Group, code: int) -> Ball:
+        found = run(plan, part)
+        return _better(found, part, code) if code else found
 
-        now = Ball(value[chosen], 0.0, error[chosen])
-        best = _better(now, mapped(group, pick), int(code))
-        value[chosen], error[chosen] = best.value, best.error()
-    return Ball(value, 0.0, error)
+    return by_code(codes, group, of)
 
 
 def _better(ball: Ball, group: Group, code: int) -> Ball:

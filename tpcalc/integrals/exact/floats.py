@@ -259,7 +259,11 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return high, x - high
 
 
-def _two_product(x: Any, y: Any) -> tuple[Any, Any]:
+def two_product(x: Any, y: Any) -> tuple[Any, Any]:
+    """The product as a sum of two floats, exactly.
+
+    Source: Dekker, A floating-point technique for extending the available precision, section 5.
+    """
     value = x * y
     x_high, x_low = _parts(x)
     y_high, y_low = (x_high, x_low) if y is x else _parts(y)
@@ -277,12 +281,12 @@ def determinant(a: Ball, d: Ball, b: Ball, c: Ball, definite: bool) -> Ball:
     """The number a d - b c; a definite one is cut off at 0."""
     import numpy as np
 
-    if a.relative or d.relative or b.relative or c.relative:
-        return _rounded(a * d - b * c, definite)
-    if not (a.clean and b.clean and c.clean and d.clean):
-        return _rounded(a * d - b * c, definite)
-    left, left_error = _two_product(a.value, d.value)
-    right, right_error = _two_product(b.value, c.value)
+    given = a.relative or d.relative or b.relative or c.relative
+    if given or not (a.clean and b.clean and c.clean and d.clean):
+        found = a * d - b * c
+        return _cut(found, np.inf) if definite else found
+    left, left_error = two_product(a.value, d.value)
+    right, right_error = two_product(b.value, c.value)
     low, lower = _two_sum(left_error, -right_error)
     value = ((left - right) + low) + lower
     absolute: Any = 0.0
@@ -290,7 +294,7 @@ def determinant(a: Ball, d: Ball, b: Ball, c: Ball, definite: bool) -> Ball:
         size = np.abs(left) + np.abs(right)
         absolute = np.where((size < LARGEST) & (size > SMALLEST), 0.0, 4 * UNIT * size)
         absolute = absolute + np.where(size < LARGEST, 1e-300, np.inf)
-    found = Ball(value, 4 * UNIT, absolute, definite)
+    found = Ball(value, 4 * UNIT, absolute)
     return _cut(found, left) if definite else found
 
 
@@ -309,25 +313,12 @@ def _moderate(x: Any) -> bool:
     return bool(np.all((size < 1e60) & ((size > 1e-60) | (size == 0.0))))
 
 
-def _rounded(ball: Ball, definite: bool) -> Ball:
-    if definite:
-        ball.positive = True
-        if type(ball.value) is float:
-            ball.value = max(ball.value, 0.0)
-        else:
-            import numpy as np
-
-            ball.value = np.maximum(ball.value, 0.0)
-    return ball
-
-
 def _cut(ball: Ball, size: Any) -> Ball:
     """What cannot be negative, cut off at 0."""
     import numpy as np
 
-    value = ball.value
-    negative = value < 0 if type(value) is float else bool(value.size and value.min() < 0)
-    if negative:
+    value, ball.positive = ball.value, True
+    if value < 0 if type(value) is float else bool((value < 0).any()):
         if np.any(value < -SLACK * size - ball.absolute):
             raise no_covariance()
         ball.value = 0.0 if type(value) is float else np.maximum(value, 0.0)

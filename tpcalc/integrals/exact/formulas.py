@@ -10,7 +10,7 @@ from tpcalc.functions import Const, Expr
 from tpcalc.functions.symbolic import to_sympy
 from tpcalc.integrals.exact.ball import infinite, no_covariance
 from tpcalc.integrals.exact.gauss import Variables
-from tpcalc.integrals.exact.groups import Group, grouped
+from tpcalc.integrals.exact.groups import Group, chosen, grouped
 from tpcalc.integrals.exact.piece import Unsupported
 from tpcalc.integrals.exact.plan import compiled, integral, prepared
 
@@ -63,15 +63,12 @@ def _group(group: Group) -> Any | None:
             out = out * to_sympy(factor, [sympy.sympify(group.mean[i])])
         else:
             free.append(i)
-    plan = compiled(tuple(group.factors[i] for i in free))
+    rest = chosen(group.factors, group.mean, group.cov, free)
+    plan = compiled(rest.factors)
     if plan is None:
         return None
     numbers = Formulas()
-    base = Variables(
-        numbers,
-        [group.mean[i] for i in free],
-        [[group.cov[i][j] for j in free] for i in free],
-    )
+    base = Variables(numbers, rest.mean, rest.cov)
     try:
         return out * integral(prepared(plan, numbers), numbers, base)
     except Unsupported:

@@ -6,6 +6,7 @@ small because two variables are nearly the same is never found as a difference.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -73,8 +74,7 @@ class Variables:
         if self.mean[p] == 0:
             return self.weight
         if p not in self._depths:
-            away = self.numbers.over(self.mean[p] * self.mean[p], self.cov[p][p])
-            self._depths[p] = self.weight + self.numbers.fraction(-HALF) * away
+            self._depths[p] = self.weight + _fall(self.numbers, self.mean[p], self.cov[p][p])
         return self._depths[p]
 
     def corner(self, i: int, p: int) -> Any:
@@ -82,9 +82,8 @@ class Variables:
         if i > p:
             return self.corner(p, i)
         if (i, p) not in self._corners:
-            drift = self.drift(i, p)
-            away = self.numbers.over(drift * drift, self.cov[p][p] * self.minor(i, p, i, p))
-            self._corners[i, p] = self.depth(p) + self.numbers.fraction(-HALF) * away
+            square = self.cov[p][p] * self.minor(i, p, i, p)
+            self._corners[i, p] = self.depth(p) + _fall(self.numbers, self.drift(i, p), square)
         return self._corners[i, p]
 
     def at(self, index: int, point: Any) -> Variables:
@@ -113,7 +112,7 @@ class Variables:
 
     def tilted(self, index: int, square: Any, slope: Any) -> Variables:
         """With the factor exp(square x^2 + slope x) of a variable."""
-        numbers, count = self.numbers, len(self.mean)
+        numbers, others = self.numbers, [j for j in range(len(self.mean)) if j != index]
         variance, centre = self.cov[index][index], self.mean[index]
         spread = numbers.tilted(square, variance)
         push = slope + 2 * square * centre
@@ -121,7 +120,7 @@ class Variables:
             numbers.over(centre + slope * variance, spread)
             if j == index
             else self.mean[j] + numbers.over(self.cov[index][j] * push, spread)
-            for j in range(count)
+            for j in range(len(self.mean))
         ]
         weight = self.weight + numbers.over(
             square * centre * centre
@@ -130,56 +129,56 @@ class Variables:
             spread,
         )
         if square == 0:
-            kept = {
-                (i, j): value for (i, j, k, m), value in self._minors.items() if (i, j) == (k, m)
-            }
-            drifts = {
-                (i, p): self.drift(i, p) + slope * self.minor(i, p, index, p)
-                for i in range(count)
-                for p in range(count)
-                if i != p
-            }
-            # exp(slope x) is 1 where x is 0: no weight changes there.
-            depths = {
-                p: self.depth(p)
-                if p == index
-                else self.depth(p)
-                + numbers.over(
-                    slope * self.drift(index, p)
-                    + numbers.fraction(HALF) * slope * slope * self.minor(index, p, index, p),
-                    self.cov[p][p],
-                )
-                for p in range(count)
-            }
-            corners = {
-                (i, p): self.corner(i, p)
-                for i in range(count)
-                for p in range(i + 1, count)
-                if index in (i, p)
-            }
             return Variables(
-                numbers, mean, self.cov, weight, self.factor, kept, drifts, depths, corners
+                numbers, mean, self.cov, weight, self.factor, *self._pushed(index, slope)
             )
+        minors, drifts = {}, {}
+        for j in others:
+            minors[min(j, index), max(j, index)] = numbers.over(
+                self.minor(index, j, index, j), spread
+            )
+            drifts[j, index] = numbers.over(self.drift(j, index), spread)
+            grown = self.drift(index, j) + slope * self.minor(index, j, index, j)
+            drifts[index, j] = numbers.over(grown, spread)
+        factor = self.factor * numbers.over(1, numbers.root(spread))
+        cov = self._turned(index, square, spread)
+        return Variables(numbers, mean, cov, weight, factor, minors, drifts)
+
+    def _turned(self, index: int, square: Any, spread: Any) -> list[list[Any]]:
+        """Covariances under the square of a variable in an exponent."""
+        count = len(self.mean)
         cov: list[list[Any]] = [[0] * count for _ in range(count)]
         for j in range(count):
             for k in range(j, count):
                 near = self.cov[j][k]
                 if index not in (j, k):
                     near = near + (-2 * square) * self.minor(index, j, index, k)
-                cov[j][k] = cov[k][j] = numbers.over(near, spread)
-        minors = {
-            (min(j, index), max(j, index)): numbers.over(self.minor(index, j, index, j), spread)
-            for j in range(count)
-            if j != index
+                cov[j][k] = cov[k][j] = self.numbers.over(near, spread)
+        return cov
+
+    def _pushed(self, index: int, slope: Any) -> tuple[dict[Any, Any], ...]:
+        """Minors, drifts, depths and corners with exp(slope x), which is 1 where x is 0."""
+        numbers, every = self.numbers, range(len(self.mean))
+        minors = {(i, j): value for (i, j, k, m), value in self._minors.items() if (i, j) == (k, m)}
+        drifts = {
+            (i, p): self.drift(i, p) + slope * self.minor(i, p, index, p)
+            for i in every
+            for p in every
+            if i != p
         }
-        drifts = {}
-        for j in range(count):
-            if j != index:
-                drifts[j, index] = numbers.over(self.drift(j, index), spread)
-                grown = self.drift(index, j) + slope * self.minor(index, j, index, j)
-                drifts[index, j] = numbers.over(grown, spread)
-        factor = self.factor * numbers.over(1, numbers.root(spread))
-        return Variables(numbers, mean, cov, weight, factor, minors, drifts)
+        half = numbers.fraction(HALF) * slope * slope
+        depths = {
+            p: self.depth(p)
+            if p == index
+            else self.depth(p)
+            + numbers.over(
+                slope * self.drift(index, p) + half * self.minor(index, p, index, p),
+                self.cov[p][p],
+            )
+            for p in every
+        }
+        corners = {(i, p): self.corner(i, p) for p in every for i in range(p) if index in (i, p)}
+        return minors, drifts, depths, corners
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,32 +199,64 @@ def _fall(numbers: Numbers, distance: Any, square: Any) -> Any:
     return numbers.fraction(-HALF) * numbers.over(distance * distance, square)
 
 
-class Root:
-    """Means, covariances and minors of edges, from those of the variables they are made of."""
+class Edges(ABC):
+    """Means, covariances and minors of edges."""
 
-    def __init__(self, base: Variables, edges: Sequence[Edge]) -> None:
-        self._base, self._edges = base, edges
-        self.weight = base.weight
-        self.mean: list[Any] = [self._centre(edge) for edge in edges]
+    def __init__(self, numbers: Numbers, weight: Any) -> None:
+        self._numbers = numbers
+        self.weight = weight
+        self.mean: list[Any] = []
         self._cov: dict[tuple[int, int], Any] = {}
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self._edges)
-
-    def _centre(self, edge: Edge) -> Any:
-        value = self._base.mean[edge.variable]
-        return edge.shift if value == 0 else edge.side * value + edge.shift
 
     def cov(self, i: int, j: int) -> Any:
         """The covariance of two edges."""
         key = (i, j) if i <= j else (j, i)
         if key not in self._cov:
-            one, other = self._edges[i], self._edges[j]
-            value = one.side * other.side * self._base.cov[one.variable][other.variable]
-            self._cov[key] = value + one.noise if i == j else value
+            self._cov[key] = self._covariance(*key)
         return self._cov[key]
+
+    @abstractmethod
+    def _covariance(self, i: int, j: int) -> Any:
+        """The covariance of two, the first no later."""
+
+    @abstractmethod
+    def minor(self, i: int, p: int, j: int) -> Any:
+        """cov(i, j) cov(p, p) - cov(i, p) cov(j, p)."""
+
+    @abstractmethod
+    def drift(self, i: int, p: int) -> Any:
+        """mean(i) cov(p, p) - cov(i, p) mean(p)."""
+
+    @abstractmethod
+    def depth(self, p: int) -> Any:
+        """The weight where p is 0."""
+
+    def corner(self, i: int, p: int) -> Any:
+        """The weight where i and p are 0."""
+        square = self.cov(p, p) * self.minor(i, p, i)
+        return self.depth(p) + _fall(self._numbers, self.drift(i, p), square)
+
+    def tied(self, i: int, p: int) -> bool:
+        """Whether i is known once p is."""
+        return False
+
+
+class Root(Edges):
+    """Edges of variables."""
+
+    def __init__(self, base: Variables, edges: Sequence[Edge]) -> None:
+        super().__init__(base.numbers, base.weight)
+        self._base, self._edges = base, edges
+        self.mean = [self._centre(edge) for edge in edges]
+
+    def _centre(self, edge: Edge) -> Any:
+        value = self._base.mean[edge.variable]
+        return edge.shift if value == 0 else edge.side * value + edge.shift
+
+    def _covariance(self, i: int, j: int) -> Any:
+        one, other = self._edges[i], self._edges[j]
+        value = one.side * other.side * self._base.cov[one.variable][other.variable]
+        return value + one.noise if i == j else value
 
     def minor(self, i: int, p: int, j: int) -> Any:
         """cov(i, j) cov(p, p) - cov(i, p) cov(j, p)."""
@@ -258,7 +289,7 @@ class Root:
             return self.weight
         if edge.noise == 0 and edge.shift == 0:
             return self._base.depth(edge.variable)
-        return self.weight + _fall(self._base.numbers, self.mean[p], self.cov(p, p))
+        return self.weight + _fall(self._numbers, self.mean[p], self.cov(p, p))
 
     def corner(self, i: int, p: int) -> Any:
         """The weight where i and p are 0."""
@@ -266,11 +297,10 @@ class Root:
         plain = one.noise == 0 and one.shift == 0 and other.noise == 0 and other.shift == 0
         if plain and one.variable != other.variable:
             return self._base.corner(one.variable, other.variable)
-        minor = self.cov(p, p) * self.minor(i, p, i)
-        return self.depth(p) + _fall(self._base.numbers, self.drift(i, p), minor)
+        return super().corner(i, p)
 
     def tied(self, i: int, p: int) -> bool:
-        """Whether i is known once p is: both are the same variable without noise."""
+        """Whether both are the same variable without noise."""
         one, edge = self._edges[i], self._edges[p]
         return one.variable == edge.variable and one.noise == 0 and edge.noise == 0
 
@@ -285,70 +315,41 @@ class Root:
         return own if shift == 0 else own + -1 * self.turn(i, p) * shift
 
 
-class Given:
-    """The same of what is left where one edge is at 0."""
+class Given(Edges):
+    """What is left where one edge is at 0; whatever is tied to it has become a number."""
 
-    def __init__(self, numbers: Numbers, before: Root | Given, edge: int) -> None:
-        self._numbers, self._before, self._edge = numbers, before, edge
-        self.weight = before.depth(edge)
-        self._kept = [i for i in range(before.size) if i != edge]
+    def __init__(self, numbers: Numbers, before: Edges, edge: int) -> None:
+        super().__init__(numbers, before.depth(edge))
+        self._before, self._edge = before, edge
+        self._kept = [i for i in range(len(before.mean)) if i != edge]
         self._tied = {i for i in self._kept if before.tied(i, edge)}
-        self._cov: dict[tuple[int, int], Any] = {}
-        self.mean: list[Any] = [self._centre(i) for i in self._kept]
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self._kept)
+        self.mean = [self._centre(i) for i in self._kept]
 
     def _centre(self, i: int) -> Any:
         before, p = self._before, self._edge
-        if i in self._tied:
+        if isinstance(before, Root) and i in self._tied:
             return before.point(i, p)
         if before.mean[p] == 0:
             return before.mean[i]
         return self._numbers.over(before.drift(i, p), before.cov(p, p))
 
-    def cov(self, a: int, b: int) -> Any:
-        """The covariance."""
-        key = (a, b) if a <= b else (b, a)
-        if key not in self._cov:
-            i, j, p = self._kept[a], self._kept[b], self._edge
-            known = i in self._tied or j in self._tied
-            self._cov[key] = (
-                0
-                if known
-                else self._numbers.over(self._before.minor(i, p, j), self._before.cov(p, p))
-            )
-        return self._cov[key]
+    def _covariance(self, i: int, j: int) -> Any:
+        one, other, p = self._kept[i], self._kept[j], self._edge
+        if self._tied & {one, other}:
+            return 0
+        return self._numbers.over(self._before.minor(one, p, other), self._before.cov(p, p))
 
     def minor(self, i: int, p: int, j: int) -> Any:
-        """cov(i, j) cov(p, p) - cov(i, p) cov(j, p)."""
         return self._numbers.minor(
             self.cov(i, j), self.cov(p, p), self.cov(i, p), self.cov(j, p), i == j
         )
 
     def drift(self, i: int, p: int) -> Any:
-        """mean(i) cov(p, p) - cov(i, p) mean(p)."""
         return self._numbers.minor(
             self.mean[i], self.cov(p, p), self.cov(i, p), self.mean[p], False
         )
 
     def depth(self, p: int) -> Any:
-        """The weight where p is 0 as well."""
         if self.mean[p] == 0:
             return self.weight
         return self._before.corner(self._kept[p], self._edge)
-
-    def corner(self, i: int, p: int) -> Any:
-        """The weight where i and p are 0 as well."""
-        minor = self.cov(p, p) * self.minor(i, p, i)
-        return self.depth(p) + _fall(self._numbers, self.drift(i, p), minor)
-
-    def tied(self, i: int, p: int) -> bool:
-        """Whatever is tied to an edge has become a number with it."""
-        return False
-
-    def point(self, i: int, p: int) -> Any:
-        """Not asked for: nothing is tied."""
-        return self.mean[i]

@@ -35,14 +35,17 @@ def grouped(
             functions[i] = factor
         else:
             functions[twin] = _product(functions[twin], factor)
-    return [
-        Group(
-            tuple(functions[i] for i in members),
-            tuple(mean[i] for i in members),
-            tuple(tuple(cov[i][j] for j in members) for i in members),
-        )
-        for members in connected(kept, lambda i, j: not _is_zero(cov[i][j]))
-    ]
+    together = connected(kept, lambda i, j: not _is_zero(cov[i][j]))
+    return [chosen(functions, mean, cov, members) for members in together]
+
+
+def chosen(functions: Any, mean: Any, cov: Any, members: Sequence[int]) -> Group:
+    """Some of the variables."""
+    return Group(
+        tuple(functions[i] for i in members),
+        tuple(mean[i] for i in members),
+        tuple(tuple(cov[i][j] for j in members) for i in members),
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -85,17 +88,12 @@ def _same(x: Any, y: Any) -> bool:
 BLOCK = 8192
 
 
-def entries(group: Group) -> list[Any]:
-    """Means and the upper triangle of the covariances."""
-    count = len(group.mean)
-    return [*group.mean, *(group.cov[i][j] for i in range(count) for j in range(i, count))]
-
-
 def shape_of(group: Group) -> tuple[int, ...]:
     """The shape that all entries broadcast to."""
     import numpy as np
 
-    return np.broadcast_shapes(*(getattr(entry, "shape", ()) for entry in entries(group)))
+    rows = group.mean, *group.cov
+    return np.broadcast_shapes(*(getattr(entry, "shape", ()) for row in rows for entry in row))
 
 
 def mapped(group: Group, change: Callable[[Any], Any]) -> Group:
@@ -109,6 +107,27 @@ def mapped(group: Group, change: Callable[[Any], Any]) -> Group:
         mean=tuple(of(entry) for entry in group.mean),
         cov=tuple(tuple(of(entry) for entry in row) for row in group.cov),
     )
+
+
+def by_code(codes: Any, group: Group, work: Callable[[Group, int], Ball]) -> Ball:
+    """A function of a group on arrays whose entries are of kinds, one kind after the other."""
+    import numpy as np
+
+    flat = np.ravel(codes)
+    if not flat.size or (flat == flat[0]).all():
+        return work(group, int(flat[:1].sum()))
+    shape = shape_of(group)
+    codes = np.broadcast_to(codes, shape)
+    value, error = np.empty(shape), np.empty(shape)
+    for code in np.unique(codes):
+        chosen = codes == code
+
+        def pick(entry: Any, chosen: Any = chosen) -> Any:
+            return np.broadcast_to(entry, shape)[chosen]
+
+        found = work(mapped(group, pick), int(code))
+        value[chosen], error[chosen] = found.value, found.error()
+    return Ball(value, 0.0, error)
 
 
 def _slices(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:

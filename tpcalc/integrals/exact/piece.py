@@ -7,10 +7,11 @@ formulas.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from tpcalc.functions import Expr, Fn, const
 from tpcalc.functions.expr import add, mul
@@ -48,7 +49,7 @@ class Half:
 class Wave:
     """cos or sin of ``frequency * z + phase``."""
 
-    kind: Literal["cos", "sin"]
+    kind: str  # "cos" or "sin"
     frequency: Expr
     phase: Expr
 
@@ -67,6 +68,7 @@ class Piece:
     densities: int = 0  # number of factors 1/sqrt(2 pi)
 
 
+AnyWave = TypeVar("AnyWave", bound=Any)
 Polynomial = dict[int, Expr]
 Pieces = dict[Piece, Polynomial]
 PLAIN = Piece()
@@ -159,7 +161,7 @@ def _waves(one: Wave | None, other: Wave | None) -> list[tuple[Expr, Wave | None
     if one is None or other is None:
         return [(ONE, other if one is None else one)]
     found: list[tuple[Expr, Wave | None]] = []
-    for number, wave in _sums_of_waves(one, other):
+    for number, wave in sums_of_waves(one, other, _turned):
         if wave.frequency != ZERO or wave.phase != ZERO:
             found.append((number, wave))
         elif wave.kind == "cos":
@@ -167,18 +169,23 @@ def _waves(one: Wave | None, other: Wave | None) -> list[tuple[Expr, Wave | None
     return found
 
 
-def _sums_of_waves(one: Wave, other: Wave) -> list[tuple[Expr, Wave]]:
+def sums_of_waves(
+    one: AnyWave, other: AnyWave, joined: Callable[[AnyWave, AnyWave, str, int], AnyWave]
+) -> list[tuple[Expr, AnyWave]]:
+    """A product of cosines and sines as a sum of those of their difference and their sum."""
     if one.kind == "cos" and other.kind == "sin":
         one, other = other, one
-    down = (
-        add((one.frequency, -other.frequency)),
-        add((one.phase, -other.phase)),
+    kind = "cos" if one.kind == other.kind else "sin"
+    share = -HALF if one.kind == other.kind == "sin" else HALF
+    return [(HALF, joined(one, other, kind, -1)), (share, joined(one, other, kind, 1))]
+
+
+def _turned(one: Wave, other: Wave, kind: str, sign: int) -> Wave:
+    frequency, phase = (
+        add((own, mul((const(sign), more))))
+        for own, more in ((one.frequency, other.frequency), (one.phase, other.phase))
     )
-    up = add((one.frequency, other.frequency)), add((one.phase, other.phase))
-    if one.kind == other.kind:  # cos cos and sin sin
-        sign = HALF if one.kind == "cos" else -HALF
-        return [(HALF, Wave("cos", *down)), (sign, Wave("cos", *up))]
-    return [(HALF, Wave("sin", *down)), (HALF, Wave("sin", *up))]
+    return Wave(kind, frequency, phase)
 
 
 Edge = tuple[Expr, int, Half | None, tuple[int, Fraction] | None]
@@ -190,15 +197,18 @@ def _edges(
     sharp: list[Half],
 ) -> list[Edge]:
     """The product of sharp edges and real powers, all of the same argument."""
-    if first is None and second is None:
-        if len(sharp) < 2:
-            return [(ONE, 0, sharp[0] if sharp else None, None)]
-        return [(number, 0, half, None) for number, half in _two_edges(sharp[0], sharp[1])]
-    (side, p), *more = [power for power in (first, second) if power is not None]
-    if more:
-        if more[0][0] != side:
-            return []
-        p += more[0][1]
+    powers = [power for power in (first, second) if power is not None]
+    if powers:
+        sides = {side for side, _ in powers}
+        p = sum((p for _, p in powers), Fraction(0))
+        return _one_power(sides.pop(), p, sharp) if len(sides) == 1 else []
+    if len(sharp) < 2:
+        return [(ONE, 0, sharp[0] if sharp else None, None)]
+    return [(number, 0, half, None) for number, half in _two_edges(sharp[0], sharp[1])]
+
+
+def _one_power(side: int, p: Fraction, sharp: list[Half]) -> list[Edge]:
+    """The product of a real power and sharp edges."""
     number: Expr = ONE
     for half in sharp:
         if level(half.shift) != 0.0:

@@ -14,21 +14,12 @@ from tpcalc.functions import Expr, const
 from tpcalc.functions.expr import add, mul
 from tpcalc.integrals.exact.gauss import Edge, Variables
 from tpcalc.integrals.exact.numbers import Numbers
-from tpcalc.integrals.exact.piece import HALF, Half, Piece, Pieces, Unsupported, level
+from tpcalc.integrals.exact.piece import Half, Piece, Pieces, Unsupported, level, sums_of_waves
 from tpcalc.integrals.exact.pieces import decompose
 from tpcalc.integrals.exact.recurrence import Moments, root
 
 MOST_PRODUCTS = 3000
 Degrees = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Tilt:
-    """The factor exp(square * x^2 + slope * x) of variable ``index``."""
-
-    index: int
-    square: Expr
-    slope: Expr
 
 
 @dataclass(frozen=True)
@@ -45,7 +36,7 @@ class Product:
     """One product of pieces, without its polynomial.
 
     Args:
-        tilts: Exponentials, at most one for a variable.
+        tilts: (variable, a, b) of exponentials exp(a x^2 + b x), at most one for a variable.
         deltas: (variable, point) of Dirac deltas.
         halves: (variable, half-line).
         wave: A wave.
@@ -53,7 +44,7 @@ class Product:
         densities: Number of factors 1/sqrt(2 pi).
     """
 
-    tilts: tuple[Tilt, ...] = ()
+    tilts: tuple[tuple[int, Expr, Expr], ...] = ()
     deltas: tuple[tuple[int, Expr], ...] = ()
     halves: tuple[tuple[int, Half], ...] = ()
     wave: Line | None = None
@@ -97,7 +88,7 @@ def _without_wave(pieces: list[Piece]) -> Product:
     zero = const(0)
     return Product(
         tilts=tuple(
-            Tilt(index, piece.square, piece.slope)
+            (index, piece.square, piece.slope)
             for index, piece in enumerate(pieces)
             if piece.square != zero or piece.slope != zero
         ),
@@ -127,27 +118,17 @@ def _waves_of(pieces: list[Piece]) -> Iterator[tuple[Expr, Line | None]]:
         found = [
             (mul((number, share)), line)
             for number, before in found
-            for share, line in (_times(before, own) if before is not None else [(const(1), own)])
+            for share, line in (
+                [(const(1), own)] if before is None else sums_of_waves(before, own, _turned)
+            )
         ]
     yield from found
 
 
-def _times(one: Line, other: Line) -> list[tuple[Expr, Line]]:
-    if one.kind == "cos" and other.kind == "sin":  # sin a cos b with a later: the same formulas
-        one, other = other, one
-
-    def joined(kind: str, sign: int) -> Line:
-        turned = tuple((i, mul((const(sign), w))) for i, w in other.frequencies)
-        return Line(
-            kind,
-            tuple(sorted((*one.frequencies, *turned), key=lambda entry: entry[0])),
-            add((one.phase, mul((const(sign), other.phase)))),
-        )
-
-    if one.kind == other.kind:
-        sign = HALF if one.kind == "cos" else -HALF
-        return [(HALF, joined("cos", -1)), (sign, joined("cos", 1))]
-    return [(HALF, joined("sin", -1)), (HALF, joined("sin", 1))]
+def _turned(one: Line, other: Line, kind: str, sign: int) -> Line:
+    turned = ((i, mul((const(sign), w))) for i, w in other.frequencies)
+    frequencies = sorted((*one.frequencies, *turned), key=lambda entry: entry[0])
+    return Line(kind, tuple(frequencies), add((one.phase, mul((const(sign), other.phase)))))
 
 
 @lru_cache(maxsize=1024)
@@ -180,14 +161,12 @@ def prepared(plan: Plan, numbers: Numbers) -> list[Prepared]:
     out = []
     for whole, entries in plan.terms:
         used = tuple(i for i in range(plan.count) if any(degrees[i] for degrees, _ in entries))
-        tilts = sorted(whole.tilts, key=lambda tilt: level(tilt.square))
+        tilts = sorted(whole.tilts, key=lambda tilt: level(tilt[1]))
         out.append(
             Prepared(
                 whole,
                 tuple((i, numbers.constant(point)) for i, point in whole.deltas),
-                tuple(
-                    (t.index, numbers.constant(t.square), numbers.constant(t.slope)) for t in tilts
-                ),
+                tuple((i, *map(numbers.constant, more)) for i, *more in tilts),
                 tuple(_edge(i, half, numbers) for i, half in whole.halves),
                 used,
                 tuple((tuple(d[i] for i in used), numbers.constant(c)) for d, c in entries),

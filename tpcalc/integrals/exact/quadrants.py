@@ -9,7 +9,6 @@ then the wedge is integrated in polar coordinates (``wedge``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from math import pi
 from typing import Any
 
@@ -157,13 +156,6 @@ def _slope(beyond: Any, height: Any) -> Any:
     return np.where(height == 0, at_zero, np.where(np.isnan(ratio), 0.0, ratio))
 
 
-@lru_cache(maxsize=1)
-def _nodes() -> tuple[Any, Any]:
-
-    nodes, weights = rules.legendre(NODES)
-    return (nodes + 1) / 2, weights / 2
-
-
 def signs(pair: Pair) -> Ball:
     """E sign sign = E sign E sign + 4 (P(X < h, Y < k) - P(X < h) P(Y < k))."""
     import numpy as np
@@ -196,9 +188,9 @@ def _plackett(pair: Pair) -> Ball:
     top = np.clip(top, -0.53, 0.53)
     up, down = 0.25 * (h + k) ** 2, 0.25 * (h - k) ** 2
     found: Any = 0.0
-    for node, share in zip(*_nodes(), strict=True):
-        sine = np.sin(node * top)
-        found = found + share * np.exp(-up / (1 + sine) - down / (1 - sine))
+    for node, weight in zip(*rules.legendre(NODES), strict=True):
+        sine = np.sin((node + 1) / 2 * top)
+        found = found + weight / 2 * np.exp(-up / (1 + sine) - down / (1 - sine))
     value = (2 / pi) * top * found
     heights = pair.first.relative + pair.second.relative + 4 * UNIT
     size = np.where(np.isfinite(h * k), h * h + k * k, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import lgamma, log, pi
+from math import gamma, lgamma, log, pi
 from typing import Any
 
 from tpcalc.integrals.exact.ball import UNIT, Ball, root, ulps
@@ -14,22 +14,11 @@ REACH = 6.5
 BLOCK = 2**14  # values held at a time
 
 
-def _gamma(x: float) -> Ball:
-    from math import gamma
-
-    return Ball(gamma(x), 32 * UNIT, 0.0, True)
-
-
-def _powered(base: Any, exponent: float) -> Any:
-    import numpy as np
-
-    return np.power(base, exponent)
-
-
 def single(exponent: Fraction, variance: Ball) -> Ball:
     """E max(x, 0)^p = (2 q)^(p / 2) Gamma((p + 1) / 2) / (2 sqrt pi)."""
     p = float(exponent)
-    return _scale(variance, p, 2) * _gamma((p + 1) / 2) * _half_root_pi()
+    half = Ball(0.5 / pi**0.5, 4 * UNIT, 0.0, True)
+    return _scale(variance, p, 2) * Ball(gamma((p + 1) / 2), 32 * UNIT, 0.0, True) * half
 
 
 def _relative(x: Ball, exponent: float) -> Any:
@@ -37,11 +26,6 @@ def _relative(x: Ball, exponent: float) -> Any:
 
     off = np.abs(x.absolute / x.value)
     return np.where(off < 0.5, abs(exponent) * off * (1 + 2 * (abs(exponent) + 1) * off), np.inf)
-
-
-@lru_cache(maxsize=1)
-def _half_root_pi() -> Ball:
-    return Ball(0.5 / pi**0.5, 4 * UNIT, 0.0, True)
 
 
 @lru_cache(maxsize=4)
@@ -122,7 +106,9 @@ def double(
 
 def _scale(variance: Ball, p: float, times: int = 1) -> Ball:
     """(times variance)^(p / 2)."""
-    value = _powered(times * variance.value, p / 2)
+    import numpy as np
+
+    value = np.power(times * variance.value, p / 2)
     absolute: Any = 0.0
     if not variance.clean:
         absolute = abs(value) * _relative(variance, p / 2)

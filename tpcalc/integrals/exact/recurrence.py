@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tpcalc.integrals.exact.gauss import Edge, Given, Root, Variables
+from tpcalc.integrals.exact.gauss import Edge, Edges, Given, Root, Variables
 from tpcalc.integrals.exact.numbers import Numbers
 from tpcalc.integrals.exact.piece import Unsupported
 
@@ -25,7 +25,7 @@ from tpcalc.integrals.exact.piece import Unsupported
 class Moments:
     """Means of monomials on half-lines; each is computed once."""
 
-    def __init__(self, numbers: Numbers, source: Root | Given, kinds: tuple[str, ...]) -> None:
+    def __init__(self, numbers: Numbers, source: Edges, kinds: tuple[str, ...]) -> None:
         self._numbers, self._source = numbers, source
         self._kinds = kinds
         self._count = len(source.mean) - len(kinds)

@@ -11,7 +11,6 @@ both ends, with the bound for analytic functions: |psi(x)| <= psi(Re x).
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import pairwise
 from math import pi, sqrt
 from typing import Any
@@ -26,13 +25,6 @@ ELLIPSE = 2.5
 WIDER = (ELLIPSE + 1 / ELLIPSE) / 2
 HIGHER = (ELLIPSE - 1 / ELLIPSE) / 2
 TRUNCATION = 64 / 15 * ELLIPSE ** (-2 * NODES) / (1 - ELLIPSE**-2)
-
-
-@lru_cache(maxsize=1)
-def _nodes() -> tuple[Any, Any]:
-
-    nodes, weights = rules.legendre(NODES)
-    return nodes, weights
 
 
 def _psi(x: Any, scale: Any) -> Any:
@@ -103,7 +95,7 @@ def _opening(
     for low, high in _panels(reach):
         half = 0.5 * (high - low) * width
         middle = start + 0.5 * (high + low) * width
-        nodes, shares = _nodes()
+        nodes, shares = rules.legendre(NODES)
         together = max(1, BLOCK // len(size))
         for first in range(0, NODES, together):
             some = slice(first, first + together)

@@ -7,10 +7,10 @@ the exponent, or, where one of both bounds says it all, a half-line is enough.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tpcalc.integrals.exact.ball import Ball, root
+from tpcalc.integrals.exact.ball import Ball, better, root
 from tpcalc.integrals.exact.halflines import exponential, standard, tail
 from tpcalc.integrals.exact.quadrants import Pair, beyond, steps
 from tpcalc.integrals.exact.wedge import wedge
@@ -37,14 +37,8 @@ class Corner:
     def scaled(self, variance: Ball, other: Ball, minor: Ball) -> Corner:
         """The same with the drifts over the deviations of what they are the means of."""
         deviation = root(minor)
-        return Corner(
-            self.weight,
-            self.first,
-            self.second,
-            self.corner,
-            standard(self.above, root(variance) * deviation),
-            standard(self.beside, root(other) * deviation),
-        )
+        above = standard(self.above, root(variance) * deviation)
+        return replace(self, above=above, beside=standard(self.beside, root(other) * deviation))
 
 
 def weighted(pair: Pair, at: Corner) -> Ball:
@@ -59,27 +53,20 @@ def weighted(pair: Pair, at: Corner) -> Ball:
     error = np.array(np.broadcast_to(found.error(), shape))
     large = np.broadcast_to(at.weight.value > LARGEST_WEIGHT, shape)
 
-    def cut(x: Ball) -> Ball:
+    def cut(x: Any) -> Any:
+        if not isinstance(x, Ball):
+            return type(x)(*(cut(getattr(x, part.name)) for part in fields(x)))
         absolute = x.absolute if x.clean else np.broadcast_to(x.absolute, shape)[large]
         return Ball(np.broadcast_to(x.value, shape)[large], x.relative, absolute)
 
-    pair = Pair(cut(pair.first), cut(pair.second), cut(pair.correlation), cut(pair.sine))
-    at = Corner(
-        cut(at.weight),
-        cut(at.first),
-        cut(at.second),
-        cut(at.corner),
-        cut(at.above),
-        cut(at.beside),
-    )
-    best, bound = value[large], error[large]
+    pair, at = cut(pair), cut(at)
+    best = Ball(value[large], 0.0, error[large])
     for other, limit in (
         wedge((pair.first, at.above), pair.correlation, pair.sine, at.corner),
         _thin(pair, at),
     ):
-        better = ~(limit >= bound) & ~np.isnan(limit)
-        best, bound = np.where(better, other, best), np.where(better, limit, bound)
-    value[large], error[large] = best, bound
+        best = better(best, Ball(other, 0.0, limit))
+    value[large], error[large] = best.value, best.error()
     return Ball(value, 0.0, error, True)
 
 

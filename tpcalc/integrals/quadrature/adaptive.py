@@ -35,13 +35,6 @@ class Sampled(NamedTuple):
     doubt: Array | float
 
 
-def in_blocks(values: Callable[[Panels], Sampled], cover: Panels, size: int) -> Sampled:
-    """An integrand on panels, so many of them at a time."""
-    starts = range(0, len(cover.problem), size)
-    parts = [values(cover.at(slice(start, start + size))) for start in starts]
-    return Sampled(*map(np.concatenate, zip(*parts, strict=True)))
-
-
 class Work:
     """Panels that all integrals within one may take together."""
 
@@ -65,6 +58,41 @@ class Effort(NamedTuple):
     rounds: int = 40  # of refinement
     most: int = 4096  # panels of one problem in one round
     work: Work | None = None  # what may be spent; where that is not enough, there is no value
+
+
+INNER = Effort(tolerance=1e-13, rounds=24, most=256)
+Inner = Callable[[Panels, Effort], tuple[Array, Integrals]]
+"""A factor at the nodes of panels, and the integrals that it is multiplied with."""
+
+
+def integrate_twice(
+    inner: Inner,
+    cover: Panels,
+    scale: Array,
+    lean: Array | None,
+    outer: Effort,
+    limits: tuple[int, int],
+) -> Integrals:
+    """Integrate integrals over the panels of every problem.
+
+    ``limits`` are panels of inner integrals for each problem, and outer panels taken at a time.
+    """
+    most, size = limits
+    work = Work(most * len(scale))
+
+    def values(part: Panels) -> Sampled:
+        if work.done:
+            return Sampled(*np.full((2, *part.offsets.shape), np.inf))
+        front, found = inner(part, INNER._replace(work=work))
+        value, error = (own.reshape(front.shape) for own in (found.value, found.error))
+        return Sampled(front * value, np.abs(front) * error)
+
+    def integrand(whole: Panels) -> Sampled:
+        starts = range(0, len(whole.problem), size)
+        parts = [values(whole.at(slice(start, start + size))) for start in starts]
+        return Sampled(*map(np.concatenate, zip(*parts, strict=True)))
+
+    return integrate(integrand, cover, scale, lean, outer)
 
 
 def integrate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,22 +14,20 @@ from tpcalc.integrals.quadrature.adaptive import (
     Effort,
     Integrals,
     Sampled,
-    Work,
-    in_blocks,
     integrate,
+    integrate_twice,
 )
 from tpcalc.integrals.quadrature.families import Index
 from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
-from tpcalc.integrals.quadrature.shape import Shape
+from tpcalc.integrals.quadrature.shape import Shape, unit_of
 
 NARROW = 0.5  # of the smallest unit: a difference over less is an integral of the slope
 PIECES = (10, 7)  # nodes of that integral on each side of a kink, and of the rule that judges it
 BLOCK = 2**19
 PANELS = 8
 WORK = 10**5  # panels for each pair of scales
-INNER = Effort(tolerance=1e-13, rounds=24, most=256)
 OUTER = Effort(tolerance=4e-13, rounds=30, most=512)
 
 
@@ -48,14 +47,22 @@ class Difference(NamedTuple):
 def difference_integrals(whole: Difference, reach: float) -> Integrals:
     """The integrals for every pair of scales."""
     count = len(whole.spread)
-    effort = INNER._replace(work=Work(WORK * count))
 
-    def integrand(cover: Panels) -> Sampled:
-        size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS * PIECES[0]))
-        return in_blocks(lambda part: _outer_values(whole, reach, effort, part), cover, size)
+    def within(cover: Panels, effort: Effort) -> tuple[Array, Integrals]:
+        offsets = cover.offsets
+        s = cover.anchor[:, None] + offsets
+        problem = np.repeat(cover.problem, s.shape[1])
+        anchor = np.repeat(cover.base[0], s.shape[1])
+        shift = whole.spread[problem] * offsets.ravel()
+        here = _Centres(whole.at(problem), anchor, shift)
+        limits = panels(_inner_bends(here), np.zeros((1, len(shift))), reach)
+        limits = limits.at(~((limits.anchor == 0.0) & (limits.upper <= 0.0)))  # even in t
+        found = integrate(partial(_inner_values, here), limits, np.zeros(len(shift)), None, effort)
+        return PEAK * np.exp(-0.5 * s * s), found
 
     cover = panels(_outer_bends(whole), np.zeros((1, count)), reach)
-    return integrate(integrand, cover, np.zeros(count), None, OUTER)
+    size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS * PIECES[0]))
+    return integrate_twice(within, cover, np.zeros(count), None, OUTER, (WORK, size))
 
 
 def _outer_bends(whole: Difference) -> Bends:
@@ -69,29 +76,6 @@ def _outer_bends(whole: Difference) -> Bends:
         place[:, column], first[:, column] = z, FIRST * scale / whole.spread
         base[0, :, column] = feature.place
     return Bends(place, first, np.zeros_like(place), base)
-
-
-def _outer_values(whole: Difference, reach: float, effort: Effort, cover: Panels) -> Sampled:
-    offsets = cover.offsets
-    if effort.work is not None and effort.work.done:
-        return Sampled(*np.full((2, *offsets.shape), np.inf))
-    s = cover.anchor[:, None] + offsets
-    front = PEAK * np.exp(-0.5 * s * s)
-    problem = np.repeat(cover.problem, s.shape[1])
-    anchor = np.repeat(cover.base[0], s.shape[1])
-    shift = whole.spread[problem] * offsets.ravel()
-    here = _Centres(whole.at(problem), anchor, shift)
-
-    def integrand(part: Panels) -> Sampled:
-        return _inner_values(here, part)
-
-    bends = _inner_bends(here)
-    limits = panels(bends, np.zeros((1, len(shift))), reach)
-    limits = limits.at(~((limits.anchor == 0.0) & (limits.upper <= 0.0)))  # even in t
-    nothing = np.zeros(len(shift))
-    found = integrate(integrand, limits, nothing, None, effort)
-    value, error = found.value.reshape(s.shape), found.error.reshape(s.shape)
-    return Sampled(front * value, front * error)
 
 
 class _Centres(NamedTuple):
@@ -128,8 +112,7 @@ def _inner_values(here: _Centres, part: Panels) -> Sampled:
     change, doubt = _far(here.whole.function, anchor, shift, y)
     slope = here.whole.slope
     if slope is not None:
-        unit = min((feature.unit for feature in slope.features), default=1.0)
-        near = np.flatnonzero(y.max(axis=1) <= NARROW * unit)
+        near = np.flatnonzero(y.max(axis=1) <= NARROW * unit_of(slope))
         if near.size:
             _take_better(slope, (anchor[near], shift[near], y[near]), near, change, doubt)
     return Sampled(weight * change * change, weight * doubt * (2.0 * np.abs(change) + doubt))

@@ -14,14 +14,12 @@ from tpcalc.integrals.quadrature.adaptive import EPS, Integrals
 from tpcalc.integrals.quadrature.carried import Carried
 from tpcalc.integrals.quadrature.differences import Difference, difference_integrals
 from tpcalc.integrals.quadrature.expectation import expectation
-from tpcalc.integrals.quadrature.families import Family, beyond, distinct, family
-from tpcalc.integrals.quadrature.hermite import expand
+from tpcalc.integrals.quadrature.families import beyond, distinct, family
 from tpcalc.integrals.quadrature.layer import LARGE, Pair, direct_gap, prepared
 from tpcalc.integrals.quadrature.one_dimension import REACH, WHOLE
 from tpcalc.integrals.quadrature.shape import Shape
 from tpcalc.results import Method
 
-DEGREES = (64, 256, 1024)
 ENOUGH = 1e-12
 MISSED = 1e-14
 BATCH = 64
@@ -32,9 +30,8 @@ def gap(factor: Expr, q: Any, delta: Any) -> Bounded:
     """E f(u)^2 - E f(u) f(v) for centred u, v of variance q and covariance q - delta.
 
     It is 1/2 E[f(a s + h t) - f(a s - h t)]^2 with a^2 = q - delta/2, h^2 = delta/2 and s, t
-    independent N(0, 1); for a smooth f also q sum_k b_k^2 (1 - (1 - delta/q)^(k + 1)) / (k + 1)
-    with the Hermite coefficients b_k of f'. Both have positive terms alone, so the result is
-    accurate relative to itself however small delta is.
+    independent N(0, 1). It has positive terms alone, so the result is accurate relative to itself
+    however small delta is.
 
     Args:
         factor: f, a function of ``Var(0)`` without Dirac deltas.
@@ -122,49 +119,14 @@ def _gaps(pair: Pair, q: Array, delta: Array) -> tuple[Array, Array]:
 
 
 def _general(function: Shape, slope: Shape | None, q: Array, delta: Array) -> tuple[Array, Array]:
-    """Whatever the function: by its Hermite coefficients, or adaptively in the plane."""
-    value, error = np.zeros(len(q)), np.full(len(q), np.inf)
-    todo = np.arange(len(q))
-    spread, place = np.unique(np.sqrt(q[todo]), return_inverse=True)
-    base = None if slope is None else family(slope, np.zeros(len(spread)), spread)
-    if base is not None and base.shape.smooth:
-        value[todo], error[todo] = _by_series(base, place, q[todo], delta[todo])
-    else:
-        value[todo], error[todo] = _by_products(function.expr, q[todo], delta[todo])
-    left = ~(error[todo] <= ENOUGH * value[todo])
-    todo, place = todo[left], place[left]
-    if todo.size:
-        body = base or family(function, np.zeros(len(spread)), spread)
-        found = _by_difference(function, slope, body, place, q[todo], delta[todo])
-        better = found.error < error[todo]
-        value[todo] = np.where(better, found.value, value[todo])
-        error[todo] = np.where(better, found.error, error[todo])
-    return value, error
-
-
-def _by_series(slope: Family, place: Any, q: Array, delta: Array) -> tuple[Array, Array]:
-    """With the Hermite coefficients of f'.
-
-    What is left out is at most delta times what the coefficients lack of E f'^2.
-    """
-    share = delta / q
-    # log(1 - x) without loss for small x; from x = 1/2 on the power itself loses nothing.
-    log = np.log1p(-np.minimum(share, 0.5))
-    value, error = np.zeros(len(q)), np.full(len(q), np.inf)
-    for degree in DEGREES:
-        series = expand(slope.shape, slope.mean, slope.spread, degree)
-        value = np.zeros(len(q))
-        for k in range(degree, -1, -1):
-            lost = np.where(share <= 0.5, -np.expm1((k + 1) * log), 1.0 - (1.0 - share) ** (k + 1))
-            value += series.table[k][place] ** 2 * lost / (k + 1)
-        value *= q
-        energy = slope.energy
-        known = (series.table**2).sum(axis=0)
-        doubt = series.doubt * (2.0 * np.sqrt(energy.value) + series.doubt)
-        lacking = np.maximum(energy.value - known, 0.0) + energy.error + doubt
-        error = delta * lacking[place] + 16.0 * EPS * value
-        if (error <= ENOUGH * value).all():
-            break
+    """Whatever the function: as a difference of averages, or adaptively in the plane."""
+    value, error = _by_products(function.expr, q, delta)
+    left = np.flatnonzero(~(error <= ENOUGH * value))
+    if left.size:
+        found = _by_difference(function, slope, q[left], delta[left])
+        better = found.error < error[left]
+        value[left] = np.where(better, found.value, value[left])
+        error[left] = np.where(better, found.error, error[left])
     return value, error
 
 
@@ -183,10 +145,12 @@ def _by_products(factor: Expr, q: Array, delta: Array) -> tuple[Array, Array]:
     return value, error
 
 
-def _by_difference(
-    function: Shape, slope: Shape | None, body: Family | None, place: Any, q: Array, delta: Array
-) -> Integrals:
+def _by_difference(function: Shape, slope: Shape | None, q: Array, delta: Array) -> Integrals:
     """By the square of a difference, in two dimensions."""
+    spread, place = np.unique(np.sqrt(q), return_inverse=True)
+    shapes = (one for one in (slope, function) if one is not None)
+    bodies = (family(one, np.zeros(len(spread)), spread) for one in shapes)
+    body = next((one for one in bodies if one is not None), None)
     reach, missed = WHOLE, np.zeros(len(q))
     if body is not None:
         left_out = beyond(body, REACH)[place]

@@ -8,8 +8,8 @@ import numpy as np
 
 from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError
+from tpcalc.integrals.exact.floats import two_product
 
-SPLITTER = 2.0**27 + 1.0
 ROUNDED = 1e-12  # a correlation this far above 1 is the rounding of whoever computed it
 
 
@@ -28,25 +28,11 @@ class Plane(NamedTuple):
         return Plane(*(part[index] for part in self))
 
 
-def _product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The product a b as a sum of two floats, exactly (Dekker)."""
-    p = a * b
-    a_high = SPLITTER * a
-    a_high = a_high - (a_high - a)
-    b_high = SPLITTER * b
-    b_high = b_high - (b_high - b)
-    a_low, b_low = a - a_high, b - b_high
-    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
 def determinant(a: Array, b: Array, c: Array, d: Array) -> Array:
-    """The determinant a d - b c, accurate, where the products nearly cancel.
-
-    Source: Dekker, A floating-point technique for extending the available precision, section 5.
-    """
-    high, low = _product(a, d)
-    other, rest = _product(b, c)
-    return (high - other) + (low - rest)
+    """The determinant a d - b c, accurate, where the products nearly cancel."""
+    high, low = two_product(a, d)
+    other, rest = two_product(b, c)
+    return np.asarray((high - other) + (low - rest))
 
 
 def _balanced(q: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.quadrature.adaptive import EPS
+from tpcalc.integrals.quadrature.adaptive import EPS, Integrals
 from tpcalc.integrals.quadrature.conditional import Surface, conditional_mean, squared_mean
 from tpcalc.integrals.quadrature.families import Family, Pairs, distinct, family
 from tpcalc.integrals.quadrature.geometry import Plane, plane, regression
@@ -36,13 +36,6 @@ class _Frame:
     natural: Array
 
 
-@dataclass(frozen=True)
-class _Found:
-    value: Array
-    error: Array
-    natural: Array
-
-
 def group_mean(shapes: list[Shape], mean: list[Array], cov: Matrix) -> Bounded | None:
     """E[f_1(G_1) f_2(G_2) ...] of jointly Gaussian G."""
     bent = [i for i, one in enumerate(shapes) if one.polynomial is None]
@@ -54,7 +47,7 @@ def group_mean(shapes: list[Shape], mean: list[Array], cov: Matrix) -> Bounded |
     if found is None:
         return None
     accuracy = SMOOTH if all(function.smooth for function in functions) else KINKED
-    good = found.error <= accuracy * found.natural
+    good = found.error <= accuracy * found.size
     return Bounded(found.value, found.error) if np.all(good) else None
 
 
@@ -95,7 +88,7 @@ def _frame(bent: list[int], shapes: list[Shape], mean: list[Array], cov: Matrix)
     return _Frame(pair, surface, slack, natural)
 
 
-def _single(function: Shape, frame: _Frame) -> _Found:
+def _single(function: Shape, frame: _Frame) -> Integrals:
     """One function that is no polynomial: its moments against powers of z, combined."""
     pair = frame.plane
     mean, spread, index = distinct(pair.u0, pair.su)
@@ -111,14 +104,14 @@ def _single(function: Shape, frame: _Frame) -> _Found:
         error = error + np.abs(factor) * off + frame.slack.get((power, 0), 0.0) * big
         size = size + np.abs(factor) * big
     if np.all(error <= SMOOTH * size):
-        return _Found(value, error, size)
+        return Integrals(value, error, size)
     part = family(function, mean, spread)
     if part is not None:
         size = np.maximum(size, frame.natural * np.sqrt(part.energy.value[index]))
-    return _Found(value, error, size)
+    return Integrals(value, error, size)
 
 
-def _double(functions: list[Shape], frame: _Frame) -> _Found | None:
+def _double(functions: list[Shape], frame: _Frame) -> Integrals | None:
     """Two functions that are no polynomials, on arrays brought to two axes."""
     pair = frame.plane
     parts = [*pair, *frame.surface.values(), frame.natural]
@@ -147,7 +140,7 @@ def _double(functions: list[Shape], frame: _Frame) -> _Found | None:
         _two_axes(value, shown) * _moment(*key) * scale for key, value in frame.slack.items()
     )
     natural = np.maximum(found.size, scale * beside)
-    return _Found(
+    return Integrals(
         found.value.reshape(shown),
         (found.error + rounding).reshape(shown),
         np.broadcast_to(natural, rho.shape).reshape(shown),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
+from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.nodes import gauss_legendre
 from tpcalc.integrals.quadrature.one_dimension import PEAK, REACH, Lines, line_bends
@@ -123,7 +124,7 @@ def _table(lines: Lines, bends: Bends, cover: Panels, degree: int) -> Array:
     root = np.sqrt(PEAK) * np.exp(-0.25 * z * z)
     weight = (half[:, None] * rule.weights * root * z ** (len(lines.powers) - 1)).ravel()
     weighted: Array = weight[:, None] * values
-    return np.asarray(_polynomials(z.ravel(), root.ravel(), degree) @ weighted)
+    return np.asarray(rules.hermite(z.ravel(), degree, root.ravel()) @ weighted)
 
 
 def _nodes(cover: Panels) -> Array:
@@ -140,16 +141,3 @@ def _values(lines: Lines, bends: Bends, cover: Panels) -> Array:
     base = np.where(shared, cover.base[0][:, None], own)
     x = base[:, None, :] + offsets[:, :, None] * slope[None, None, :]
     return lines.shapes[0].values(x).reshape(-1, lines.problems)
-
-
-def _polynomials(z: Array, root: Array, degree: int) -> Array:
-    """Orthonormal Hermite polynomials times the root of the density: bounded at every degree."""
-    out = np.empty((degree + 1, len(z)))
-    out[0] = root
-    if degree:
-        out[1] = z * root
-    for k in range(1, degree):
-        np.multiply(z, out[k], out=out[k + 1])
-        out[k + 1] -= np.sqrt(k) * out[k - 1]
-        out[k + 1] *= 1.0 / np.sqrt(k + 1.0)
-    return out

@@ -18,7 +18,7 @@ from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
-from tpcalc.integrals.quadrature.shape import Shape
+from tpcalc.integrals.quadrature.shape import Shape, unit_of
 
 POINTS = 16
 REACH = 9.0  # standard deviations
@@ -33,26 +33,6 @@ LAST = 0.5  # standard deviations near the end; there is more in them than beyon
 NEAR = 0.02  # of the unit, or of x: a step over which slope or density are polynomials
 ACROSS = 10  # nodes for such steps
 WITHIN = 6  # nodes along one
-
-
-class _Rule(NamedTuple):
-    """Nodes on [-1, 1]."""
-
-    points: Array  # the nodes
-    weights: Array
-    coefficients: Array  # from values at the nodes to those on Legendre polynomials
-
-
-@lru_cache(maxsize=4)
-def _rule(count: int) -> _Rule:
-    points, weights = rules.legendre(count)
-    table = np.polynomial.legendre.legvander(points, count - 1)
-    return _Rule(points, weights, table * weights[:, None] * (np.arange(count) + 0.5))
-
-
-class _Sum(NamedTuple):
-    value: float
-    error: float
 
 
 class _Side(NamedTuple):
@@ -76,7 +56,7 @@ class _Side(NamedTuple):
             series = np.abs(row @ _half_rule().coefficients)
             return shortfall(size, float(series[-1]), float(series[ACROSS // 2]))
         values = (row / self.weights * self.density).reshape(-1, POINTS)
-        series = np.abs(values @ _rule(POINTS).coefficients)
+        series = np.abs(values @ rules.expanding(POINTS).coefficients)
         halved = float(series[:, -2:].max(axis=1) @ self.lengths)
         return shortfall(size, halved, float(series[:, 7:9].max(axis=1) @ self.lengths))
 
@@ -90,13 +70,13 @@ def _side(end: float, near: float, longest: float, growth: float = GROWTH) -> _S
         marks.append(marks[-1] + min(max(near, growth * marks[-1]), longest))
     edges = np.array(marks) * (end / marks[-1])
     lengths = np.diff(edges)
-    rule = _rule(POINTS)
+    rule = rules.expanding(POINTS)
     middle, half = 0.5 * (edges[1:] + edges[:-1])[:, None], 0.5 * lengths[:, None]
     return _Side((middle + half * rule.points).ravel(), (half * rule.weights).ravel(), lengths)
 
 
 @lru_cache(maxsize=1)
-def _half_rule() -> _Rule:
+def _half_rule() -> rules.Rule:
     """The Gauss rule for N(0, 1) on the positive half-line.
 
     Source: Gautschi, On generating orthogonal polynomials, section 2.2 (discretized Stieltjes).
@@ -115,7 +95,7 @@ def _half_rule() -> _Rule:
     points, vectors = np.linalg.eigh(jacobi)
     # Row k of the vectors is the polynomial of degree k at the nodes, times the root of the weight.
     weights = vectors[0] ** 2 * chance.sum()
-    return _Rule(points, weights, (vectors / vectors[0]).T / 1.0)
+    return rules.Rule(points, weights, (vectors / vectors[0]).T / 1.0)
 
 
 def _half_line(step: float) -> _Side:
@@ -136,17 +116,12 @@ def _density(x: Array, spread: float) -> Array:
     return np.asarray(np.exp(-0.5 * z * z)) / (sqrt(2.0 * pi) * spread)
 
 
-def _unit(function: Shape, slope: Shape) -> float:
-    units = (feature.unit for part in (function, slope) for feature in part.features)
-    return min(units, default=1.0)
-
-
 def kink_moments(function: Shape, slope: Shape, kink: float, q: float) -> Moments | None:
     """The moments of one layer, all from the same nodes.
 
     Source: Davis, Rabinowitz, Methods of Numerical Integration, 2.7 (Gauss rules on panels).
     """
-    spread, near = sqrt(q), WIDTH * _unit(function, slope)
+    spread, near = sqrt(q), WIDTH * unit_of(function, slope)
     for share in FINER:
         value, rate, error, size = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
         for sign in (1.0, -1.0):
@@ -203,7 +178,7 @@ def kink_gap(
     Source: Davis, Rabinowitz, Methods of Numerical Integration, 2.7 (Gauss rules on panels).
     """
     q, delta = variances
-    spread, step, unit = sqrt(q - 0.5 * delta), sqrt(0.5 * delta), _unit(function, slope)
+    spread, step, unit = sqrt(q - 0.5 * delta), sqrt(0.5 * delta), unit_of(function, slope)
     if spread == 0.0:
         return None
     # What rounding of f does to the gap, relative to it, and of which size the gap is about.
@@ -228,19 +203,19 @@ def _summed(steps: _Steps) -> Carried | None:
     for part in (_one_side(steps, 1.0), _one_side(steps, -1.0), _both_sides(steps)):
         if part is None:
             return None
-        own, x_square, y_square = _squares(part)
-        value += own.value
-        error += own.error
-        along += x_square / (a * a) - own.value
-        across += y_square / (h * h) - own.value
+        own, off, x_square, y_square = _squares(part)
+        value += own
+        error += off
+        along += x_square / (a * a) - own
+        across += y_square / (h * h) - own
     if not value > 0.0:
         return Carried(value, inf, 0.0)
     along, across = along / (2.0 * a * a), across / (2.0 * h * h)
     return Carried(value, error + 16.0 * EPS * value, along, 0.5 * (across - along))
 
 
-def _squares(part: _Part) -> tuple[_Sum, float, float]:
-    """The sum over a part, and the same with x^2 and y^2 as factors."""
+def _squares(part: _Part) -> tuple[float, float, float, float]:
+    """The sum over a part with its error, and the same with x^2 and y^2 as factors."""
     first, second = part.first, part.second
     rows = (part.terms @ second.weights) * first.weights
     columns = (first.weights @ part.terms) * second.weights
@@ -250,7 +225,7 @@ def _squares(part: _Part) -> tuple[_Sum, float, float]:
     x_square = float(rows @ (x0 + x1 * a) ** 2 + columns @ (2.0 * x0 * x2 * b + (x2 * b) ** 2))
     y_square = float(rows @ (y1 * a) ** 2 + columns @ (y2 * b) ** 2)
     error = first.unseen(rows) + second.unseen(columns) + part.rough
-    return _Sum(value, error), x_square + x1 * x2 * cross, y_square + y1 * y2 * cross
+    return value, error, x_square + x1 * x2 * cross, y_square + y1 * y2 * cross
 
 
 def _one_side(steps: _Steps, sign: float) -> _Part | None:
@@ -282,7 +257,7 @@ def _one_side(steps: _Steps, sign: float) -> _Part | None:
 
 def _by_slope(slope: Shape, t: Array, y: Array) -> tuple[Array, Array]:
     """f(t + 2 y) - f(t) as an integral of f', and the error of the rule."""
-    rule = _rule(WITHIN)
+    rule = rules.expanding(WITHIN)
     values = slope.values(t[..., None] + y[:, None] * (1.0 + rule.points))
     change = (values @ rule.weights) * y
     last = (values @ rule.coefficients[:, -1]) * (2.0 * y)

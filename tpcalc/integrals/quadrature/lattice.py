@@ -19,7 +19,7 @@ from tpcalc.integrals import rules
 from tpcalc.integrals.quadrature.adaptive import EPS
 from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.decay import shortfall
-from tpcalc.integrals.quadrature.shape import Shape
+from tpcalc.integrals.quadrature.shape import Shape, unit_of
 
 REACH = 9.0  # standard deviations; what is beyond is judged by what is near the end
 COARSEST = 0.42  # step, of the smallest standard deviation
@@ -75,20 +75,13 @@ def line_of(step: float) -> Line | None:
     return found if len(found.z) <= LONGEST else None
 
 
-def _unit(function: Shape, slope: Shape) -> float:
-    if function.polynomial is not None:
-        return inf
-    units = (feature.unit for part in (function, slope) for feature in part.features)
-    return min(units, default=1.0)
-
-
 def lattice_moments(function: Shape, slope: Shape, q: float) -> Moments | None:
     """The moments of one layer, all from the same nodes.
 
     Source: Trefethen, Weideman, The exponentially convergent trapezoidal rule, theorem 5.1.
     """
     spread = sqrt(q)
-    start = min(COARSEST, STEEP * _unit(function, slope) / spread)
+    start = min(COARSEST, STEEP * unit_of(function, slope) / spread)
     for share in FINER:
         line = line_of(start * share)
         if line is None:
@@ -117,7 +110,7 @@ def lattice_gap(function: Shape, slope: Shape, q: float, delta: float) -> Carrie
     Source: Trefethen, Weideman, The exponentially convergent trapezoidal rule, theorem 5.1.
     """
     spread, step = sqrt(q - 0.5 * delta), sqrt(0.5 * delta)
-    unit = _unit(function, slope)
+    unit = unit_of(function, slope)
     short = step <= NEAR * unit
     found = None
     if not (short and step <= TINY * max(unit, spread)):
@@ -193,12 +186,12 @@ def _joined(plane: _Plane, line: Line, spread: float, step: float) -> Carried:
 
 def _by_slopes(slope: Shape, spread: float, step: float, unit: float) -> Carried | None:
     """Squares of integrals of the slope over short steps, by rules of few nodes."""
-    rules = [(nodes, within) for most, nodes, within in RULES if step <= most * unit]
-    for share, (nodes, within) in [*((1.0, rule) for rule in rules), (0.5, rules[-1])]:
+    known = [(nodes, within) for most, nodes, within in RULES if step <= most * unit]
+    for share, (nodes, within) in [*((1.0, rule) for rule in known), (0.5, known[-1])]:
         line = line_of(min(COARSEST, STEEP * share * unit / spread))
         if line is None:
             return None
-        plane = _short_steps(slope, line, spread, step, (_hermite(nodes), _legendre(within)))
+        plane = _short_steps(slope, line, spread, step, nodes, within)
         found = _joined(plane, line, spread, step)
         if found.error <= ENOUGH * found.value:
             return found
@@ -206,44 +199,25 @@ def _by_slopes(slope: Shape, spread: float, step: float, unit: float) -> Carried
 
 
 def _short_steps(
-    slope: Shape, line: Line, spread: float, step: float, rules: tuple[_Few, _Few]
+    slope: Shape, line: Line, spread: float, step: float, nodes: int, within: int
 ) -> _Plane:
-    across, inside = rules
-    shift = step * (across.points[:, None] * inside.points)
+    across, inside = rules.normal(2 * nodes), rules.expanding(within)
+    points, weights = (part[nodes:] for part in across)  # of even functions, over the positive half
+    shift = step * (points[:, None] * inside.points)
     values = slope.values((spread * line.z)[:, None, None] + shift)
-    change = (values @ inside.weights) * (step * across.points)
-    last = (values @ inside.last) * (step * across.points)
+    change = (values @ inside.weights) * (step * points)
+    last = (values @ inside.coefficients[:, -1]) * (2.0 * step * points)
     squares = change * change
-    profile = (line.weights @ squares) * across.weights
+    profile = (line.weights @ squares) * weights
     # Each rule is twice as good as the last polynomial that it sees is small.
-    first = float(line.weights @ (last * last) @ across.weights)
-    second, total = float(profile @ across.last), float(profile.sum())
+    first = float(line.weights @ (last * last) @ weights)
+    second, total = 2.0 * float(profile @ _last(nodes)), float(profile.sum())
     unseen = SAFETY * (first + second * second / total) if total > 0.0 else inf
-    return _Plane(squares @ across.weights, across.points, profile, unseen)
-
-
-class _Few(NamedTuple):
-    """A rule of few nodes."""
-
-    points: Array  # its nodes
-    weights: Array
-    last: Array  # gives the coefficient on the last orthonormal polynomial that it sees
+    return _Plane(squares @ weights, points, profile, unseen)
 
 
 @lru_cache(maxsize=8)
-def _hermite(count: int) -> _Few:
-    """For even functions of N(0, 1), over its positive half."""
-    z, weights = (part[count:] for part in rules.normal(2 * count))
-    degree = 2 * count - 2
-    before, here = np.zeros(count), np.ones(count)
-    for k in range(degree):
-        before, here = here, (z * here - sqrt(k) * before) / sqrt(k + 1.0)
-    return _Few(z, weights, 2.0 * here)
-
-
-@lru_cache(maxsize=8)
-def _legendre(count: int) -> _Few:
-    """On [-1, 1]."""
-    points, weights = rules.legendre(count)
-    top = np.polynomial.legendre.legvander(points, count - 1)[:, -1]
-    return _Few(points, weights, weights * top * (2 * count - 1))
+def _last(nodes: int) -> Array:
+    """The last orthonormal polynomial that a rule for even functions sees, at its nodes."""
+    points = rules.normal(2 * nodes)[0][nodes:]
+    return np.asarray(rules.hermite(points, 2 * nodes - 2)[-1])

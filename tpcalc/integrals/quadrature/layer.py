@@ -26,7 +26,7 @@ from tpcalc.integrals.quadrature.carried import Carried, Moments
 from tpcalc.integrals.quadrature.dirac import holds_delta
 from tpcalc.integrals.quadrature.kink import centre, kink_gap, kink_moments
 from tpcalc.integrals.quadrature.lattice import lattice_gap, lattice_moments
-from tpcalc.integrals.quadrature.shape import Shape, shape
+from tpcalc.integrals.quadrature.shape import Shape, shape, unit_of
 from tpcalc.integrals.quadrature.waves import Wave, wave, wave_gap, wave_moments
 
 GOOD = 1e-12  # relative error with which no other way is tried
@@ -141,8 +141,7 @@ def _by_angle(pair: Pair, q: float, delta: float) -> Carried | None:
     slope = pair.slope
     if slope is None:
         return None
-    unit = min((feature.unit for feature in slope.features), default=1.0)
-    return gap_by_angle(partial(_closed, slope.expr), q, delta, unit)
+    return gap_by_angle(partial(_closed, slope.expr), q, delta, unit_of(slope))
 
 
 def _by_difference(pair: Pair, q: float, delta: float) -> Carried | None:

@@ -37,13 +37,7 @@ class Lines(NamedTuple):
 
 def line_integrals(lines: Lines, scale: Array) -> Integrals:
     """E of the integrands for z ~ N(0, 1)."""
-
-    def integrand(cover: Panels) -> Sampled:
-        z, values = sampled(lines, cover)
-        values *= PEAK * np.exp(-0.5 * z * z)
-        return Sampled(values, 0.0)
-
-    return _integrate(lines, integrand, scale, USUAL)
+    return _integrate(lines, normal_integrand(lines), scale, USUAL)
 
 
 def outer_sizes(lines: Lines, reach: float) -> Array:
@@ -52,14 +46,19 @@ def outer_sizes(lines: Lines, reach: float) -> Array:
     Given the standardised v = r the mass of |w| > reach is largest where the two are correlated as
     r / reach; times the density at r it is at most the density at max(|r|, reach).
     """
+    found = _integrate(lines, normal_integrand(lines, reach), np.zeros(lines.problems), LOOSE)
+    return found.value + found.error
+
+
+def normal_integrand(lines: Lines, least: float = 0.0) -> Callable[[Panels], Sampled]:
+    """The integrands times the density, where |z| is not below this."""
 
     def integrand(cover: Panels) -> Sampled:
         z, values = sampled(lines, cover)
-        values *= PEAK * np.exp(-0.5 * np.maximum(z * z, reach**2))
+        values *= PEAK * np.exp(-0.5 * np.maximum(z * z, least**2))
         return Sampled(values, 0.0)
 
-    found = _integrate(lines, integrand, np.zeros(lines.problems), LOOSE)
-    return found.value + found.error
+    return integrand
 
 
 def _integrate(

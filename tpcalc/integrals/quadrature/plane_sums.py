@@ -14,7 +14,7 @@ from tpcalc.integrals.quadrature.decay import shortfall
 from tpcalc.integrals.quadrature.families import Family, Pairs
 from tpcalc.integrals.quadrature.geometry import Plane
 from tpcalc.integrals.quadrature.lattice import COARSEST, Line, line_of
-from tpcalc.integrals.quadrature.shape import Shape
+from tpcalc.integrals.quadrature.shape import Shape, unit_of
 
 SHARE = 0.17  # step, of the smallest unit of a function
 FINER = (1.0, 0.5)
@@ -56,9 +56,7 @@ def plane_sums(first: Family, second: Family, pairs: Pairs) -> tuple[Array, Arra
 
 def _lines(first: Shape, second: Shape, pair: Plane, share: float) -> tuple[Line, Line] | None:
     """Nodes along and across, for the widest of the pairs."""
-    near, far = (
-        min((feature.unit for feature in part.features), default=1.0) for part in (first, second)
-    )
+    near, far = map(unit_of, (first, second))
     along = max(float(pair.su.max()) / near, float((pair.sv * np.abs(pair.rho)).max()) / far)
     across = float((pair.sv * pair.kappa).max()) / far
     steps = [min(COARSEST, SHARE / wide if wide else COARSEST) * share for wide in (along, across)]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,12 @@ class Shape:
     def smooth(self) -> bool:
         """Whether no kink is known."""
         return not any(feature.kink for feature in self.features)
+
+
+def unit_of(function: Shape, *others: Shape) -> float:
+    """The smallest distance over which functions change; infinite for a polynomial."""
+    units = (feature.unit for part in (function, *others) for feature in part.features)
+    return min(units, default=1.0 if function.polynomial is None else inf)
 
 
 def depends(expr: Expr) -> bool:

@@ -6,29 +6,26 @@ the end of a panel whatever the correlation.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from numpy.typing import NDArray
 
 from tpcalc.arrays import Array
-from tpcalc.integrals.quadrature.adaptive import (
-    Effort,
-    Integrals,
-    Sampled,
-    Work,
-    in_blocks,
-    integrate,
-)
+from tpcalc.integrals.quadrature.adaptive import Effort, Integrals, integrate, integrate_twice
 from tpcalc.integrals.quadrature.geometry import Plane
 from tpcalc.integrals.quadrature.nodes import gauss_legendre
-from tpcalc.integrals.quadrature.one_dimension import FIRST, PEAK, Lines, line_bends, sampled
+from tpcalc.integrals.quadrature.one_dimension import (
+    FIRST,
+    PEAK,
+    Lines,
+    line_bends,
+    normal_integrand,
+    sampled,
+)
 from tpcalc.integrals.quadrature.panels import Bends, Panels, panels
 from tpcalc.integrals.quadrature.shape import Shape
 
 SMOOTHED = 3.0  # a bend washed out over this much of z needs no panels of its own
 BLOCK = 2**18  # values of the second function held at a time
-INNER = Effort(tolerance=1e-13, rounds=24, most=256)
 OUTER = Effort(tolerance=4e-13, rounds=24, most=256)
 PANELS = 8  # typical number of inner panels
 WORK = 2 * 10**5  # inner panels for each pair
@@ -38,20 +35,27 @@ def plane_integrals(
     first: Shape, second: Shape, pair: Plane, powers: Array, scale: Array, reach: float
 ) -> Integrals:
     """E[f(u) g(v) P(z, w)] of n pairs."""
-    effort = INNER._replace(work=Work(WORK * len(scale)))
     outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
-    origin = np.stack([pair.u0])
 
-    outer_values = partial(_outer_values, first, second, pair, powers, scale, reach, effort)
-
-    def integrand(cover: Panels) -> Sampled:
-        size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
-        return in_blocks(outer_values, cover, size)
+    def within(cover: Panels, effort: Effort) -> tuple[Array, Integrals]:
+        z, front = sampled(outer, cover)
+        front *= PEAK * np.exp(-0.5 * z * z)
+        problem = np.repeat(cover.problem, z.shape[1])
+        here, flat = z.ravel(), pair.at(problem)
+        centre = flat.v0 + flat.sv * flat.rho * here
+        width = flat.sv * flat.kappa
+        weight = np.abs(front).ravel() * (2.0 * reach)
+        enough = scale[problem] / np.where(weight == 0.0, np.inf, weight)
+        inner = Lines((second,), centre[None], width[None], _at(powers, problem, here))
+        limits = panels(line_bends(inner), inner.offset, reach)
+        return front, integrate(normal_integrand(inner), limits, enough, None, effort)
 
     with np.errstate(all="ignore"):
-        cover = panels(_joined(line_bends(outer), _projected(second, pair)), origin, reach)
+        bends = _joined(line_bends(outer), _projected(second, pair))
+        cover = panels(bends, np.stack([pair.u0]), reach)
         lean = np.abs(pair.u0 / pair.su) + np.abs(pair.v0 / pair.sv)
-        return integrate(integrand, cover, scale, lean, OUTER)
+        size = max(1, BLOCK // (gauss_legendre().points.size ** 2 * PANELS))
+        return integrate_twice(within, cover, scale, lean, OUTER, (WORK, size))
 
 
 def _joined(left: Bends, right: Bends) -> Bends:
@@ -77,40 +81,6 @@ def _projected(second: Shape, pair: Plane) -> Bends:
     near = np.where(np.isfinite(where), where, 0.0)
     base = pair.u0[:, None] + pair.su[:, None] * near
     return Bends(where, np.stack(first, axis=1), np.zeros_like(where), base[None])
-
-
-def _outer_values(
-    first: Shape,
-    second: Shape,
-    pair: Plane,
-    powers: Array,
-    scale: Array,
-    reach: float,
-    effort: Effort,
-    cover: Panels,
-) -> Sampled:
-    outer = Lines((first,), pair.u0[None], pair.su[None], np.ones((1, len(scale))))
-    z, front = sampled(outer, cover)
-    front *= PEAK * np.exp(-0.5 * z * z)
-    if effort.work is not None and effort.work.done:
-        return Sampled(*np.full((2, *z.shape), np.inf))
-    problem = np.repeat(cover.problem, z.shape[1])
-    here, flat = z.ravel(), pair.at(problem)
-    centre = flat.v0 + flat.sv * flat.rho * here
-    width = flat.sv * flat.kappa
-    weight = np.abs(front).ravel() * (2.0 * reach)
-    enough = scale[problem] / np.where(weight == 0.0, np.inf, weight)
-    inner = Lines((second,), centre[None], width[None], _at(powers, problem, here))
-
-    def integrand(part: Panels) -> Sampled:
-        w, values = sampled(inner, part)
-        values *= PEAK * np.exp(-0.5 * w * w)
-        return Sampled(values, 0.0)
-
-    limits = panels(line_bends(inner), inner.offset, reach)
-    found = integrate(integrand, limits, enough, None, effort)
-    value, error = found.value.reshape(z.shape), found.error.reshape(z.shape)
-    return Sampled(front * value, np.abs(front) * error)
 
 
 def _at(powers: Array, problem: NDArray[np.intp], z: Array) -> Array:

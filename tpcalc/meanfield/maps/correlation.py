@@ -13,10 +13,9 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import UsageError
 from tpcalc.functions import Expr
-from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.activation_moments import CLOSE, Kernels, gaps, means, method_of, products
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import OfActivation
-from tpcalc.integrals.layers import CLOSE, gaps, means, method_of, products
 from tpcalc.meanfield.maps.roots import falling_root
 from tpcalc.shown import Shown
 

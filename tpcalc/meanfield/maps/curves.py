@@ -12,9 +12,9 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, StudyError
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
+from tpcalc.integrals.activation_moments import means, method_of, products
 from tpcalc.integrals.bounded import EPS, Bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.integrals.layers import means, method_of, products
 from tpcalc.meanfield.maps.edge import checked_rank, edge_biases
 from tpcalc.meanfield.maps.layer_map import LayerMap
 from tpcalc.results import Curve

@@ -14,10 +14,9 @@ from tpcalc.arrays import Array
 from tpcalc.errors import EvaluationError, StudyError, UsageError, short
 from tpcalc.functions import Expr, Var
 from tpcalc.functions.fn import derivative
-from tpcalc.integrals.activation_moments import Kernels
+from tpcalc.integrals.activation_moments import Kernels, means, square_growth
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
 from tpcalc.integrals.given import of_activation
-from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.fixed_lengths import crossed, gridded
 from tpcalc.meanfield.maps.roots import log_root
 from tpcalc.results import EdgePoint, Estimate

@@ -10,8 +10,8 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.errors import StudyError
 from tpcalc.functions import Expr
+from tpcalc.integrals.activation_moments import products
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.integrals.layers import products
 
 
 def checked_gram(gram: Any, where: str) -> Array:

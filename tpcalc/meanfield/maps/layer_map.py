@@ -10,8 +10,8 @@ import numpy as np
 
 from tpcalc import checks
 from tpcalc.errors import EvaluationError
+from tpcalc.integrals.activation_moments import means, square_growth
 from tpcalc.integrals.bounded import EPS, Bounded, bounded
-from tpcalc.integrals.layers import means, square_growth
 from tpcalc.meanfield.maps.correlation import CorrelationMap
 from tpcalc.meanfield.maps.edge import checked_rank
 from tpcalc.meanfield.maps.edge import edge_of_chaos as edge_of_chaos
