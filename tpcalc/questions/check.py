@@ -7,7 +7,7 @@ no table of known verdicts. A name that is recognised becomes a note, after the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -36,7 +36,7 @@ from tpcalc.questions.verdict.facts import explosion, initial, is_stationary, la
 from tpcalc.questions.verdict.judge import Judgement, Settled, decide, judge
 from tpcalc.questions.verdict.probe import DEEP, FAR, Large, Probe, probe, watched
 from tpcalc.questions.verdict.stationary import Later, later
-from tpcalc.results import FirstOrder, OrderRow, Provenance, Samples, Verdict
+from tpcalc.results import FirstOrder, Provenance, Samples, Verdict
 from tpcalc.results.tables import provenance
 from tpcalc.torch.training import QuestionSettings, as_run
 from tpcalc.training.generic import far_query, generic_data, same_targets
@@ -82,10 +82,10 @@ def check(
     """Whether training is trivial, unstable, in the kernel regime, or learns features.
 
     Of a network of L blocks (``ResNet("L", ...)``) the answer is about the depth (``at``), with
-    powers of L, of the stream and of the updates of a block. Of no steps,
-    and of matrices that are correlated along the depth where no ``lr_depth`` says how updates
-    depend on L, it is about the start: identity, explosion
-    (unstable) or between (stationary), with the power of 1/L in front of a block that would be.
+    powers of L, of the stream and of the updates of a block. Of no steps, and of matrices that are
+    correlated along the depth where no ``lr_depth`` says how updates depend on L, it is about the
+    start: identity, explosion (unstable) or between (stationary), with the power of 1/L in front
+    of a block that would be.
 
     Unstable: h or f explodes; later steps are not followed. Trivial: the outputs do not move.
     Kernel: they move, the features of the last layer do not. Feature learning: both move. All of it
@@ -205,16 +205,7 @@ def _told(
     )
     optimizer = tuple(of.notes())
     updates = (n for t in run.followed for label in run.maps for n in run.updates(label, t))
-
-    def rows(names: Iterable[str]) -> tuple[OrderRow, ...]:
-        orders = ((name, sizes[name]) for name in names)
-        return tuple(OrderRow(name, o.exponent, o.status, o.reason) for name, o in orders)
-
-    verdict, status = decided.verdict, _status(decided)
-    if verdict == "undecided" and first is not None and _is_known(first):
-        verdict = FIVE.get(first.word, verdict)
-        if verdict != "undecided":
-            status, facts = f"first steps, {first.status}", (*first.facts, *facts)
+    verdict, status, facts = _word(decided, first, facts)
     asked = {"verify": str(settled.tests is not None), "depth": str(settled.ledger.depth)}
     return Verdict(
         verdict,
@@ -241,12 +232,23 @@ def _told(
         initial=initial(decided, sizes, run),
         stationary_start=is_stationary(sizes, run),
         layers=layers,
-        updates=rows(updates),
-        rows=rows(run.outcomes),
+        updates=sizes.rows(updates),
+        rows=sizes.rows(run.outcomes),
         exploded=exploded,
         first_order=first,
         **decided.answers,
     )
+
+
+def _word(
+    decided: Judgement, first: FirstOrder | None, facts: tuple[str, ...]
+) -> tuple[str, str, tuple[str, ...]]:
+    """The word with what it rests on; where it is open that of first steps, if these are sure."""
+    if decided.verdict == "undecided" and first is not None and _is_known(first):
+        word = FIVE.get(first.word)
+        if word is not None:
+            return word, f"first steps, {first.status}", (*first.facts, *facts)
+    return decided.verdict, _status(decided), facts
 
 
 def _alone(first: FirstOrder, steps: int, made: Provenance, note: str) -> Verdict:

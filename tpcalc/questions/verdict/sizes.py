@@ -16,7 +16,7 @@ from tpcalc.exponents import Ex, as_ex
 from tpcalc.exponents.chamber import Chamber, Power
 from tpcalc.limit.graph import LRef
 from tpcalc.limit.scales import Scale, Scales
-from tpcalc.results import UNKNOWN, ZERO, Exponent
+from tpcalc.results import UNKNOWN, ZERO, Exponent, OrderRow
 
 FLUCTUATES = "it rests on an average that fluctuates around an expectation of 0, by symmetry"
 LOST = "no bound is known: "
@@ -206,6 +206,11 @@ class Sizes:
 
     def __getitem__(self, name: str) -> Order:
         return self.orders[name]
+
+    def rows(self, names: Iterable[str]) -> tuple[OrderRow, ...]:
+        """Some of them as records."""
+        orders = ((name, self[name]) for name in names)
+        return tuple(OrderRow(name, o.exponent, o.status, o.reason) for name, o in orders)
 
     def vanishes(self, name: str) -> bool:
         """Whether a quantity certainly tends to 0."""
