@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class Averages:
         Args:
             pairs: The Gaussians.
         """
-        return _less(self.product(pairs), self.mean(pairs.one), self.mean(pairs.two))
+        return self.product(pairs) - self.mean(pairs.one) * self.mean(pairs.two)
 
     def forward(self, pairs: Pairs) -> tuple[Bounded, Bounded]:
         """Vc and V11: what a forward pass needs."""
@@ -107,26 +107,21 @@ class Averages:
                 hint="Take inputs of which no two are proportional, or numbers of blocks.",
             )
         twice = _two(self._second, self._second, pairs)
-        mixed = _less(
-            _two(self._second, self.phi, pairs),
-            _one(self._second, pairs.one),
-            self.mean(pairs.two),
-        )
+        mixed = _two(self._second, self.phi, pairs)
+        mixed = mixed - _one(self._second, pairs.one) * self.mean(pairs.two)
         return twice, mixed, self._third(twice, pairs)
 
     def own(self, variance: Array) -> Bounded:
         """V2c of a Gaussian with itself."""
         alone = _one(mul((self._second, self.phi)), variance)
-        return _less(alone, _one(self._second, variance), self.mean(variance))
+        return alone - _one(self._second, variance) * self.mean(variance)
 
     def _third(self, twice: Bounded, pairs: Pairs) -> Bounded:
         """E phi'''(z) phi'(w); by parts where phi'' holds deltas, which have no slope."""
         if not self.kinked:
             return _two(slope(self._second, Var(0)), self._first, pairs)
         inner = _two(Var(0) * self._second, self._first, pairs)
-        value = (inner.value - pairs.both * twice.value) / pairs.one
-        error = (inner.error + np.abs(pairs.both) * twice.error) / pairs.one
-        return Bounded(value, error, max(inner.method, twice.method))
+        return (inner - twice * pairs.both) / pairs.one
 
 
 def _one(factor: Expr, variance: Array) -> Bounded:
@@ -153,12 +148,3 @@ def _integral(factors: list[Expr], cov: list[list[Array]]) -> Bounded:
         ) from reason
     value = np.broadcast_to(found.value, cov[0][0].shape)
     return Bounded(value, found.error, found.method)
-
-
-def _less(product: Bounded, one: Bounded, two: Bounded) -> Bounded:
-    """A product less that of means."""
-    value: Any = product.value - one.value * two.value
-    error = product.error + np.abs(one.value) * two.error + np.abs(two.value) * one.error
-    error = error + np.finfo(float).eps * np.abs(product.value)
-    worst = max((product.method, one.method, two.method))
-    return Bounded(value, error, worst)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from tpcalc.engine import trunks
 from tpcalc.errors import EvaluationError, UsageError
 from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.kets import Kets
-from tpcalc.recursions.run import EPS, Run, bounds, largest, only, places
+from tpcalc.recursions.run import EPS, Run, largest, only, places
 from tpcalc.recursions.trunk import Trunk
 from tpcalc.results import Method
 
@@ -32,19 +32,8 @@ class Passes(Kets):
     store: trunks.Store  # kets of all layers, as the engine keeps them
     outputs: Array  # f, of shape (T, B, k)
     chi: Array  # the derivative of the loss by the outputs, of the same shape
+    errors: Array  # by step: those that sums of floats leave, and those of averages
     method: Method = Method.EXACT  # the least exact method behind the numbers
-    off: float = 0.0  # a bound on the errors of averages
-
-    @cached_property
-    def rounding(self) -> Array:
-        """The relative errors, by step, that sums of floats leave, and those of averages.
-
-        The coefficients are differences of terms as large as the solutions and jumps.
-        """
-        found = np.full(self.trunk.steps, 4 * EPS * self.layers**0.5 * self.trunk.count + self.off)
-        for kets in (self.store.forward, self.store.backward):
-            found *= np.maximum(largest(kets, self.trunk.steps), 1.0)
-        return found
 
     def at(self, place: float) -> float:
         """The place of the nearest layer."""
@@ -62,19 +51,9 @@ class Passes(Kets):
         value = first + cross + cross.T + s.drift[edge] @ second @ s.drift[edge].T
         return self._answer(value, square=True)
 
-    def distances(self, first: float, last: float) -> Bounded:
-        """The kernel of x(last) - x(first).
-
-        Source: Tensor Programs VI, Definition 7.6.
-        """
-        s = self.store
-        own, columns = places(self.trunk)
-        start, end, total = self._spread(first, last)
+    def _edges(self, first: float, last: float) -> Iterator[tuple[float, Array, Array]]:
         for edge in range(self._layer(first) + 1, self._layer(last) + 1):
-            # Before its edge the coefficients of a Gaussian are minus the jumps of dx.
-            part = end @ only(s.jumps[edge], own) + start @ only(s.jumps[edge], columns)
-            total += part @ s.law[edge] @ part.T
-        return self._answer(total, square=True)
+            yield 1.0, self.store.jumps[edge], self.store.law[edge]
 
     @property
     def _scale(self) -> float:
@@ -89,9 +68,6 @@ class Passes(Kets):
     def _kept(self, part: Array, place: float) -> Array:
         found: Array = part[self._layer(place)]
         return found
-
-    def _answer(self, value: Array, square: bool = False) -> Bounded:
-        return Bounded(value, bounds(value, self.rounding, square), self.method)
 
 
 def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:
@@ -116,7 +92,11 @@ def finite(trunk: Trunk, layers: int, passes: int | None = None) -> Passes:
             f"kets of a trunk of {layers} blocks leave the range of floats.",
             hint="Take smaller rates or a smaller multiplier, or alpha >= 1/2, alpha + gamma >= 1.",
         )
-    return Passes(trunk, layers, run.store, run.outputs, run.chi, run.method, run.off)
+    # Coefficients are differences of terms as large as the solutions and jumps.
+    errors = np.full(trunk.steps, 4 * EPS * layers**0.5 * trunk.count + run.off)
+    for kets in (run.store.forward, run.store.backward):
+        errors *= np.maximum(largest(kets, trunk.steps), 1.0)
+    return Passes(trunk, layers, run.store, run.outputs, run.chi, errors, run.method)
 
 
 class _Finite(Run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from tpcalc import checks
 from tpcalc.arrays import Array
 from tpcalc.engine import trunks
 from tpcalc.integrals.bounded import Bounded
-from tpcalc.recursions.run import only, places
+from tpcalc.recursions.run import bounds, only, places
 from tpcalc.recursions.trunk import Trunk
+from tpcalc.results import Method
 
 
 class Recursion(ABC):
@@ -20,6 +22,8 @@ class Recursion(ABC):
     trunk: Trunk  # the network and its run
     outputs: Array  # f, of shape (T, B, k)
     chi: Array  # the derivative of the loss by the outputs, of the same shape
+    errors: Array  # relative to the largest number of a step and those before, by step
+    method: Method = Method.QUADRATURE
 
     @abstractmethod
     def features(self, place: float = 1.0) -> Bounded:
@@ -32,9 +36,9 @@ class Recursion(ABC):
     def gradients(self, place: float = 0.0) -> Bounded:
         """The kernel <dx_i | dx_j>."""
 
-    @abstractmethod
     def at(self, place: float) -> float:
         """The place there is that is nearest."""
+        return self._inside(place)
 
     @abstractmethod
     def preactivations(self, place: float) -> Bounded:
@@ -47,13 +51,17 @@ class Recursion(ABC):
         Source: Tensor Programs VI, Definition 7.6.
         """
 
-    @abstractmethod
     def _answer(self, value: Array, square: bool = False) -> Bounded:
         """Numbers with their errors, as ``bounds`` has them."""
+        return Bounded(value, bounds(value, self.errors, square), self.method)
 
     def readout(self) -> Bounded:
         """The outputs."""
         return self._answer(self.outputs)
+
+    @staticmethod
+    def _inside(place: float) -> float:
+        return float(checks.real(place, "a place along the depth", least=0, most=1))
 
 
 class Kets(Recursion):
@@ -110,16 +118,19 @@ class Kets(Recursion):
         """Where the stream holds the Gaussians of the block that leads to a place."""
         return edge
 
-    @staticmethod
-    def _inside(place: float) -> float:
-        return float(checks.real(place, "a place along the depth", least=0, most=1))
-
-    def _spread(self, first: float, last: float) -> tuple[Array, Array, Array]:
-        """Solutions at two places, and what their ends make of their difference."""
+    def distances(self, first: float, last: float) -> Bounded:
         own, columns = places(self.trunk)
         start, end = (self._kept(self.store.forward, place) for place in (first, last))
         gram = np.zeros(self.store.gram.shape[1:])
         for place, rows in ((first, own), (last, columns)):
             gram[np.ix_(rows, rows)] = self._kept(self.store.gram, place)[np.ix_(rows, rows)]
-        found: Array = (end - start) @ gram @ (end - start).T
-        return start, end, found
+        total: Array = (end - start) @ gram @ (end - start).T
+        for weight, jumps, law in self._edges(first, last):
+            # Before its edge the coefficients of a Gaussian are minus the jumps of dx.
+            part = end @ only(jumps, own) + start @ only(jumps, columns)
+            total += weight * (part @ law @ part.T)
+        return self._answer(total, square=True)
+
+    @abstractmethod
+    def _edges(self, first: float, last: float) -> Iterator[tuple[float, Array, Array]]:
+        """The edges between two places: how many one counts for, its jumps, their law."""

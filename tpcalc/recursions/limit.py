@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,9 @@ from tpcalc.integrals.bounded import Bounded
 from tpcalc.recursions.averages import Averages
 from tpcalc.recursions.kets import Kets
 from tpcalc.recursions.panels import Panels
-from tpcalc.recursions.run import EPS, bounds, largest, only, places
+from tpcalc.recursions.run import EPS, largest
 from tpcalc.recursions.solve import Solved
 from tpcalc.recursions.trunk import HALF, Trunk
-from tpcalc.results import Method
 
 TARGET = 1e-11
 MOST = 6  # levels
@@ -47,14 +47,6 @@ class Limit(Kets):
     errors: Array
     told: float = 0.0
 
-    def at(self, place: float) -> float:
-        """The place itself.
-
-        Args:
-            place: p.
-        """
-        return self._inside(place)
-
     def preactivations(self, place: float) -> Bounded:
         """The kernel of preactivations of blocks at p.
 
@@ -73,23 +65,9 @@ class Limit(Kets):
         moves = -trunk.updates(1) * kernel.value * (before[:, None] > before)
         return self._answer(kernel.value + moves @ self.gradients(place).value @ moves.T, True)
 
-    def distances(self, first: float, last: float) -> Bounded:
-        """The kernel of x(last) - x(first).
-
-        Args:
-            first: A place.
-            last: A later one.
-
-        Source: Tensor Programs VI, Definition 7.6.
-        """
-        s, at = self.store, self.panels.at
-        own, columns = places(self.trunk)
-        start, end, total = self._spread(first, last)
+    def _edges(self, first: float, last: float) -> Iterator[tuple[float, Array, Array]]:
         for place, weight in zip(*self.panels.between(first, last), strict=True):
-            jumps, law = at(s.jumps, place), at(s.law, place)
-            part = end @ only(jumps, own) + start @ only(jumps, columns)
-            total += weight * (part @ law @ part.T)
-        return self._answer(total, square=True)
+            yield weight, self._kept(self.store.jumps, place), self._kept(self.store.law, place)
 
     def coefficients(self, place: float, edge: float) -> tuple[tuple[Bounded, ...], ...]:
         """As of ``Kets``; of no certainty where they are not told.
@@ -106,9 +84,6 @@ class Limit(Kets):
 
     def _kept(self, part: Array, place: float) -> Array:
         return self.panels.at(part, place)
-
-    def _answer(self, value: Array, square: bool = False) -> Bounded:
-        return Bounded(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
 def limit(trunk: Trunk, passes: int | None = None) -> Limit:

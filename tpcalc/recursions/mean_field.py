@@ -24,9 +24,8 @@ from tpcalc.progress import Progress
 from tpcalc.recursions.averages import Averages
 from tpcalc.recursions.kets import Recursion
 from tpcalc.recursions.panels import Panels
-from tpcalc.recursions.run import bounds, largest
+from tpcalc.recursions.run import largest
 from tpcalc.recursions.trunk import ROUNDED, Trunk
-from tpcalc.results import Method
 
 LEVELS = ((6, 14, 36), (8, 18, 50))  # degrees in p, points of a weight, of one of many kets
 TARGET = 1e-9  # which tables keep
@@ -61,12 +60,6 @@ class MeanField(Recursion):
 
     def distances(self, first: float, last: float) -> Bounded:
         return self._answer(self._solved.distances(first, last), square=True)
-
-    def at(self, place: float) -> float:
-        return place
-
-    def _answer(self, value: Array, square: bool = False) -> Bounded:
-        return Bounded(value, bounds(value, self.errors, square), Method.QUADRATURE)
 
 
 def mean_field(

@@ -40,45 +40,61 @@ class Solved(Run):
 
     def _forward(self, step: int) -> None:
         self.start_forward(step)
+        self._through(step, "forward", self.own, self.panels.from_left, self._ahead)
         s, (new, high) = self.store, self.new(step)
-        own, columns = self.own[new], self.own[:high]
-        for panel in range(self.panels.count):
-            nodes = self._nodes(panel)
-            known = nodes.start - min(panel, 1)
-            self._repeated(
-                (s.forward[nodes, new], s.forward[known, new]),
-                (s.gram[nodes], s.gram[known]),
-                (own, columns),
-                self.panels.from_left(panel),
-                lambda nodes=nodes: self._ahead(step, nodes),  # type: ignore[misc]
-                self._guess("forward", nodes, new),
-            )
         s.features[:, :high, new] = s.features[:, new, :high].transpose(0, 2, 1)
         self.read(step)
 
     def _backward(self, step: int) -> None:
         self.start_backward(step)
         s, (new, high) = self.store, self.new(step)
-        own, columns = self.columns[new], self.columns[:high]
         begun = self._begun(step)
         self.begun = max(self.begun, begun)
         if not self.trunk.linear:
             self.fill_backward(step, slice(begun, None), s.features[begun:])
-        for panel in reversed(range(self.panels.count)):
-            nodes = self._nodes(panel)
-            known = nodes.stop - (panel == self.panels.count - 1)
-            to_end = self.panels.from_right(panel)
-            if begun and not panel:
-                to_end = self.panels.from_right_beyond(panel, begun)
-            self._repeated(
-                (s.backward[nodes, new], s.backward[known, new]),
-                (s.gram[nodes], s.gram[known]),
-                (own, columns),
-                to_end,
-                lambda nodes=nodes: self._back(step, nodes),  # type: ignore[misc]
-                self._guess("backward", nodes, new),
-            )
+
+        def to_end(panel: int) -> Array:
+            begins = begun and not panel
+            beyond = self.panels.from_right_beyond
+            return beyond(panel, begun) if begins else self.panels.from_right(panel)
+
+        self._through(step, "backward", self.columns, to_end, self._back)
         s.gradients[:, :high, new] = s.gradients[:, new, :high].transpose(0, 2, 1)
+
+    def _through(
+        self,
+        step: int,
+        name: str,
+        columns: Index,
+        integral: Callable[[int], Array],
+        change: Callable[[int, slice], tuple[Array, Array]],
+    ) -> None:
+        """Solutions and Gram matrices of a pass, panel by panel from where it enters them."""
+        solutions, gram, (new, high) = getattr(self.store, name), self.store.gram, self.new(step)
+        own, columns, last = columns[new], columns[:high], self.panels.count - 1
+        order = range(last + 1) if name == "forward" else range(last, -1, -1)
+        for panel in order:
+            nodes = self._nodes(panel)
+            ends = nodes.start - min(panel, 1), nodes.stop - (panel == last)
+            known = ends[name != "forward"]
+            out, kernels, rule = solutions[nodes, new], gram[nodes], integral(panel)
+            start, begin = solutions[known, new].copy(), gram[known][np.ix_(own, columns)].copy()
+            guess = self._guess(name, nodes, new)
+            out[:] = start if guess is None else guess[0]
+            first = np.broadcast_to(begin, (len(kernels), *begin.shape))
+            if guess is not None:
+                first = guess[1][:, own[:, None], columns]
+            _write(kernels, own, columns, first)
+            for _ in range(ROUNDS):
+                by, sources = change(step, nodes)
+                moved = start + np.tensordot(rule, by, axes=1)
+                grown = begin + np.tensordot(rule, sources, axes=1)
+                gap = max(_gap(moved, out), _gap(grown, kernels[:, own[:, None], columns]))
+                out[:] = moved
+                _write(kernels, own, columns, grown)
+                if not gap > 4 * EPS + self.off:
+                    break
+            change(step, nodes)
 
     def _begun(self, step: int) -> int:
         """How many nodes lie where averages of phi'' are infinite, but for rounding.
@@ -101,37 +117,6 @@ class Solved(Run):
         rule = self.near.panels.at_all(self.panels.nodes.ravel()[nodes])
         found = getattr(self.near.store, name)[:, new], self.near.store.gram
         return np.tensordot(rule, found[0], axes=1), np.tensordot(rule, found[1], axes=1)
-
-    def _repeated(
-        self,
-        solutions: tuple[Array, Array],
-        gram: tuple[Array, Array],
-        rows: tuple[Index, Index],
-        integral: Array,
-        change: Callable[[], tuple[Array, Array]],
-        guess: tuple[Array, Array] | None,
-    ) -> None:
-        """Solutions and Gram matrices of a panel, from what they are where the pass enters it."""
-        out, start = solutions
-        kernels, begin = gram
-        own, columns = rows
-        start, begin = start.copy(), begin[np.ix_(own, columns)].copy()
-        out[:] = start if guess is None else guess[0]
-        first = np.broadcast_to(begin, (len(kernels), *begin.shape))
-        if guess is not None:
-            first = guess[1][:, own[:, None], columns]
-        _write(kernels, own, columns, first)
-        for _ in range(ROUNDS):
-            by, sources = change()
-            moved = start + np.tensordot(integral, by, axes=1)
-            grown = begin + np.tensordot(integral, sources, axes=1)
-            old = kernels[:, own[:, None], columns]
-            gap = max(_gap(moved, out), _gap(grown, old))
-            out[:] = moved
-            _write(kernels, own, columns, grown)
-            if not gap > 4 * EPS + self.off:
-                break
-        change()
 
     def _ahead(self, step: int, nodes: slice) -> tuple[Array, Array]:
         """What solutions of x and their Gram matrices change by, at the nodes of a panel."""
