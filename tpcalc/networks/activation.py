@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
-from tpcalc.dsl.handles import Scalar
 from tpcalc.exponents import Ex, as_ex
 from tpcalc.functions import Call, Expr, Fn
-from tpcalc.networks.network import Architecture, is_sum
-from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.networks.network import Architecture, Rewritten, is_sum
 from tpcalc.program.base import Table, nonlin_of
 from tpcalc.program.nodes import Node, Nonlin
 from tpcalc.program.program import Program
@@ -46,45 +42,11 @@ def power_of(network: Architecture) -> Ex | None:
 
 
 @dataclass(frozen=True)
-class Replaced(Architecture):
+class Replaced(Rewritten):
     """A network with another function in place of its activation; the names in it stay."""
 
     network: Architecture
     function: Expr
-
-    @property
-    def words(self) -> str:
-        """The network in a phrase."""
-        return self.network.words
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return self.network.name
-
-    @property
-    def line(self) -> str | None:
-        """The user's line that begins it."""
-        return self.network.line
-
-    @property
-    def counted(self) -> str:  # type: ignore[override]
-        """What numbers in the names of its vectors count."""
-        return self.network.counted
-
-    @property
-    def axes(self) -> Mapping[str, int]:
-        """The finite axes of one input besides its features."""
-        return self.network.axes
-
-    @property
-    def infinite(self) -> tuple[str, ...]:
-        """Those axes whose cells stand for infinitely many."""
-        return self.network.infinite
-
-    def forward(self, t: NetworkTracer, x: Scalar) -> Any:
-        """The outputs for one input."""
-        return self.network.forward(t, x)
 
     def finished(self, program: Program) -> Program:
         """The program with the other function."""
@@ -94,6 +56,4 @@ class Replaced(Architecture):
             same = node.fn.expr == own
             return replace(node, fn=Fn(self.function, node.fn.vectors)) if same else node
 
-        table: Table[Node] = Table({Nonlin: swapped}, lambda node: node)
-        nodes = tuple(map(table, self.network.finished(program).nodes))
-        return replace(program, nodes=nodes)
+        return self.rewritten(program, Table({Nonlin: swapped}, lambda node: node))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 from tpcalc import checks
 from tpcalc.activations.given import as_activation
@@ -54,6 +54,46 @@ class ArchitectureFamily:
         return tuple(signature(self.make).parameters)
 
 
+class Catalogued(Architecture):
+    """What the networks of the catalogue share: an activation, a norm, and how they are called."""
+
+    kind: ClassVar[str]
+    size: ClassVar[tuple[str, str, str]]  # a preposition, the field that counts, what it counts
+    normed: ClassVar[str]  # what is normalised
+    act: Any
+    norm: str
+    _activation: Expr
+
+    def _settle(self, **values: Any) -> None:
+        """Fill in the fields as they are checked."""
+        values["_activation"] = activation_of(self.act, type(self).__name__)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def activation(self) -> Expr:
+        """The activation, an expression of ``Var(0)``."""
+        return self._activation
+
+    @property
+    def heading(self) -> str:
+        """The same for the heading of a page."""
+        return f"{named(self.act)} {self._sized}"
+
+    @property
+    def _sized(self) -> str:
+        of, field, word = self.size
+        count = getattr(self, field)
+        return f"{self.kind} {of} {count} {word}{'s' if count != 1 else ''}"
+
+    @property
+    def _begun(self) -> str:
+        """The network in a phrase, as far as all of them are told alike."""
+        said = NORMS[self.norm][1]
+        normed = f"{said} {self.normed} and " if said else ""
+        return f"a {self._sized} with {normed}{named(self.act)}"
+
+
 def activated(t: NetworkTracer, layer: int | str, h: Vector, act: Expr, norm: str) -> Vector:
     """Act(h), or act of the normalised h; h, that and the result are reported."""
     t.watch("h", layer, h)
@@ -70,17 +110,6 @@ def read(t: NetworkTracer, layer: int | str, h: Vector, norm: str) -> Vector:
     h = normalise(h)
     t.watch("hhat", layer, h)
     return h
-
-
-def normalised(norm: str, what: str) -> str:
-    """What is normalised, in the middle of a sentence; "" where nothing is.
-
-    Example:
-        >>> normalised("layer", "layers"), normalised("none", "layers")
-        ('normalised layers and ', '')
-    """
-    said = NORMS[norm][1]
-    return f"{said} {what} and " if said else ""
 
 
 def activation_of(act: Any, where: str) -> Expr:

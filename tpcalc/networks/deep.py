@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tpcalc.dsl.handles import Scalar, Value
 from tpcalc.exponents import Ex
 from tpcalc.functions.numbers import root
-from tpcalc.networks.network import Architecture
-from tpcalc.networks.tracer import NetworkTracer
+from tpcalc.networks.network import Architecture, Rewritten
 from tpcalc.passes.at_depth import at_depth, numbered
 from tpcalc.passes.starts import AlongDepth
 from tpcalc.program.along import FRESH, along_of
@@ -22,7 +20,7 @@ from tpcalc.program.program import Program
 
 
 @dataclass(frozen=True, eq=False)
-class AtDepth(Architecture):
+class AtDepth(Rewritten):
     """A network with so many blocks, and learning rates with their powers of it."""
 
     network: Architecture  # the network, with a block that is repeated L times
@@ -41,20 +39,10 @@ class AtDepth(Architecture):
         """The same for the heading of a page."""
         return self.network.heading.replace("L blocks", f"{self.depth} blocks")
 
-    @property
-    def axes(self) -> Mapping[str, int]:
-        """The finite axes of one input."""
-        return self.network.axes
-
-    def forward(self, t: NetworkTracer, x: Scalar) -> Value | Sequence[Scalar]:
-        """The outputs for one input, with L blocks."""
-        return self.network.forward(t, x)
-
     def finished(self, program: Program) -> Program:
         """The program with its blocks written out."""
-        rated: Table[Node] = Table({Input: self._rated}, lambda node: node)
-        nodes = tuple(map(rated, self.network.finished(program).nodes))
-        return at_depth(replace(program, nodes=nodes), self.depth, self.base)
+        rated = self.rewritten(program, Table({Input: self._rated}, lambda node: node))
+        return at_depth(rated, self.depth, self.base)
 
     @cached_property
     def along_depth(self) -> tuple[AlongDepth, ...]:

@@ -153,6 +153,51 @@ class Architecture(Shown, ABC):
         return sum(cells * outputs for cells, outputs in _readouts(program))
 
 
+class Rewritten(Architecture):
+    """A network whose program is another one than its forward pass writes."""
+
+    network: Architecture
+
+    @property
+    def words(self) -> str:
+        """The network in a phrase."""
+        return self.network.words
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.network.name
+
+    @property
+    def line(self) -> str | None:
+        """The user's line that begins it."""
+        return self.network.line
+
+    @property
+    def counted(self) -> str:  # type: ignore[override]
+        """What numbers in the names of its vectors count."""
+        return self.network.counted
+
+    @property
+    def axes(self) -> Mapping[str, int]:
+        """The finite axes of one input besides its features."""
+        return self.network.axes
+
+    @property
+    def infinite(self) -> tuple[str, ...]:
+        """Those axes whose cells stand for infinitely many."""
+        return self.network.infinite
+
+    def forward(self, t: NetworkTracer, x: Scalar) -> Value | Sequence[Scalar]:
+        """The outputs for one input."""
+        return self.network.forward(t, x)
+
+    def rewritten(self, program: Program, rule: Table[Node]) -> Program:
+        """What the network writes, with other nodes of some kinds."""
+        nodes = tuple(map(rule, self.network.finished(program).nodes))
+        return replace(program, nodes=nodes)
+
+
 def _readouts(program: Program) -> Iterator[tuple[int, int]]:
     """Of each output the number of places that it has, and of numbers at a place."""
     for name, ref in program.outputs:

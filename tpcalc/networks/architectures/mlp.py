@@ -14,19 +14,16 @@ from tpcalc.functions import Expr
 from tpcalc.networks.architecture import (
     NORMS,
     ArchitectureFamily,
+    Catalogued,
     Number,
     activated,
-    activation_of,
     bias_variance_of,
     chosen,
-    named,
-    normalised,
     root,
     row_of,
     spread,
 )
 from tpcalc.networks.maps import Linear, Side
-from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
@@ -46,7 +43,7 @@ def biased_layers(bias: str, depth: int) -> range:
 
 
 @dataclass(frozen=True)
-class MLP(Architecture):
+class MLP(Catalogued):
     """A fully connected network with ``depth`` hidden layers of width n.
 
     h^1 = W^1 x + b^1, x^l = act(h^l), h^{l+1} = W^{l+1} x^l + b^{l+1},
@@ -100,6 +97,7 @@ class MLP(Architecture):
         'hidden'
     """
 
+    kind, size, normed = "network", ("of", "depth", "hidden layer"), "layers"
     depth: int
     act: str | Callable[[Expr], Expr] = "relu"
     bias: str = "none"
@@ -135,17 +133,14 @@ class MLP(Architecture):
                     hint="Biases with a factor 0 are none: leave bias out. Biases that start at 0 "
                     "and are trained have variances='initial'.",
                 )
-        values = {
-            "depth": depth,
-            "bias": "hidden" if biases and bias == "none" else bias,
-            "weight_variance": weights,
-            "bias_variance": biases,
-            "weight_rate": row_of(self.weight_rate, depth + 1, "weight_rate", "MLP"),
-            "bias_rate": row_of(self.bias_rate, depth + 1, "bias_rate", "MLP"),
-            "_activation": activation_of(self.act, "MLP"),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self._settle(
+            depth=depth,
+            bias="hidden" if biases and bias == "none" else bias,
+            weight_variance=weights,
+            bias_variance=biases,
+            weight_rate=row_of(self.weight_rate, depth + 1, "weight_rate", "MLP"),
+            bias_rate=row_of(self.bias_rate, depth + 1, "bias_rate", "MLP"),
+        )
 
     @property
     def weight_variances(self) -> tuple[Fraction, ...]:
@@ -164,20 +159,8 @@ class MLP(Architecture):
         )
 
     @property
-    def activation(self) -> Expr:
-        """The activation, an expression of ``Var(0)``."""
-        return self._activation
-
-    @property
-    def heading(self) -> str:
-        """The same for the heading of a page."""
-        layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
-        return f"{named(self.act)} network of {layers}"
-
-    @property
     def words(self) -> str:
         """The architecture in a phrase."""
-        layers = f"{self.depth} hidden layer" + ("s" if self.depth > 1 else "")
         biases = {
             "none": "without biases",
             "first": "with a bias in the first layer",
@@ -185,8 +168,7 @@ class MLP(Architecture):
             "all": "with biases in all layers",
         }
         return (
-            f"a network of {layers} with {normalised(self.norm, 'layers')}{named(self.act)}, "
-            f"{biases[self.bias]}"
+            f"{self._begun}, {biases[self.bias]}"
             f"{spread(self.weight_variance, self.bias_variance)}"
             f"{' at the start' if self.variances == 'initial' else ''}{self._rated}"
         )

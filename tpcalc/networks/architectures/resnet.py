@@ -19,20 +19,17 @@ from tpcalc.functions.numbers import root
 from tpcalc.networks.architecture import (
     NORMS,
     ArchitectureFamily,
+    Catalogued,
     Number,
     activated,
-    activation_of,
     bias_variance_of,
     chosen,
-    named,
-    normalised,
     read,
     spread,
     variance_of,
 )
 from tpcalc.networks.depth_powers import one_base
 from tpcalc.networks.maps import Linear
-from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.program.along import FRESH, along_of
 from tpcalc.program.laws import LAWS
@@ -45,7 +42,7 @@ SYMBOL = "L"  # the depth that is none in particular
 
 
 @dataclass(frozen=True)
-class ResNet(Architecture):
+class ResNet(Catalogued):
     """A residual network: ``depth`` blocks that add to one stream of width n.
 
     By default (``nonlin="pre"``) the activation of a block comes before its weights: h^1 = W^1 x,
@@ -104,6 +101,7 @@ class ResNet(Architecture):
             each times L^(-4/5), without biases'
     """
 
+    kind, size, normed = "residual network", ("of", "depth", "block"), "stream"
     depth: int | str
     act: str | Callable[[Expr], Expr] = "relu"
     alpha: Fraction | float | str | Ex | None = None
@@ -170,21 +168,18 @@ class ResNet(Architecture):
                 where="ResNet",
                 hint="layers=2: two matrices with one activation between them.",
             )
-        values = {
-            "along": self._law_along(depth),
-            "depth": depth,
-            "alpha": None if self.alpha is None else power if alpha is None else alpha,
-            "_power": power,
-            "weight_variance": weights,
-            "bias_variance": biases,
-            "layers": layers,
-            "multiplier": multiplier,
-            "_activation": activation_of(self.act, "ResNet"),
-            "_factors": factors,
-            "_front": front,
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        self._settle(
+            along=self._law_along(depth),
+            depth=depth,
+            alpha=None if self.alpha is None else power if alpha is None else alpha,
+            _power=power,
+            weight_variance=weights,
+            bias_variance=biases,
+            layers=layers,
+            multiplier=multiplier,
+            _factors=factors,
+            _front=front,
+        )
 
     def _law_along(self, depth: int | str) -> str:
         """The law along the depth, in its own words.
@@ -231,20 +226,6 @@ class ResNet(Architecture):
             raise StudyError(error.message, where="ResNet", hint=error.hint) from None
 
     @property
-    def activation(self) -> Expr:
-        """The activation, an expression of ``Var(0)``."""
-        return self._activation
-
-    @property
-    def _blocks(self) -> str:
-        return f"{self.depth} block" + ("s" if self.depth != 1 else "")
-
-    @property
-    def heading(self) -> str:
-        """The same for the heading of a page."""
-        return f"{named(self.act)} residual network of {self._blocks}"
-
-    @property
     def words(self) -> str:
         """The architecture in a phrase."""
         number = f"{self.multiplier} " if self.multiplier != 1 else ""
@@ -261,8 +242,7 @@ class ResNet(Architecture):
             (self.center, ", centred"),
         ]
         return (
-            f"a residual network of {self._blocks} with {normalised(self.norm, 'stream')}"
-            f"{named(self.act)}{''.join(text for there, text in own if there)}, each times "
+            f"{self._begun}{''.join(text for there, text in own if there)}, each times "
             f"{factor}, {biases} biases{spread(self.weight_variance, self.bias_variance)}"
         )
 

@@ -14,18 +14,15 @@ from tpcalc.functions import Expr
 from tpcalc.networks.architecture import (
     NORMS,
     ArchitectureFamily,
+    Catalogued,
     Number,
     activated,
-    activation_of,
     bias_variance_of,
     chosen,
-    named,
-    normalised,
     root,
     spread,
     variance_of,
 )
-from tpcalc.networks.network import Architecture
 from tpcalc.networks.tracer import NetworkTracer
 from tpcalc.sources import Source
 
@@ -33,7 +30,7 @@ OUTPUTS = ("last", "all")
 
 
 @dataclass(frozen=True)
-class RNN(Architecture):
+class RNN(Catalogued):
     """A recurrent network over sequences of ``length`` tokens, with a state of width n.
 
     h_s = W x_{s-1} + U xi_s + b, x_s = act(h_s), x_0 = 0, f_s = v . x_s for the tokens
@@ -65,6 +62,7 @@ class RNN(Architecture):
         'a recurrent network over 3 tokens with erf, without a bias, weight variance 2'
     """
 
+    kind, size, normed = "recurrent network", ("over", "length", "token"), "states"
     counted: ClassVar[str] = "token"
     length: int
     act: str | Callable[[Expr], Expr] = "erf"
@@ -85,21 +83,13 @@ class RNN(Architecture):
         weights = variance_of(self.weight_variance, "weight_variance", "RNN")
         inputs = variance_of(self.input_variance, "input_variance", "RNN")
         biases = bias_variance_of(self.bias_variance, "RNN")
-        values = {
-            "length": length,
-            "weight_variance": weights,
-            "input_variance": inputs,
-            "bias_variance": biases,
-            "_activation": activation_of(self.act, "RNN"),
-            "_factors": (root(inputs), root(weights), root(biases or Fraction(1))),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def activation(self) -> Expr:
-        """The activation, an expression of ``Var(0)``."""
-        return self._activation
+        self._settle(
+            length=length,
+            weight_variance=weights,
+            input_variance=inputs,
+            bias_variance=biases,
+            _factors=(root(inputs), root(weights), root(biases or Fraction(1))),
+        )
 
     @property
     def axes(self) -> Mapping[str, int]:
@@ -107,22 +97,13 @@ class RNN(Architecture):
         return {"p": self.length}
 
     @property
-    def heading(self) -> str:
-        """The same for the heading of a page."""
-        tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
-        return f"{named(self.act)} recurrent network over {tokens}"
-
-    @property
     def words(self) -> str:
         """The architecture in a phrase."""
-        tokens = f"{self.length} token" + ("s" if self.length > 1 else "")
         bias = "with a bias" if self.bias_variance else "without a bias"
         inputs = "" if self.input_variance == 1 else f", input variance {self.input_variance}"
         read = ", read off every token" if self.outputs == "all" else ""
         return (
-            f"a recurrent network over {tokens} with {normalised(self.norm, 'states')}"
-            f"{named(self.act)}, {bias}"
-            f"{spread(self.weight_variance, self.bias_variance)}{inputs}{read}"
+            f"{self._begun}, {bias}{spread(self.weight_variance, self.bias_variance)}{inputs}{read}"
         )
 
     def forward(self, t: NetworkTracer, x: Scalar) -> list[Scalar]:
