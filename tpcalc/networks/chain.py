@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -15,9 +16,17 @@ from tpcalc.functions.fn import derivative
 from tpcalc.functions.numbers import Number
 from tpcalc.names import what_of
 from tpcalc.networks.network import Architecture
-from tpcalc.program.base import Table, data_of, input_of, matrix_of, references
+from tpcalc.program.base import (
+    Table,
+    data_of,
+    input_of,
+    lincomb_of,
+    moment_of,
+    nonlin_of,
+    references,
+)
 from tpcalc.program.family import Mark
-from tpcalc.program.nodes import Data, Input, LinComb, MatMul, Moment, Nonlin, Scale
+from tpcalc.program.nodes import Input, LinComb, MatMul, Node, Nonlin, Scale
 from tpcalc.program.program import Program
 from tpcalc.program.types import Ref
 
@@ -72,32 +81,11 @@ class _Product:
     read: Ref | None
 
 
-Term = tuple[Number, _Product | Mark | Ref]
+Term = tuple[Number, _Product | Mark | Ref]  # a sum that others read as well stays one
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
-    """Multiples of products, of biases, and of sums that others read as well."""
-
-    terms: tuple[Term, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Applied:
-    """A function of a sum; None: one that takes averages."""
-
-    of: Ref
-    function: Expr | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Average:
-    """An average of products with the weights of a readout, which a factor n is to follow."""
-
-    product: _Product
-
-
-_Value = _Sum | _Applied | _Average | None
+class _NoChain(Exception):
+    """A network that is none."""
 
 
 def chain_of(network: Architecture) -> Chain | None:
@@ -121,10 +109,10 @@ def _read(network: Architecture) -> Chain | None:
     outs = [ref for name, ref in program.outputs if what_of(name) == "f"]
     if network.axes or len(program.dims) > 1 or len(outs) > 1:
         return None
-    links = _Reading(program).links(outs[0])
-    if links is None:
+    try:
+        maps, functions, skips = zip(*reversed(_Reading(program).links(outs[0])), strict=True)
+    except _NoChain:
         return None
-    maps, functions, skips = zip(*reversed(links), strict=True)
     inner = len(maps) - 2
     if [one.mark.role for one in maps] != ["input", *["hidden"] * inner, "readout"]:
         return None
@@ -136,158 +124,142 @@ def _read(network: Architecture) -> Chain | None:
 
 
 _known = lru_cache(maxsize=64)(_read)  # reading a deep network takes as long as a small kernel
+
 Link = tuple[Map, Expr | None, bool]
 
 
 class _Reading:
-    """The values of the nodes of a network, and the way back from its output."""
+    """The way back from the output of a network."""
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        self.nodes = program.nodes
         self.uses = Counter(ref for node in program.nodes for ref in references(node))
-        self.values: list[_Value] = []
-        for node in program.nodes:
-            self.values.append(_RULES(node, self))
 
-    def links(self, out: Ref) -> list[Link] | None:
+    def links(self, out: Ref) -> list[Link]:
         """From the readout on each map, the function of the sum below, whether that is added."""
         found: list[Link] = []
         at: Ref | None = out
         while at is not None:
-            value = self.values[at]
-            terms = value.terms if isinstance(value, _Sum) else ()
+            terms = self.terms(at)
             products = [(k, own) for k, own in terms if isinstance(own, _Product)]
             biases = [(own, k) for k, own in terms if isinstance(own, Mark)]
             added = [(k, own) for k, own in terms if isinstance(own, Ref)]
             if len(products) != 1 or len(biases) > 1:
-                return None
+                raise _NoChain
             ((factor, product),) = products
-            below = None if product.read is None else self.applied(product.read)
-            at = None if below is None else below.of
-            if (product.read is not None and below is None) or added not in ([], [(1, at)]):
-                return None
+            at, function = (None, None) if product.read is None else self.applied(product.read)
+            if added not in ([], [(1, at)]):
+                raise _NoChain
             one = Map(product.mark, factor, *(biases[0] if biases else ()))
-            found.append((one, None if below is None else below.function, bool(added)))
+            found.append((one, function, bool(added)))
         return found
 
-    def applied(self, ref: Ref) -> _Applied | None:
-        """A value as a function of a sum."""
-        value = self.values[ref]
-        if isinstance(value, _Sum):
-            return _Applied(ref, Var(0))
-        return value if isinstance(value, _Applied) else None
+    def terms(self, ref: Ref) -> list[Term]:
+        """A sum of multiples of products, of biases, and of sums that others read as well."""
+        return _TERMS(self.nodes[ref], ref, self)
 
-    def total(self, numbers: Sequence[Number], refs: Sequence[Ref]) -> _Sum | None:
+    def total(self, numbers: Sequence[Number], refs: Sequence[Ref | None]) -> list[Term]:
         """A sum of multiples of sums, those written out that nothing else reads."""
-        terms: list[Term] = []
+        found: list[Term] = []
         for number, ref in zip(numbers, refs, strict=True):
-            value = self.values[ref]
-            if not isinstance(value, _Sum):
-                return None
-            if self.uses[ref] > 1 and input_of(self.program.nodes[ref]) is None:
-                terms.append((number, ref))
+            assert ref is not None
+            if self.uses[ref] > 1 and input_of(self.nodes[ref]) is None:
+                found.append((number, ref))
             else:
-                terms += [(number * own, what) for own, what in value.terms]
-        return _Sum(tuple(terms))
+                found += [(number * own, what) for own, what in self.terms(ref)]
+        return found
+
+    def mark(self, ref: Ref) -> Mark:
+        """The mark of trained Gaussian weights."""
+        drawn = input_of(self.nodes[ref])
+        mark = None if drawn is None else drawn.family.mark
+        if drawn is None or mark is None or not mark.trained or drawn.family.law != "gaussian":
+            raise _NoChain
+        return mark
+
+    def applied(self, ref: Ref) -> tuple[Ref, Expr | None]:
+        """A value as a function of a sum; None: one that takes averages."""
+        with suppress(_NoChain):
+            self.terms(ref)
+            return ref, Var(0)
+        node = self.nodes[ref]
+        function, total = nonlin_of(node), lincomb_of(node)
+        if function is None and moment_of(node) is None and (total is None or any(total.over)):
+            raise _NoChain
+        below = {at: expr for at, expr in map(self.applied, references(node))}
+        if len(below) != 1:
+            raise _NoChain
+        ((at, expr),) = below.items()
+        if (
+            expr is not None
+            and function is not None
+            and (function.fn.vectors, function.fn.scalars) == (1, 0)
+        ):
+            return at, substitute(function.fn.expr, {Var(0): expr})
+        if expr is not None and total is not None and total.scalars == (None,):
+            return at, mul((const(total.numbers[0]), expr))
+        return at, None
 
 
-def _input(node: Input, state: _Reading) -> _Value:
-    mark = node.family.mark
-    block = node.family.axes and mark is not None and mark.role != "input"
-    if mark is None or not mark.trained or block or node.family.law != "gaussian":
-        return None
-    return _Sum(((1, mark),))
+def _input(node: Input, ref: Ref, state: _Reading) -> list[Term]:
+    mark = state.mark(ref)
+    if node.family.axes and mark.role != "input":
+        raise _NoChain
+    return [(1, mark)]
 
 
-def _matmul(node: MatMul, state: _Reading) -> _Value:
-    mark = matrix_of(state.program.nodes, node).family.mark
-    if mark is None or node.transpose or state.values[node.matrix] is None:
-        return None
-    return _Sum(((1, _Product(mark, node.vector)),))
+def _matmul(node: MatMul, ref: Ref, state: _Reading) -> list[Term]:
+    if node.transpose:
+        raise _NoChain
+    return [(1, _Product(state.mark(node.matrix), node.vector))]
 
 
-def _lincomb(node: LinComb, state: _Reading) -> _Value:
-    if node.over and any(node.over):
-        return _entered(node, state)
-    refs = [own for own in (*node.scalars, *node.vectors) if own is not None]
-    if all(scalar is None for scalar in node.scalars):
-        total = state.total(node.numbers, refs)
-        if total is not None:
-            return total
-        value = state.values[refs[0]]
-        if len(refs) == 1 and isinstance(value, _Applied) and value.function is not None:
-            return _Applied(value.of, mul((const(node.numbers[0]), value.function)))
-    return _averaged(refs, state)
+def _lincomb(node: LinComb, ref: Ref, state: _Reading) -> list[Term]:
+    if not any(node.over):
+        if any(scalar is not None for scalar in node.scalars):
+            raise _NoChain
+        return state.total(node.numbers, node.vectors)
+    (vector, *more), (scalar, *_) = node.vectors, node.scalars  # the input map
+    data = None if scalar is None else data_of(state.nodes[scalar])
+    if more or data is None or data.values:
+        raise _NoChain
+    return [(node.numbers[0], _Product(state.mark(vector), None))]
 
 
-def _entered(node: LinComb, state: _Reading) -> _Value:
-    """The input map."""
-    (vector, *_), (scalar, *_) = node.vectors, node.scalars
-    drawn = input_of(state.program.nodes[vector])
-    data = None if scalar is None else data_of(state.program.nodes[scalar])
-    if len(node.vectors) > 1 or drawn is None or data is None or data.values:
-        return None
-    mark = drawn.family.mark
-    return None if mark is None else _Sum(((node.numbers[0], _Product(mark, None)),))
-
-
-def _nonlin(node: Nonlin, state: _Reading) -> _Value:
-    if len(node.vectors) == 1 and not node.scalars:
-        below = state.applied(node.vectors[0])
-        if below is not None and below.function is not None:
-            return _Applied(below.of, substitute(node.fn.expr, {Var(0): below.function}))
-    if not node.vectors and all(isinstance(state.values[ref], _Sum) for ref in node.scalars):
-        numbers = _slopes(node.fn.expr, len(node.scalars))  # an output is a number
-        return None if numbers is None else state.total(numbers, node.scalars)
-    return _averaged((*node.vectors, *node.scalars), state)
-
-
-def _slopes(expr: Expr, count: int) -> list[Number] | None:
-    """The factors of a sum of multiples of random numbers; None of any other function."""
+def _nonlin(node: Nonlin, ref: Ref, state: _Reading) -> list[Term]:
+    if node.vectors:
+        raise _NoChain
+    count = len(node.scalars)  # an output is a number
+    sums = [state.total((1,), (ref,)) for ref in node.scalars]
     try:
-        slopes = [derivative(expr, Par(k)) for k in range(count)]
+        slopes = [derivative(node.fn.expr, Par(k)) for k in range(count)]
     except NotDifferentiable:
-        return None
+        raise _NoChain from None
     numbers = [slope.value for slope in slopes if isinstance(slope, Const)]
-    constant = substitute(expr, {Par(k): const(0) for k in range(count)})
-    return numbers if len(numbers) == count and constant == const(0) else None
+    constant = substitute(node.fn.expr, {Par(k): const(0) for k in range(count)})
+    if len(numbers) != count or constant != const(0):
+        raise _NoChain
+    pairs = zip(numbers, sums, strict=True)
+    return [(number * own, what) for number, terms in pairs for own, what in terms]
 
 
-def _moment(node: Moment, state: _Reading) -> _Value:
-    """A readout: an average of products with weights, which a factor n follows."""
-    drawn = [input_of(state.program.nodes[ref]) for ref in node.vectors]
-    if node.fn.is_inner and len(drawn) == 2 and (drawn[0] is None) != (drawn[1] is None):
-        weights, read = (0, 1) if drawn[0] is not None else (1, 0)
-        mark = drawn[weights].family.mark  # type: ignore[union-attr]
-        if mark is not None and state.uses[node.vectors[weights]] == 1:
-            return _Average(_Product(mark, node.vectors[read]))
-    return _averaged((*node.vectors, *node.scalars), state)
+def _scale(node: Scale, ref: Ref, state: _Reading) -> list[Term]:
+    """A readout: n times an average of products with weights."""
+    average = moment_of(state.nodes[node.of])
+    whole = (node.n_power, node.depth_power) == (as_ex(1), as_ex(0))
+    if average is None or not whole or not average.fn.is_inner or len(average.vectors) != 2:
+        raise _NoChain
+    own = [one for one in average.vectors if input_of(state.nodes[one]) is not None]
+    read = [one for one in average.vectors if one not in own]
+    if len(own) != 1 or state.uses[own[0]] != 1:
+        raise _NoChain
+    return [(1, _Product(state.mark(own[0]), read[0]))]
 
 
-def _scale(node: Scale, state: _Reading) -> _Value:
-    """The factor n of a readout."""
-    value = state.values[node.of]
-    if isinstance(value, _Average) and (node.n_power, node.depth_power) == (as_ex(1), as_ex(0)):
-        return _Sum(((1, value.product),))
-    return None
+def _none(node: Node, ref: Ref, state: _Reading) -> list[Term]:
+    raise _NoChain
 
 
-def _averaged(refs: Sequence[Ref], state: _Reading) -> _Value:
-    """A function that takes averages of one sum."""
-    below = [state.applied(ref) for ref in refs]
-    sums = {one.of for one in below if one is not None}
-    return _Applied(sums.pop(), None) if None not in below and len(sums) == 1 else None
-
-
-_RULES: Table[_Value] = Table(
-    {
-        Data: lambda node, state: None,
-        Input: _input,
-        MatMul: _matmul,
-        LinComb: _lincomb,
-        Nonlin: _nonlin,
-        Moment: _moment,
-        Scale: _scale,
-    },
-    lambda node, state: None,
+_TERMS: Table[list[Term]] = Table(
+    {Input: _input, MatMul: _matmul, LinComb: _lincomb, Nonlin: _nonlin, Scale: _scale}, _none
 )
